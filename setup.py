@@ -1,0 +1,37 @@
+"""The native library: every ops/**/*.cpp (and *.cu where CUDA is) in one abi3, stable-ABI shared object."""
+
+import os
+import shutil
+from glob import glob
+
+import torch
+from setuptools import setup
+from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
+
+STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # runs on every torch >= 2.10
+CUDA_ASKED = os.environ.get("TORCHCOMMODITY_CUDA", "1" if CUDA_HOME and torch.version.cuda else "0") == "1"
+
+
+def extensions():
+    if not (os.environ.get("CXX") or shutil.which("c++")):
+        return []  # without a compiler every operator runs through its reference, slower
+    cuda = glob("torchcommodity/ops/**/*.cu", recursive=True) if CUDA_ASKED else []
+    host = ["-std=c++20", "-O3", "-fno-math-errno", "-Wall", "-Wextra", "-Werror=return-type", STABLE_ABI]
+    device = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", "-gencode=arch=compute_80,code=sm_80",
+              "-gencode=arch=compute_90,code=[sm_90,compute_90]"]  # fmt: skip
+    return [
+        (CUDAExtension if cuda else CppExtension)(
+            "torchcommodity._C",
+            sorted(glob("torchcommodity/ops/**/*.cpp", recursive=True) + cuda),
+            include_dirs=[os.path.abspath("torchcommodity/ops/_csrc")],
+            extra_compile_args={"cxx": host, "nvcc": device},
+            py_limited_api=True,
+        )
+    ]
+
+
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+)
