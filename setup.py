@@ -16,7 +16,7 @@ def extensions():
     if not (os.environ.get("CXX") or shutil.which("c++")):
         return []  # without a compiler every operator runs through its reference, slower
     cuda = glob("torchcommodity/ops/**/*.cu", recursive=True) if CUDA_ASKED else []
-    host = ["-std=c++20", "-O3", "-fno-math-errno", "-Wall", "-Wextra", "-Werror=return-type", STABLE_ABI]
+    host = ["-std=c++20", "-O3", "-fno-math-errno", "-Wall", "-Werror=return-type", STABLE_ABI]
     device = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", "-gencode=arch=compute_80,code=sm_80",
               "-gencode=arch=compute_90,code=[sm_90,compute_90]"]  # fmt: skip
     return [
@@ -32,6 +32,6 @@ def extensions():
 
 setup(
     ext_modules=extensions(),
-    cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
+    cmdclass={"build_ext": BuildExtension},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -1,0 +1,10 @@
+"""For authors of operators: the record, the contract that checks it, and the words in which bad input is refused."""
+
+from torchcommodity.opkit.cases import Bad as Bad
+from torchcommodity.opkit.cases import Cases as Cases
+from torchcommodity.opkit.cases import Golden as Golden
+from torchcommodity.opkit.cases import Sample as Sample
+from torchcommodity.opkit.op import OPERATORS as OPERATORS
+from torchcommodity.opkit.op import Op as Op
+
+__all__ = ["OPERATORS", "Bad", "Cases", "Golden", "Op", "Sample"]

@@ -1,0 +1,44 @@
+"""The compiled kernels: load a library once, and say why where it cannot be."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+
+@dataclass(frozen=True)
+class Native:
+    """What became of a native library: `path` if it was loaded, else `reason` why not."""
+
+    path: Path | None
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.path is not None
+
+
+_LOADED: dict[Path, Native] = {}
+
+
+def load(folder: Path, stem: str = "_C") -> Native:
+    """Load `stem*.so` of `folder`, before the records of its operators are made: the library owns their schemas.
+
+    `TORCHCOMMODITY_NATIVE=0` in the environment leaves it out, and every operator runs through its reference.
+    """
+    if folder not in _LOADED:
+        _LOADED[folder] = _load(folder, stem)
+    return _LOADED[folder]
+
+
+def _load(folder: Path, stem: str) -> Native:
+    if os.environ.get("TORCHCOMMODITY_NATIVE") == "0":
+        return Native(None, "switched off by TORCHCOMMODITY_NATIVE=0")
+    found = sorted([*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")])
+    if not found:
+        return Native(None, f"no {stem}*.so in {folder}; build it with: pip install -e . --no-build-isolation")
+    try:
+        torch.ops.load_library(str(found[0]))
+    except OSError as error:
+        return Native(None, f"{found[0].name} does not load with torch {torch.__version__} ({error}); build it again")
+    return Native(found[0])

@@ -1,0 +1,69 @@
+"""The names of PyTorch that are not public and that `Op` stands on, all in one place.
+
+They are what PyTorch's own operators use to meet `torch.func`; there is no public way yet (pytorch#168393). They were
+run on the versions in `TESTED`. A version that lacks one of them is refused at import, in words.
+"""
+
+import warnings
+from contextlib import AbstractContextManager
+from typing import cast
+
+import torch
+
+__all__ = [
+    "SingleLevelFunction",
+    "after_autograd",
+    "any_requires_grad",
+    "below_autograd",
+    "decomposition_table",
+    "fill_defaults",
+    "forward_ad",
+    "forward_mode_active",
+    "is_tensor_like_type",
+    "meta_table",
+    "parse_schema",
+    "single_level",
+    "tangents_enabled",
+    "transforms_active",
+    "warn_untested",
+]
+
+TESTED = ("2.10", "2.13", "2.15")
+
+try:
+    from torch._C import _after_autograd_keyset as after_autograd
+    from torch._C import _any_requires_grad as any_requires_grad
+    from torch._C import _are_functorch_transforms_active as transforms_active
+    from torch._C import _AutoDispatchBelowAutograd as below_autograd
+    from torch._C import parse_schema
+    from torch._decomp import decomposition_table, meta_table
+    from torch._functorch.autograd_function import (  # type: ignore[attr-defined]  # private, see above
+        enable_single_level_autograd_function as single_level,
+    )
+    from torch._library.utils import fill_defaults, is_tensor_like_type
+    from torch.autograd import forward_ad
+    from torch.autograd.function import _SingleLevelFunction as SingleLevelFunction
+except ImportError as missing:
+    raise ImportError(
+        f"torchcommodity: torch {torch.__version__} lacks a private name that operators need ({missing}); "
+        f"tested with torch {', '.join(TESTED)}. Install one of these, or a newer torchcommodity."
+    ) from missing
+
+
+def forward_mode_active() -> bool:
+    """Whether a level of `torch.autograd.forward_ad` is open."""
+    return forward_ad._current_level >= 0
+
+
+def tangents_enabled(enabled: bool) -> AbstractContextManager[None]:
+    """A context in which forward-mode derivatives are, or are not, carried."""
+    return cast("AbstractContextManager[None]", forward_ad._set_fwd_grad_enabled(enabled))
+
+
+def warn_untested() -> None:
+    """One warning on a torch older than every tested one; newer ones are expected to work."""
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    oldest = tuple(int(part) for part in TESTED[0].split("."))
+    if version < oldest:
+        tested = ", ".join(TESTED)
+        warnings.warn(f"torchcommodity is tested with torch {tested}; this is {torch.__version__}", stacklevel=2)

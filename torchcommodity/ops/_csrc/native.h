@@ -1,0 +1,67 @@
+// What every CPU kernel shares: the stable ABI, the parallel loop over columns, the registration.
+#pragma once
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+#include <torch/headeronly/core/Dispatch_v2.h>
+#include <torch/headeronly/core/ScalarType.h>
+#include <torch/headeronly/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace commodity {
+
+using torch::stable::contiguous;
+using torch::stable::new_empty;
+using torch::stable::Tensor;
+
+// One compiled body per instruction set, chosen when the library is loaded: a wheel stays portable.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define COMMODITY_SIMD __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define COMMODITY_SIMD
+#endif
+
+constexpr int64_t kBlock = 64;       // columns handled together: whole cache lines, whatever the number of threads
+constexpr int64_t kGrain = 1 << 15;  // elements below which a thread is not worth waking
+
+// A batch of panels (batch, steps, assets), contiguous.
+struct Panels {
+  int64_t batch, steps, assets;
+  explicit Panels(const Tensor& x)
+      : batch(x.numel() ? x.numel() / (x.size(-2) * x.size(-1)) : 0), steps(x.size(-2)), assets(x.size(-1)) {}
+  int64_t size() const { return steps * assets; }
+};
+
+// Calls body(panel, first, last) for every block of columns [first, last) of every panel, in parallel.
+// Blocks do not depend on the number of threads, so neither do the bits.
+template <typename Body>
+void for_each_block(const Panels& panels, const Body& body) {
+  const int64_t blocks = (panels.assets + kBlock - 1) / kBlock;
+  const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(kBlock, panels.assets));
+  const int64_t grain = std::max<int64_t>(1, kGrain / elements);
+  torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = (i % blocks) * kBlock;
+      body(i / blocks, first, std::min(first + kBlock, panels.assets));
+    }
+  });
+}
+
+inline void check_same(const char* operation, const Tensor& x, const Tensor& y) {
+  STD_TORCH_CHECK(x.sizes().equals(y.sizes()) && x.scalar_type() == y.scalar_type(), operation,
+                  ": panels must have one shape and one dtype");
+}
+
+}  // namespace commodity
+
+// The schema lives in the library too, so that a compiled model runs where no Python record has been made.
+#define COMMODITY_OPERATOR(name, schema)                               \
+  STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) { m.def(#name schema); } \
+  STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl(#name, TORCH_BOX(&name)); }
