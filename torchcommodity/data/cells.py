@@ -26,12 +26,12 @@ def parse_price(text: str) -> float:
     if _NUMBER.fullmatch(cell):
         if (number := float(cell)) not in (float("inf"), float("-inf")):
             return number
-        raise ValueError(f"a finite price; got {cell!r}")
+        raise ValueError(f"a finite price; got {cell[:60]!r}")
     if cell.lower().lstrip("+-") in ("inf", "infinity"):
-        raise ValueError(f"a finite price; got {cell!r}")
+        raise ValueError(f"a finite price; got {cell[:60]!r}")
     if re.fullmatch(r"[+-]?[0-9][0-9.,' \u00a0_]*", cell):
-        raise ValueError(f"a price with a decimal point and no thousands separator or decimal comma; got {cell!r}")
-    raise ValueError(f"a price; got {cell!r}")
+        raise ValueError(f"a price with a decimal point and no thousands separator or decimal comma; got {cell[:60]!r}")
+    raise ValueError(f"a price; got {cell[:60]!r}")
 
 
 def parse_prices(cells: list[str]) -> list[float]:
@@ -55,7 +55,7 @@ def parse_date(text: str) -> tuple[date, str]:
     cell = text.strip()
     match = _DATE.fullmatch(cell)
     if match is None:
-        raise ValueError(f"an ISO date YYYY-MM-DD{_why_no_date(cell)}; got {cell!r}")
+        raise ValueError(f"an ISO date YYYY-MM-DD{_why_no_date(cell)}; got {cell[:60]!r}")
     year, month, day = (int(part) for part in match.groups()[:3])
     hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
     if not FIRST_YEAR <= year <= LAST_YEAR or hour > 23 or minute > 59 or second > 59:
