@@ -1,5 +1,7 @@
 """Panel, embedded data, round trips through files and the store, and `load`."""
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -46,6 +48,7 @@ def test_frame_round_trip(panel):
     assert twin.equals(panel)
 
 
+@settings(max_examples=40)
 @given(panel=panels(), separator=st.sampled_from(",;\t"), newline=st.sampled_from(["\n", "\r\n"]), order=st.randoms())
 def test_wide_csv_round_trip_in_any_order(panel, separator, newline, order, tmp_path_factory):
     path = tmp_path_factory.mktemp("wide") / "prices.csv"
@@ -54,6 +57,7 @@ def test_wide_csv_round_trip_in_any_order(panel, separator, newline, order, tmp_
     same_prices(data.read(path).panel, panel)
 
 
+@settings(max_examples=40)
 @given(panel=panels())
 def test_long_and_parquet_round_trip(panel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
@@ -130,6 +134,15 @@ def test_panel_does_not_change():
         panel.dates[0] = np.datetime64("2000-01-01")
     with pytest.raises(AttributeError):
         panel.symbols = ("X",)
+    panel.values.zero_()
+    assert not data.embedded().equals(panel)
+
+
+def test_panel_survives_copy_and_pickle():
+    panel = data.embedded()
+    for twin in (copy.deepcopy(panel), pickle.loads(pickle.dumps(panel))):
+        assert twin.equals(panel)
+        assert dict(twin.values.metadata) == dict(panel.values.metadata)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,14 @@ def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence
 
     Raises:
         DataError: what cannot be trusted, with file, line and value.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("date,symbol,close\\n2020-04-17,WTI,18.27\\n2020-04-20,WTI,-37.63\\n")
+    ...     file.flush()
+    ...     panel, findings = read(file.name)
+    >>> panel.values.shape, str(findings[0])
+    (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
     """
     location = os.fspath(path)
     body = _bytes(location)

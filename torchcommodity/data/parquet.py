@@ -23,14 +23,14 @@ def read_parquet(body: bytes, origin: Origin) -> Grid:
     """
     try:
         return _grid(*_dated(_table(body)), origin)
-    except (pa.ArrowException, OSError, OverflowError) as error:
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         got = f"one that cannot be read: {reason}"
         raise DataError(f"{origin.place}: expected a whole Parquet file; got {got}") from None
 
 
 def _table(body: bytes) -> Any:
-    table = pq.ParquetFile(pa.BufferReader(body)).read()
+    table = pq.ParquetFile(pa.BufferReader(body)).read(use_threads=False)
     for place, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):
             table = table.set_column(place, column.name, table.column(place).cast(column.type.value_type))
@@ -67,7 +67,7 @@ def _grid(table: Any, findings: tuple[Finding, ...], origin: Origin) -> Grid:
 def _days(column: Any, origin: Origin) -> Array:
     if column.null_count:
         raise DataError(f"{origin.at(_first(column.is_null()))}: expected a date; got a missing one")
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if _is_text(column.type):
         calendar = Days(origin)
         texts = enumerate(column.to_pylist(), 1)
         return np.array([calendar.read(text, row) for row, text in texts], dtype="datetime64[D]")
@@ -89,7 +89,7 @@ def _local(column: Any) -> Any:
 
 def _prices(column: Any, name: str, origin: Origin) -> Array:
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
         return np.array([_price(text, name, row, origin) for row, text in enumerate(column.to_pylist(), 1)])
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
@@ -118,6 +118,10 @@ def _texts(table: Any, column: int | None, origin: Origin) -> list[str]:
     except (pa.ArrowException, UnicodeDecodeError):
         kind, name = table.column(column).type, table.column_names[column]
         raise DataError(f"{origin.at(1)}: {name!r}: expected text; got {kind}") from None
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _first(mask: Any) -> int:
