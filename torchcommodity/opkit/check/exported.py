@@ -14,6 +14,7 @@ from torchcommodity.opkit.check.subject import Subject
 from torchcommodity.opkit.check.values import VALUES
 from torchcommodity.opkit.native import libraries
 
+QUICK = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
 FRESH = """
 import sys, torch
 folder, *libraries = sys.argv[1:]
@@ -73,7 +74,7 @@ def run_ahead_of_time(doors: Doors) -> None:
         program = exported(doors, time=not foreign)
         if foreign:
             program = program.run_decompositions(torch.export.default_decompositions() | foreign)
-        torch._inductor.aoti_compile_and_package(program, package_path=f"{folder}/model.pt2")
+        torch._inductor.aoti_compile_and_package(program, package_path=f"{folder}/model.pt2", inductor_configs=QUICK)
         rows = doors.subjects[0].rows
         sizes = [doors.inputs()] if foreign else _sizes(doors, rows)
         torch.save([(inputs, doors(*inputs)) for inputs in sizes], Path(folder, "data.pt"))
