@@ -226,6 +226,10 @@ def stack() -> list[Any]:
     return [level.key() for level in get_interpreter_stack() or []]
 
 
+def traced() -> bool:
+    return torch._guards.TracingContext.try_get() is not None
+
+
 def scaled(by: Callable[[], float], formula: Callable[..., Tensor] = backward) -> Callable[..., Tensor]:
     if formula is backward:
         return lambda grad, *, x, window: by() * backward(grad, x=x, window=window)
@@ -355,9 +359,9 @@ FAULTS = (
 
 COMPILED_FAULTS = (
     Fault("compile_forward", "breaks the graph", door=graph_break),
-    Fault("compile_backward", "doubles when traced", {"backward": scaled(lambda: 1.0 + (torch._guards.TracingContext.try_get() is not None))}),
+    Fault("compile_backward", "doubles when traced", {"backward": scaled(lambda: 1.0 + (traced() and not stack()))}),
     Fault("compile_shapes", "counts rows", door=counts_rows),
-    Fault("compile_func_grad", "detaches", door=detached_if(lambda: torch.compiler.is_compiling() and GRAD in stack())),
+    Fault("compile_func_grad", "doubles when traced", {"backward": scaled(lambda: 1.0 + (traced() and bool(stack())))}),
     Fault("export", "refuses to be exported", door=fails_when(lambda x: torch.compiler.is_exporting())),
     Fault("export_strict", "refuses Dynamo", door=fails_when(lambda x: torch.compiler.is_exporting() and torch.compiler.is_dynamo_compiling())),
     Fault("aot_inductor", "looks at values in the reference", {"reference": with_item, "traceable": variance}, kernel=variance),
