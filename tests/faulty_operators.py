@@ -73,8 +73,12 @@ def healthy_cases(door: Callable[..., Any]) -> Cases:
         bad=(Bad(Sample(x, window=0), r"window must be >= 1; got window=0"),),
         golden=(Golden(Sample(series, window=2), expected, "by hand"),),
         oracle=lambda x, window: torch.stack(
-            [x[..., max(t - window + 1, 0) : t + 1, :].var(-2, correction=0) * (1 if t >= window - 1 else torch.nan)
-             for t in range(x.shape[-2])], -2),
+            [
+                x[..., max(t - window + 1, 0) : t + 1, :].var(-2, correction=0) * (1 if t >= window - 1 else torch.nan)
+                for t in range(x.shape[-2])
+            ],
+            -2,
+        ),
     )
 
 
@@ -104,7 +108,7 @@ class Fault:
         return operator
 
 
-# ---------------------------------------------------------------------------------------------------------- memory, values
+# kernels
 
 
 def writes_input(x: Tensor, window: int) -> Tensor:
@@ -152,7 +156,7 @@ def missing_is_one(x: Tensor, window: int) -> Tensor:
     return variance(x.nan_to_num(1.0), window)
 
 
-# ------------------------------------------------------------------------------------------------------------------ doors
+# doors
 
 
 def returns_input(operator: Any, x: Tensor, window: int) -> Any:
@@ -219,7 +223,7 @@ def counts_rows(operator: Any, x: Tensor, window: int) -> Any:
     return healthy_door(operator, x, window + zero)
 
 
-# --------------------------------------------------------------------------------------------------------------- formulas
+# formulas
 
 
 def stack() -> list[Any]:
@@ -318,8 +322,18 @@ FAULTS = (
     Fault("values_float64", "another number", kernel=lambda x, window: 1.001 * variance(x, window)),
     Fault("values_float32", "rounds", kernel=rounded),
     Fault("oracle", "disagrees", cases=lambda c: replace(c, oracle=lambda x, window: 2 * c.oracle(x, window))),
-    Fault("golden", "disagrees", cases=lambda c: replace(c, golden=(replace(c.golden[0], expected=c.golden[0].expected + 1),))),
-    Fault("schema", "changes a hidden argument", {"reference": counting, "fake": lambda x, window, count: fake(x, window), "backward": None}, counter, kernel=counts),
+    Fault(
+        "golden",
+        "disagrees",
+        cases=lambda c: replace(c, golden=(replace(c.golden[0], expected=c.golden[0].expected + 1),)),
+    ),
+    Fault(
+        "schema",
+        "changes a hidden argument",
+        {"reference": counting, "fake": lambda x, window, count: fake(x, window), "backward": None},
+        counter,
+        kernel=counts,
+    ),
     Fault("fake", "one column too many", {"fake": too_wide}),
     Fault("autograd", "differentiates behind the record", {"backward": None}, kernel=variance, key="AutogradCPU"),
     Fault("traced", "looks at values", door=looks_at_values),
@@ -336,11 +350,21 @@ FAULTS = (
     Fault("gradgradcheck", "detaches", {"backward": detached}),
     Fault("forward_mode", "zero tangent", {"jvp": scaled(lambda: 0.0, jvp)}),
     Fault("derived_jvp", "ninth digit", {"jvp": scaled(lambda: 1 + 1e-9, jvp)}),
-    Fault("causal", "one row ahead", {"reference": shifted, "backward": None}, cases=lambda c: replace(c, oracle=None, golden=())),
+    Fault(
+        "causal",
+        "one row ahead",
+        {"reference": shifted, "backward": None},
+        cases=lambda c: replace(c, oracle=None, golden=()),
+    ),
     Fault("causal", "claims to look ahead", {"causal": False}),
     Fault("causal_gradient", "reaches one row ahead", {"backward": leaking}),
     Fault("warm_up", "counts one row too many", {"lookback": lambda window: window}),
-    Fault("warm_up", "zeros for NaN", {"reference": with_zeros, "backward": zeros_backward}, cases=lambda c: replace(c, oracle=None, golden=())),
+    Fault(
+        "warm_up",
+        "zeros for NaN",
+        {"reference": with_zeros, "backward": zeros_backward},
+        cases=lambda c: replace(c, oracle=None, golden=()),
+    ),
     Fault("missing_value", "missing is one", kernel=missing_is_one),
     Fault("missing_gradient", "multiplies by NaN", {"backward": poisoned}),
     Fault("nan_gradient", "masks at the door", {"reference": unmasked_copy}, door=masks_late),
@@ -363,7 +387,16 @@ COMPILED_FAULTS = (
     Fault("compile_shapes", "counts rows", door=counts_rows),
     Fault("compile_func_grad", "doubles when traced", {"backward": scaled(lambda: 1.0 + (traced() and bool(stack())))}),
     Fault("export", "refuses to be exported", door=fails_when(lambda x: torch.compiler.is_exporting())),
-    Fault("export_strict", "refuses Dynamo", door=fails_when(lambda x: torch.compiler.is_exporting() and torch.compiler.is_dynamo_compiling())),
-    Fault("aot_inductor", "looks at values in the reference", {"reference": with_item, "traceable": variance}, kernel=variance),
+    Fault(
+        "export_strict",
+        "refuses Dynamo",
+        door=fails_when(lambda x: torch.compiler.is_exporting() and torch.compiler.is_dynamo_compiling()),
+    ),
+    Fault(
+        "aot_inductor",
+        "looks at values in the reference",
+        {"reference": with_item, "traceable": variance},
+        kernel=variance,
+    ),
     Fault("onnx", "has no ONNX form", {"traceable": lambda x, window: x.cummax(-2).values}),
 )

@@ -68,6 +68,10 @@ def causal_gradient(subject: Subject) -> None:
         past = [y.narrow(time_out, 0, last + 1).sin().sum() for y in subject.value(*leaves)]
         gradients = torch.autograd.grad(torch.stack(past).sum(), leaves, materialize_grads=True)
         for i, gradient in zip(subject.floating, gradients):
-            later = gradient.narrow(time_in, last + 1, subject.rows - last - 1) if i in subject.panels else gradient[:0]
+            later = (
+                gradient.narrow(time_in, last + 1, subject.rows - last - 1)
+                if i in subject.panels
+                else gradient.new_empty(0)
+            )
             largest = later.abs().max().item() if later.numel() else 0.0
             assert largest == 0, f"d y[..{last}] / d (tensor {i})[{last + 1}..] reaches {largest:.3g}, not 0"

@@ -60,8 +60,8 @@ def _sizes(doors: Doors, rows: int) -> list[tuple[torch.Tensor, ...]]:
 
 
 @row(
-    "The ahead-of-time model fails without Python: declare the schema in the native library (COMMODITY_OPERATOR does), and "
-    "keep the reference to plain operators.",
+    "The ahead-of-time model fails without Python: declare the schema in the native library (COMMODITY_OPERATOR does), "
+    "and keep the reference to plain operators.",
     after=("export",),
     compiled=True,
 )
@@ -88,7 +88,7 @@ def run_ahead_of_time(doors: Doors) -> None:
 
 
 @row(
-    "The reference has no ONNX form. Give the record a `traceable` one: no loop over time, only operators that ONNX knows.",
+    "The reference has no ONNX form. Give the record a `traceable` one: no loop over time, operators that ONNX knows.",
     after=("export",),
     compiled=True,
 )

@@ -74,6 +74,7 @@ def traced(subject: Subject) -> None:
 @row(
     "Under AOT dispatch the operator or its backward formula gives something else: both must be made of operators.",
     after=("fake", "autograd"),
+    once=True,
 )
 def aot_dispatch(subject: Subject) -> None:
     """Eager mode and AOT dispatch agree, for any shape (`opcheck`)."""

@@ -77,7 +77,7 @@ def _flat(subject: Subject) -> Callable[..., Tensor]:
     return lambda *x: torch.cat([y.flatten() for y in subject.value(*x)])
 
 
-@row(REMEDY, after=("func_grad", "vmap", "aot_dispatch"))
+@row(REMEDY, after=("func_grad", "vmap", "aot_dispatch"), once=True)
 def jacrev(subject: Subject) -> None:
     """`torch.func.jacrev` agrees with eager autograd, row by row."""
     subject = differentiable(subject)
@@ -85,7 +85,7 @@ def jacrev(subject: Subject) -> None:
     same(got, _jacobian(subject), 1e-10, "func.jacrev")
 
 
-@row(REMEDY, after=("jacrev", "forward_mode", "derived_jvp"))
+@row(REMEDY, after=("jacrev", "forward_mode", "derived_jvp"), once=True)
 def jacfwd(subject: Subject) -> None:
     """`torch.func.jacfwd` agrees with eager autograd, row by row."""
     subject = differentiable(subject)
@@ -93,7 +93,7 @@ def jacfwd(subject: Subject) -> None:
     same(got, _jacobian(subject), 1e-10, "func.jacfwd")
 
 
-@row(REMEDY, after=("gradgradcheck", "jacrev", "jacfwd"))
+@row(REMEDY, after=("gradgradcheck", "jacrev", "jacfwd"), once=True)
 def hessian(subject: Subject) -> None:
     """`torch.func.hessian` agrees with eager double backward."""
     subject = differentiable(subject)
