@@ -80,7 +80,7 @@ struct Wilder {
     for (int64_t n = 0; n < prices.width; ++n) {
       const double price = prices(t, n), change = price - last[n];
       const bool changed = change == change;
-      const double keep = changed && seen[n] >= period ? 1 - share : 1;
+      const double keep = changed & (seen[n] >= period) ? 1 - share : 1;
       gain[n] = keep * gain[n] + (change > 0 ? change : 0) * share;
       loss[n] = keep * loss[n] + (change < 0 ? -change : 0) * share;
       seen[n] += changed ? 1 : 0;
@@ -129,7 +129,7 @@ struct Indicators {
       still[n] = price == previous[n] ? still[n] + 1 : 1;
       previous[n] = price;
       const double flat = variance * 0;  // 0, or NaN
-      to[n] = 2 * std::sqrt(static_cast<scalar_t>(still[n] < rows && variance > 0 ? variance : flat));
+      to[n] = 2 * std::sqrt(static_cast<scalar_t>((still[n] < rows) & (variance > 0) ? variance : flat));
     }
   }
 
@@ -175,7 +175,7 @@ Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extend
   const Tensor prices = contiguous(prices_);
   std::vector<int64_t> shape(prices.sizes().begin(), prices.sizes().end());
   shape.push_back(4);
-  Tensor y = new_empty(prices, shape);
+  Tensor y = on_huge_pages(new_empty(prices, shape));
   const Panels panels(prices);
   const bool wilder = mode == "wilder";
   THO_DISPATCH_V2(prices.scalar_type(), "technical_indicators", AT_WRAP([&] {

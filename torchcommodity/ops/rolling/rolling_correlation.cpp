@@ -201,7 +201,7 @@ Tensor rolling_correlation(const Tensor& returns_, int64_t window, int64_t min_p
   const Tensor returns = contiguous(returns_);
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape.push_back(shape.back());
-  Tensor y = new_empty(returns, shape);
+  Tensor y = on_huge_pages(new_empty(returns, shape));
   const Panels panels(returns);
   const int64_t groups = (panels.steps + window - 1) / window + 1, size = panels.steps * panels.assets * panels.assets;
   THO_DISPATCH_V2(returns.scalar_type(), "rolling_correlation", AT_WRAP([&] {
