@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
 from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
@@ -161,7 +161,24 @@ def _oracle(prices: Tensor, **settings: int) -> Tensor:
 
 
 # The prices of the RSI page of StockCharts' ChartSchool, and the index there, to the printed digits.
-_SCHOOL = (44.34, 44.09, 44.15, 43.61, 44.33, 44.83, 45.10, 45.42, 45.84, 46.08, 45.89, 46.03, 45.61, 46.28, 46.28, 46.00)
+_SCHOOL = (
+    44.34,
+    44.09,
+    44.15,
+    43.61,
+    44.33,
+    44.83,
+    45.10,
+    45.42,
+    45.84,
+    46.08,
+    45.89,
+    46.03,
+    45.61,
+    46.28,
+    46.28,
+    46.00,
+)
 
 
 def _cases() -> Cases:

@@ -133,7 +133,9 @@ def _cases() -> Cases:
                 r"rolling_correlation: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
             ),
             Bad(Sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
-            Bad(Sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"),
+            Bad(
+                Sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"
+            ),
             Bad(Sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
             Bad(Sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
             Bad(Sample(x.long(), window=4), "returns must be of floating point", TypeError),
