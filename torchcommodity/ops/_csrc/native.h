@@ -25,7 +25,8 @@ using torch::stable::contiguous;
 using torch::stable::new_empty;
 using torch::stable::Tensor;
 
-// One compiled body per instruction set, with all that it calls, chosen when the library is loaded: a wheel is portable.
+// One compiled body per instruction set, with all that it calls, chosen when the library is loaded: a wheel is
+// portable.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define COMMODITY_SIMD __attribute__((flatten, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

@@ -59,15 +59,17 @@ struct Window {
       for (int64_t r = window - 1; r > 0; --r) {
         double* to = suffix[k][r];
         const double* after = suffix[k][r + 1];
-        if (t == 0) std::fill_n(to, kBlock, NAN);
-        else for (int64_t n = 0; n < width; ++n) to[n] = after[n] + term(k, t - window + r, n);
+        if (t == 0)
+          std::fill_n(to, kBlock, NAN);
+        else
+          for (int64_t n = 0; n < width; ++n) to[n] = after[n] + term(k, t - window + r, n);
       }
     }
   }
 };
 
-// Wilder's averages: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1}) / period. A missing
-// price is no change, and the next change is against the last price there was.
+// Wilder's averages: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1}) / period. A
+// missing price is no change, and the next change is against the last price there was.
 struct Wilder {
   const double period;
   Row last, seen = {}, gain = {}, loss = {};
@@ -167,7 +169,9 @@ struct Indicators {
 };
 
 COMMODITY_SIMD void run(Indicators<float>& block, int64_t steps, bool wilder, float* y) { block.run(steps, wilder, y); }
-COMMODITY_SIMD void run(Indicators<double>& block, int64_t steps, bool wilder, double* y) { block.run(steps, wilder, y); }
+COMMODITY_SIMD void run(Indicators<double>& block, int64_t steps, bool wilder, double* y) {
+  block.run(steps, wilder, y);
+}
 
 Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extended, int64_t rsi, int64_t band,
                             std::string mode) {
