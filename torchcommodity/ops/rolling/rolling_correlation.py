@@ -40,9 +40,9 @@ def rolling_correlation(
     Example:
         >>> import torch
         >>> from torchcommodity import ops
-        >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, 0.01]])
+        >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, -0.01]])
         >>> ops.rolling_correlation(returns, window=3)[:, 0, 1]
-        tensor([    nan,     nan, -1.0000,  0.3273])
+        tensor([    nan,     nan, -1.0000, -0.4193])
     """
     check_panel("rolling_correlation", returns=returns)
     least = window if min_periods is None else min_periods
