@@ -35,7 +35,11 @@ def export(subject: Subject) -> None:
     _agrees(subject, strict=False)
 
 
-@row("Export by Dynamo fails where the other did not: look at what the door does under strict=True.", after=("export",), compiled=True)
+@row(
+    "Export by Dynamo fails where the other did not: look at what the door does under strict=True.",
+    after=("export",),
+    compiled=True,
+)
 def export_strict(subject: Subject) -> None:
     """`torch.export(strict=True)` does so too."""
     _agrees(subject, strict=True)
