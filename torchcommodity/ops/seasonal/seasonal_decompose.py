@@ -61,7 +61,7 @@ def seasonal_decompose(
         >>> from torchcommodity import ops
         >>> prices = torch.tensor([1.0, 3.0, 2.0, 4.0, 3.0, 5.0]).unsqueeze(-1)
         >>> ops.seasonal_decompose(prices, period=2).seasonal.squeeze(-1)
-        tensor([    nan,     nan,     nan,  1.0000, -1.0000,  1.0000])
+        tensor([    nan,     nan,     nan,  0.7500, -0.7500,  0.7500])
     """
     check_panel("seasonal_decompose", prices=prices)
     check_integer("seasonal_decompose", 2, period=period)
