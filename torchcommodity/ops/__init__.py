@@ -10,6 +10,7 @@ from torchcommodity.ops.indicators.technical_indicators import technical_indicat
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
+from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "garch_variance",
     "linear_recurrence",
     "rolling_correlation",
+    "seasonal_decompose",
     "technical_indicators",
 ]
