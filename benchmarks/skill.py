@@ -30,9 +30,7 @@ def main() -> None:
     panel = Panel.from_frame(wide[options.symbols.split(",")])
     first, last = options.choose.split("-")[0], options.verdict.split("-")[1]
     began = time.perf_counter()
-    walked = forecast.backtest(
-        panel.between(None, f"{last}-12-31"), first=int(first), last=int(last), seed=options.seed
-    )
+    walked = forecast.backtest(panel.between(None, f"{last}-12-31"), first=int(first), seed=options.seed)
     took = time.perf_counter() - began
     print(f"{options.data.name}: {options.symbols}; {len(panel)} rows")
     print(f"walk-forward in {took:.0f} s on {torch.get_num_threads()} threads")
