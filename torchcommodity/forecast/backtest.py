@@ -10,6 +10,7 @@ from torchcommodity.data import Panel, walk_forward
 from torchcommodity.forecast.baselines import BASELINES, Prediction
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.fit import FitConfig, Progress, new_model, train_network
+from torchcommodity.forecast.threads import one_thread
 from torchcommodity.models import HarLstm
 
 OURS, UNTRAINED = "har-lstm", "untrained"
@@ -46,6 +47,7 @@ class Backtest:
         )
 
 
+@one_thread()
 def backtest(
     panel: Panel,
     config: FitConfig | None = None,

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torchcommodity.data import Panel
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.forecaster import FitRecord, Forecaster
+from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarLstm, HarLstmConfig
 
@@ -60,6 +61,7 @@ class Kept(NamedTuple):
     better: Tensor  # (H,) bool
 
 
+@one_thread()
 def fit(
     panel: Panel,
     config: FitConfig | None = None,
