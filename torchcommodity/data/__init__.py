@@ -1,0 +1,34 @@
+"""Prices come in: files, publishers and the store, as a `Panel` with provenance; and walk-forward windows over it."""
+
+from torchcommodity.data import _extra as _extra
+from torchcommodity.data.assemble import Loaded as Loaded
+from torchcommodity.data.embedded import embedded as embedded
+from torchcommodity.data.errors import TREATMENTS as TREATMENTS
+from torchcommodity.data.errors import DataError as DataError
+from torchcommodity.data.errors import Finding as Finding
+from torchcommodity.data.files import read as read
+from torchcommodity.data.inspect import inspect as inspect
+from torchcommodity.data.panel import Panel as Panel
+from torchcommodity.data.panel import Provenance as Provenance
+from torchcommodity.data.store import Store as Store
+from torchcommodity.data.store import default_store as default_store
+from torchcommodity.data.windows import Block as Block
+from torchcommodity.data.windows import hold_out as hold_out
+from torchcommodity.data.windows import walk_forward as walk_forward
+
+__all__ = [
+    "TREATMENTS",
+    "Block",
+    "DataError",
+    "Finding",
+    "Loaded",
+    "Panel",
+    "Provenance",
+    "Store",
+    "default_store",
+    "embedded",
+    "hold_out",
+    "inspect",
+    "read",
+    "walk_forward",
+]

@@ -1,0 +1,72 @@
+"""One cell of a table: a price or a date, or a sentence that says why it is neither."""
+
+import re
+from datetime import date
+
+MISSING = frozenset({"", ".", "nan", "na", "n/a", "#n/a", "null"})
+FIRST_YEAR, LAST_YEAR = 1600, 2200
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_PLAIN_ROW = re.compile(r"[0-9.+\-eE;]*")
+_DATE = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?(?: ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?)?"
+)
+
+
+def parse_price(text: str) -> float:
+    """The number, or NaN for a missing mark (blank . NaN NA N/A #N/A null, in any case); else a `ValueError` in words.
+
+    >>> parse_price("-37.63"), parse_price(" . ")
+    (-37.63, nan)
+    """
+    cell = text.strip()
+    if cell.lower() in MISSING:
+        return float("nan")
+    if _NUMBER.fullmatch(cell):
+        if (number := float(cell)) not in (float("inf"), float("-inf")):
+            return number
+        raise ValueError(f"a finite price; got {cell!r}")
+    if cell.lower().lstrip("+-") in ("inf", "infinity"):
+        raise ValueError(f"a finite price; got {cell!r}")
+    if re.fullmatch(r"[+-]?[0-9][0-9.,' \u00a0_]*", cell):
+        raise ValueError(f"a price with a decimal point and no thousands separator or decimal comma; got {cell!r}")
+    raise ValueError(f"a price; got {cell!r}")
+
+
+def parse_prices(cells: list[str]) -> list[float]:
+    """All cells of a row; the plain ones, which are nearly all, at the speed of `float`."""
+    if _PLAIN_ROW.fullmatch(";".join(cells)) and "" not in cells:
+        try:
+            numbers = list(map(float, cells))
+        except ValueError:
+            return [parse_price(cell) for cell in cells]
+        if float("inf") not in numbers and float("-inf") not in numbers:
+            return numbers
+    return [parse_price(cell) for cell in cells]
+
+
+def parse_date(text: str) -> tuple[date, str]:
+    """The calendar day as written, and the time zone as written ("" where none); else a `ValueError` in words.
+
+    >>> parse_date("2020-04-20T14:30:00Z")
+    (datetime.date(2020, 4, 20), 'Z')
+    """
+    cell = text.strip()
+    match = _DATE.fullmatch(cell)
+    if match is None:
+        raise ValueError(f"an ISO date YYYY-MM-DD{_why_no_date(cell)}; got {cell!r}")
+    year, month, day = (int(part) for part in match.groups()[:3])
+    hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
+    if not FIRST_YEAR <= year <= LAST_YEAR or hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"a possible date and time from {FIRST_YEAR} to {LAST_YEAR}; got {cell!r}")
+    try:
+        return date(year, month, day), match[7] or ""
+    except ValueError:
+        raise ValueError(f"a day of the calendar; got {cell!r}") from None
+
+
+def _why_no_date(cell: str) -> str:
+    if re.fullmatch(r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}", cell):
+        return " (day and month can be mistaken for each other)"
+    return ""

@@ -1,0 +1,83 @@
+"""What is refused, and what is only doubtful."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+LISTED = 5
+
+
+class DataError(ValueError):
+    """Data that cannot be trusted; the message names the file or address, the line and the value.
+
+    >>> raise DataError("prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'")
+    Traceback (most recent call last):
+    ...
+    torchcommodity.data.errors.DataError: prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'
+    """
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something doubtful in the data, and the stated rule by which it was treated.
+
+    Args:
+        kind: what was found, one of the keys of `TREATMENTS`.
+        symbol: whose price, or "" for a whole row or file.
+        date: ISO date of the (first) occurrence, or "".
+        line: line (CSV) or row (Parquet) in the file, counted from 1; 0 where there is none.
+        value: what stood there, in words.
+        treatment: what was done with it.
+        count: how many occurrences this finding stands for.
+
+    >>> print(Finding("nonpositive", "WTI", "2020-04-20", 75, "-37.63", TREATMENTS["nonpositive"]))
+    nonpositive WTI 2020-04-20 line 75: -37.63 (kept; returns treat it as missing)
+    """
+
+    kind: str
+    symbol: str
+    date: str
+    line: int
+    value: str
+    treatment: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        words = [self.kind, self.symbol, self.date, f"line {self.line}" if self.line else ""]
+        times = f", {self.count} times" if self.count > 1 else ""
+        return f"{' '.join(filter(None, words))}: {self.value}{times} ({self.treatment})"
+
+
+TREATMENTS = {
+    "unsorted": "sorted by date",
+    "duplicate": "one kept",
+    "nonpositive": "kept; returns treat it as missing",
+    "weekend": "kept",
+    "future": "kept",
+    "gap": "kept as missing",
+    "stale": "kept",
+    "jump": "kept",
+    "empty row": "kept as missing",
+    "empty column": "left out",
+    "ignored column": "left out",
+    "generic name": "kept as the symbol",
+    "no trading": "row left out",
+    "old copy": "used, because the publisher did not answer",
+}
+
+
+def found(kind: str, symbol: str = "", date: object = "", line: int = 0, value: object = "", count: int = 1) -> Finding:
+    """A finding with the treatment that its kind states."""
+    return Finding(kind, symbol, str(date), int(line), str(value), TREATMENTS[kind], count)
+
+
+def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """At most `LISTED` findings of a kind for a symbol one by one; the rest of them in one, with their count."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.kind, finding.symbol), []).append(finding)
+    kept: list[Finding] = []
+    for alike in groups.values():
+        kept += alike[:LISTED]
+        if rest := alike[LISTED:]:
+            kept.append(replace(rest[0], count=sum(finding.count for finding in rest)))
+    return tuple(kept)

@@ -1,0 +1,93 @@
+"""CSV and Parquet files, long or wide."""
+
+import gzip
+import hashlib
+import io
+import os
+import stat
+import zlib
+from pathlib import Path
+
+from torchcommodity.data.assemble import Loaded, assemble
+from torchcommodity.data.delimited import read_delimited
+from torchcommodity.data.errors import DataError
+from torchcommodity.data.grid import Grid, Origin
+from torchcommodity.data.panel import utc_now
+from torchcommodity.data.parquet import read_parquet
+
+LARGEST = 2**30  # bytes, unpacked
+
+
+def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence: str = "not stated") -> Loaded:
+    """Prices from a CSV or Parquet file, plain or gzipped, long or wide.
+
+    A long table has columns `date,symbol,close` (or `price` or `value`) and may have `unit` and `source`; a wide one
+    has `date` and one column a symbol. Dates are ISO (`YYYY-MM-DD`; a time and one time zone may follow, the day as
+    written counts); numbers have a decimal point; blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` are missing.
+
+    Args:
+        path: the file; what it is, is read from its first bytes.
+        publisher: for the provenance, where the file has no `source` column.
+        licence: for the provenance.
+
+    Returns:
+        `Loaded(panel, findings)`: prices `(T, N)` float64 in the file's units, NaN = missing, and everything doubtful
+        with the rule by which it was treated.
+
+    Raises:
+        DataError: what cannot be trusted, with file, line and value.
+    """
+    location = os.fspath(path)
+    body = _bytes(location)
+    digest = hashlib.sha256(body).hexdigest()
+    body = _unpacked(body, location)
+    row_word = "row" if body.startswith(b"PAR1") else "line"
+    origin = Origin(location, publisher, licence, utc_now(), digest, row_word)
+    return assemble(_grid(body, origin), origin)
+
+
+def _bytes(location: str) -> bytes:
+    try:
+        if not stat.S_ISREG(os.stat(location).st_mode):
+            raise DataError(f"{location}: expected a regular file; got {_kind(location)}")
+        body = Path(location).read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise DataError(f"{location}: expected a readable file; got {reason}") from None
+    if not body:
+        raise DataError(f"{location}: expected a header and rows; got an empty file")
+    return body
+
+
+def _kind(location: str) -> str:
+    mode = os.stat(location).st_mode
+    kinds = {"a directory": stat.S_ISDIR, "a FIFO": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
+    return next((name for name, holds in kinds.items() if holds(mode)), "a device")
+
+
+def _unpacked(body: bytes, location: str) -> bytes:
+    if not body.startswith(b"\x1f\x8b"):
+        return body
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as stream:
+            unpacked = stream.read(LARGEST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{location}: expected a whole gzip file; got one that cannot be unpacked: {error}") from None
+    if len(unpacked) > LARGEST:
+        raise DataError(f"{location}: expected at most {LARGEST} bytes unpacked; got more")
+    if not unpacked:
+        raise DataError(f"{location}: expected a header and rows; got an empty file")
+    return unpacked
+
+
+def _grid(body: bytes, origin: Origin) -> Grid:
+    if body.startswith(b"PAR1"):
+        return read_parquet(body, origin)
+    named = origin.place.lower().removesuffix(".gz")
+    if named.endswith((".parquet", ".pq")):
+        raise DataError(f"{origin.place}: expected Parquet, which begins with PAR1; got {body[:4]!r}")
+    if body.startswith(b"PK\x03\x04"):
+        raise DataError(f"{origin.place}: expected CSV or Parquet; got a zip archive or an Excel file")
+    return read_delimited(body, origin)

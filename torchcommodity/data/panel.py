@@ -1,0 +1,200 @@
+"""Prices of several symbols over the same dates, with where every column comes from."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from torchcommodity.data.errors import DataError
+from torchcommodity.opkit.metadata import MetadataTensor
+
+DateLike = Any  # whatever np.datetime64(..., "D") takes: "2020-04-20", datetime.date, np.datetime64
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where one column comes from.
+
+    Args:
+        publisher: who published the prices.
+        location: address or file they were read from.
+        licence: on what terms, or "not stated".
+        retrieved: when, ISO 8601 in UTC.
+        sha256: of the bytes received.
+        series: the publisher's own name of the series.
+
+    >>> Provenance("EIA", "https://api.eia.gov/v2/", "public", "2024-01-02T00:00:00Z", "", "PET.RWTC.D").publisher
+    'EIA'
+    """
+
+    publisher: str
+    location: str
+    licence: str
+    retrieved: str
+    sha256: str
+    series: str
+
+
+def utc_now() -> str:
+    """Now, ISO 8601 in UTC to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Prices `(T, N)` of N symbols on T dates, with units and provenance.
+
+    Args:
+        values: prices `(T, N)` in the units of their columns, float64, NaN = missing; made a `MetadataTensor` that
+            carries `symbols`, `units` and `provenance`. Zero and negative prices are real and stay.
+        dates: `(T,)`, strictly increasing, without NaT; kept as `datetime64[D]`.
+        symbols: N distinct names.
+        units: N units, such as "$/bbl"; "" where not stated.
+        provenance: N records.
+
+    Raises:
+        DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
+            infinite price.
+
+    >>> from torchcommodity import data
+    >>> data.embedded()["WTI", "VIX"].between("2014-01-03", "2018-12-31").values.shape
+    torch.Size([1258, 2])
+    """
+
+    values: MetadataTensor
+    dates: np.ndarray[Any, np.dtype[np.datetime64]]
+    symbols: tuple[str, ...]
+    units: tuple[str, ...]
+    provenance: tuple[Provenance, ...]
+
+    def __post_init__(self) -> None:
+        symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
+        dates = np.array(self.dates, dtype="datetime64[D]")
+        dates.flags.writeable = False
+        numbers = torch.as_tensor(self.values, dtype=torch.float64)
+        _check(numbers, dates, symbols, units, provenance)
+        values = MetadataTensor(numbers, symbols=symbols, units=units, provenance=provenance)
+        fields = {"values": values, "dates": dates, "symbols": symbols, "units": units, "provenance": provenance}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
+
+    def __len__(self) -> int:
+        return len(self.dates)
+
+    def __getitem__(self, symbols: str | Sequence[str]) -> "Panel":
+        return self.select([symbols] if isinstance(symbols, str) else symbols)
+
+    def select(self, symbols: Iterable[str]) -> "Panel":
+        """These symbols, in this order, on all dates; an unknown symbol is a `DataError` that lists the known ones."""
+        wanted, places = list(symbols), {symbol: column for column, symbol in enumerate(self.symbols)}
+        if unknown := [symbol for symbol in wanted if symbol not in places]:
+            known = ", ".join(self.symbols[:20]) + (", ..." if len(self.symbols) > 20 else "")
+            raise DataError(f"symbols: expected names among {known}; got {', '.join(map(repr, unknown))}")
+        columns = [places[symbol] for symbol in wanted]
+        units, provenance = [self.units[c] for c in columns], [self.provenance[c] for c in columns]
+        return Panel(
+            MetadataTensor(self.values[:, columns]), self.dates, tuple(wanted), tuple(units), tuple(provenance)
+        )
+
+    def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
+        """The rows from `first` to `last`, both included; None is open. No row left is a `DataError`."""
+        inside = np.ones(len(self), dtype=bool)
+        if first is not None:
+            inside &= self.dates >= np.datetime64(first, "D")
+        if last is not None:
+            inside &= self.dates <= np.datetime64(last, "D")
+        if not inside.any():
+            raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
+        values = MetadataTensor(self.values[torch.from_numpy(inside)])
+        return Panel(values, self.dates[inside], self.symbols, self.units, self.provenance)
+
+    def frame(self) -> pd.DataFrame:
+        """A wide DataFrame `(T, N)`: index `date`, one column a symbol, NaN = missing; a copy."""
+        index = pd.DatetimeIndex(self.dates, name="date")
+        numbers: np.ndarray[Any, Any] = self.values.plain().detach().numpy().copy()
+        frame: pd.DataFrame = pd.DataFrame(numbers, index=index, columns=list(self.symbols))
+        return frame
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        units: Iterable[str] | None = None,
+        provenance: Iterable[Provenance] | None = None,
+    ) -> "Panel":
+        """From a wide DataFrame: increasing dates as index, one numeric column a symbol; NaN = missing.
+
+        Without `provenance` the columns are marked as handed over in memory, with the sha256 of their bytes.
+        """
+        if not isinstance(frame.index, pd.DatetimeIndex):
+            raise DataError(f"frame: expected a DatetimeIndex; got {type(frame.index).__name__}")
+        for name, kind in zip(frame.columns, frame.dtypes):
+            if pd.api.types.is_bool_dtype(kind) or not pd.api.types.is_numeric_dtype(kind):
+                raise DataError(f"frame: expected numbers in every column; got {kind} in {name!r}")
+        symbols = tuple(str(name) for name in frame.columns)
+        numbers = np.ascontiguousarray(frame.to_numpy(dtype="float64", na_value=np.nan))
+        digest, now = hashlib.sha256(numbers.tobytes()).hexdigest(), utc_now()
+        marks = tuple(Provenance("not stated", "memory", "not stated", now, digest, symbol) for symbol in symbols)
+        return cls(
+            MetadataTensor(torch.from_numpy(numbers.copy())),
+            frame.index.tz_localize(None).to_numpy().astype("datetime64[D]"),
+            symbols,
+            ("",) * len(symbols) if units is None else tuple(units),
+            marks if provenance is None else tuple(provenance),
+        )
+
+    def equals(self, other: "Panel") -> bool:
+        """The same bits, dates, symbols, units and provenance (NaN equals NaN)."""
+        mine, theirs = self.values.plain(), other.values.plain()
+        return (
+            (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
+            and np.array_equal(self.dates, other.dates)
+            and torch.equal(mine.isnan(), theirs.isnan())
+            and torch.equal(mine.nan_to_num(), theirs.nan_to_num())
+        )
+
+    def sources(self) -> list[dict[str, str]]:
+        """Symbol, unit and provenance of every column as plain records, for JSON and tables."""
+        return [
+            {"symbol": symbol, "unit": unit, **asdict(record)}
+            for symbol, unit, record in zip(self.symbols, self.units, self.provenance)
+        ]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.symbols[:6]) + (", ..." if len(self.symbols) > 6 else "")
+        return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {len(self.symbols)} symbols: {shown})"
+
+
+def _check(
+    numbers: torch.Tensor,
+    dates: np.ndarray[Any, np.dtype[np.datetime64]],
+    symbols: tuple[str, ...],
+    units: tuple[str, ...],
+    provenance: tuple[Provenance, ...],
+) -> None:
+    expected = (len(dates), len(symbols))
+    if tuple(numbers.shape) != expected or 0 in expected:
+        raise DataError(
+            f"panel: expected values of shape (dates, symbols) = {expected}, none of them 0; got {tuple(numbers.shape)}"
+        )
+    if not len(symbols) == len(units) == len(provenance):
+        got = f"{len(units)} and {len(provenance)}"
+        raise DataError(f"panel: expected a unit and a provenance for each of {len(symbols)} symbols; got {got}")
+    if len(set(symbols)) < len(symbols):
+        twice = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
+        raise DataError(f"panel: expected distinct symbols; got {twice!r} twice")
+    if np.isnat(dates).any():
+        raise DataError("panel: expected dates; got NaT")
+    if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
+        raise DataError(f"panel: expected strictly increasing dates; got {dates[late[0]]}, then {dates[late[0] + 1]}")
+    if (infinite := torch.nonzero(torch.isinf(numbers))).numel():
+        row, column = infinite[0].tolist()
+        raise DataError(
+            f"panel: expected finite prices or NaN; got an infinite one for {symbols[column]!r} on {dates[row]}"
+        )
