@@ -1,6 +1,7 @@
 """The compiled kernels: load a library once, and say why where it cannot be."""
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +29,18 @@ def load(folder: Path, stem: str = "_C") -> Native:
     """
     if folder not in _LOADED:
         _LOADED[folder] = _load(folder, stem)
+        if not _LOADED[folder] and _wanted():
+            reason = _LOADED[folder].reason
+            warnings.warn(f"operators run through their references, many times slower: {reason}", stacklevel=2)
     return _LOADED[folder]
 
 
+def _wanted() -> bool:
+    return os.environ.get("TORCHCOMMODITY_NATIVE") != "0"
+
+
 def _load(folder: Path, stem: str) -> Native:
-    if os.environ.get("TORCHCOMMODITY_NATIVE") == "0":
+    if not _wanted():
         return Native(None, "switched off by TORCHCOMMODITY_NATIVE=0")
     found = sorted([*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")])
     if not found:

@@ -1,0 +1,29 @@
+"""Fit a forecaster, predict with it, walk it through the past, and score it against the baselines to beat."""
+
+from torchcommodity.forecast.backtest import Backtest as Backtest
+from torchcommodity.forecast.backtest import backtest as backtest
+from torchcommodity.forecast.fit import FitConfig as FitConfig
+from torchcommodity.forecast.fit import fit as fit
+from torchcommodity.forecast.forecaster import FitRecord as FitRecord
+from torchcommodity.forecast.forecaster import Forecaster as Forecaster
+from torchcommodity.forecast.predict import Forecast as Forecast
+from torchcommodity.forecast.predict import predict as predict
+from torchcommodity.forecast.score import Score as Score
+from torchcommodity.forecast.score import Scores as Scores
+from torchcommodity.forecast.score import diebold_mariano as diebold_mariano
+from torchcommodity.forecast.score import score as score
+
+__all__ = [
+    "Backtest",
+    "FitConfig",
+    "FitRecord",
+    "Forecast",
+    "Forecaster",
+    "Score",
+    "Scores",
+    "backtest",
+    "diebold_mariano",
+    "fit",
+    "predict",
+    "score",
+]

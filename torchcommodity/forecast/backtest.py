@@ -1,0 +1,143 @@
+"""Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchcommodity.data import Panel
+from torchcommodity.forecast.baselines import BASELINES, Prediction
+from torchcommodity.forecast.calibrate import calibrate, targets
+from torchcommodity.forecast.fit import FitConfig, Progress, new_model, train_network
+from torchcommodity.models import HarLstm
+
+OURS, UNTRAINED = "har-lstm", "untrained"
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Forecasts of every row of the test years and what came true; NaN where there is no forecast or no target."""
+
+    origins: np.ndarray  # (T,) datetime64[D]
+    symbols: tuple[str, ...]
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    targets: Tensor  # (T, H, N) cumulative log-returns
+    quantiles: dict[str, Tensor]  # (T, H, N, Q) of each model
+    variances: dict[str, Tensor]  # (T, H, N) of each model
+    fits: tuple[str, ...]  # what became of each year's network, in words
+    mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
+
+    def between(self, first: int, last: int) -> "Backtest":
+        """Only origins of the years first..last, and only targets that end by the end of year `last`."""
+        keep = _year(self.origins) <= last
+        ahead = self.targets.clone()
+        stop = int(keep.sum())
+        for i, h in enumerate(self.horizons):
+            ahead[max(stop - h, 0) :, i] = torch.nan
+        rows = slice(int((_year(self.origins) < first).sum()), stop)
+        return replace(
+            self,
+            origins=self.origins[rows],
+            targets=ahead[rows],
+            quantiles={name: q[rows] for name, q in self.quantiles.items()},
+            variances={name: v[rows] for name, v in self.variances.items()},
+        )
+
+
+def backtest(
+    panel: Panel,
+    config: FitConfig | None = None,
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    refit_network: int = 2,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Backtest:
+    """Walk forward through the years first..last.
+
+    At the first row of each year the econometric part and every baseline are fitted on the rows before it, and the
+    network every `refit_network` years (between them it is carried on). A training target is used only if it ended
+    before that row: an embargo of one horizon.
+
+    Args:
+        panel: raw prices.
+        config: settings of the fit; the defaults if None.
+        first: the first test year; by default the first with 4 years of every symbol behind it.
+        last: the last test year; by default the last of the panel.
+        refit_network: years between two trainings of the network.
+        seed: of the network.
+        progress: called as progress(done, of, what) after every year.
+
+    Raises:
+        ValueError: no year to test, or too few rows before the first.
+    """
+    config = config or FitConfig()
+    prices = panel.values.plain().detach()
+    years = _test_years(panel, prices, first, last, config)
+    model, start_row = new_model(len(panel.symbols), config.model, seed), []
+    pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
+    fits, mix = [], {}
+    for done, year in enumerate(years):
+        start, stop = (int((_year(panel.dates) < y).sum()) for y in (year, year + 1))
+        start_row.append(start)
+        if done % refit_network == 0:
+            model = new_model(len(panel.symbols), config.model, seed)
+            fits.append(f"{year}: {train_network(model, prices[:start], config, seed).note}")
+        calibrate(model, prices[:start], config.symmetry)
+        mix[str(year)] = model.mix.clone()
+        for name, prediction in _forecast(model, prices[:stop], start).items():
+            pieces[name].append(prediction)
+        if progress is not None:
+            progress(done + 1, len(years), str(year))
+    rows = slice(start_row[0], stop)
+    return Backtest(
+        origins=np.asarray(panel.dates)[rows],
+        symbols=tuple(panel.symbols),
+        horizons=config.model.horizons,
+        levels=config.model.levels,
+        targets=targets(prices, config.model.horizons)[rows],
+        quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in pieces.items()},
+        variances={name: torch.cat([p.variance for p in found]) for name, found in pieces.items()},
+        fits=tuple(fits),
+        mix=mix,
+    )
+
+
+@torch.no_grad()
+def _forecast(model: HarLstm, prices: Tensor, start: int) -> dict[str, Prediction]:
+    """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
+    variance = model.mixed(model.terms(model.returns(prices[None])))[0, start:]
+    trained = (2 * model.eval().log_scale(prices[None])[0, start:]).exp()
+    ours = {
+        OURS: Prediction(model.all_rows(prices[None])[0, start:], trained),
+        UNTRAINED: Prediction(model.baseline(prices[None])[0, start:], variance),
+    }
+    return ours | {name: baseline(prices, start, model.config) for name, baseline in BASELINES.items()}
+
+
+def _year(dates: np.ndarray) -> np.ndarray:
+    return np.asarray(dates).astype("datetime64[Y]").astype(int) + 1970
+
+
+def _test_years(panel: Panel, prices: Tensor, first: int | None, last: int | None, config: FitConfig) -> range:
+    years = _year(panel.dates)
+    known = torch.isfinite(prices) & (prices > 0)
+    if not bool(known.any(0).all()):
+        empty = [s for s, n in zip(panel.symbols, known.sum(0).tolist()) if n == 0]
+        raise ValueError(f"backtest: every symbol must have positive prices; got none for {', '.join(empty)}")
+    begin = int(known.int().argmax(0).max())  # the first price of the youngest symbol
+    first = int(years[begin]) + 5 if first is None else first
+    last = int(years[-1]) if last is None else last
+    if first > last or not (years == first).any() or not (years == last).any():
+        raise ValueError(
+            f"backtest: test years must lie in the panel, {years[0]} to {years[-1]}; got {first} to {last}"
+        )
+    before, least = int((years < first).sum()), config.model.warmup + 2 * config.model.horizons[-1]
+    if before < least:
+        raise ValueError(
+            f"backtest: at least {least} rows must precede the first test year; got {before} before {first}"
+        )
+    return range(first, last + 1)

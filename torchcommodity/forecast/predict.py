@@ -1,0 +1,86 @@
+"""From a fitted forecaster and prices to quantiles of future returns and prices."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from torchcommodity.data import Panel
+from torchcommodity.forecast.forecaster import Forecaster
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Quantiles from the last row of a panel on.
+
+    Each symbol starts from its last positive price, of `origins`, which may be earlier than the panel's last row: a
+    missing, zero or negative price has no log-return. Horizons count panel rows.
+    """
+
+    symbols: tuple[str, ...]
+    units: tuple[str, ...]
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    origin: np.datetime64  # the panel's last row
+    origins: np.ndarray  # (N,) datetime64[D], the date of each symbol's last positive price
+    last: Tensor  # (N,) that price
+    log_returns: Tensor  # (H, N, Q) quantiles of the cumulative log-return
+    prices: Tensor  # (H, N, Q) the same in price units
+
+    def frame(self) -> pd.DataFrame:
+        """Long table: date (of the start), symbol, horizon (rows), level, log_return, price."""
+        H, N, Q = self.log_returns.shape
+        horizon, symbol, level = (i.ravel() for i in np.indices((H, N, Q)))
+        table: pd.DataFrame = pd.DataFrame(
+            {
+                "date": self.origins[symbol].astype("datetime64[s]"),
+                "symbol": np.array(self.symbols, dtype=object)[symbol],
+                "horizon": np.array(self.horizons)[horizon],
+                "level": np.array(self.levels)[level],
+                "log_return": self.log_returns.numpy().ravel(),
+                "price": self.prices.numpy().ravel(),
+            }
+        )
+        return table
+
+
+@torch.no_grad()
+def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
+    """Forecast from the last row of `panel`, all of whose rows feed the variances.
+
+    Args:
+        forecaster: of `fit` or `Forecaster.load`.
+        panel: raw prices with at least the forecaster's symbols, in any order.
+
+    Raises:
+        ValueError: a symbol is unknown to the panel, has no positive price, or too few returns for its warm-up.
+    """
+    unknown = [s for s in forecaster.symbols if s not in panel.symbols]
+    if unknown:
+        held = ", ".join(panel.symbols)
+        raise ValueError(
+            f"predict: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in {held}"
+        )
+    panel = panel.select(list(forecaster.symbols))
+    prices = panel.values.plain().detach()
+    known = torch.isfinite(prices) & (prices > 0)
+    warmup = forecaster.model.config.warmup
+    short = [f"{s} {n}" for s, n in zip(panel.symbols, known.sum(0).tolist()) if n <= warmup]
+    if short:
+        raise ValueError(f"predict: every symbol must have more than {warmup} positive prices; got {', '.join(short)}")
+    row = len(prices) - 1 - known.flip(0).int().argmax(0)  # each symbol's last positive price
+    last = prices.gather(0, row[None])[0]
+    returns = forecaster.model.eval()(prices[None])[0]
+    return Forecast(
+        symbols=tuple(panel.symbols),
+        units=tuple(panel.units),
+        horizons=forecaster.horizons,
+        levels=forecaster.levels,
+        origin=panel.dates[-1],
+        origins=np.asarray(panel.dates)[row.numpy()],
+        last=last,
+        log_returns=returns,
+        prices=last[None, :, None] * returns.exp(),
+    )
