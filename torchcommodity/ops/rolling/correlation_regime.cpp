@@ -1,0 +1,56 @@
+// How far a correlation structure (..., T, N, N) moved in `lag` rows, and a count of the regimes: (..., T) and (..., T).
+#include "native.h"
+
+using namespace commodity;
+
+namespace {
+
+template <typename scalar_t>
+scalar_t distance(const scalar_t* now, const scalar_t* before, int64_t assets) {
+  double total = 0;
+  int64_t pairs = 0;
+  for (int64_t i = 0; i < assets; ++i)
+    for (int64_t j = 0; j < assets; ++j) {
+      const double change = std::abs(static_cast<double>(now[i * assets + j]) - before[i * assets + j]);
+      const bool counted = i != j && std::isfinite(change);
+      total += counted ? change : 0;
+      pairs += counted;
+    }
+  return pairs ? total / pairs : NAN;
+}
+
+template <typename scalar_t>
+void count(const scalar_t* shift, int64_t* regime, int64_t steps, double threshold, int64_t lag) {
+  int64_t number = 0, since = lag;
+  for (int64_t t = 0; t < steps; ++t, ++since) {
+    if (shift[t] > static_cast<scalar_t>(threshold) && since >= lag) ++number, since = 0;
+    regime[t] = number;
+  }
+}
+
+std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double threshold, int64_t lag) {
+  STD_TORCH_CHECK(correlation_.dim() >= 3 && lag >= 1, "correlation_regime: correlation (..., T, N, N), lag >= 1");
+  const Tensor correlation = contiguous(correlation_);
+  const std::vector<int64_t> shape(correlation.sizes().begin(), correlation.sizes().end() - 2);
+  Tensor shift = new_empty(correlation, shape);
+  Tensor regime = new_empty(correlation, shape, torch::headeronly::ScalarType::Long);
+  const int64_t steps = shape.back(), assets = correlation.size(-1), size = assets * assets;
+  const int64_t batch = shift.numel() ? shift.numel() / steps : 0;
+  THO_DISPATCH_V2(correlation.scalar_type(), "correlation_regime", AT_WRAP([&] {
+                    const scalar_t* from = correlation.const_data_ptr<scalar_t>();
+                    scalar_t* to = shift.mutable_data_ptr<scalar_t>();
+                    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
+                    torch::stable::parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
+                      for (int64_t i = first; i < last; ++i)
+                        to[i] = i % steps < lag ? NAN : distance(from + i * size, from + (i - lag) * size, assets);
+                    });
+                    for (int64_t i = 0; i < batch; ++i)
+                      count(to + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
+                  }),
+                  AT_EXPAND(AT_FLOATING_TYPES));
+  return {shift, regime};
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(correlation_regime, "(Tensor correlation, float threshold, SymInt lag) -> (Tensor, Tensor)")

@@ -1,0 +1,173 @@
+"""Pearson correlation of every pair of columns over a trailing window."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit.door import check_integer, check_panel, refuse
+
+
+def rolling_correlation(
+    returns: Tensor,  # (..., T, N)
+    window: int,
+    *,
+    min_periods: int | None = None,
+) -> Tensor:  # (..., T, N, N)
+    """Correlation of every pair over the last `window` rows: r_ij = c_ij / sqrt(c_ii c_jj), c the sums of products about
+    the means, over the rows of the window in which both values are finite (pandas `rolling(window, min_periods).corr()`).
+
+    Args:
+        returns: log-returns per step, or any values. One that is not finite is missing.
+        window: rows, in [2, T].
+        min_periods: the fewest rows that a pair must share, in [1, window]; `window` if None. One row never moves, so
+            two are needed in any case.
+
+    Returns:
+        symmetric, in [-1, 1], the diagonal exactly 1; without unit. NaN where a pair shares fewer than `min_periods`
+        rows, or either stands still on them. Causal; the first `min_periods - 1` rows are NaN.
+
+    Raises:
+        ValueError, TypeError: `returns` is no floating-point panel, `window` or `min_periods` is out of its range.
+
+    Devices: CPU native; elsewhere the reference. Differentiable, to any order, in both modes.
+
+    References:
+        Pearson (1895). Notes on regression and inheritance in the case of two parents. doi:10.1098/rspl.1895.0041.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, 0.01]])
+        >>> ops.rolling_correlation(returns, window=3)[:, 0, 1]
+        tensor([    nan,     nan, -1.0000,  0.3273])
+    """
+    check_panel("rolling_correlation", returns=returns)
+    least = window if min_periods is None else min_periods
+    check_integer("rolling_correlation", 1, window=window, min_periods=least)
+    if not 2 <= window <= returns.shape[-2]:
+        refuse("rolling_correlation", "window must be in [2, T]", window=window, returns=returns)
+    if least > window:
+        refuse("rolling_correlation", "min_periods must be in [1, window]", min_periods=least, window=window)
+    y: Tensor = operator(returns, window, least)
+    return y
+
+
+def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    matrices = []
+    for t in range(returns.shape[-2]):
+        x = returns[..., max(t - window + 1, 0) : t + 1, :]
+        both = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): of i and of j
+        count = both.sum(-3).clamp(min=1)
+        x = x.unsqueeze(-1).expand(both.shape)
+        low, high = x.where(both, torch.inf).amin(-3), x.where(both, -torch.inf).amax(-3)
+        mean = (x - low.unsqueeze(-3)).where(both, 0).sum(-3) / count
+        centred = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(both, 0)
+        scale = centred.square().sum(-3).sqrt()
+        r = ((centred / scale.unsqueeze(-3)) * (centred / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
+        r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
+        moves = (low < high) & (both.sum(-3) >= min_periods)
+        matrices.append(r.where(moves & moves.mT, torch.nan))
+    return torch.stack(matrices, -3) if matrices else _fake(returns, window, min_periods)
+
+
+def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    return returns.new_empty(*returns.shape, returns.shape[-1])
+
+
+def _window_sum(x: Tensor, window: int) -> Tensor:
+    """Sum over the last `window` rows of (..., T, N, N), by doubling: no row is ever taken out of a sum again."""
+    rows, total, reach = x.shape[-3], torch.zeros_like(x), 0
+
+    def later(x: Tensor, by: int) -> Tensor:
+        return pad(x, (0, 0, 0, 0, by, 0))[..., :rows, :, :]
+
+    for bit in range(window.bit_length()):
+        if window >> bit & 1:
+            total, reach = total + later(x, reach), reach + (1 << bit)
+        x = x + later(x, 1 << bit)
+    return total
+
+
+def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, output: Tensor) -> Tensor:
+    # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share in a window, and symmetric g:
+    # dr_ij / dx_i(s) = (x_j(s) - m_ji) / sqrt(v_ij v_ji) - r_ij (x_i(s) - m_ij) / v_ij
+    # dx_i(s) = sum_j x_j(s) A_ij - x_i(s) B_ij + C_ij, where A, B, C sum over the windows that hold s: backwards in time
+    finite = returns.isfinite()
+    x = returns.double().where(finite, 0)
+    anchor = x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
+    x = (x - anchor).where(finite, 0).unsqueeze(-1)  # r does not change with the anchor, nor does its gradient
+    both = (finite.unsqueeze(-1) & finite.unsqueeze(-2)).double()
+    count, total, squares = _window_sum(torch.stack([both, x * both, x.square() * both]), window)
+    mean = total / count.clamp(min=1)
+    v = squares - total * mean
+    v = v.where(v > torch.finfo(v.dtype).tiny, 1)  # stands still: NaN, without gradient
+    g = (grad + grad.mT).double() * (1 - torch.eye(grad.shape[-1], dtype=v.dtype, device=v.device))
+    a, b = g * v.rsqrt() * v.mT.rsqrt(), g * output.double() / v
+    sums = torch.stack([a, b, b * mean - a * mean.mT]).flip(-3)
+    A, B, C = _window_sum(sums, window).flip(-3)
+    return ((x.mT * A - x * B + C) * both).sum(-1).to(returns.dtype)
+
+
+def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None) -> Tensor:
+    import pandas as pd
+
+    panels = [
+        pd.DataFrame(panel.numpy()).rolling(window, min_periods).corr().to_numpy()
+        for panel in returns.reshape(-1, *returns.shape[-2:])
+    ]
+    return torch.stack([torch.as_tensor(panel) for panel in panels]).reshape(*returns.shape, -1)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
+    holed = x.clone()
+    holed[0, 3, 1] = holed[1, 6, 0] = holed[1, 2, 2] = torch.nan
+    holed[0, 7, 2] = torch.inf
+    still = x.clone()
+    still[0, 2:7, 1] = 0.1
+    wide = torch.randn(400, 5, dtype=torch.double, generator=generator)
+    wide[torch.rand(400, 5, generator=generator) < 0.2] = torch.nan
+    ramp = torch.tensor([[1.0, 4.0], [2.0, 3.0], [3.0, 1.0], [4.0, 2.0]], dtype=torch.double)
+    expected = torch.full((4, 2, 2), torch.nan, dtype=torch.double)
+    expected[3] = torch.tensor([[1.0, -0.8], [-0.8, 1.0]], dtype=torch.double)
+    return Cases(
+        door=rolling_correlation,
+        samples=(
+            Sample(x, window=4),
+            Sample(holed, window=4, min_periods=3),
+            Sample(holed, window=9, min_periods=2),
+            Sample(x[0, :, :1], window=2),
+        ),
+        bad=(
+            Bad(
+                Sample(torch.zeros(3, 40, 5), window=60),
+                r"rolling_correlation: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
+            ),
+            Bad(Sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
+            Bad(Sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"),
+            Bad(Sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
+            Bad(Sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
+            Bad(Sample(x.long(), window=4), "returns must be of floating point", TypeError),
+            Bad(Sample(x, window=4.0), "window must be an int", TypeError),
+        ),
+        golden=(Golden(Sample(ramp, window=4), expected, "Spearman's rank example: 1 - 6 sum d^2 / (n (n^2 - 1))"),),
+        oracle=_oracle,
+        oracle_samples=(
+            Sample(still, window=4, min_periods=3),
+            Sample(wide, window=30, min_periods=12),
+            Sample(wide.nan_to_num(0.3), window=60),
+        ),
+    )
+
+
+operator = Op(
+    "rolling_correlation",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    cases=_cases,
+    lookback=lambda window, min_periods: max(min_periods, 2) - 1,
+    time=(-2, -3),
+)
