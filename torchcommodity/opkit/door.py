@@ -2,7 +2,11 @@
 
 from typing import Any, NoReturn
 
+import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+
+from torchcommodity.opkit.torch_private import transforms_active
 
 
 def refuse(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
@@ -35,3 +39,17 @@ def check_integer(operator: str, least: int, *, most: int | None = None, **setti
         if value < least or (most is not None and value > most):
             bounds = f">= {least}" if most is None else f"in [{least}, {most}]"
             refuse(operator, f"{name} must be {bounds}", **{name: value})
+
+
+def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Tensor:
+    """Where every rule holds. Refuses the first that does not, if values can be read.
+
+    They cannot under `torch.compile`, `torch.export`, `torch.func` and on the meta device: there the caller makes NaN
+    of what is not valid, so that nothing is silently wrong.
+    """
+    valid = torch.stack(list(rules.values())).all(0)
+    if torch.compiler.is_compiling() or transforms_active() or valid.is_meta or isinstance(valid, FakeTensor):
+        return valid
+    if not valid.all():
+        refuse(operator, next(words for words, holds in rules.items() if not holds.all()), **received)
+    return valid

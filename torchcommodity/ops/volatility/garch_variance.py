@@ -1,0 +1,236 @@
+"""h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}: the variance that yesterday knew of."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit.door import check_panel, check_values, refuse
+from torchcommodity.ops.scan.linear_recurrence import operator as recur
+
+
+def garch_variance(
+    returns: Tensor,  # (..., T, N)
+    omega: Tensor | float,  # (..., N)
+    alpha: Tensor | float,  # (..., N)
+    beta: Tensor | float,  # (..., N)
+    gamma: Tensor | float | None = None,  # (..., N)
+    initial: Tensor | float | None = None,  # (..., N)
+) -> Tensor:  # (..., T, N)
+    """GARCH(1,1) variance, and GJR-GARCH with `gamma`: h_t is known before r_t, from returns up to r_{t-1}.
+
+    h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}, and h_0 = `initial`.
+
+    Args:
+        returns: log-returns per step, of mean zero; NaN is a missing return.
+        omega: the constant, in the unit of `returns` squared, >= 0.
+        alpha: the weight of the last squared return, without unit, >= 0.
+        beta: the weight of the last variance, without unit, >= 0.
+        gamma: what falling returns add to `alpha`, without unit; alpha + gamma >= 0. None is 0.
+        initial: h_0, in the unit of `returns` squared, >= 0; None is the stationary variance
+            omega / (1 - alpha - gamma/2 - beta). arch starts at omega + (alpha + gamma/2 + beta) x its backcast.
+
+    Returns:
+        h, a variance (no volatility) in the unit of `returns` squared, in the dtype of `returns`. Causal, no warm-up. A
+        missing return counts as its expectation: h_t = omega + (alpha + gamma/2 + beta) h_{t-1}; its gradient is zero.
+
+    Raises:
+        ValueError, TypeError: `returns` is no floating-point panel, a parameter does not broadcast to (..., N) or is
+            outside its range, or there is no stationary variance to start from (alpha + gamma/2 + beta >= 1).
+            Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), such a column is NaN instead.
+
+    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+
+    References:
+        Glosten, Jagannathan, Runkle (1993). On the relation between the expected value and the volatility of the
+        nominal excess return on stocks. Journal of Finance 48(5). doi:10.1111/j.1540-6261.1993.tb05128.x
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> returns = torch.tensor([[1.0], [-2.0], [float("nan")], [0.5]])  # percent
+        >>> ops.garch_variance(returns, omega=0.1, alpha=0.1, beta=0.8).squeeze(-1)  # percent squared
+        tensor([1.0000, 1.0000, 1.3000, 1.2700])
+    """
+    check_panel("garch_variance", returns=returns)
+    given = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma, "initial": initial}
+    tensors = {name: _parameter(returns, name, x) for name, x in given.items() if x is not None}
+    first, rules = _first(**tensors)
+    valid = check_values("garch_variance", rules, **given, returns=returns)
+    h: Tensor = operator(returns, *list(tensors.values())[:4], torch.where(valid, first, torch.nan))
+    return h.to(returns.dtype)
+
+
+def _parameter(returns: Tensor, name: str, value: Tensor | float) -> Tensor:
+    if not isinstance(value, (Tensor, float, int)):
+        refuse("garch_variance", f"{name} must be a number or a Tensor (..., N)", TypeError, **{name: value})
+    wide = torch.promote_types(returns.dtype, torch.float32)  # float16 cannot hold the omega of daily returns
+    try:
+        parameter = torch.as_tensor(value, dtype=wide, device=returns.device)
+        return parameter.expand(*returns.shape[:-2], returns.shape[-1])
+    except RuntimeError:
+        refuse("garch_variance", f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
+
+
+def _first(
+    omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor | None = None
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """h_0, and the rules that the values of a column must keep."""
+    slack = 1 - alpha - gamma / 2 - beta
+    rules = {"omega must be >= 0": omega >= 0, "alpha must be >= 0": alpha >= 0, "beta must be >= 0": beta >= 0}
+    rules["alpha + gamma must be >= 0"] = alpha + gamma >= 0
+    if initial is not None:
+        return initial, rules | {"initial must be >= 0": initial >= 0}
+    rules["alpha + gamma/2 + beta must be < 1 where there is no initial"] = slack > 0
+    return omega / torch.where(slack > 0, slack, 1), rules  # divided by zero, it would send NaN to every parameter
+
+
+def _reference(
+    returns: Tensor,  # (..., T, N)
+    omega: Tensor,  # (..., N), and so are the rest
+    alpha: Tensor,
+    beta: Tensor,
+    gamma: Tensor,
+    initial: Tensor,
+) -> Tensor:
+    h, rows = initial, []
+    for r in returns.unbind(-2):
+        rows.append(h)
+        square = torch.where(r.isnan(), h, r * r)
+        falling = torch.where(r.isnan(), 0.5, (r < 0).to(r))
+        h = omega + (alpha + gamma * falling) * square + beta * h
+    return torch.stack(rows, dim=-2) if rows else returns.new_empty(returns.shape)
+
+
+def _fake(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
+    return returns.new_empty(returns.shape)
+
+
+def _parts(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Missing rows as 0 and 1, their returns as 0, the share of gamma that counts, and alpha + gamma x that share."""
+    missing = returns.isnan()
+    r = returns.masked_fill(missing, 0)
+    falling = (r < 0).to(r) + 0.5 * missing
+    return missing.to(r), r, falling, alpha.unsqueeze(-2) + gamma.unsqueeze(-2) * falling
+
+
+def _next(x: Tensor) -> Tensor:
+    return torch.cat([x[..., 1:, :], torch.zeros_like(x[..., :1, :])], -2)
+
+
+def _previous(x: Tensor, first: Tensor) -> Tensor:
+    return torch.cat([first.unsqueeze(-2), x], -2)[..., : x.shape[-2], :]
+
+
+def _backward(
+    grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output: Tensor
+) -> tuple[Tensor, ...]:
+    # L_t = grad_{t+1} + (dh_{t+2} / dh_{t+1}) L_{t+1} is what h_{t+1} owes: the same recurrence, backwards in time.
+    # With s_t = r_t^2, or h_t where r_t is missing:  domega = sum L_t         dalpha = sum L_t s_t
+    # dgamma = sum L_t falling_t s_t                  dbeta = sum L_t h_t      dr_t = 2 L_t weight_t r_t
+    missing, r, falling, weight = _parts(returns, alpha, gamma)
+    slope = beta.unsqueeze(-2) + weight * missing
+    later = recur(_next(slope).flip(-2), _next(grad).flip(-2), None).flip(-2)
+    square = r * r + missing * output
+    d_initial = (grad + slope * later)[..., :1, :].sum(-2)
+    sums = [(later * x).sum(-2) for x in (square, output, falling * square)]
+    return 2 * later * weight * r, later.sum(-2), *sums, d_initial
+
+
+def _jvp(
+    d_returns: Tensor,
+    d_omega: Tensor,
+    d_alpha: Tensor,
+    d_beta: Tensor,
+    d_gamma: Tensor,
+    d_initial: Tensor,
+    *,
+    returns: Tensor,
+    alpha: Tensor,
+    beta: Tensor,
+    gamma: Tensor,
+    output: Tensor,
+) -> Tensor:
+    # dh_t = (dh_t / dh_{t-1}) dh_{t-1} + the differentials of the parameters and of r_{t-1}
+    missing, r, falling, weight = _parts(returns, alpha, gamma)
+    moved = (d_alpha.unsqueeze(-2) + d_gamma.unsqueeze(-2) * falling) * (r * r + missing * output)
+    moved = moved + d_omega.unsqueeze(-2) + d_beta.unsqueeze(-2) * output
+    moved = moved + 2 * weight * r * d_returns.masked_fill(returns.isnan(), 0)
+    slope = beta.unsqueeze(-2) + weight * missing
+    h: Tensor = recur(_previous(slope, torch.zeros_like(beta)), _previous(moved, d_initial), None)
+    return h
+
+
+def _traceable(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
+    missing, r, _, weight = _parts(returns, alpha, gamma)
+    slope, adds = beta.unsqueeze(-2) + weight * missing, omega.unsqueeze(-2) + weight * r * r
+    h: Tensor = recur(_previous(slope, torch.zeros_like(beta)), _previous(adds, initial), None)
+    return h
+
+
+def _oracle(returns: Tensor, *parameters: Tensor) -> Tensor:
+    # arch starts from a backcast, of which h_0 is omega + (alpha + gamma/2 + beta) times
+    import numpy as np
+    from arch.univariate import GARCH
+
+    omega, alpha, beta, gamma, initial = parameters
+    backcast = (initial - omega) / (alpha + gamma / 2 + beta)
+    columns = torch.stack([omega, alpha, gamma, beta, backcast], -1).flatten(0, -2).numpy()
+    rows = returns.transpose(-1, -2).flatten(0, -2).numpy()
+    variances = np.empty(rows.shape)
+    for column, row, variance in zip(columns, rows, variances):
+        GARCH(1, 1, 1).compute_variance(
+            column[:4].copy(), row, variance, column[4], np.tile([0, np.inf], (row.size, 1))
+        )
+    h: Tensor = torch.from_numpy(variances).unflatten(0, omega.shape)
+    return h.transpose(-1, -2)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    returns = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
+    shares = torch.rand(5, 2, 3, dtype=torch.double, generator=generator)
+    omega, alpha, beta, gamma, initial = shares * torch.tensor([0.2, 0.2, 0.5, 0.2, 2.0]).double().view(5, 1, 1) + 0.05
+    full = (returns, omega, alpha, beta, gamma, initial)
+    holes = returns.clone()
+    holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
+    golden = torch.tensor([[1.0], [-2.0], [torch.nan], [0.5]]).double()
+    return Cases(
+        door=garch_variance,
+        samples=(
+            Sample(*full),
+            Sample(holes, *full[1:]),
+            Sample(holes, omega, alpha, beta),
+            Sample(holes, omega[0, 0], alpha[:, :1], beta[1], gamma[0]),
+            Sample(returns, omega=0.1, alpha=0.1, beta=0.8),
+        ),
+        bad=(
+            Bad(Sample(returns[0, 0], *full[1:]), r"garch_variance: returns must be \(\.\.\., T, N\)"),
+            Bad(Sample(returns, omega=-0.1, alpha=0.1, beta=0.8), "omega must be >= 0; got omega=-0.1"),
+            Bad(Sample(returns, omega, alpha, -beta), r"beta must be >= 0; got .*beta \(2, 3\)"),
+            Bad(Sample(returns, omega=0.1, alpha=0.1, beta=0.9), r"alpha \+ gamma/2 \+ beta must be < 1 where"),
+            Bad(Sample(returns, omega=0.1, alpha=0.1, beta=0.5, gamma=-0.2), r"alpha \+ gamma must be >= 0"),
+            Bad(Sample(*full[:5], -initial), "initial must be >= 0"),
+            Bad(Sample(returns, omega[:, :2], alpha, beta), r"omega must broadcast to .*; got omega \(2, 2\), returns"),
+            Bad(Sample(returns, omega="a", alpha=0.1, beta=0.8), "omega must be a number", TypeError),
+        ),
+        golden=(
+            Golden(
+                Sample(golden, omega=0.1, alpha=0.1, beta=0.8),
+                torch.tensor([[1.0], [1.0], [1.3], [1.27]], dtype=torch.double),
+                "by hand: 1 = 0.1 / 0.1; 1.3 = 0.1 + 0.4 + 0.8; 1.27 = 0.1 + 0.9 x 1.3",
+            ),
+        ),
+        oracle=_oracle,
+        oracle_samples=(Sample(*full),),  # arch knows no missing return: there the loop is the oracle
+    )
+
+
+operator = Op(
+    "garch_variance",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    jvp=_jvp,
+    traceable=_traceable,
+    cases=_cases,
+)
