@@ -4,7 +4,9 @@ from torchcommodity.opkit.cases import Bad as Bad
 from torchcommodity.opkit.cases import Cases as Cases
 from torchcommodity.opkit.cases import Golden as Golden
 from torchcommodity.opkit.cases import Sample as Sample
+from torchcommodity.opkit.check import Report as Report
+from torchcommodity.opkit.check import check as check
 from torchcommodity.opkit.op import OPERATORS as OPERATORS
 from torchcommodity.opkit.op import Op as Op
 
-__all__ = ["OPERATORS", "Bad", "Cases", "Golden", "Op", "Sample"]
+__all__ = ["OPERATORS", "Bad", "Cases", "Golden", "Op", "Report", "Sample", "check"]

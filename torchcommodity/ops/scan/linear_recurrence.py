@@ -79,6 +79,7 @@ def _previous(y: Tensor, first: Tensor | None) -> Tensor:
 def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence, backwards in time.
     # da_t = L_t y_{t-1}    db_t = L_t    dinitial = a_0 L_0
+    a = a.masked_fill(a.isnan(), 0)  # from here on y is NaN and takes no part, but 0 * NaN would
     sensitivity = operator(_previous(a.flip(-2), None), grad.flip(-2), None).flip(-2)
     d_initial = None if initial is None else (a * sensitivity)[..., :1, :].sum(-2)
     return sensitivity * _previous(output, initial), sensitivity, d_initial

@@ -1,0 +1,72 @@
+"""Row t depends on rows up to t only: by bits, and by gradient."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit.check.compare import same_bits
+from torchcommodity.opkit.check.rows import Skip, row
+from torchcommodity.opkit.check.subject import Outputs, Subject
+from torchcommodity.opkit.check.values import VALUES
+
+FUTURES: dict[str, Callable[[Tensor], Tensor]] = {
+    "other values": lambda later: later.flip(0) + 0.25 * later.abs(),
+    "missing values": lambda later: torch.full_like(later, torch.nan),
+    "huge values": lambda later: later * 1e8,
+}
+
+
+def _past(subject: Subject, outputs: Outputs, last: int) -> list[Tensor]:
+    return [y.narrow(subject.op.time[1], 0, last + 1) for y in outputs]
+
+
+def _with_future(subject: Subject, last: int, name: str) -> Subject:
+    def change(x: Tensor) -> Tensor:
+        ahead = x.clone().movedim(subject.op.time[0], 0)
+        if x.is_floating_point():
+            ahead[last + 1 :] = FUTURES[name](ahead[last + 1 :])
+        return ahead.movedim(0, subject.op.time[0])
+
+    return subject.with_panels(change)
+
+
+@row(
+    "Row t reads a row after t: look for a centred window, a `flip`, a mean over all time, an index one too far. "
+    "An operator that must look ahead says `causal=False` in its record.",
+    after=VALUES,
+)
+def causal(subject: Subject) -> None:
+    """Rows after t changed: rows up to t are the same, bit for bit. `causal=False` is no idle claim."""
+    expected, broken = subject.call(), []
+    for last in range(subject.rows - 1):
+        for name in FUTURES:
+            got = _with_future(subject, last, name).call()
+            try:
+                same_bits(
+                    _past(subject, got, last), _past(subject, expected, last), f"{name} after row {last}: the past"
+                )
+            except AssertionError as leak:
+                broken.append(leak)
+    if subject.causal and broken:
+        raise broken[0]
+    assert subject.causal or broken, "the record says causal=False, but no row looks ahead: say causal=True"
+
+
+@row(
+    "The gradient of a past output reaches a later input: the backward formula looks ahead.",
+    after=("causal", "gradcheck"),
+)
+def causal_gradient(subject: Subject) -> None:
+    """d y[t] / d x[t + k] = 0, exactly."""
+    if not subject.causal:
+        raise Skip("the record says causal=False")
+    time_in, time_out = subject.op.time
+    for last in range(subject.rows - 1):
+        leaves = subject.leaves()
+        past = [y.narrow(time_out, 0, last + 1).sin().sum() for y in subject.value(*leaves)]
+        gradients = torch.autograd.grad(torch.stack(past).sum(), leaves, materialize_grads=True)
+        for i, gradient in zip(subject.floating, gradients):
+            later = gradient.narrow(time_in, last + 1, subject.rows - last - 1) if i in subject.panels else gradient[:0]
+            largest = later.abs().max().item() if later.numel() else 0.0
+            assert largest == 0, f"d y[..{last}] / d (tensor {i})[{last + 1}..] reaches {largest:.3g}, not 0"
