@@ -2,12 +2,16 @@
 
 from torchcommodity.data import _extra as _extra
 from torchcommodity.data.assemble import Loaded as Loaded
+from torchcommodity.data.eia import eia as eia
 from torchcommodity.data.embedded import embedded as embedded
 from torchcommodity.data.errors import TREATMENTS as TREATMENTS
 from torchcommodity.data.errors import DataError as DataError
 from torchcommodity.data.errors import Finding as Finding
 from torchcommodity.data.files import read as read
+from torchcommodity.data.fred import fred as fred
+from torchcommodity.data.http import Http as Http
 from torchcommodity.data.inspect import inspect as inspect
+from torchcommodity.data.load import load as load
 from torchcommodity.data.panel import Panel as Panel
 from torchcommodity.data.panel import Provenance as Provenance
 from torchcommodity.data.store import Store as Store
@@ -21,14 +25,18 @@ __all__ = [
     "Block",
     "DataError",
     "Finding",
+    "Http",
     "Loaded",
     "Panel",
     "Provenance",
     "Store",
     "default_store",
+    "eia",
     "embedded",
+    "fred",
     "hold_out",
     "inspect",
+    "load",
     "read",
     "walk_forward",
 ]

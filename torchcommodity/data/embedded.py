@@ -35,7 +35,7 @@ SERIES = (
 
 @cache
 def embedded() -> Panel:
-    """Daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (from 1999) and VIX (from 2014) to 2019-01-03, from `arch.data`.
+    """Daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (1999) and VIX (2014) to 2019-01-03, from `arch.data`.
 
     Rows are the days on which at least one of them has a price; the rest of a row is NaN = missing. Nothing is filled.
 

@@ -67,7 +67,7 @@ class Store:
     ...     store = Store(Path(folder) / "prices.duckdb")
     ...     store.add(embedded().between("2018-01-01"), "2018")
     ...     store.load("2018").panel.symbols, [entry.rows for entry in store.list()]
-    (('WTI', 'SP500', 'NASDAQ', 'VIX'), [255])
+    (('WTI', 'SP500', 'NASDAQ', 'VIX'), [254])
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
