@@ -12,7 +12,9 @@ from torchcommodity.data import Store, load
 app = typer.Typer(help="Check prices, keep them in the store, list what is kept.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="a CSV or Parquet file, fred:ID,ID, eia:ID,ID, embedded")]
-Place = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="of the store; default: in your data folder")]
+Place = Annotated[
+    Path | None, typer.Option("--store", metavar="FILE", help="of the store; default: in your data folder")
+]
 
 
 @app.command("add")
@@ -41,10 +43,19 @@ def list_(store: Place = None) -> None:
         screen.print(f"Nothing is stored in {escape(str(place.path))}", soft_wrap=True)
         return
     rows = [
-        (e.name, ", ".join(e.symbols[:6]) + (", ..." if len(e.symbols) > 6 else ""), e.rows, e.first, e.last, e.findings)
+        (
+            e.name,
+            ", ".join(e.symbols[:6]) + (", ..." if len(e.symbols) > 6 else ""),
+            e.rows,
+            e.first,
+            e.last,
+            e.findings,
+        )
         for e in entries
     ]
-    screen.print(show.table(str(place.path), ("name", "symbols", "rows", "first", "last", "findings"), rows, (0, 1, 3, 4)))
+    screen.print(
+        show.table(str(place.path), ("name", "symbols", "rows", "first", "last", "findings"), rows, (0, 1, 3, 4))
+    )
 
 
 @app.command("check")

@@ -93,7 +93,13 @@ def _with_origin(quantiles: "np.ndarray[Any, Any]", last: float) -> "np.ndarray[
 
 
 def _line(
-    x: Sequence[Any], y: Iterable[Any], colour: str, name: str, mode: str = "lines", dash: str = "solid", digits: int = 4
+    x: Sequence[Any],
+    y: Iterable[Any],
+    colour: str,
+    name: str,
+    mode: str = "lines",
+    dash: str = "solid",
+    digits: int = 4,
 ) -> Figure:
     line = {"color": colour, "width": 1.8, "dash": dash}
     return {
@@ -110,7 +116,10 @@ def _line(
 def _band(x: list[str], low: Iterable[float], high: Iterable[float], shade: str, name: str) -> list[Figure]:
     edge = {"color": shade, "width": 0}
     lower = {**_line(x, low, shade, name), "line": edge, "showlegend": False, "hoverinfo": "skip"}
-    return [lower, {**lower, "y": [_short(v, 4) for v in high], "fill": "tonexty", "fillcolor": shade, "showlegend": True}]
+    return [
+        lower,
+        {**lower, "y": [_short(v, 4) for v in high], "fill": "tonexty", "fillcolor": shade, "showlegend": True},
+    ]
 
 
 def _short(value: float | None, digits: int) -> float | None:

@@ -57,7 +57,11 @@ class Contents:
 
 def versions() -> dict[str, str]:
     """Of what computes the numbers; `none` for a package that is not installed."""
-    found = {"torchcommodity": torchcommodity.__version__, "python": platform.python_version(), "torch": torch.__version__}
+    found = {
+        "torchcommodity": torchcommodity.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
     for name in PACKAGES:
         try:
             found[name] = version(name)

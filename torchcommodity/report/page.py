@@ -45,7 +45,9 @@ def to_html(contents: Contents) -> str:
         js=(HERE / "page.js").read_text("utf-8"),
         header=sections.header(contents),
         main=join(parts),
-        footer=element("p", f"Made by torchcommodity {contents.run.versions['torchcommodity']} at {contents.run.made}."),
+        footer=element(
+            "p", f"Made by torchcommodity {contents.run.versions['torchcommodity']} at {contents.run.made}."
+        ),
         figures=_script_json(figures),
         plotly=packed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT licence, gzip in base64; unpacked by the script below",

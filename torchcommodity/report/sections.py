@@ -207,12 +207,8 @@ def correlations(found: Correlation | None) -> Markup:
 
 def data(contents: Contents) -> Markup:
     """Where every column comes from, and everything doubtful that was found with what was done about it."""
-    cards = [
-        element("div", element("h3", source["symbol"]), _card(source)) for source in contents.panel.sources()
-    ]
-    rows = [
-        (f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in contents.findings
-    ]
+    cards = [element("div", element("h3", source["symbol"]), _card(source)) for source in contents.panel.sources()]
+    rows = [(f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in contents.findings]
     heads = ("What", "Symbol", "Date", "Line", "Value", "Times", "Treatment")
     found = (
         table("What was found in the data, and the rule by which it was treated", heads, rows, texts=(0, 1, 2, 4, 6))
@@ -234,7 +230,9 @@ def _card(source: dict[str, str]) -> Markup:
     names = {"publisher": "Publisher", "series": "Series", "unit": "Unit", "location": "Address or file"}
     names |= {"licence": "Licence", "retrieved": "Retrieved", "sha256": "sha256"}
     shown = ((name, source[key] or "not stated") for key, name in names.items())
-    lines = (join([element("dt", name), element("dd", _code(text) if name == "sha256" else text)]) for name, text in shown)
+    lines = (
+        join([element("dt", name), element("dd", _code(text) if name == "sha256" else text)]) for name, text in shown
+    )
     return element("dl", *lines, class_="source")
 
 
