@@ -50,3 +50,8 @@ def _load(folder: Path, stem: str) -> Native:
     except OSError as error:
         return Native(None, f"{found[0].name} does not load with torch {torch.__version__} ({error}); build it again")
     return Native(found[0])
+
+
+def libraries() -> tuple[Path, ...]:
+    """The native libraries that this process has loaded."""
+    return tuple(native.path for native in _LOADED.values() if native.path)

@@ -30,7 +30,8 @@ from torchcommodity.opkit.cases import Cases
 NAMESPACE = "commodity"
 HALF = {torch.float16, torch.bfloat16}
 
-OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these two survive a reload of this module
+OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these three survive a reload of this module
+_DEFINED_HERE: set[str] = globals().get("_DEFINED_HERE", set())
 _LIBRARIES: dict[str, torch.library.Library] = globals().get("_LIBRARIES", {})
 
 private.warn_untested()
@@ -85,6 +86,11 @@ class Op:
         has = torch._C._dispatch_has_kernel_for_dispatch_key
         return tuple(device for key, device in keys.items() if has(self.qualified_name, key))
 
+    @property
+    def native(self) -> bool:
+        """Whether a native library owns the schema: a compiled model then needs that library only, no Python."""
+        return self.qualified_name not in _DEFINED_HERE
+
     def __call__(self, *args: Any) -> Any:
         """Run the operator. float16 and bfloat16 are computed in float32 and come back as they came."""
         dtypes = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
@@ -122,6 +128,7 @@ def _declare(namespace: str, name: str, signature: str) -> torch._ops.OpOverload
     operators = getattr(torch.ops, namespace)
     if not hasattr(operators, name):
         _library(namespace).define(f"{name}{signature}", tags=(torch.Tag.pt2_compliant_tag,))
+        _DEFINED_HERE.add(f"{namespace}::{name}")
     overload: torch._ops.OpOverload = getattr(operators, name).default
     if overload._schema != private.parse_schema(f"{namespace}::{name}{signature}"):
         raise RuntimeError(f"{name}: already declared as {overload._schema}; the reference says {name}{signature}")

@@ -7,6 +7,7 @@ from torchcommodity.opkit import native
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
+from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
@@ -21,4 +22,5 @@ __all__ = [
     "linear_recurrence",
     "log_returns",
     "rolling_correlation",
+    "technical_indicators",
 ]

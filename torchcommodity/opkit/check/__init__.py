@@ -17,6 +17,8 @@ from torchcommodity.opkit.check import missing as _missing  # noqa: F401  # isor
 from torchcommodity.opkit.check import transforms as _transforms  # noqa: F401  # isort: skip
 from torchcommodity.opkit.check import precision as _precision  # noqa: F401  # isort: skip
 from torchcommodity.opkit.check import doors as _doors  # noqa: F401  # isort: skip
+from torchcommodity.opkit.check import compiled as _compiled  # noqa: F401  # isort: skip
+from torchcommodity.opkit.check import exported as _exported  # noqa: F401  # isort: skip
 from torchcommodity.opkit.check.rows import ROWS as ROWS
 from torchcommodity.opkit.check.rows import Report as Report
 from torchcommodity.opkit.check.rows import Result as Result

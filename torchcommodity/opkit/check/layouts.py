@@ -79,7 +79,7 @@ def one_asset(subject: Subject) -> None:
     _right_or_refused(subject.given(tensors), "N = 1")
 
 
-def _batched(subject: Subject) -> tuple[int, list[int]]:
+def batched(subject: Subject) -> tuple[int, list[int]]:
     """How many batch axes the first tensor has, and which tensors carry the first of them."""
     axes = subject.tensors[0].dim() + subject.op.time[0]
     if axes < 1:
@@ -102,14 +102,14 @@ def _changed(subject: Subject, which: list[int], change: Callable[[Tensor], Tens
 )
 def no_batch(subject: Subject) -> None:
     """B = 0: right, or refused by the operator's own words."""
-    _, carriers = _batched(subject)
+    _, carriers = batched(subject)
     _right_or_refused(_changed(subject, carriers, lambda x: x[:0].contiguous()), "B = 0")
 
 
 @row("Write axes from the end (-2 is time): leading axes are batches, as many as come.", after=VALUES)
 def batch_axes(subject: Subject) -> None:
     """Two batch axes and none give what one gives."""
-    axes, carriers = _batched(subject)
+    axes, carriers = batched(subject)
     expected = subject.call()
     doubled = _changed(subject, carriers, lambda x: torch.stack([x, x]))
     same([y[1] for y in doubled.call()], expected, 1e-12, "two batch axes")

@@ -2,10 +2,10 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
+from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 
 
 def rolling_correlation(
@@ -75,20 +75,6 @@ def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
     return returns.new_empty(*returns.shape, returns.shape[-1])
 
 
-def _window_sum(x: Tensor, window: int) -> Tensor:
-    """Sum over the last `window` rows of (..., T, N, N), by doubling: no row is ever taken out of a sum again."""
-    rows, total, reach = x.shape[-3], torch.zeros_like(x), 0
-
-    def later(x: Tensor, by: int) -> Tensor:
-        return pad(x, (0, 0, 0, 0, by, 0))[..., :rows, :, :]
-
-    for bit in range(window.bit_length()):
-        if window >> bit & 1:
-            total, reach = total + later(x, reach), reach + (1 << bit)
-        x = x + later(x, 1 << bit)
-    return total
-
-
 def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, output: Tensor) -> Tensor:
     # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share in a window, and symmetric g:
     # dr_ij / dx_i(s) = (x_j(s) - m_ji) / sqrt(v_ij v_ji) - r_ij (x_i(s) - m_ij) / v_ij
@@ -98,14 +84,15 @@ def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, o
     anchor = x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
     x = (x - anchor).where(finite, 0).unsqueeze(-1)  # r does not change with the anchor, nor does its gradient
     both = (finite.unsqueeze(-1) & finite.unsqueeze(-2)).double()
-    count, total, squares = _window_sum(torch.stack([both, x * both, x.square() * both]), window)
+    parts = torch.stack([both, x * both, x.square() * both]).flatten(-2)
+    count, total, squares = window_sum(parts, window).unflatten(-1, both.shape[-2:])
     mean = total / count.clamp(min=1)
     v = squares - total * mean
     v = v.where(v > torch.finfo(v.dtype).tiny, 1)  # stands still: NaN, without gradient
     g = (grad + grad.mT).double() * (1 - torch.eye(grad.shape[-1], dtype=v.dtype, device=v.device))
     a, b = g * v.rsqrt() * v.mT.rsqrt(), g * output.double() / v
-    sums = torch.stack([a, b, b * mean - a * mean.mT]).flip(-3)
-    A, B, C = _window_sum(sums, window).flip(-3)
+    parts = torch.stack([a, b, b * mean - a * mean.mT]).flatten(-2)
+    A, B, C = window_spread(parts, window).unflatten(-1, both.shape[-2:])
     return ((x.mT * A - x * B + C) * both).sum(-1).to(returns.dtype)
 
 
@@ -146,7 +133,9 @@ def _cases() -> Cases:
                 r"rolling_correlation: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
             ),
             Bad(Sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
-            Bad(Sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"),
+            Bad(
+                Sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"
+            ),
             Bad(Sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
             Bad(Sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
             Bad(Sample(x.long(), window=4), "returns must be of floating point", TypeError),

@@ -1,0 +1,221 @@
+"""Four technical indicators of every column in one pass: two moving averages, relative strength, Bollinger's band."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit.door import check_integer, check_panel, refuse
+from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
+
+
+def technical_indicators(
+    prices: Tensor,  # (..., T, N)
+    short: int = 10,
+    long: int = 30,
+    rsi: int = 14,
+    band: int = 20,
+    *,
+    mode: str = "wilder",
+) -> Tensor:  # (..., T, N, 4)
+    """Moving averages over `short` and `long` rows, relative strength index, half-width of Bollinger's band.
+
+    RSI = 100 G / (G + L), of the average gain G and loss L per step. "wilder": the mean of the first `rsi` changes, then
+    G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean over the last `rsi` rows (Cutler). The half-width is two
+    population standard deviations over `band` rows. On complete prices all four are TA-Lib's SMA, RSI and BBANDS.
+
+    Args:
+        prices: in any unit. One that is not finite is missing.
+        short, long: rows of the averages, >= 1.
+        rsi, band: rows of the index and of the band, >= 2.
+        mode: "wilder" or "simple".
+
+    Returns:
+        the last axis holds: short average, long average (unit of the price), RSI (0 to 100; 0 where nothing moved, as
+        TA-Lib says), half-width (unit of the price). Causal; the first (short - 1, long - 1, rsi, band - 1) rows are
+        NaN. A window that holds a missing price gives NaN. Wilder's index carries on: a missing price is no change, the
+        next change is against the last price there was.
+
+    Raises:
+        ValueError, TypeError: `prices` is no floating-point panel, a window is too short, `mode` is unknown.
+
+    Devices: CPU native; elsewhere the reference. Differentiable, to any order, in both modes; where a price did not
+    move or a band has no width, the derivative is taken as 0.
+
+    References:
+        Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.
+        Bollinger (2001). Bollinger on Bollinger Bands. ISBN 0071373683.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> prices = torch.tensor([50.0, 51.0, 50.5, 52.0]).unsqueeze(-1)
+        >>> ops.technical_indicators(prices, short=2, long=3, rsi=3, band=2)[:, 0]
+        tensor([[    nan,     nan,     nan,     nan],
+                [50.5000,     nan,     nan,  1.0000],
+                [50.7500, 50.5000,     nan,  0.5000],
+                [51.2500, 51.1667, 83.3333,  1.5000]])
+    """
+    check_panel("technical_indicators", prices=prices)
+    check_integer("technical_indicators", 1, short=short, long=long)
+    check_integer("technical_indicators", 2, rsi=rsi, band=band)
+    if mode not in ("wilder", "simple"):
+        refuse("technical_indicators", 'mode must be "wilder" or "simple"', mode=mode)
+    y: Tensor = operator(prices, short, long, rsi, band, mode)
+    return y
+
+
+def _reference(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+    x = prices.where(prices.isfinite(), torch.nan)
+    gains, losses, defined = _averages(*_changes(x, mode), rsi, mode)
+    total = gains + losses
+    strength = (100 * gains / total.where(total > 0, 1)).where(defined, torch.nan)
+    rows = _windows(x, band)
+    half = 2 * (rows - rows[..., :1]).std(-1, correction=0)
+    return torch.stack([_windows(x, short).mean(-1), _windows(x, long).mean(-1), strength, half], -1)
+
+
+def _fake(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+    return prices.new_empty(*prices.shape, 4)
+
+
+def _windows(x: Tensor, window: int) -> Tensor:
+    """(..., T, N) -> (..., T, N, W): row t holds rows t-W+1 .. t, NaN before the first."""
+    return pad(x, (0, 0, window - 1, 0), value=torch.nan).unfold(-2, window, 1)
+
+
+def _changes(x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+    """Price less the last one there was, and where there are both; "simple" asks for the price of the row before."""
+    finite = x.isfinite()
+    last = linear_recurrence((~finite).to(x), x.where(finite, 0))
+    known = finite if mode == "simple" else finite.cumsum(-2) > 0
+    known = finite & _delayed(known)
+    return (x - _delayed(last)).where(known, 0), known
+
+
+def _delayed(x: Tensor) -> Tensor:
+    return pad(x, (0, 0, 1, 0))[..., :-1, :]
+
+
+def _keep(known: Tensor, rsi: int, dtype: torch.dtype) -> Tensor:
+    """The factor of yesterday's average: 1 while the first `rsi` changes are summed, and where there is no change."""
+    return 1 - (known & (known.cumsum(-2) > rsi)).to(dtype) / rsi
+
+
+def _averages(change: Tensor, known: Tensor, rsi: int, mode: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Average gain, average loss, and where they are defined."""
+    moves = torch.stack([change.clamp(min=0), -change.clamp(max=0)]) / rsi
+    if mode == "simple":
+        return *window_sum(moves, rsi).unbind(), window_sum(known.to(torch.int64), rsi) == rsi
+    return *linear_recurrence(_keep(known, rsi, moves.dtype), moves).unbind(), known.cumsum(-2) >= rsi
+
+
+def _backward(
+    grad: Tensor, *, prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str, output: Tensor
+) -> Tensor:
+    # averages: dx_s = sum of g_t / W over the windows that hold s
+    # h = 2 sd:  dh_t / dx_s = 4 (x_s - mean_t) / (W h_t)
+    g_short, g_long, g_rsi, g_half = grad.double().unbind(-1)
+    finite, half = prices.isfinite(), output[..., 3].double()
+    x = prices.double().where(finite, 0)
+    x = x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
+    pull = 4 / band * torch.where(half > 0, g_half / half.where(half > 0, 1), 0)
+    mean = window_sum(x, band) / band
+    dx = window_spread(g_short, short) / short + window_spread(g_long, long) / long
+    dx = dx + x * window_spread(pull, band) - window_spread(pull * mean, band)
+    return (dx + _backward_rsi(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
+
+
+def _backward_rsi(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
+    # dRSI = 100 (L dG - G dL) / (G + L)^2; then the averages and the changes, transposed: backwards in time
+    change, known = _changes(x, mode)
+    gains, losses, _ = _averages(change, known, rsi, mode)
+    total = gains + losses
+    push = 100 * g / total.where(total > 0, 1).square()
+    pushed = torch.stack([push * losses, -push * gains])
+    if mode == "simple":
+        d_gain, d_loss = window_spread(pushed, rsi) / rsi
+    else:
+        keep = _delayed(_keep(known, rsi, x.dtype).flip(-2))
+        d_gain, d_loss = linear_recurrence(keep, pushed.flip(-2)).flip(-2) / rsi
+    d_change = torch.where(change > 0, d_gain, 0) - torch.where(change < 0, d_loss, 0)
+    # the last price before row t is x_{t-1}, or what was the last before it: the price that is there takes all
+    missing = _delayed((~x.isfinite()).to(x).flip(-2))
+    d_last = linear_recurrence(missing, _delayed(d_change.flip(-2))).flip(-2)
+    return d_change - d_last
+
+
+def _oracle(prices: Tensor, **settings: int) -> Tensor:
+    import numpy as np
+    import talib
+
+    chosen = {"short": 10, "long": 30, "rsi": 14, "band": 20} | settings
+    columns = []
+    for x in prices.movedim(-2, -1).reshape(-1, prices.shape[-2]).numpy():
+        upper, middle, _ = talib.BBANDS(x, chosen["band"], 2, 2)
+        averages = talib.SMA(x, chosen["short"]), talib.SMA(x, chosen["long"])
+        columns.append(np.stack([*averages, talib.RSI(x, chosen["rsi"]), upper - middle], -1))
+    shape = *prices.shape[:-2], prices.shape[-1], prices.shape[-2], 4
+    return torch.as_tensor(np.stack(columns)).reshape(shape).movedim(-2, -3)
+
+
+# The prices of the RSI page of StockCharts' ChartSchool, and the index there, to the printed digits.
+_SCHOOL = (
+    44.34,
+    44.09,
+    44.15,
+    43.61,
+    44.33,
+    44.83,
+    45.10,
+    45.42,
+    45.84,
+    46.08,
+    45.89,
+    46.03,
+    45.61,
+    46.28,
+    46.28,
+    46.00,
+)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    x = 50 + torch.randn(2, 15, 3, dtype=torch.double, generator=generator).cumsum(-2)
+    holed = x.clone()
+    holed[0, 6, 1] = holed[1, 0, 0] = holed[1, 9:11, 2] = torch.nan
+    holed[0, 3, 2] = torch.inf
+    long = 50 + torch.randn(300, 4, dtype=torch.double, generator=generator).cumsum(-2)
+    small = {"short": 2, "long": 5, "rsi": 3, "band": 4}
+    return Cases(
+        door=technical_indicators,
+        samples=(
+            Sample(x, **small),
+            Sample(holed, **small),
+            Sample(holed, **small, mode="simple"),
+            Sample(x[0, :, :1], short=1, long=4, rsi=2, band=2),
+        ),
+        bad=(
+            Bad(Sample(x, short=0), "technical_indicators: short must be >= 1; got short=0"),
+            Bad(Sample(x, rsi=1), "rsi must be >= 2; got rsi=1"),
+            Bad(Sample(x, mode="ema"), 'mode must be "wilder" or "simple"; got mode=\'ema\''),
+            Bad(Sample(x[0, 0]), r"prices must be \(\.\.\., T, N\)"),
+            Bad(Sample(x.long()), "prices must be of floating point", TypeError),
+            Bad(Sample(x, band=20.0), "band must be an int", TypeError),
+        ),
+        oracle=_oracle,
+        oracle_samples=(Sample(long), Sample(long * 1e3, short=3, long=100, rsi=21, band=60)),
+    )
+
+
+operator = Op(
+    "technical_indicators",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    cases=_cases,
+    lookback=lambda short, long, rsi, band, mode: (short - 1, long - 1, rsi, band - 1),
+    time=(-2, -3),
+)
