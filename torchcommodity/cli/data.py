@@ -11,10 +11,8 @@ from torchcommodity.data import Store, load
 
 app = typer.Typer(help="Check prices, keep them in the store, list what is kept.", no_args_is_help=True)
 
-Source = Annotated[str, typer.Argument(metavar="SOURCE", help="a CSV or Parquet file, fred:ID,ID, eia:ID,ID, embedded")]
-Place = Annotated[
-    Path | None, typer.Option("--store", metavar="FILE", help="of the store; default: in your data folder")
-]
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="CSV or Parquet file, fred:ID,ID, eia:ID,ID, embedded")]
+Place = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="default: in your data folder")]
 
 
 @app.command("add")

@@ -76,7 +76,7 @@ def _tested(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Te
             evidence, kept = walk.evidence(loaded.panel, config, seed, step)
     except ValueError as error:
         screen.print(f"No walk-forward test: {escape(str(error))}")
-        return Tested(None, str(error))
+        return Tested(None, f"{error}.")
     if kept:
         screen.print("Walk-forward test: already made on these prices and loaded.")
     return Tested(evidence)

@@ -7,10 +7,9 @@ import typer
 
 from torchcommodity.data import Loaded, load
 
-Data = Annotated[
-    str,
-    typer.Option("--data", metavar="SOURCE", help="embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"),
-]  # fmt: skip
+SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
+
+Data = Annotated[str, typer.Option("--data", metavar="SOURCE", help=SOURCES)]
 Symbols = Annotated[str | None, typer.Option("--symbols", metavar="A,B", help="only these columns, in this order")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the results")]
 Seed = Annotated[int, typer.Option("--seed", help="of the network's start and training order")]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 
 from rich import box
 from rich.console import Console
@@ -13,8 +14,8 @@ from torchcommodity.data import Finding
 from torchcommodity.forecast import Forecast
 from torchcommodity.forecast.fit import Progress as Step
 from torchcommodity.report import Calendar, Evidence
+from torchcommodity.report.blocks import price
 from torchcommodity.report.evidence import tally, verdict
-from torchcommodity.report.sections import MODELS, price
 
 SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST = 10  # findings or symbols printed; the report has all of them
@@ -65,19 +66,14 @@ def quantiles(forecast: Forecast, calendar: Calendar) -> Iterator[Table]:
 
 def scores(evidence: Evidence, calendar: Calendar) -> Table:
     """The walk-forward table, wins and losses."""
-    rows = [
-        (
-            calendar.name(row["horizon"]),
-            MODELS.get(row["model"], row["model"]),
-            f"{1e4 * row['pinball']:.2f}",
-            f"{row['skill']:+.2f} %",
-            f"{100 * row['coverage90']:.1f} %",
-            verdict(row),
-        )
-        for row in evidence.rows
-    ]
-    heads = ("horizon", "model", "pinball 1e-4", "skill", "in 90 % band", "this forecast against it")
-    made = table(f"Walk-forward, {evidence.first} to {evidence.last}", heads, rows, (0, 1, 5))
+    heads = ("model", "pinball 1e-4", "skill", "in 90 %", "this forecast against it")
+    made = table(f"Walk-forward, {evidence.first} to {evidence.last}", heads, (), (0, 4))
+    for horizon, rows in groupby(evidence.rows, key=lambda row: row["horizon"]):
+        made.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")
+        for row in rows:
+            skill, inside = f"{row['skill']:+.2f} %", f"{100 * row['coverage90']:.1f} %"
+            made.add_row(escape(row["model"]), f"{1e4 * row['pinball']:.2f}", skill, inside, verdict(row))
+        made.add_section()
     made.caption, made.caption_justify = tally(evidence), "left"
     return made
 

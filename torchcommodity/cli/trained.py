@@ -1,4 +1,4 @@
-"""What takes long is kept: a fitted forecaster, and the evidence of a walk-forward, by data, settings, seed and code."""
+"""What takes long is kept, by data, settings, seed and code: a fitted forecaster, the evidence of a walk-forward."""
 
 import hashlib
 import json

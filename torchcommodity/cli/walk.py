@@ -11,6 +11,7 @@ from torchcommodity.report import Evidence, summarise
 
 LEARNT = 5  # years of every symbol before the first test year
 TESTED = 10  # years at most, the last ones
+REFIT = 5  # years between two trainings of the network; the rest is fitted again every year
 MONTH = 20  # rows: a last year with fewer is not tested
 
 
@@ -29,7 +30,8 @@ def evidence(
     left_out = tuple(symbol for symbol in panel.symbols if symbol not in taking_part)
 
     def make() -> Evidence:
-        walked = backtest(chosen, config, first=years[0], last=years[1], seed=seed, progress=progress)
+        span = {"first": years[0], "last": years[1], "refit_network": REFIT}
+        walked = backtest(chosen, config, **span, seed=seed, progress=progress)
         return summarise(walked, left_out)
 
     return kept_evidence(key(chosen, config, seed, f"walk-forward {years} without {left_out}"), make)
@@ -44,8 +46,8 @@ def plan(panel: Panel, first: int | None = None) -> tuple[list[str], tuple[int, 
     old = [s for s, year in begins.items() if year + LEARNT <= (last if first is None else first)]
     if not old:
         raise ValueError(
-            f"A walk-forward needs more than {LEARNT} years of prices before the years it tests; got {panel.dates[0]} to "
-            f"{panel.dates[-1]}."
+            f"a walk-forward needs {LEARNT} years of prices before the years that it tests; got {panel.dates[0]} to "
+            f"{panel.dates[-1]}"
         )
     earliest = max(begins[s] for s in old) + LEARNT
     return old, (max(earliest, last - TESTED + 1) if first is None else first, last)

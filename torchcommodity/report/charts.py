@@ -22,7 +22,8 @@ LINES = ("#0b5c8a", "#b3461b", "#3d7a3a", "#7a4a9c")
 def fan(contents: Contents, n: int) -> Figure:
     """Recent prices of symbol n, then median and bands of its forecast at each horizon."""
     forecast, origin = contents.forecast, str(contents.forecast.origins[n])
-    price = contents.panel.frame()[forecast.symbols[n]].iloc[-HISTORY:]
+    panel = contents.panel.select([forecast.symbols[n]])
+    dates, prices = panel.dates[-HISTORY:], panel.values.plain()[-HISTORY:, 0].tolist()
     ahead = [origin, *(contents.calendar.ahead(origin, h) for h in forecast.horizons)]
     quantiles = _with_origin(forecast.prices[:, n].numpy(), forecast.last[n].item())  # (1 + H, Q)
     place = {round(level, 3): q for q, level in enumerate(forecast.levels)}
@@ -30,7 +31,7 @@ def fan(contents: Contents, n: int) -> Figure:
     for (low, high), shade in reversed(list(zip(BANDS, SHADES))):
         if low in place and high in place:
             data += _band(ahead, quantiles[:, place[low]], quantiles[:, place[high]], shade, f"{high - low:.0%} band")
-    data.append(_line(list(map(str, price.index.date)), price, INK, "price"))
+    data.append(_line(list(map(str, dates)), prices, INK, "price"))
     if 0.5 in place:
         data.append(_line(ahead, quantiles[:, place[0.5]], ACCENT, "median", mode="lines+markers"))
     unit = forecast.units[n] or "price"

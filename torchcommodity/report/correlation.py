@@ -1,7 +1,7 @@
 """How the symbols moved together: rolling correlation, its average over time, and where the regime changed."""
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,19 @@ MOST = 12  # symbols: the matrix grows with their square
 
 @dataclass(frozen=True)
 class Correlation:
-    """Rolling correlation of log-returns: `mean` (T,) of all pairs, the `latest` matrix (N, N), dates of regime changes."""
+    """Rolling correlation of log-returns.
+
+    Args:
+        symbols: of the latest matrix.
+        steady: those of them with prices in more than half of the rows, which average and regimes are taken over.
+        left_out: symbols beyond `MOST`.
+        mean: `(T,)` over all pairs of the steady symbols; NaN before the window is full.
+        latest: matrix `(N, N)` on `latest_date`.
+        changes: dates on which a new regime began.
+    """
 
     symbols: tuple[str, ...]
+    steady: tuple[str, ...]
     left_out: int
     window: int
     threshold: float
@@ -28,23 +38,26 @@ class Correlation:
     latest: npt.NDArray[np.float64]
     latest_date: str
     changes: tuple[str, ...]
-    regimes: int
 
 
 def correlation(panel: Panel) -> Correlation | None:
     """Over the first `MOST` symbols of a panel; None where there are fewer than two or no window is full."""
     symbols = panel.symbols[:MOST]
-    returns = log_returns(torch.as_tensor(np.array(panel.select(symbols).values, dtype=np.float64)))
-    if len(symbols) < 2 or len(returns) < 2 * WINDOW:
+    if len(symbols) < 2 or len(panel) < 2 * WINDOW:
         return None
+    returns = log_returns(panel.select(symbols).values.plain())  # (T, N)
     matrices = rolling_correlation(returns, WINDOW, min_periods=WINDOW // 2)  # (T, N, N)
-    regime = correlation_regime(matrices, THRESHOLD, WINDOW)[1].numpy()
-    mean = _pairs(matrices).nanmean(-1).numpy()  # (T,)
-    known = np.flatnonzero(np.isfinite(mean))
-    if not known.size:
+    often = (torch.isfinite(returns).float().mean(0) > 0.5).tolist()
+    steady = often if sum(often) > 1 else [True] * len(symbols)
+    chosen = matrices[:, steady][:, :, steady]
+    mean = _pairs(chosen).nanmean(-1).numpy()
+    known = np.flatnonzero(_pairs(matrices).isfinite().any(-1).numpy())
+    if not known.size or not np.isfinite(mean).any():
         return None
+    regime = correlation_regime(chosen, THRESHOLD, WINDOW).regime.numpy()
     return Correlation(
         symbols,
+        tuple(symbol for symbol, kept in zip(symbols, steady) if kept),
         len(panel.symbols) - len(symbols),
         WINDOW,
         THRESHOLD,
@@ -53,17 +66,16 @@ def correlation(panel: Panel) -> Correlation | None:
         matrices[known[-1]].numpy(),
         str(panel.dates[known[-1]]),
         tuple(map(str, panel.dates[1:][np.diff(regime) > 0])),
-        int(regime.max()) + 1,
     )
 
 
 def _pairs(matrices: torch.Tensor) -> torch.Tensor:  # (T, N, N) -> (T, N (N - 1) / 2)
-    row, column = torch.triu_indices(*matrices.shape[-2:], offset=1)
+    row, column = torch.triu_indices(matrices.shape[-1], matrices.shape[-1], offset=1)
     return matrices[:, row, column]
 
 
 def pairs_by_strength(found: Correlation) -> list[tuple[str, str, float]]:
-    """Every pair of the latest matrix, strongest first."""
-    count: Any = range(len(found.symbols))
-    every = [(found.symbols[i], found.symbols[j], float(found.latest[i, j])) for i in count for j in count if i < j]
-    return sorted(every, key=lambda pair: -abs(np.nan_to_num(pair[2])))
+    """Every known pair of the latest matrix, strongest first."""
+    places = [(i, j) for i, j in combinations(range(len(found.symbols)), 2) if np.isfinite(found.latest[i, j])]
+    every = [(found.symbols[i], found.symbols[j], float(found.latest[i, j])) for i, j in places]
+    return sorted(every, key=lambda pair: -abs(pair[2]))

@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -45,7 +45,9 @@ class Evidence:
     def from_json(cls, text: str) -> "Evidence":
         """What `to_json` wrote; ValueError where it is not that."""
         try:
-            return cls(**{name: tuple(x) if isinstance(x, list) else x for name, x in json.loads(text).items()})
+            fields: dict[str, Any] = json.loads(text)
+            fields |= {name: tuple(x) for name, x in fields.items() if isinstance(x, list)}
+            return cls(**fields)
         except (TypeError, AttributeError) as error:
             raise ValueError(f"Evidence: expected what to_json wrote; got {text[:60]!r}") from error
 
@@ -83,25 +85,37 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+class Outcome(NamedTuple):
+    """Of one comparison: `win` or `loss`, and whether it is significant at 5 %."""
+
+    word: str
+    sure: bool
+
+
+def outcome(row: dict[str, Any]) -> Outcome | None:
+    """Whose loss is smaller; None for ours itself and for the same forecast."""
+    if row["model"] == OURS or row["dm"] is None:
+        return None
+    return Outcome("win" if row["dm"] < 0 else "loss", row["dm_p"] < 0.05)
+
+
 def verdict(row: dict[str, Any]) -> str:
-    """One comparison in words: whose loss is smaller, and whether that may be chance."""
-    if row["model"] == OURS:
-        return "this forecast"
-    if row["dm"] is None:
-        return "same forecast"
-    word = "win" if row["dm"] < 0 else "loss"
+    """One comparison in words, with its p-value."""
+    found = outcome(row)
+    if found is None:
+        return "" if row["model"] == OURS else "same forecast"
     p = "p < 0.001" if row["dm_p"] < 0.001 else f"p = {row['dm_p']:.3f}"
-    return f"{word}, {p}" if row["dm_p"] < 0.05 else f"{word}, {p} (may be chance)"
+    return f"{found.word}, {p}" if found.sure else f"{found.word} or chance, {p}"
 
 
 def tally(evidence: Evidence) -> str:
     """All comparisons of the table in one sentence."""
-    words = [verdict(row) for row in evidence.rows if row["model"] != OURS]
-    wins, losses = ([w for w in words if w.startswith(kind)] for kind in ("win", "loss"))
-    sure = [sum("chance" not in w for w in group) for group in (wins, losses)]
-    same = len(words) - len(wins) - len(losses)
+    others = [row for row in evidence.rows if row["model"] != OURS]
+    found = [outcome(row) for row in others]
+    wins, losses = ([one.sure for one in found if one and one.word == word] for word in ("win", "loss"))
     text = (
-        f"Of {len(words)} comparisons, ours has the smaller loss in {len(wins)} ({sure[0]} of them significant at 5 %) "
-        f"and the larger loss in {len(losses)} ({sure[1]} significant)"
+        f"Of {len(others)} comparisons, this forecast has the smaller loss in {len(wins)} ({sum(wins)} significant at "
+        f"5 %) and the larger loss in {len(losses)} ({sum(losses)} significant)"
     )
+    same = sum(one is None for one in found)
     return f"{text}; {same} are the same forecast." if same else f"{text}."

@@ -40,7 +40,7 @@ def table(
     *,
     texts: Iterable[int] = (0,),
 ) -> Markup:
-    """A table in a box that scrolls by itself; the first cell of a row heads it, `texts` are the columns not of numbers."""
+    """A table in a box that scrolls by itself; a row's first cell heads it, columns not in `texts` hold numbers."""
     left = set(texts)
 
     def side(column: int) -> str | None:

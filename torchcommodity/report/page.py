@@ -12,9 +12,13 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from torchcommodity.report import charts, sections
+from torchcommodity.report.blocks import paragraph
 from torchcommodity.report.contents import Contents
-from torchcommodity.report.correlation import correlation
-from torchcommodity.report.markup import element, join
+from torchcommodity.report.correlation import Correlation, correlation
+from torchcommodity.report.markup import join
+from torchcommodity.report.section_correlation import correlations
+from torchcommodity.report.section_evidence import walk_forward
+from torchcommodity.report.section_forecast import forecasts
 
 HERE = Path(__file__).parent
 FANS = 40  # charts; a page with more is slow to open
@@ -23,35 +27,39 @@ FANS = 40  # charts; a page with more is slow to open
 def to_html(contents: Contents) -> str:
     """The report as one HTML page of about 2 MB, almost all of it the packed chart library."""
     together = correlation(contents.panel)
-    figures: dict[str, Any] = {}
-    fans = [f"fan-{n}" for n in range(len(contents.forecast.symbols))][:FANS]
-    figures |= {name: charts.fan(contents, n) for n, name in enumerate(fans)}
-    if contents.evidence:
-        figures["calibration"] = charts.calibration(contents.evidence, contents.calendar)
-    if together:
-        figures["correlation"] = charts.correlation_path(together)
-        figures["matrix"] = charts.correlation_map(together)
-    parts = [
-        sections.forecasts(contents, fans),
-        sections.walk_forward(contents),
-        sections.correlations(together),
+    fans = min(FANS, len(contents.forecast.symbols))
+    parts = (
+        forecasts(contents, fans),
+        walk_forward(contents),
+        correlations(together),
         sections.data(contents),
         sections.reproduce(contents),
-    ]
-    page = Template((HERE / "page.html").read_text("utf-8"))
-    return page.substitute(
+    )
+    return Template(_text("page.html")).substitute(
         title=escape(sections.title(contents)),
-        css=(HERE / "page.css").read_text("utf-8"),
-        js=(HERE / "page.js").read_text("utf-8"),
+        css=_text("page.css"),
+        js=_text("page.js"),
         header=sections.header(contents),
         main=join(parts),
-        footer=element(
-            "p", f"Made by torchcommodity {contents.run.versions['torchcommodity']} at {contents.run.made}."
-        ),
-        figures=_script_json(figures),
+        footer=paragraph(f"torchcommodity {contents.run.versions['torchcommodity']}, {contents.run.made}"),
+        figures=_script_json(_figures(contents, together, fans)),
         plotly=packed_plotly(),
-        plotly_notice=f"{plotly_version()}, MIT licence, gzip in base64; unpacked by the script below",
+        plotly_notice=f"{plotly_version()}, MIT licence; gzip in base64, unpacked by the script below",
     )
+
+
+def _figures(contents: Contents, together: Correlation | None, fans: int) -> dict[str, charts.Figure]:
+    figures = {f"chart-fan-{n}": charts.fan(contents, n) for n in range(fans)}
+    if contents.evidence:
+        figures["chart-calibration"] = charts.calibration(contents.evidence, contents.calendar)
+    if together:
+        figures["chart-correlation"] = charts.correlation_path(together)
+        figures["chart-matrix"] = charts.correlation_map(together)
+    return figures
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text("utf-8")
 
 
 def _script_json(value: Any) -> str:
@@ -61,11 +69,11 @@ def _script_json(value: Any) -> str:
 
 @cache
 def packed_plotly() -> str:
-    """plotly.js, from 4.8 to 2 MB."""
+    """plotly.js, packed from 4.8 to 2 MB."""
     return base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode()
 
 
 def plotly_version() -> str:
-    """`plotly.js v4.1.1 ...` as the library names itself in its first lines."""
+    """`plotly.js v4.1.1`, as the library names itself in its first lines."""
     line = next((line for line in get_plotlyjs()[:400].splitlines() if "plotly.js" in line), "plotly.js")
     return line.strip(" */").replace("--", "")

@@ -24,7 +24,7 @@ def check_folder(folder: Path, names: tuple[str, ...]) -> None:
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files beside their places first, then move each into its place.
 
-    Whoever reads finds every file whole, old or new, whatever happens in between; an error before the move leaves the old.
+    Whoever reads finds every file whole, old or new; an error before the first move leaves all the old ones.
     """
     check_folder(folder, tuple(files))
     folder.mkdir(parents=True, exist_ok=True)
