@@ -6,7 +6,9 @@ from torchcommodity.opkit import native
 
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
+from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
+from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
@@ -16,8 +18,10 @@ from torchcommodity.ops.volatility.garch_variance import garch_variance as garch
 __all__ = [
     "NATIVE",
     "correlation_regime",
+    "ewm_variance",
     "garch_variance",
     "linear_recurrence",
+    "log_returns",
     "rolling_correlation",
     "seasonal_decompose",
     "technical_indicators",

@@ -1,0 +1,24 @@
+"""The command line: one file a command, each parses and calls one function."""
+
+import signal
+import sys
+from types import FrameType
+
+EXTRA = "torchcommodity: the command line needs {}, which is not installed: pip install 'torchcommodity[forecast]'"
+
+
+def main() -> None:
+    """`torchcommodity` as typed in a shell; says what to install where the `forecast` extra is missing."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        from torchcommodity.cli.application import app
+    except ModuleNotFoundError as error:
+        if (error.name or "torchcommodity").startswith("torchcommodity"):
+            raise
+        sys.exit(EXTRA.format(error.name))
+    app()
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    # an exception, so that temporary files are taken away on the way out
+    sys.exit(128 + signal.SIGTERM)

@@ -1,0 +1,5 @@
+"""`python -m torchcommodity.cli`."""
+
+from torchcommodity.cli import main
+
+main()

@@ -1,0 +1,47 @@
+"""The commands under one name, and what becomes of their errors."""
+
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+from typer.core import TyperGroup
+
+from torchcommodity.cli import backtest, data, doctor, forecast, op
+
+
+class Commands(TyperGroup):
+    """An error of the user's making is one message and exit code 2, Ctrl-C is 130; neither is a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (ValueError, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            _tell(str(error) or type(error).__name__)
+            raise typer.Exit(2) from None
+        except ImportError as error:
+            _tell(f"{error}; the command line needs: pip install 'torchcommodity[forecast]'")
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            _tell("interrupted; nothing was written")
+            raise typer.Exit(130) from None
+
+
+def _tell(message: str) -> None:
+    Console(stderr=True, highlight=False).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Prices in, calibrated forecasts out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("forecast")(forecast.forecast)
+app.command("backtest")(backtest.backtest)
+app.add_typer(data.app, name="data")
+app.add_typer(op.app, name="op")
+app.command("doctor")(doctor.doctor)

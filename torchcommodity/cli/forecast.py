@@ -1,0 +1,100 @@
+"""`torchcommodity forecast`: prices in, a table of quantiles and one page out."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+
+from torchcommodity.cli import options, show, trained, walk
+from torchcommodity.data import Loaded
+from torchcommodity.data.panel import utc_now
+from torchcommodity.forecast import FitConfig, Forecaster, fit, predict
+from torchcommodity.report import (
+    Contents,
+    Evidence,
+    Run,
+    calendar,
+    check_folder,
+    to_csv,
+    to_html,
+    to_json,
+    versions,
+    write_together,
+)
+
+FILES = ("forecast.csv", "forecast.json", "report.html")
+
+
+class Tested(NamedTuple):
+    """What a walk-forward showed, or why there was none."""
+
+    evidence: Evidence | None
+    why_not: str = ""
+
+
+def forecast(
+    data: options.Data = "embedded",
+    symbols: options.Symbols = None,
+    out: options.Out = Path("out"),
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html."""
+    screen = show.console(quiet)
+    loaded = options.prices(data, symbols)
+    check_folder(out, FILES)
+    show.findings(screen, loaded.findings)
+    config = FitConfig()
+    forecaster = _forecaster(screen, loaded, config, seed)
+    tested = _tested(screen, loaded, config, seed)
+    contents = _contents(loaded, forecaster, tested, data, seed)
+    made = (to_csv(contents), to_json(contents), to_html(contents))
+    write_together(out, {name: text.encode() for name, text in zip(FILES, made)})
+    for table in show.quantiles(contents.forecast, contents.calendar):
+        screen.print(table)
+    if len(forecaster.symbols) > show.MOST:
+        screen.print(f"and {len(forecaster.symbols) - show.MOST} more symbols in {escape(str(out / FILES[0]))}")
+    if tested.evidence:
+        screen.print(show.scores(tested.evidence, contents.calendar))
+    screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
+
+
+def _forecaster(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Forecaster:
+    with show.steps(screen, "Training") as step:
+        name = trained.key(loaded.panel, config, seed, "forecaster")
+        found, kept = trained.kept_forecaster(name, lambda: fit(loaded.panel, config, seed=seed, progress=step))
+    screen.print(f"Model: {found.record.note}{'; already trained on these prices and loaded' if kept else ''}.")
+    return found
+
+
+def _tested(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Tested:
+    try:
+        with show.steps(screen, "Walk-forward test") as step:
+            evidence, kept = walk.evidence(loaded.panel, config, seed, step)
+    except ValueError as error:
+        screen.print(f"No walk-forward test: {escape(str(error))}")
+        return Tested(None, f"{error}.")
+    if kept:
+        screen.print("Walk-forward test: already made on these prices and loaded.")
+    return Tested(evidence)
+
+
+def _contents(loaded: Loaded, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> Contents:
+    command = shlex.join(["torchcommodity", "forecast", *_arguments(sys.argv)])
+    run = Run(utc_now(), command, source, trained.data_hash(loaded.panel), seed, versions())
+    return Contents(
+        loaded.panel,
+        loaded.findings,
+        predict(forecaster, loaded.panel),
+        forecaster.record,
+        calendar(loaded.panel.dates),
+        run,
+        *tested,
+    )
+
+
+def _arguments(argv: list[str]) -> list[str]:
+    return argv[argv.index("forecast") + 1 :] if "forecast" in argv else []

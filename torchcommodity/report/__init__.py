@@ -1,0 +1,29 @@
+"""One forecast as a table, a JSON document and one self-contained HTML page."""
+
+from torchcommodity.report.contents import Contents as Contents
+from torchcommodity.report.contents import Run as Run
+from torchcommodity.report.contents import to_csv as to_csv
+from torchcommodity.report.contents import to_json as to_json
+from torchcommodity.report.contents import versions as versions
+from torchcommodity.report.evidence import Evidence as Evidence
+from torchcommodity.report.evidence import summarise as summarise
+from torchcommodity.report.horizons import Calendar as Calendar
+from torchcommodity.report.horizons import calendar as calendar
+from torchcommodity.report.page import to_html as to_html
+from torchcommodity.report.write import check_folder as check_folder
+from torchcommodity.report.write import write_together as write_together
+
+__all__ = [
+    "Calendar",
+    "Contents",
+    "Evidence",
+    "Run",
+    "calendar",
+    "check_folder",
+    "summarise",
+    "to_csv",
+    "to_html",
+    "to_json",
+    "versions",
+    "write_together",
+]

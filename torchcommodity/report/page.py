@@ -1,0 +1,79 @@
+"""One self-contained HTML page: no request leaves it, and nothing that came from data is taken for markup."""
+
+import base64
+import gzip
+import json
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+from torchcommodity.report import charts, sections
+from torchcommodity.report.blocks import paragraph
+from torchcommodity.report.contents import Contents
+from torchcommodity.report.correlation import Correlation, correlation
+from torchcommodity.report.markup import join
+from torchcommodity.report.section_correlation import correlations
+from torchcommodity.report.section_evidence import walk_forward
+from torchcommodity.report.section_forecast import forecasts
+
+HERE = Path(__file__).parent
+FANS = 40  # charts; a page with more is slow to open
+
+
+def to_html(contents: Contents) -> str:
+    """The report as one HTML page of about 2 MB, almost all of it the packed chart library."""
+    together = correlation(contents.panel)
+    fans = min(FANS, len(contents.forecast.symbols))
+    parts = (
+        forecasts(contents, fans),
+        walk_forward(contents),
+        correlations(together),
+        sections.data(contents),
+        sections.reproduce(contents),
+    )
+    return Template(_text("page.html")).substitute(
+        title=escape(sections.title(contents)),
+        css=_text("page.css"),
+        js=_text("page.js"),
+        header=sections.header(contents),
+        main=join(parts),
+        footer=paragraph(f"torchcommodity {contents.run.versions['torchcommodity']}, {contents.run.made}"),
+        figures=_script_json(_figures(contents, together, fans)),
+        plotly=packed_plotly(),
+        plotly_notice=f"{plotly_version()}, MIT licence; gzip in base64, unpacked by the script below",
+    )
+
+
+def _figures(contents: Contents, together: Correlation | None, fans: int) -> dict[str, charts.Figure]:
+    figures = {f"chart-fan-{n}": charts.fan(contents, n) for n in range(fans)}
+    if contents.evidence:
+        figures["chart-calibration"] = charts.calibration(contents.evidence, contents.calendar)
+    if together:
+        figures["chart-correlation"] = charts.correlation_path(together)
+        figures["chart-matrix"] = charts.correlation_map(together)
+    return figures
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text("utf-8")
+
+
+def _script_json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+@cache
+def packed_plotly() -> str:
+    """plotly.js, packed from 4.8 to 2 MB."""
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode()
+
+
+def plotly_version() -> str:
+    """`plotly.js v4.1.1`, as the library names itself in its first lines."""
+    line = next((line for line in get_plotlyjs()[:400].splitlines() if "plotly.js" in line), "plotly.js")
+    return line.strip(" */").replace("--", "")
