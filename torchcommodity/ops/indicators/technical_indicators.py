@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
 from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
@@ -22,8 +22,9 @@ def technical_indicators(
     """Moving averages over `short` and `long` rows, relative strength index, half-width of Bollinger's band.
 
     RSI = 100 G / (G + L), of the average gain G and loss L per step. "wilder": the mean of the first `rsi` changes,
-    then G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean over the last `rsi` rows (Cutler). The half-width is
-    two population standard deviations over `band` rows. On complete prices all four are TA-Lib's SMA, RSI and BBANDS.
+    then G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean over the last `rsi` rows (Cutler). The band's
+    half-width is two population standard deviations over `band` rows. On complete prices all four are TA-Lib's SMA,
+    RSI and BBANDS.
 
     Args:
         prices: in any unit. One that is not finite is missing.

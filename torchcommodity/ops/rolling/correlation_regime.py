@@ -97,7 +97,7 @@ def _cases() -> Cases:
     regime = torch.tensor([0, 0, 1, 2, 3])
     return Cases(
         door=correlation_regime,
-        samples=(Sample(r, threshold=0.6, lag=2), Sample(holed, lag=3), Sample(r[0, :, :1, :1], lag=1)),
+        samples=(Sample(r, threshold=0.6, lag=2), Sample(holed, lag=3), Sample(r[:1, :, :2, :2], lag=1)),
         bad=(
             Bad(Sample(r[..., :2], lag=2), r"correlation must be \(\.\.\., T, N, N\); got correlation \(2, 9, 3, 2\)"),
             Bad(Sample(r[0, 0], lag=2), r"correlation must be \(\.\.\., T, N, N\)"),
