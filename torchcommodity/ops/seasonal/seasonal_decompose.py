@@ -1,6 +1,6 @@
 """Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -119,7 +119,8 @@ def _so_far(x: Tensor, period: int) -> Tensor:
     """The sum over the rows of one's own phase, up to now."""
     padded = F.pad(x, (0, 0, 0, -x.shape[-2] % period))
     cycles = padded.unflatten(-2, (-1, period)).cumsum(-3)
-    return cycles.flatten(-3, -2)[..., : x.shape[-2], :]
+    sums: Tensor = cycles.flatten(-3, -2)[..., : x.shape[-2], :]
+    return sums
 
 
 def _formula(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> tuple[Three, Three]:
@@ -191,8 +192,10 @@ def _cases() -> Cases:
     prices = torch.rand(2, 17, 3, dtype=torch.double, generator=torch.Generator().manual_seed(0)) + 1
     holes = prices.clone()
     holes[0, 0, 0] = holes[0, 7:9, 1] = holes[1, -1, 2] = torch.nan
-    causal = [{"period": 3}, {"period": 4, "model": "multiplicative"}, {"period": 4}]
-    two_sided = [{"period": p, "model": m, "causal": False} for p, m in zip((4, 3, 3, 4), MODELS * 2)]
+    causal: list[dict[str, Any]] = [{"period": 3}, {"period": 4, "model": "multiplicative"}, {"period": 4}]
+    two_sided: list[dict[str, Any]] = [
+        {"period": p, "model": m, "causal": False} for p, m in zip((4, 3, 3, 4), MODELS * 2)
+    ]
     return Cases(
         door=seasonal_decompose,
         samples=(
