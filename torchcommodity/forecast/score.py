@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 
 from torchcommodity.forecast.backtest import OURS, Backtest
+from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import pinball, qlike
 
 
@@ -41,6 +42,7 @@ class Scores:
         return table
 
 
+@one_thread()
 def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = OURS) -> Scores:
     """Score every model of a backtest on the rows that all of them forecast.
 
