@@ -25,5 +25,6 @@ def _no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's own store, cache or keys."""
     monkeypatch.setenv("TORCHCOMMODITY_STORE", str(tmp_path / "home" / "prices.duckdb"))
     monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(tmp_path / "home" / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("EIA_API_KEY", "TORCHCOMMODITY_FRED_URL", "TORCHCOMMODITY_EIA_URL"):
         monkeypatch.delenv(name, raising=False)

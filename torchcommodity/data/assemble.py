@@ -59,12 +59,11 @@ def _collapse(grid: Grid, origin: Origin, findings: list[Finding]) -> tuple[Arra
     if again.any():
         values = values.copy()
         for row, first in zip(order[again], owner[again]):
-            _merge(grid, values, int(first), int(row), origin)
-            findings.append(_duplicate(grid, int(row), int(first), origin.row_word))
+            findings.append(_merge(grid, values, int(first), int(row), origin))
     return kept, grid.days[kept], values[kept]
 
 
-def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> None:
+def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> Finding:
     mine, other = values[first], grid.values[row]
     if (clash := np.flatnonzero((mine != other) & ~np.isnan(mine) & ~np.isnan(other))).size:
         column = int(clash[0])
@@ -73,12 +72,12 @@ def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> N
             f"{origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; "
             f"got {other[column]:g} after {mine[column]:g} ({origin.row_word} {grid.lines[first]})"
         )
-    values[first] = np.where(np.isnan(mine), other, mine)
-
-
-def _duplicate(grid: Grid, row: int, first: int, row_word: str) -> Finding:
     symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
-    return found("duplicate", symbol, grid.days[row], grid.lines[row], f"repeats {row_word} {grid.lines[first]}")
+    says_more = bool((np.isnan(mine) & ~np.isnan(other)).any())
+    values[first] = np.where(np.isnan(mine), other, mine)
+    kind, verb = ("split row", "completes") if says_more else ("duplicate", "repeats")
+    value = f"{verb} {origin.row_word} {grid.lines[first]}"
+    return found(kind, symbol, grid.days[row], int(grid.lines[row]), value)
 
 
 def _spread(grid: Grid, rows: Array, days: Array, values: Array) -> tuple[Array, Array, Array]:

@@ -55,7 +55,7 @@ def _rows(text: str, origin: Origin) -> Iterator[tuple[int, list[str]]]:
             raise DataError(f"{origin.at(line)}: expected well-formed CSV; got {error}") from None
         if cells is None:
             return
-        if any(cell.strip() for cell in cells):
+        if len(cells) > 1 or (cells and cells[0].strip()):
             yield line, cells
         line = reader.line_num + 1
 

@@ -130,7 +130,7 @@ def _grid(records: list[Record], name: str, origin: Origin) -> Grid:
 
 
 def _period(record: Record) -> str:
-    period = str(record.get("period"))
+    period = str(record.get("period") or "")
     return period + {4: "-01-01", 7: "-01"}.get(len(period), "")
 
 

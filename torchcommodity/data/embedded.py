@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from torchcommodity.data.panel import Panel, Provenance, utc_now
+from torchcommodity.opkit.metadata import MetadataTensor
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,6 @@ SERIES = (
 )
 
 
-@cache
 def embedded() -> Panel:
     """Daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (1999) and VIX (2014) to 2019-01-03, from `arch.data`.
 
@@ -42,6 +42,12 @@ def embedded() -> Panel:
     >>> embedded().symbols
     ('WTI', 'SP500', 'NASDAQ', 'VIX')
     """
+    kept = _packaged()  # read once; each caller gets numbers of its own
+    return Panel(MetadataTensor(kept.values.clone()), kept.dates, kept.symbols, kept.units, kept.provenance)
+
+
+@cache
+def _packaged() -> Panel:
     tables = {series.symbol: _column(series) for series in SERIES}
     frame = pd.DataFrame(tables).sort_index().dropna(how="all")
     return Panel.from_frame(frame, units=[s.unit for s in SERIES], provenance=[_provenance(s) for s in SERIES])

@@ -50,6 +50,7 @@ class Finding:
 TREATMENTS = {
     "unsorted": "sorted by date",
     "duplicate": "one kept",
+    "split row": "merged into one",
     "nonpositive": "kept; returns treat it as missing",
     "weekend": "kept",
     "future": "kept",

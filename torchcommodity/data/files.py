@@ -15,7 +15,7 @@ from torchcommodity.data.grid import Grid, Origin
 from torchcommodity.data.panel import utc_now
 from torchcommodity.data.parquet import read_parquet
 
-LARGEST = 2**30  # bytes, unpacked
+LARGEST = 2**30  # bytes, as they are and unpacked
 
 
 def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence: str = "not stated") -> Loaded:
@@ -36,6 +36,14 @@ def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence
 
     Raises:
         DataError: what cannot be trusted, with file, line and value.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("date,symbol,close\\n2020-04-17,WTI,18.27\\n2020-04-20,WTI,-37.63\\n")
+    ...     file.flush()
+    ...     panel, findings = read(file.name)
+    >>> panel.values.shape, str(findings[0])
+    (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
     """
     location = os.fspath(path)
     body = _bytes(location)
@@ -48,8 +56,11 @@ def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence
 
 def _bytes(location: str) -> bytes:
     try:
-        if not stat.S_ISREG(os.stat(location).st_mode):
-            raise DataError(f"{location}: expected a regular file; got {_kind(location)}")
+        status = os.stat(location)
+        if not stat.S_ISREG(status.st_mode):
+            raise DataError(f"{location}: expected a regular file; got {_kind(status.st_mode)}")
+        if status.st_size > LARGEST:
+            raise DataError(f"{location}: expected at most {LARGEST} bytes; got {status.st_size}")
         body = Path(location).read_bytes()
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
@@ -61,8 +72,7 @@ def _bytes(location: str) -> bytes:
     return body
 
 
-def _kind(location: str) -> str:
-    mode = os.stat(location).st_mode
+def _kind(mode: int) -> str:
     kinds = {"a directory": stat.S_ISDIR, "a FIFO": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
     return next((name for name, holds in kinds.items() if holds(mode)), "a device")
 

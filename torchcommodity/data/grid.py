@@ -106,7 +106,12 @@ class Names:
 
 
 def long_grid(
-    layout: Layout, names: Names, days: Sequence[date], lines: Sequence[int], codes: Sequence[int], prices: Array
+    layout: Layout,
+    names: Names,
+    days: Sequence[date] | Array,
+    lines: Sequence[int],
+    codes: Sequence[int],
+    prices: Array,
 ) -> Grid:
     """A grid from the columns of a long table."""
     return Grid(

@@ -24,6 +24,10 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     Args:
         panel: prices `(T, N)`.
         lines: `(T, N)` line numbers in the file, where known.
+
+    >>> from torchcommodity.data.embedded import embedded
+    >>> inspect(embedded())
+    ()
     """
     numbers = panel.values.plain().numpy()
     where = np.zeros(numbers.shape, dtype=np.int64) if lines is None else lines

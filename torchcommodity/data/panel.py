@@ -105,9 +105,9 @@ class Panel:
         """The rows from `first` to `last`, both included; None is open. No row left is a `DataError`."""
         inside = np.ones(len(self), dtype=bool)
         if first is not None:
-            inside &= self.dates >= np.datetime64(first, "D")
+            inside &= self.dates >= _day(first)
         if last is not None:
-            inside &= self.dates <= np.datetime64(last, "D")
+            inside &= self.dates <= _day(last)
         if not inside.any():
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
         values = MetadataTensor(self.values[torch.from_numpy(inside)])
@@ -169,6 +169,13 @@ class Panel:
     def __repr__(self) -> str:
         shown = ", ".join(self.symbols[:6]) + (", ..." if len(self.symbols) > 6 else "")
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {len(self.symbols)} symbols: {shown})"
+
+
+def _day(value: DateLike) -> np.datetime64:
+    try:
+        return np.datetime64(value, "D")
+    except ValueError:
+        raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None
 
 
 def _check(

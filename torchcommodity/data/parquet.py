@@ -1,17 +1,17 @@
 """A Parquet file to a grid; rows are counted from 1."""
 
-from collections.abc import Sequence
-from datetime import date
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torchcommodity.data.cells import FIRST_YEAR, LAST_YEAR, parse_price
-from torchcommodity.data.errors import DataError
+from torchcommodity.data.errors import DataError, Finding, found
 from torchcommodity.data.grid import Array, Days, Grid, Names, Origin, long_grid
-from torchcommodity.data.layout import layout
+from torchcommodity.data.layout import DATES, layout
 
 INDEX = "__index_level_0__"  # what pandas calls an index without a name
 
@@ -21,62 +21,75 @@ def read_parquet(body: bytes, origin: Origin) -> Grid:
 
     A timestamp with a time zone gives the day in that zone. What does not fit is a `DataError` with row and value.
     """
-    table = _table(body, origin)
-    names = ["date" if name == INDEX else name for name in table.column_names]
+    try:
+        return _grid(*_dated(_table(body)), origin)
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        got = f"one that cannot be read: {reason}"
+        raise DataError(f"{origin.place}: expected a whole Parquet file; got {got}") from None
+
+
+def _table(body: bytes) -> Any:
+    table = pq.ParquetFile(pa.BufferReader(body)).read(use_threads=False)
+    for place, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(place, column.name, table.column(place).cast(column.type.value_type))
+    return table
+
+
+def _dated(table: Any) -> tuple[Any, tuple[Finding, ...]]:
+    """A nameless index is the date where no column is; else it only numbers the rows."""
+    names = table.column_names
+    if INDEX not in names:
+        return table, ()
+    if any(name.lower() in DATES for name in names):
+        return table.drop_columns([INDEX]), (found("ignored column", value="the nameless index"),)
+    return table.rename_columns(["date" if name == INDEX else name for name in names]), ()
+
+
+def _grid(table: Any, findings: tuple[Finding, ...], origin: Origin) -> Grid:
+    names = table.column_names
     columns = layout(names, origin.place)
+    columns = replace(columns, findings=columns.findings + findings)
     if not table.num_rows:
         raise DataError(f"{origin.place}: expected rows; got none")
     days = _days(table.column(columns.date), origin)
     lines = np.arange(1, table.num_rows + 1)
     prices = [_prices(table.column(c), names[c], origin) for c in columns.prices]
     if columns.symbol is None:
-        return Grid(_array(days), lines, np.stack(prices, axis=1), columns.names, findings=columns.findings)
+        return Grid(days, lines, np.stack(prices, axis=1), columns.names, findings=columns.findings)
     texts = [_texts(table, column, origin) for column in (columns.symbol, columns.unit, columns.source)]
     known = Names(origin)
     codes = [known.code(symbol, unit, source, row) for row, (symbol, unit, source) in enumerate(zip(*texts), 1)]
     return long_grid(columns, known, days, lines.tolist(), codes, prices[0])
 
 
-def _table(body: bytes, origin: Origin) -> Any:
-    try:
-        return pq.ParquetFile(pa.BufferReader(body)).read()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(
-            f"{origin.place}: expected a whole Parquet file; got one that cannot be read: {reason}"
-        ) from None
-
-
-def _array(days: Sequence[date]) -> Array:
-    return np.array(days, dtype="datetime64[D]")
-
-
-def _days(column: Any, origin: Origin) -> list[date]:
+def _days(column: Any, origin: Origin) -> Array:
     if column.null_count:
         raise DataError(f"{origin.at(_first(column.is_null()))}: expected a date; got a missing one")
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if _is_text(column.type):
         calendar = Days(origin)
-        return [calendar.read(text, row) for row, text in enumerate(column.to_pylist(), 1)]
+        texts = enumerate(column.to_pylist(), 1)
+        return np.array([calendar.read(text, row) for row, text in texts], dtype="datetime64[D]")
     if not pa.types.is_temporal(column.type) or pa.types.is_time(column.type) or pa.types.is_duration(column.type):
         raise DataError(f"{origin.at(1)}: expected dates; got {column.type} {column[0].as_py()!r}")
-    days: list[date] = _local(column).cast(pa.date32(), safe=False).to_pylist()
-    for row, day in enumerate(days, 1):
-        if not FIRST_YEAR <= day.year <= LAST_YEAR:
-            raise DataError(f"{origin.at(row)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")
+    days: Array = _local(column).cast(pa.date32(), safe=False).to_numpy().astype("datetime64[D]")
+    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    if (odd := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
+        got = f"{origin.at(int(odd[0]) + 1)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {days[odd[0]]}"
+        raise DataError(got)
     return days
 
 
 def _local(column: Any) -> Any:
     if pa.types.is_timestamp(column.type) and column.type.tz:
-        import pyarrow.compute as pc
-
         return pc.local_timestamp(column)
     return column
 
 
 def _prices(column: Any, name: str, origin: Origin) -> Array:
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
         return np.array([_price(text, name, row, origin) for row, text in enumerate(column.to_pylist(), 1)])
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
@@ -105,6 +118,10 @@ def _texts(table: Any, column: int | None, origin: Origin) -> list[str]:
     except (pa.ArrowException, UnicodeDecodeError):
         kind, name = table.column(column).type, table.column_names[column]
         raise DataError(f"{origin.at(1)}: {name!r}: expected text; got {kind}") from None
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _first(mask: Any) -> int:

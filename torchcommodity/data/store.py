@@ -120,7 +120,7 @@ class Store:
     def _open(self, *, write: bool = False) -> "Iterator[duckdb.DuckDBPyConnection]":
         _check(self.path, write)
         try:
-            with duckdb.connect(str(self.path), read_only=not write) as connection:
+            with duckdb.connect(str(self.path.absolute()), read_only=not write) as connection:
                 connection.execute("BEGIN")
                 if write:
                     connection.execute(SCHEMA)

@@ -6,10 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, walk_forward
 from torchcommodity.forecast.baselines import BASELINES, Prediction
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.fit import FitConfig, Progress, new_model, train_network
+from torchcommodity.forecast.threads import one_thread
 from torchcommodity.models import HarLstm
 
 OURS, UNTRAINED = "har-lstm", "untrained"
@@ -46,17 +47,17 @@ class Backtest:
         )
 
 
+@one_thread()
 def backtest(
     panel: Panel,
     config: FitConfig | None = None,
     *,
     first: int | None = None,
-    last: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Backtest:
-    """Walk forward through the years first..last.
+    """Walk forward through the calendar years from `first` to the end of the panel.
 
     At the first row of each year the econometric part and every baseline are fitted on the rows before it, and the
     network every `refit_network` years (between them it is carried on). A training target is used only if it ended
@@ -65,37 +66,35 @@ def backtest(
     Args:
         panel: raw prices.
         config: settings of the fit; the defaults if None.
-        first: the first test year; by default the first with 4 years of every symbol behind it.
-        last: the last test year; by default the last of the panel.
+        first: the first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
         seed: of the network.
         progress: called as progress(done, of, what) after every year.
 
     Raises:
-        ValueError: no year to test, or too few rows before the first.
+        ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
     """
     config = config or FitConfig()
     prices = panel.values.plain().detach()
-    years = _test_years(panel, prices, first, last, config)
-    model, start_row = new_model(len(panel.symbols), config.model, seed), []
+    blocks = _blocks(panel, prices, first, config)
+    model = new_model(len(panel.symbols), config.model, seed)
     pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
     fits, mix = [], {}
-    for done, year in enumerate(years):
-        start, stop = (int((_year(panel.dates) < y).sum()) for y in (year, year + 1))
-        start_row.append(start)
+    for done, test in enumerate(blocks):
+        past, year = prices[: test.start], str(panel.dates[test.start])[:4]
         if done % refit_network == 0:
             model = new_model(len(panel.symbols), config.model, seed)
-            fits.append(f"{year}: {train_network(model, prices[:start], config, seed).note}")
-        calibrate(model, prices[:start], config.symmetry)
-        mix[str(year)] = model.mix.clone()
-        for name, prediction in _forecast(model, prices[:stop], start).items():
+            fits.append(f"{year}: {train_network(model, past, config, seed).note}")
+        calibrate(model, past, config.symmetry)
+        mix[year] = model.mix.clone()
+        for name, prediction in _forecast(model, prices[: test.stop], test.start).items():
             pieces[name].append(prediction)
         if progress is not None:
-            progress(done + 1, len(years), str(year))
-    rows = slice(start_row[0], stop)
+            progress(done + 1, len(blocks), year)
+    rows = slice(blocks[0].start, len(prices))
     return Backtest(
-        origins=np.asarray(panel.dates)[rows],
-        symbols=tuple(panel.symbols),
+        origins=panel.dates[rows],
+        symbols=panel.symbols,
         horizons=config.model.horizons,
         levels=config.model.levels,
         targets=targets(prices, config.model.horizons)[rows],
@@ -119,25 +118,22 @@ def _forecast(model: HarLstm, prices: Tensor, start: int) -> dict[str, Predictio
 
 
 def _year(dates: np.ndarray) -> np.ndarray:
-    return np.asarray(dates).astype("datetime64[Y]").astype(int) + 1970
+    return dates.astype("datetime64[Y]").astype(int) + 1970
 
 
-def _test_years(panel: Panel, prices: Tensor, first: int | None, last: int | None, config: FitConfig) -> range:
-    years = _year(panel.dates)
+def _blocks(panel: Panel, prices: Tensor, first: int | None, config: FitConfig) -> list[range]:
+    """The test rows of each year, after a check that every symbol has prices and the first year enough before it."""
     known = torch.isfinite(prices) & (prices > 0)
-    if not bool(known.any(0).all()):
-        empty = [s for s, n in zip(panel.symbols, known.sum(0).tolist()) if n == 0]
+    if empty := [s for s, any_price in zip(panel.symbols, known.any(0).tolist()) if not any_price]:
         raise ValueError(f"backtest: every symbol must have positive prices; got none for {', '.join(empty)}")
-    begin = int(known.int().argmax(0).max())  # the first price of the youngest symbol
-    first = int(years[begin]) + 5 if first is None else first
-    last = int(years[-1]) if last is None else last
-    if first > last or not (years == first).any() or not (years == last).any():
+    years, least = _year(panel.dates), config.model.warmup + 2 * config.model.horizons[-1]
+    if len(years) <= least:
+        raise ValueError(f"backtest: the panel must have more than {least} rows; got {len(years)}")
+    first = max(int(years[-1]) - 6, int(years[least - 1]) + 1) if first is None else first
+    before = int((years < first).sum())
+    if before < least or before == len(years):
         raise ValueError(
-            f"backtest: test years must lie in the panel, {years[0]} to {years[-1]}; got {first} to {last}"
+            f"backtest: first must be a year of {years[0]} to {years[-1]} with at least {least} rows before it; "
+            f"got first={first} with {before}"
         )
-    before, least = int((years < first).sum()), config.model.warmup + 2 * config.model.horizons[-1]
-    if before < least:
-        raise ValueError(
-            f"backtest: at least {least} rows must precede the first test year; got {before} before {first}"
-        )
-    return range(first, last + 1)
+    return [block.test for block in walk_forward(panel.dates, first=first, horizon=config.model.horizons[-1])]

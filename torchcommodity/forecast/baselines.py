@@ -52,10 +52,12 @@ def garch(prices: Tensor, start: int, config: HarLstmConfig) -> Prediction:
     """GARCH(1,1) of each symbol by `arch` on the past; its parameters carry the recursion through the later rows."""
     returns = _returns(prices, config)
     parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
-    omega, alpha, beta = parameters.unbind(-1)
-    # the next day's variance, so one missing row more
+    begun = torch.isfinite(parameters).all(-1)  # (N,)
+    omega, alpha, beta = torch.where(begun[:, None], parameters, 0.0).unbind(-1)
+    first = torch.where(begun, returns[:start].square().nanmean(0), 0.0)
+    # one missing row more: the variance of the day after the last
     more = torch.cat([returns, torch.full_like(returns[:1], torch.nan)])
-    step = garch_variance(more, omega, alpha, beta, initial=returns[:start].square().nanmean(0))[1:]
+    step = torch.where(begun, garch_variance(more, omega, alpha, beta, initial=first)[1:], torch.nan)
     total, sums = torch.zeros_like(step), []
     for day in range(1, config.horizons[-1] + 1):
         total = total + step

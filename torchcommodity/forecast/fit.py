@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torchcommodity.data import Panel
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.forecaster import FitRecord, Forecaster
+from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarLstm, HarLstmConfig
 
@@ -28,10 +29,11 @@ class FitConfig:
     epochs: int = 10  # 0 leaves the econometric baseline as it is
     patience: int = 4  # epochs without a better validation block before the loop ends
     window: int = 252  # rows of one training sequence
-    batch: int = 32  # sequences in one step
+    batch: int = 8  # sequences in one step
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
     held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
+    corrects: int = 63  # longest horizon the network may correct: beyond, a block holds too few windows to choose on
     accelerator: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -59,6 +61,7 @@ class Kept(NamedTuple):
     better: Tensor  # (H,) bool
 
 
+@one_thread()
 def fit(
     panel: Panel,
     config: FitConfig | None = None,
@@ -131,36 +134,39 @@ def train_network(
     block.
     """
     start = _held_back_from(len(prices), config)
-    if config.epochs == 0 or start is None:
+    free = torch.tensor(config.model.horizons) <= config.corrects  # (H,)
+    if config.epochs == 0 or start is None or not free.any():
         model.shrink.zero_()
-        why = "asked for 0 epochs" if config.epochs == 0 else "too few rows to hold back a later block"
+        why = "too few rows to hold back a later block" if start is None else "none was asked for"
         return Training(0, (), f"network not trained ({why}): the econometric baseline stands")
     calibrate(model, prices[:start], config.symmetry)
     features, early, late = _training_data(model, prices, start)
-    held_back = features[start - config.window :].transpose(0, 1), late[start - config.window :].transpose(0, 1)
+    held_back = tuple(part[start - config.window :].transpose(0, 1) for part in (features, late))
 
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
     fabric = Fabric(accelerator=config.accelerator, devices=1)
     optimizer = torch.optim.AdamW(_network(model), lr=config.learning_rate, weight_decay=config.weight_decay)
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("correction")
+    held_back, free = fabric.to_device((held_back, free))
     order = torch.Generator().manual_seed(seed)
-    base = _loss(network, *held_back, size=0.0)
+    with torch.no_grad():
+        base = _loss(network, *held_back, size=0.0)
     best, kept, validation = 0.0, Kept(0, _copy(model), base > base), []
     for epoch in range(1, config.epochs + 1):
         for x, y in _batches(features[:start], early, config, order):
             optimizer.zero_grad()
-            fabric.backward(_loss(network, *fabric.to_device((x, y))).nanmean())
+            fabric.backward(_loss(network, *fabric.to_device((x, y)))[free].nanmean())
             fabric.clip_gradients(network, optimizer, max_norm=1.0)
             optimizer.step()
         with torch.no_grad():
             change = 100 * (_loss(network, *held_back, size=config.model.shrink) / base - 1)
         validation.append(tuple(change.tolist()))
-        gain = change.clamp(max=0).nanmean().item()
+        gain = change[free].clamp(max=0).nanmean().item()
         if gain < best:
-            best, kept = gain, Kept(epoch, _copy(model), change < 0)
+            best, kept = gain, Kept(epoch, _copy(model), (change < 0) & free)
         if progress is not None:
-            progress(epoch, config.epochs, f"held-back loss {change.nanmean():+.2f} %")
+            progress(epoch, config.epochs, f"held-back loss {change[free].nanmean():+.2f} %")
         if epoch - kept.epoch >= config.patience:
             break
     return _settle(model, kept, tuple(validation), config)
@@ -218,6 +224,7 @@ def _copy(model: HarLstm) -> list[Tensor]:
 @torch.no_grad()
 def _settle(model: HarLstm, kept: Kept, validation: tuple[tuple[float, ...], ...], config: FitConfig) -> Training:
     """Put the kept epoch back; a horizon that it did not improve keeps the baseline."""
+    model.cpu()
     for parameter, value in zip(_network(model), kept.network):
         parameter.copy_(value)
     model.shrink.copy_(config.model.shrink * kept.better.to(model.shrink))

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast.forecaster import Forecaster
+from torchcommodity.forecast.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Forecast:
         return table
 
 
+@one_thread()
 @torch.no_grad()
 def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
     """Forecast from the last row of `panel`, all of whose rows feed the variances.

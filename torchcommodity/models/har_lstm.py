@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from torchcommodity.ops import ewm_variance, garch_variance, log_returns
 
+PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
 
 
@@ -94,7 +95,9 @@ class HarLstm(nn.Module):
         self.register_buffer("z", torch.special.ndtri(levels).repeat(horizons, 1))
         self.register_buffer("shrink", torch.full((horizons,), config.shrink, dtype=torch.double))
         self.register_buffer("long_run", torch.full((assets,), 2e-4, dtype=torch.double))
-        self.persistence = nn.Parameter(torch.full((assets,), 4.0, dtype=torch.double))  # logit of alpha + beta
+        self.persistence = nn.Parameter(
+            torch.full((assets,), 4.0, dtype=torch.double)
+        )  # logit of (alpha + beta) / PERSISTENCE
         self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))  # logit of alpha / (alpha + beta)
         self.lstm = nn.LSTM(config.features, config.hidden, batch_first=True)
         self.head = nn.Linear(config.hidden, horizons)
@@ -140,7 +143,7 @@ class HarLstm(nn.Module):
 
     def garch(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
         """omega, alpha, beta of every asset: stationary, with the variance targeted at `long_run`."""
-        persistence, reaction = torch.sigmoid(self.persistence), torch.sigmoid(self.reaction)
+        persistence, reaction = PERSISTENCE * torch.sigmoid(self.persistence), torch.sigmoid(self.reaction)
         return self.long_run * (1 - persistence), persistence * reaction, persistence * (1 - reaction)
 
     def mixed(self, terms: Tensor) -> Tensor:  # (B, T, H, N, K) -> (B, T, H, N)

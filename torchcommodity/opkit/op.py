@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from torchcommodity.opkit import torch_private as private
-from torchcommodity.opkit.autograd import Formula, Gradients, autograd_kernel
+from torchcommodity.opkit.autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torchcommodity.opkit.cases import Cases
 
 NAMESPACE = "commodity"
@@ -60,7 +60,7 @@ class Op:
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
     time: tuple[int, int] = (-2, -2)  # the time axis of panel arguments and of outputs
     overload: torch._ops.OpOverload = field(init=False, repr=False)
-    kernel: Callable[..., Any] | None = field(init=False, repr=False)
+    kernel: Callable[..., Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         namespace, _, name = self.name.rpartition("::")
@@ -68,7 +68,7 @@ class Op:
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
         gradients = Gradients(overload, self.backward, self.jvp) if self.backward else None
         object.__setattr__(self, "overload", overload)
-        object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else None)
+        object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:
             _register(self)
         OPERATORS[self.qualified_name] = self
@@ -98,7 +98,7 @@ class Op:
             outputs = self(*(x.float() if isinstance(x, Tensor) and x.dtype in HALF else x for x in args))
             narrow = dtypes.pop() if len(dtypes) == 1 else torch.float32
             return tree_map(lambda y: y.to(narrow) if y.is_floating_point() else y, outputs)
-        if self.kernel is None or torch.compiler.is_compiling() or private.transforms_active():
+        if torch.compiler.is_compiling() or private.transforms_active():
             return self.overload(*args)
         return self.kernel(None, *args)  # the same, without one trip through the dispatcher
 
@@ -154,8 +154,7 @@ def _register(op: Op) -> None:
     torch.library.register_vmap(name, current("batched"), lib=library)
     for device in ("cpu", "cuda"):
         torch.library.register_autocast(name, device, torch.float32, lib=library)
-    if op.backward:
-        library.impl(op.name, current("kernel"), "Autograd", with_keyset=True)
+    library.impl(op.name, current("kernel"), "Autograd", with_keyset=True)
 
 
 def _recall(module: str, name: str) -> Op:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
+FLOOR = 1e-3  # below it a result that should be zero may be a rounding error
+
 
 def same(got: Sequence[Tensor], expected: Sequence[Tensor], tolerance: float, what: str) -> None:
     """Equal up to `tolerance`, relative to each element and to the middle size of the tensor."""
@@ -39,5 +41,5 @@ def _close(x: Tensor, y: Tensor, tolerance: float, which: str) -> None:
 
 
 def _size(y: Tensor) -> Tensor:
-    known = y.double().abs()[y.isfinite()]
-    return known.median() if known.numel() else torch.zeros((), dtype=torch.double)
+    known = y.double().abs()[y.isfinite() & (y != 0)]
+    return known.median().clamp(min=FLOOR) if known.numel() else torch.tensor(FLOOR, dtype=torch.double)

@@ -42,7 +42,7 @@ def compile_backward(subject: Subject) -> None:
 
 
 @row(
-    "Each new shape compiles again. Do not turn a shape into a Python number (`int(x.shape[0])`, `range(T)`) at the door.",
+    "Each new shape compiles again. Do not make a shape a Python number (`int(x.shape[0])`, `range(T)`) at the door.",
     after=("compile_forward",),
     compiled=True,
 )

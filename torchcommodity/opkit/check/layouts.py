@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.opkit.check.compare import same
 from torchcommodity.opkit.check.rows import Skip, row
-from torchcommodity.opkit.check.subject import Subject
+from torchcommodity.opkit.check.subject import Outputs, Subject
 from torchcommodity.opkit.check.values import VALUES
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -30,15 +30,33 @@ def strides(subject: Subject) -> None:
 
 
 def _right_or_refused(subject: Subject, what: str) -> None:
+    """The reference answers through the same door; so the form of the outputs is judged on its own."""
     refusal = ""
     try:
         got = subject.call()
     except ValueError as error:
         refusal = str(error)
     if not refusal:
-        same(got, subject.defined(), 1e-10, what)
+        _formed(subject, got, what)
+        same(got, _reference(subject, what), 1e-10, what)
     elif subject.op.name not in refusal:
         raise AssertionError(f"{what}: refused in words that do not name the operator: {refusal}")
+
+
+def _reference(subject: Subject, what: str) -> Outputs:
+    try:
+        return subject.defined()
+    except Exception as error:
+        raise AssertionError(f"{what}: the reference fails, which answers on other devices: {error}") from error
+
+
+def _formed(subject: Subject, outputs: Outputs, what: str) -> None:
+    (into, out), first = subject.op.time, subject.tensors[0]
+    for y in outputs:
+        right = y.dim() == first.dim() + into - out and y.shape[out] == subject.rows
+        assert right, (
+            f"{what}: the output is {tuple(y.shape)}, not {subject.rows} rows on axis {out} behind the batches"
+        )
 
 
 def _first(subject: Subject, rows: int) -> Subject:

@@ -1,5 +1,7 @@
 """Missing values and warm-up: NaN stands where it must, and never reaches a gradient."""
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
@@ -21,9 +23,14 @@ def _series(subject: Subject, outputs: Outputs) -> list[tuple[Tensor, int]]:
     lookback, axis = subject.lookback, subject.op.time[1]
     led = [y.movedim(axis, 0) for y in outputs]
     if isinstance(lookback, int):
-        return [(y, lookback) for y in led if y.is_floating_point()]
+        return _judged((y, lookback) for y in led)
     pairs = zip(led, lookback) if len(led) == len(lookback) else zip(led[0].unbind(-1), lookback)
-    return [(y, rows) for y, rows in pairs if y.is_floating_point()]
+    return _judged(pairs)
+
+
+def _judged(pairs: Iterable[tuple[Tensor, int]]) -> list[tuple[Tensor, int]]:
+    """Not what is undefined by nature in all rows, as the correlation of a single asset with the others."""
+    return [(y, rows) for y, rows in pairs if y.is_floating_point() and not y.isnan().all()]
 
 
 @row(
@@ -34,10 +41,16 @@ def _series(subject: Subject, outputs: Outputs) -> list[tuple[Tensor, int]]:
 def warm_up(subject: Subject) -> None:
     """The first `lookback` rows are NaN, and none after them."""
     for i, (y, rows) in enumerate(_series(subject, _complete(subject).call())):
-        known = (~y[:rows].isnan()).flatten(1).any(1).nonzero().flatten().tolist() if y.numel() else []
+        known = _where(~y[:rows].isnan())
         assert not known, f"output {i}: row {known[0]} is a number, though the warm-up is {rows} rows"
-        lost = y[rows:].isnan().flatten(1).any(1).nonzero().flatten().tolist() if y.numel() else []
+        lost = _where(y[rows:].isnan())
         assert not lost, f"output {i}: row {rows + lost[0]} is NaN, though the warm-up is {rows} rows"
+
+
+def _where(flags: Tensor) -> list[int]:
+    """The rows in which a flag is set."""
+    flags = flags.unsqueeze(-1).flatten(1)
+    return flags.any(1).nonzero().flatten().tolist() if flags.numel() else []
 
 
 def with_missing(subject: Subject, which: int) -> Subject:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch._subclasses import FakeTensorMode
 
-from torchcommodity.opkit.check.rows import Skip, row
-from torchcommodity.opkit.check.subject import Subject
+from torchcommodity.opkit.check.rows import row
+from torchcommodity.opkit.check.subject import Subject, as_tuple, floats
 from torchcommodity.opkit.check.values import BASE
 
 
@@ -48,10 +48,13 @@ def fake(subject: Subject) -> None:
     after=BASE,
 )
 def autograd(subject: Subject) -> None:
-    """Autograd is registered where PyTorch looks for it (`opcheck`)."""
-    if not subject.op.backward:
-        raise Skip("the record has no backward formula")
-    _opcheck(subject, "test_autograd_registration")
+    """Outputs can be differentiated if the record has a backward formula, and only then (`opcheck`)."""
+    outputs = subject.op.overload(*map(_leaf, subject.arguments))
+    attached = [y.requires_grad for y in floats(as_tuple(outputs))]
+    expected = bool(subject.op.backward) and any(x.requires_grad for x in map(_leaf, subject.tensors) if x is not None)
+    assert attached == [expected] * len(attached), f"outputs require a gradient: {attached}, by the record: {expected}"
+    if expected:
+        _opcheck(subject, "test_autograd_registration")
 
 
 @row(
@@ -71,6 +74,7 @@ def traced(subject: Subject) -> None:
 @row(
     "Under AOT dispatch the operator or its backward formula gives something else: both must be made of operators.",
     after=("fake", "autograd"),
+    once=True,
 )
 def aot_dispatch(subject: Subject) -> None:
     """Eager mode and AOT dispatch agree, for any shape (`opcheck`)."""

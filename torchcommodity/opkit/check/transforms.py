@@ -30,45 +30,6 @@ def func_grad(subject: Subject) -> None:
     same(got, subject.gradients(), 1e-10, "func.grad")
 
 
-def _jacobian(subject: Subject) -> Outputs:
-    """By eager autograd, one output element after another."""
-    leaves = subject.leaves()
-    flat = torch.cat([y.flatten() for y in subject.value(*leaves)])
-    pulled = [torch.autograd.grad(y, leaves, retain_graph=True, materialize_grads=True) for y in flat]
-    return tuple(torch.stack(columns) for columns in zip(*pulled))
-
-
-def _flat(subject: Subject) -> Callable[..., Tensor]:
-    return lambda *x: torch.cat([y.flatten() for y in subject.value(*x)])
-
-
-@row(REMEDY, after=(*GRADIENTS, "traced"))
-def jacrev(subject: Subject) -> None:
-    """`torch.func.jacrev` agrees with eager autograd, row by row."""
-    subject = differentiable(subject)
-    got = func.jacrev(_flat(subject), _every(subject))(*subject.inputs())
-    same(got, _jacobian(subject), 1e-10, "func.jacrev")
-
-
-@row(REMEDY, after=(*GRADIENTS, "traced", "forward_mode", "derived_jvp"))
-def jacfwd(subject: Subject) -> None:
-    """`torch.func.jacfwd` agrees with eager autograd, row by row."""
-    subject = differentiable(subject)
-    got = func.jacfwd(_flat(subject), _every(subject))(*subject.inputs())
-    same(got, _jacobian(subject), 1e-10, "func.jacfwd")
-
-
-@row(REMEDY, after=("gradgradcheck", "jacrev", "jacfwd"))
-def hessian(subject: Subject) -> None:
-    """`torch.func.hessian` agrees with eager double backward."""
-    subject = differentiable(subject)
-    got = func.hessian(subject.loss, 0)(*subject.inputs())
-    leaves = subject.leaves()
-    (first,) = torch.autograd.grad(subject.loss(*leaves), leaves[:1], create_graph=True)
-    rows = [torch.autograd.grad(g, leaves[0], retain_graph=True, materialize_grads=True)[0] for g in first.flatten()]
-    same([got.flatten()], [torch.stack(rows).flatten()], 1e-9, "func.hessian")
-
-
 def _stacked(subject: Subject) -> tuple[Any, ...]:
     """Three samples in one: as it is, backwards in time, assets in another order."""
 
@@ -90,7 +51,7 @@ def _batched(f: Callable[..., Any], tensors: tuple[Any, ...], dims: tuple[int | 
     return lambda: func.vmap(call, tuple(d for d, x in zip(dims, tensors) if x is not None))(*given)
 
 
-@row(REMEDY, after=(*VALUES, "strides", "traced"))
+@row(REMEDY, after=(*VALUES, "schema", "strides", "traced"))
 def vmap(subject: Subject) -> None:
     """`torch.func.vmap` agrees with a loop: over all tensors, over the first only, along the last axis."""
     tensors = _stacked(subject)
@@ -102,6 +63,45 @@ def vmap(subject: Subject) -> None:
     one = (tensors[0], *subject.tensors[1:])
     loop = [torch.stack(ys) for ys in zip(*(subject.call(x, *one[1:]) for x in one[0]))]
     same(_batched(subject.call, one, (0, *(None,) * (len(one) - 1)))(), loop, 1e-12, "vmap over the first tensor")
+
+
+def _jacobian(subject: Subject) -> Outputs:
+    """By eager autograd, one output element after another."""
+    leaves = subject.leaves()
+    flat = torch.cat([y.flatten() for y in subject.value(*leaves)])
+    pulled = [torch.autograd.grad(y, leaves, retain_graph=True, materialize_grads=True) for y in flat]
+    return tuple(torch.stack(columns) for columns in zip(*pulled))
+
+
+def _flat(subject: Subject) -> Callable[..., Tensor]:
+    return lambda *x: torch.cat([y.flatten() for y in subject.value(*x)])
+
+
+@row(REMEDY, after=("func_grad", "vmap", "aot_dispatch"), once=True)
+def jacrev(subject: Subject) -> None:
+    """`torch.func.jacrev` agrees with eager autograd, row by row."""
+    subject = differentiable(subject)
+    got = func.jacrev(_flat(subject), _every(subject))(*subject.inputs())
+    same(got, _jacobian(subject), 1e-10, "func.jacrev")
+
+
+@row(REMEDY, after=("jacrev", "forward_mode", "derived_jvp"), once=True)
+def jacfwd(subject: Subject) -> None:
+    """`torch.func.jacfwd` agrees with eager autograd, row by row."""
+    subject = differentiable(subject)
+    got = func.jacfwd(_flat(subject), _every(subject))(*subject.inputs())
+    same(got, _jacobian(subject), 1e-10, "func.jacfwd")
+
+
+@row(REMEDY, after=("gradgradcheck", "jacrev", "jacfwd"), once=True)
+def hessian(subject: Subject) -> None:
+    """`torch.func.hessian` agrees with eager double backward."""
+    subject = differentiable(subject)
+    got = func.hessian(subject.loss, 0)(*subject.inputs())
+    leaves = subject.leaves()
+    (first,) = torch.autograd.grad(subject.loss(*leaves), leaves[:1], create_graph=True)
+    rows = [torch.autograd.grad(g, leaves[0], retain_graph=True, materialize_grads=True)[0] for g in first.flatten()]
+    same([got.flatten()], [torch.stack(rows).flatten()], 1e-9, "func.hessian")
 
 
 @row(REMEDY, after=("func_grad", "vmap", "aot_dispatch"))

@@ -15,15 +15,20 @@
 #include <tuple>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace commodity {
 
 using torch::stable::contiguous;
 using torch::stable::new_empty;
 using torch::stable::Tensor;
 
-// One compiled body per instruction set, chosen when the library is loaded: a wheel stays portable.
+// One compiled body per instruction set, with all that it calls, chosen when the library is loaded: a wheel is
+// portable.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define COMMODITY_SIMD __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define COMMODITY_SIMD __attribute__((flatten, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define COMMODITY_SIMD
 #endif
@@ -52,6 +57,17 @@ void for_each_block(const Panels& panels, const Body& body) {
       body(i / blocks, first, std::min(first + kBlock, panels.assets));
     }
   });
+}
+
+// Asks for huge pages under a large fresh output, whose first touch of small ones costs more than the arithmetic.
+inline Tensor on_huge_pages(Tensor y) {
+#if defined(MADV_HUGEPAGE)
+  constexpr uintptr_t page = uintptr_t(1) << 21;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(y.data_ptr());
+  const uintptr_t first = (begin + page - 1) / page * page, last = (begin + y.numel() * y.element_size()) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+  return y;
 }
 
 inline void check_same(const char* operation, const Tensor& x, const Tensor& y) {

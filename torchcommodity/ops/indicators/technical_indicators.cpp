@@ -59,15 +59,17 @@ struct Window {
       for (int64_t r = window - 1; r > 0; --r) {
         double* to = suffix[k][r];
         const double* after = suffix[k][r + 1];
-        if (t == 0) std::fill_n(to, kBlock, NAN);
-        else for (int64_t n = 0; n < width; ++n) to[n] = after[n] + term(k, t - window + r, n);
+        if (t == 0)
+          std::fill_n(to, kBlock, NAN);
+        else
+          for (int64_t n = 0; n < width; ++n) to[n] = after[n] + term(k, t - window + r, n);
       }
     }
   }
 };
 
-// Wilder's averages: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1}) / period. A missing
-// price is no change, and the next change is against the last price there was.
+// Wilder's averages: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1}) / period. A
+// missing price is no change, and the next change is against the last price there was.
 struct Wilder {
   const double period;
   Row last, seen = {}, gain = {}, loss = {};
@@ -80,7 +82,7 @@ struct Wilder {
     for (int64_t n = 0; n < prices.width; ++n) {
       const double price = prices(t, n), change = price - last[n];
       const bool changed = change == change;
-      const double keep = changed && seen[n] >= period ? 1 - share : 1;
+      const double keep = changed & (seen[n] >= period) ? 1 - share : 1;
       gain[n] = keep * gain[n] + (change > 0 ? change : 0) * share;
       loss[n] = keep * loss[n] + (change < 0 ? -change : 0) * share;
       seen[n] += changed ? 1 : 0;
@@ -129,7 +131,7 @@ struct Indicators {
       still[n] = price == previous[n] ? still[n] + 1 : 1;
       previous[n] = price;
       const double flat = variance * 0;  // 0, or NaN
-      to[n] = 2 * std::sqrt(static_cast<scalar_t>(still[n] < rows && variance > 0 ? variance : flat));
+      to[n] = 2 * std::sqrt(static_cast<scalar_t>((still[n] < rows) & (variance > 0) ? variance : flat));
     }
   }
 
@@ -167,7 +169,9 @@ struct Indicators {
 };
 
 COMMODITY_SIMD void run(Indicators<float>& block, int64_t steps, bool wilder, float* y) { block.run(steps, wilder, y); }
-COMMODITY_SIMD void run(Indicators<double>& block, int64_t steps, bool wilder, double* y) { block.run(steps, wilder, y); }
+COMMODITY_SIMD void run(Indicators<double>& block, int64_t steps, bool wilder, double* y) {
+  block.run(steps, wilder, y);
+}
 
 Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extended, int64_t rsi, int64_t band,
                             std::string mode) {
@@ -175,7 +179,7 @@ Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extend
   const Tensor prices = contiguous(prices_);
   std::vector<int64_t> shape(prices.sizes().begin(), prices.sizes().end());
   shape.push_back(4);
-  Tensor y = new_empty(prices, shape);
+  Tensor y = on_huge_pages(new_empty(prices, shape));
   const Panels panels(prices);
   const bool wilder = mode == "wilder";
   THO_DISPATCH_V2(prices.scalar_type(), "technical_indicators", AT_WRAP([&] {

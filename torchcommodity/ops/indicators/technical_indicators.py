@@ -21,9 +21,9 @@ def technical_indicators(
 ) -> Tensor:  # (..., T, N, 4)
     """Moving averages over `short` and `long` rows, relative strength index, half-width of Bollinger's band.
 
-    RSI = 100 G / (G + L), of the average gain G and loss L per step. "wilder": the mean of the first `rsi` changes, then
-    G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean over the last `rsi` rows (Cutler). The half-width is two
-    population standard deviations over `band` rows. On complete prices all four are TA-Lib's SMA, RSI and BBANDS.
+    RSI = 100 G / (G + L), of the average gain G and loss L per step. "wilder": the mean of the first `rsi` changes,
+    then G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean over the last `rsi` rows (Cutler). The half-width is
+    two population standard deviations over `band` rows. On complete prices all four are TA-Lib's SMA, RSI and BBANDS.
 
     Args:
         prices: in any unit. One that is not finite is missing.
@@ -160,27 +160,6 @@ def _oracle(prices: Tensor, **settings: int) -> Tensor:
     return torch.as_tensor(np.stack(columns)).reshape(shape).movedim(-2, -3)
 
 
-# The prices of the RSI page of StockCharts' ChartSchool, and the index there, to the printed digits.
-_SCHOOL = (
-    44.34,
-    44.09,
-    44.15,
-    43.61,
-    44.33,
-    44.83,
-    45.10,
-    45.42,
-    45.84,
-    46.08,
-    45.89,
-    46.03,
-    45.61,
-    46.28,
-    46.28,
-    46.00,
-)
-
-
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = 50 + torch.randn(2, 15, 3, dtype=torch.double, generator=generator).cumsum(-2)
@@ -188,6 +167,10 @@ def _cases() -> Cases:
     holed[0, 6, 1] = holed[1, 0, 0] = holed[1, 9:11, 2] = torch.nan
     holed[0, 3, 2] = torch.inf
     long = 50 + torch.randn(300, 4, dtype=torch.double, generator=generator).cumsum(-2)
+    hand = torch.tensor([50, 51, 50.5, 52], dtype=torch.double).unsqueeze(-1)
+    nan = torch.nan
+    first, last = [[nan] * 4, [50.5, nan, nan, 1]], [[50.75, 50.5, nan, 0.5], [51.25, 307 / 6, 250 / 3, 1.5]]
+    by_hand = torch.tensor(first + last, dtype=torch.double).unsqueeze(-2)
     small = {"short": 2, "long": 5, "rsi": 3, "band": 4}
     return Cases(
         door=technical_indicators,
@@ -205,6 +188,7 @@ def _cases() -> Cases:
             Bad(Sample(x.long()), "prices must be of floating point", TypeError),
             Bad(Sample(x, band=20.0), "band must be an int", TypeError),
         ),
+        golden=(Golden(Sample(hand, short=2, long=3, rsi=3, band=2), by_hand, "by hand"),),
         oracle=_oracle,
         oracle_samples=(Sample(long), Sample(long * 1e3, short=3, long=100, rsi=21, band=60)),
     )

@@ -1,4 +1,5 @@
-// How far a correlation structure (..., T, N, N) moved in `lag` rows, and a count of the regimes: (..., T) and (..., T).
+// How far a correlation structure (..., T, N, N) moved in `lag` rows, and a count of the regimes: (..., T) and (...,
+// T).
 #include "native.h"
 
 using namespace commodity;

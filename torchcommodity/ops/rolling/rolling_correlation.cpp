@@ -1,8 +1,8 @@
 // Pearson correlation of every pair over the last `window` rows of (..., T, N): (..., T, N, N).
 //
-// Time is cut into blocks of `window` rows. A window that starts in one block ends in the next, so its sum is a suffix of
-// the first block plus a prefix of the second: nothing is subtracted, a spike leaves with its row, and the bits depend
-// on the rows of the window alone. Values are taken against an anchor, so a high level costs no digits.
+// Time is cut into blocks of `window` rows. A window that starts in one block ends in the next, so its sum is a suffix
+// of the first block plus a prefix of the second: nothing is subtracted, a spike leaves with its row, and the bits
+// depend on the rows of the window alone. Values are taken against an anchor, so a high level costs no digits.
 #include "native.h"
 
 using namespace commodity;
@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kScratch = 1 << 15;  // doubles of suffix sums that are kept together: they stay in the cache
 
-// The windows that start in one block of rows: window j holds rows j .. j + window - 1 of the 2 window - 1 that are here.
+// The windows that start in one block of rows: window j holds rows j .. j + window - 1 of the 2 window - 1 that are
+// here.
 struct Group {
   const int64_t assets, width, window, rows;  // width: assets in whole vectors, so that scratch rows have no tail
   std::vector<double> x, present, sum, scale, suffix, prefix;
@@ -147,8 +148,7 @@ inline void pairwise(Group& g, int64_t i, int64_t min_periods, int64_t skip, int
       previous_y[j] = both ? x[j] : previous_y[j];
     }
   };
-  for (int64_t r = g.window - 1; r >= 0; --r)
-    add(r, &g.suffix[(r + 1) * kSums * N], &g.suffix[r * kSums * N]);
+  for (int64_t r = g.window - 1; r >= 0; --r) add(r, &g.suffix[(r + 1) * kSums * N], &g.suffix[r * kSums * N]);
   for (int64_t r = 0; r < g.window - 1; ++r) watch(r);
   for (int64_t w = 0; w < windows; ++w) {
     const int64_t r = w + g.window - 1;
@@ -178,8 +178,7 @@ inline void correlate(Group& g, const scalar_t* panel, scalar_t* y, int64_t begi
   g.columns();
   if (begin >= 0) {
     const int64_t tile = std::clamp<int64_t>(kScratch / (g.window * g.width), 1, g.assets);
-    for (int64_t i = 0; i < g.assets; i += tile)
-      complete(g, i, std::min(i + tile, g.assets), skip, windows, to);
+    for (int64_t i = 0; i < g.assets; i += tile) complete(g, i, std::min(i + tile, g.assets), skip, windows, to);
   }
   for (int64_t i = 0; i < g.assets; ++i) {
     bool any = false;
@@ -201,24 +200,24 @@ Tensor rolling_correlation(const Tensor& returns_, int64_t window, int64_t min_p
   const Tensor returns = contiguous(returns_);
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape.push_back(shape.back());
-  Tensor y = new_empty(returns, shape);
+  Tensor y = on_huge_pages(new_empty(returns, shape));
   const Panels panels(returns);
   const int64_t groups = (panels.steps + window - 1) / window + 1, size = panels.steps * panels.assets * panels.assets;
   THO_DISPATCH_V2(returns.scalar_type(), "rolling_correlation", AT_WRAP([&] {
                     const scalar_t* from = returns.const_data_ptr<scalar_t>();
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();
                     const int64_t work = window * panels.assets * (panels.assets + 8);
-                    torch::stable::parallel_for(
-                        0, panels.batch * groups, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
-                        [&](int64_t first, int64_t last) {
-                          Group group(panels.assets, window);
-                          for (int64_t k = first; k < last; ++k) {
-                            const int64_t panel = k / groups, begin = (k % groups - 1) * window;
-                            if (begin + window - 1 < panels.steps)
-                              correlations(group, from + panel * panels.size(), to + panel * size, begin,
-                                           panels.steps, min_periods);
-                          }
-                        });
+                    torch::stable::parallel_for(0, panels.batch * groups,
+                                                std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
+                                                [&](int64_t first, int64_t last) {
+                                                  Group group(panels.assets, window);
+                                                  for (int64_t k = first; k < last; ++k) {
+                                                    const int64_t panel = k / groups, begin = (k % groups - 1) * window;
+                                                    if (begin + window - 1 < panels.steps)
+                                                      correlations(group, from + panel * panels.size(),
+                                                                   to + panel * size, begin, panels.steps, min_periods);
+                                                  }
+                                                });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return y;

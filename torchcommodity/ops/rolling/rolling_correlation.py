@@ -14,8 +14,10 @@ def rolling_correlation(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N, N)
-    """Correlation of every pair over the last `window` rows: r_ij = c_ij / sqrt(c_ii c_jj), c the sums of products about
-    the means, over the rows of the window in which both values are finite (pandas `rolling(window, min_periods).corr()`).
+    """Pearson correlation of every pair over the last `window` rows, by pandas' rules for missing values.
+
+    r_ij = c_ij / sqrt(c_ii c_jj), where c sums products about the means, over the rows of the window in which both
+    values are finite: `pandas.DataFrame.rolling(window, min_periods).corr()`.
 
     Args:
         returns: log-returns per step, or any values. One that is not finite is missing.
@@ -38,9 +40,9 @@ def rolling_correlation(
     Example:
         >>> import torch
         >>> from torchcommodity import ops
-        >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, 0.01]])
+        >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, -0.01]])
         >>> ops.rolling_correlation(returns, window=3)[:, 0, 1]
-        tensor([    nan,     nan, -1.0000,  0.3273])
+        tensor([    nan,     nan, -1.0000, -0.4193])
     """
     check_panel("rolling_correlation", returns=returns)
     least = window if min_periods is None else min_periods
@@ -76,9 +78,9 @@ def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
 
 
 def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, output: Tensor) -> Tensor:
-    # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share in a window, and symmetric g:
+    # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share, and symmetric g:
     # dr_ij / dx_i(s) = (x_j(s) - m_ji) / sqrt(v_ij v_ji) - r_ij (x_i(s) - m_ij) / v_ij
-    # dx_i(s) = sum_j x_j(s) A_ij - x_i(s) B_ij + C_ij, where A, B, C sum over the windows that hold s: backwards in time
+    # dx_i(s) = sum_j x_j(s) A_ij - x_i(s) B_ij + C_ij, A, B, C summed over the windows that hold s: backwards in time
     finite = returns.isfinite()
     x = returns.double().where(finite, 0)
     anchor = x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)

@@ -5,20 +5,31 @@ using namespace commodity;
 
 namespace {
 
+constexpr int64_t kAhead = 8;  // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
+
 // A missing return counts as its expectation: r^2 as h, and half of gamma.
 template <typename scalar_t>
 COMMODITY_SIMD void recurrence(const scalar_t* const parameters[5], const scalar_t* __restrict r,
                                scalar_t* __restrict h, int64_t steps, int64_t stride, int64_t width) {
-  scalar_t omega[kBlock], alpha[kBlock], beta[kBlock], gamma[kBlock], now[kBlock];
-  scalar_t* const local[5] = {omega, alpha, beta, gamma, now};
+  scalar_t omega[kBlock], rising[kBlock], beta[kBlock], falling[kBlock], expected[kBlock], now[kBlock];
+  scalar_t* const local[5] = {omega, rising, beta, falling, now};
   for (int i = 0; i < 5; ++i) std::copy_n(parameters[i], width, local[i]);
+  for (int64_t n = 0; n < width; ++n) {
+    expected[n] = rising[n] + falling[n] / 2 + beta[n];
+    falling[n] += rising[n];
+  }
   for (int64_t t = 0; t < steps; ++t, r += stride, h += stride) {
+    if (t + kAhead < steps)
+      for (int64_t n = 0; n < width; n += 64 / sizeof(scalar_t)) {
+        __builtin_prefetch(r + kAhead * stride + n);
+        __builtin_prefetch(h + kAhead * stride + n, 1);
+      }
+#pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {
-      const bool missing = r[n] != r[n];
-      const scalar_t falling = missing ? scalar_t(0.5) : (r[n] < 0 ? scalar_t(1) : scalar_t(0));
-      const scalar_t square = missing ? now[n] : r[n] * r[n];
-      h[n] = now[n];
-      now[n] = omega[n] + (alpha[n] + gamma[n] * falling) * square + beta[n] * now[n];
+      const scalar_t x = r[n], variance = now[n];
+      const scalar_t seen = (x < 0 ? falling[n] : rising[n]) * x * x + beta[n] * variance;
+      h[n] = variance;
+      now[n] = omega[n] + (x == x ? seen : expected[n] * variance);
     }
   }
 }

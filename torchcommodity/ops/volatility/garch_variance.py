@@ -200,7 +200,7 @@ def _cases() -> Cases:
             Sample(*full),
             Sample(holes, *full[1:]),
             Sample(holes, omega, alpha, beta),
-            Sample(holes, omega[0, 0], alpha[:, :1], beta[1], gamma[0]),
+            Sample(holes, omega[:, :1], alpha[:1], beta, gamma[:1]),
             Sample(returns, omega=0.1, alpha=0.1, beta=0.8),
         ),
         bad=(

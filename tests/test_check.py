@@ -1,0 +1,72 @@
+"""The checker is checked: each planted fault fails its own row, and no other."""
+
+import faulty_operators as faulty
+import pytest
+import torch
+
+from torchcommodity import opkit
+from torchcommodity.opkit.check import ROWS
+
+FAULTS = [pytest.param(fault, id=f"{fault.row}-{fault.what}") for fault in faulty.FAULTS]
+COMPILED = [pytest.param(fault, id=f"{fault.row}-{fault.what}") for fault in faulty.COMPILED_FAULTS]
+
+
+def failures(report: opkit.Report) -> list[str]:
+    return [result.name for result in report.failures]
+
+
+def test_the_healthy_operator_keeps_the_contract() -> None:
+    report = opkit.check(faulty.Fault("none", "healthy").build(), compiled=False)
+    assert report.ok, str(report)
+    assert [result.name for result in report if result.status == "skip"] == ["derived_jvp"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_fails_its_row_and_no_other(fault: faulty.Fault) -> None:
+    report = opkit.check(fault.build(), compiled=False)
+    assert failures(report) == [fault.row], str(report)
+    assert report[fault.row].remedy
+
+
+@pytest.mark.parametrize("fault", COMPILED)
+def test_a_fault_of_compiling_fails_its_row_and_no_other(fault: faulty.Fault) -> None:
+    """The four cheap compiled rows always; ahead of time and ONNX, which cost most, where they are meant."""
+    quick = {row.name for row in ROWS.values() if row.compiled} - {"aot_inductor", "onnx"}
+    report = opkit.check(fault.build(), only=sorted(quick | {fault.row}))
+    assert failures(report) == [fault.row], str(report)
+
+
+def test_every_row_has_a_fault() -> None:
+    assert {fault.row for fault in (*faulty.FAULTS, *faulty.COMPILED_FAULTS)} == set(ROWS)
+
+
+def test_a_report_reads_as_a_table() -> None:
+    report = opkit.check(
+        faulty.Fault("gradcheck", "off by a hundredth", {"backward": faulty.backward}).build(), only="golden"
+    )
+    text = str(report)
+    assert text.startswith("faulty::")
+    assert len(text.splitlines()) >= len(report)
+    assert {result.name for result in report} >= {"golden", "values_float64"}
+    assert '"ok": true' in report.json()
+
+
+def test_an_unknown_row_is_refused() -> None:
+    with pytest.raises(ValueError, match="only must name rows of the contract; got \\['nonsense'\\]"):
+        opkit.check(faulty.Fault("none", "healthy").build(), only="nonsense")
+
+
+def test_an_operator_without_cases_is_judged_on_guessed_samples() -> None:
+    op = faulty.Fault("none", "caseless", {"cases": None}).build()
+    report = opkit.check(op, compiled=False)
+    assert report.ok, str(report)
+    assert {r.name for r in report if r.status == "skip"} >= {"oracle", "golden", "bad_input"}
+
+
+def test_a_missing_oracle_is_skipped_aloud() -> None:
+    def absent(x: torch.Tensor, window: int) -> torch.Tensor:
+        raise ImportError("No module named 'oracle'")
+
+    fault = faulty.Fault("none", "oracle absent", cases=lambda c: faulty.replace(c, oracle=absent))
+    result = opkit.check(fault.build(), only="oracle")["oracle"]
+    assert (result.status, result.cause) == ("skip", "the oracle is not installed: No module named 'oracle'")

@@ -1,0 +1,229 @@
+"""Panel, embedded data, round trips through files and the store, and `load`."""
+
+import copy
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from torchcommodity import data
+from torchcommodity.opkit.metadata import MetadataTensor
+
+PRICE = st.floats(-1e9, 1e9) | st.just(float("nan"))
+SYMBOL = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), min_size=1, max_size=12)
+RESERVED = {"date", "datetime", "timestamp", "observation_date", "symbol", "open", "high", "low", ""}
+
+
+@st.composite
+def panels(draw):
+    symbols = draw(
+        st.lists(SYMBOL.map(str.strip).filter(lambda s: s.lower() not in RESERVED), min_size=1, max_size=4, unique=True)
+    )
+    offsets = draw(st.lists(st.integers(0, 20_000), min_size=1, max_size=12, unique=True))
+    values = draw(hnp.arrays(np.float64, (len(offsets), len(symbols)), elements=PRICE))
+    values[draw(st.integers(0, len(offsets) - 1))] = 1.25  # every symbol has a price, or its column would be left out
+    dates = np.datetime64("1970-01-01") + np.sort(offsets).astype("timedelta64[D]")
+    return data.Panel.from_frame(pd.DataFrame(values, index=pd.DatetimeIndex(dates), columns=symbols))
+
+
+def same_prices(one, other):
+    assert one.symbols == other.symbols
+    np.testing.assert_array_equal(one.dates, other.dates)
+    np.testing.assert_array_equal(one.values.numpy(), other.values.numpy())
+
+
+@given(panel=panels())
+def test_frame_round_trip(panel):
+    twin = data.Panel.from_frame(panel.frame(), units=panel.units, provenance=panel.provenance)
+    assert twin.equals(panel)
+
+
+@settings(max_examples=40)
+@given(panel=panels(), separator=st.sampled_from(",;\t"), newline=st.sampled_from(["\n", "\r\n"]), order=st.randoms())
+def test_wide_csv_round_trip_in_any_order(panel, separator, newline, order, tmp_path_factory):
+    path = tmp_path_factory.mktemp("wide") / "prices.csv"
+    frame = panel.frame().iloc[order.sample(range(len(panel)), len(panel))]
+    frame.to_csv(path, sep=separator, lineterminator=newline, quoting=2)
+    same_prices(data.read(path).panel, panel)
+
+
+@settings(max_examples=40)
+@given(panel=panels())
+def test_long_and_parquet_round_trip(panel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("long")
+    long = panel.frame().reset_index().melt("date", var_name="symbol", value_name="close")
+    long.to_csv(folder / "long.csv", index=False, quoting=2)
+    long.to_parquet(folder / "long.parquet")
+    panel.frame().to_parquet(folder / "wide.parquet")
+    for name in ("long.csv", "long.parquet", "wide.parquet"):
+        same_prices(data.read(folder / name).panel, panel)
+
+
+@settings(max_examples=10)  # each opens a database file four times
+@given(panel=panels())
+def test_store_keeps_every_bit(panel, tmp_path_factory):
+    store = data.Store(tmp_path_factory.mktemp("store") / "prices.duckdb")
+    findings = data.inspect(panel)
+    store.add(panel, "all", findings)
+    loaded = store.load("all")
+    assert loaded.panel.equals(panel)
+    assert loaded.findings == findings
+
+
+def test_panel_carries_metadata_through_torch():
+    panel = data.embedded()
+    returns = panel.values.log().diff(dim=0)
+    assert type(returns) is MetadataTensor
+    assert returns.metadata["symbols"] == panel.symbols
+    assert panel["VIX", "WTI"].values.metadata["units"] == ("index", "$/bbl")
+
+
+def test_select_and_between():
+    panel = data.embedded()
+    part = panel.select(["VIX"]).between("2018-01-02", "2018-01-05")
+    assert part.values.squeeze(1).tolist() == [9.77, 9.15, 9.22, 9.22]
+    assert panel["WTI"].symbols == ("WTI",)
+    with pytest.raises(data.DataError, match=r"WTI, SP500, NASDAQ, VIX; got 'GOLD'"):
+        panel.select(["WTI", "GOLD"])
+    with pytest.raises(data.DataError, match="2050-01-01"):
+        panel.between("2050-01-01")
+
+
+def test_embedded_is_real_and_known():
+    panel = data.embedded()
+    assert panel.values.shape == (8340, 4)
+    assert panel["WTI"].between("2008-07-03", "2008-07-03").values.item() == 145.31
+    assert all(len(record.sha256) == 64 for record in panel.provenance)
+    assert not data.inspect(panel) or all(f.kind in data.TREATMENTS for f in data.inspect(panel))
+
+
+DAYS = np.array(["2020-01-02", "2020-01-03"], dtype="datetime64[D]")
+MARK = data.Provenance("p", "l", "x", "2020-01-01T00:00:00Z", "", "A")
+BAD_PANELS = {
+    "shape": (torch.zeros(3, 1), DAYS, ("A",), ("",), (MARK,), "shape"),
+    "empty": (torch.zeros(0, 1), DAYS[:0], ("A",), ("",), (MARK,), "none of them 0"),
+    "units": (torch.zeros(2, 1), DAYS, ("A",), (), (MARK,), "unit"),
+    "twice": (torch.zeros(2, 2), DAYS, ("A", "A"), ("", ""), (MARK, MARK), "'A' twice"),
+    "order": (torch.zeros(2, 1), DAYS[::-1], ("A",), ("",), (MARK,), "increasing"),
+    "same_day": (torch.zeros(2, 1), DAYS[[0, 0]], ("A",), ("",), (MARK,), "increasing"),
+    "nat": (torch.zeros(2, 1), np.array(["2020-01-02", "NaT"], dtype="datetime64[D]"), ("A",), ("",), (MARK,), "NaT"),
+    "infinite": (torch.tensor([[1.0], [float("inf")]]), DAYS, ("A",), ("",), (MARK,), "2020-01-03"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PANELS)
+def test_panel_checks_itself(name):
+    *arguments, words = BAD_PANELS[name]
+    with pytest.raises(data.DataError, match=words):
+        data.Panel(*arguments)
+
+
+def test_panel_does_not_change():
+    panel = data.embedded()
+    with pytest.raises(ValueError, match="read-only"):
+        panel.dates[0] = np.datetime64("2000-01-01")
+    with pytest.raises(AttributeError):
+        panel.symbols = ("X",)
+    panel.values.zero_()
+    assert not data.embedded().equals(panel)
+
+
+def test_panel_survives_copy_and_pickle():
+    panel = data.embedded()
+    for twin in (copy.deepcopy(panel), pickle.loads(pickle.dumps(panel))):
+        assert twin.equals(panel)
+        assert dict(twin.values.metadata) == dict(panel.values.metadata)
+
+
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame({"A": [1.0]}), pd.DataFrame({"A": ["x"]}, index=pd.to_datetime(["2020"]))]
+)
+def test_frames_that_are_no_panel(frame):
+    with pytest.raises(data.DataError, match="frame: expected"):
+        data.Panel.from_frame(frame)
+
+
+def test_store_lists_replaces_and_refuses(tmp_path):
+    store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), data.embedded().between("2018-01-01")
+    assert store.list() == []
+    with pytest.raises(data.DataError, match="none yet"):
+        store.load()
+    store.add(panel, "all")
+    store.add(panel["WTI"], "oil")
+    assert [(e.name, e.rows, e.symbols, e.first) for e in store.list()] == [
+        ("all", 254, panel.symbols, "2018-01-02"),
+        ("oil", 254, ("WTI",), "2018-01-02"),
+    ]
+    with pytest.raises(data.DataError, match="'all', which is stored already"):
+        store.add(panel["VIX"], "all")
+    assert store.load("all").panel.equals(panel)
+    store.add(panel["VIX"], "all", replace=True)
+    assert store.load("all").panel.equals(panel["VIX"])
+    assert store.load().panel.symbols == ("VIX",)
+    with pytest.raises(data.DataError, match=r"oil, all\); got 'gold'"):
+        store.load("gold")
+    with pytest.raises(data.DataError, match="printable"):
+        store.add(panel, "  ")
+
+
+def test_nothing_half_written(tmp_path, monkeypatch):
+    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01")
+    store.add(panel, "kept")
+    from torchcommodity.data import store as module
+
+    monkeypatch.setattr(module, "_frames", lambda *_: {"days": pd.DataFrame({"name": ["x"], "date": ["no date"]})})
+    for arguments in ({}, {"replace": True}):
+        with pytest.raises(data.DataError):
+            store.add(panel, "kept" if arguments else "half", **arguments)
+    assert [entry.name for entry in store.list()] == ["kept"]
+    assert store.load("kept").panel.equals(panel)
+
+
+def test_store_that_is_no_store(tmp_path):
+    garbage = tmp_path / "garbage.duckdb"
+    garbage.write_bytes(b"not a database" * 100)
+    other = tmp_path / "other.duckdb"
+    duckdb.connect(str(other)).execute("CREATE TABLE panels (x INTEGER)").close()
+    for path in (garbage, other, tmp_path, tmp_path / "garbage.duckdb" / "below"):
+        with pytest.raises(data.DataError, match=str(path)):
+            data.Store(path).add(data.embedded(), "x")
+    assert garbage.read_bytes() == b"not a database" * 100
+
+
+def test_load_names_every_source(tmp_path):
+    assert data.load("auto").panel.equals(data.embedded())
+    store = data.Store()
+    store.add(data.embedded()["WTI"], "oil")
+    assert data.load("auto").panel.symbols == ("WTI",)
+    assert data.load("store:oil").panel.symbols == ("WTI",)
+    assert data.load("embedded", ["VIX", "WTI"]).panel.symbols == ("VIX", "WTI")
+    (tmp_path / "prices.csv").write_text("date,A\n2020-01-02,1\n")
+    assert data.load(str(tmp_path / "prices.csv")).panel.symbols == data.load(tmp_path / "prices.csv").panel.symbols
+    for wrong in ("", "no/such/file.csv", "fred:", "eia:A", "store:none"):
+        with pytest.raises(data.DataError):
+            data.load(wrong)
+    with pytest.raises(data.DataError, match="'GOLD'"):
+        data.load("embedded", ["GOLD"])
+
+
+def test_public_surface():
+    shown = re.findall(r"import (\w+) as \1\n", Path(data.__file__).read_text())
+    assert sorted(data.__all__) == sorted(name for name in shown if name != "_extra")
+    assert all(getattr(data, name).__doc__ for name in data.__all__)
+
+
+def test_without_pandas_the_extra_is_named():
+    code = "import sys; sys.modules['pandas'] = None; import torchcommodity.data"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "pip install torchcommodity[forecast]" in run.stderr.splitlines()[-1]

@@ -1,0 +1,48 @@
+"""All operators in one module: compiled, exported, ahead of time in a fresh process, and as ONNX."""
+
+import pytest
+import torch
+
+from torchcommodity import opkit, ops
+from torchcommodity.opkit.check.compare import same
+from torchcommodity.opkit.check.exported import run_ahead_of_time, run_onnx
+from torchcommodity.opkit.check.graphs import Doors, exported
+from torchcommodity.opkit.check.runner import subjects_of
+
+assert ops.NATIVE is not None
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled_before() -> None:
+    torch._dynamo.reset()
+
+
+@pytest.fixture(scope="module")
+def doors() -> Doors:
+    """Every operator on its first sample."""
+    names = sorted(name for name in opkit.OPERATORS if name.startswith("commodity::"))
+    return Doors([subjects_of(opkit.OPERATORS[name])[0] for name in names])
+
+
+def test_compiled_forward_and_backward(doors: Doors) -> None:
+    inputs = doors.inputs()
+    compiled = doors.gradients(torch.compile(doors.loss, fullgraph=True), inputs)
+    same(compiled, doors.gradients(doors.loss, inputs), 1e-10, "the gradients of all operators, compiled")
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_exported_with_free_sizes(doors: Doors, strict: bool) -> None:
+    program = exported(doors, strict)
+    for inputs in (doors.inputs(), doors.inputs(batch=3, rows=40)):
+        same(program.module()(*inputs), doors(*inputs), 1e-10, "all operators, exported")
+
+
+def test_ahead_of_time_in_a_fresh_process(doors: Doors) -> None:
+    run_ahead_of_time(doors)
+
+
+def test_onnx(doors: Doors) -> None:
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    run_onnx(doors)
