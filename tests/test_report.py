@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_it_can_be_read_aloud(page: Page) -> None:
     charts = [a for a in page.all("div") if (a.get("id") or "").startswith("chart-")]
     assert all(a["role"] == "img" and len(a["aria-label"] or "") > 40 for a in charts)
     levels = [int(tag[1]) for tag, _ in page.tags if tag in {"h1", "h2", "h3"}]
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:]))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_every_figure_has_its_place_and_ids_are_unique(page: Page) -> None:

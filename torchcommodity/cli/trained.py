@@ -65,8 +65,8 @@ def _place(name: str) -> Path:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one thread: the network is too small to share (1.8 s instead of 16 s of processor time for a fit), and
-    the bits do not depend on the machine."""
+    """Compute with one thread: a fit takes 2 s of processor time instead of 16, the network being too small to share,
+    and its bits do not depend on the number of processors."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
