@@ -53,6 +53,6 @@ def calendar(dates: Dates) -> Calendar:
         words = f"rows are about {spacing:g} days apart; dates ahead go on at that distance"
         return Calendar(words, pd.Timedelta(days=spacing), daily=False)
     if weekend > 0.1:
-        return Calendar("prices on weekends too; every day counts", pd.Timedelta(days=1), daily=False)
+        return Calendar("there are prices on weekends too, so that every day counts", pd.Timedelta(days=1), daily=False)
     trading = pandas_market_calendars.get_calendar("NYSE").holidays()
-    return Calendar("trading days: weekdays without the holidays of the New York Stock Exchange", trading)
+    return Calendar("dates ahead are weekdays without the holidays of the New York Stock Exchange", trading)

@@ -35,14 +35,14 @@ def correlations(found: Correlation | None) -> Markup:
 
 def _rule(found: Correlation) -> str:
     late = [symbol for symbol in found.symbols if symbol not in found.steady]
+    window = found.window
     text = (
-        f"Correlation of log-returns over the last {found.window} rows. A new regime begins when the correlations "
-        f"differ on average by more than {found.threshold} from those {found.window} rows before, at most once in {found.window} rows."
+        f"Correlation of log-returns over the last {window} rows. A new regime begins when the correlations differ on "
+        f"average by more than {found.threshold} from those {window} rows before, at most once in as many."
     )
     if late:
-        text += (
-            f" Average and regimes are of {', '.join(found.steady)}; {', '.join(late)} begin too late to be compared."
-        )
+        few = ", ".join(late)
+        text += f" Average and regimes are of {', '.join(found.steady)}; left out for late or rare prices: {few}."
     if found.left_out:
         text += f" The first {len(found.symbols)} symbols are shown, {found.left_out} are not."
     return text

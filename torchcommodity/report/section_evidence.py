@@ -24,7 +24,8 @@ HEADS = ("Model", "This forecast against it", "Pinball loss, 1e-4", "Skill", "In
 NOTES = (
     "Pinball loss is the mean over quantile levels, in log-return; smaller is better. Skill is the part of the "
     "unconditional quantiles' loss that a model saves. p is of the Diebold-Mariano test of this forecast against the "
-    "row's model, corrected for overlapping horizons; at p of 0.05 and more the difference may be chance. QLIKE scores the variance alone."
+    "row's model, corrected for overlapping horizons; at p of 0.05 and more the difference may be chance. QLIKE scores "
+    "the variance alone."
 )
 DIAGONAL = (
     "How often the price ended at or below each quantile. On the dotted line the forecast keeps its word; below it, "

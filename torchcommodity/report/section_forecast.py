@@ -16,8 +16,8 @@ def forecasts(contents: Contents, charts: int) -> Markup:
         "forecast",
         "Forecast",
         paragraph(
-            f"Horizons count rows of the data; dates ahead: {contents.calendar.rule}. Quantiles are stated at the "
-            f"horizons, and straight lines between them only guide the eye.{limit}"
+            f"Horizons count rows of the data; {contents.calendar.rule}. Quantiles are stated at the horizons, and "
+            f"straight lines between them only guide the eye.{limit}"
         ),
         paragraph(f"What training did: {contents.record.note}."),
         *(_symbol(contents, n, n < charts) for n in range(count)),
@@ -51,7 +51,7 @@ def _quantiles(contents: Contents, n: int) -> Markup:
         for i, h in enumerate(forecast.horizons)
     ]
     heads = ["Horizon", "Date", *("median" if level == 0.5 else f"{100 * level:.0f} %" for _, level in levels)]
-    caption = f"Quantiles of the price of {forecast.symbols[n]}{f' in {unit}' if unit else ''}"
+    caption = f"Quantiles of the price of {forecast.symbols[n]}{f', {unit}' if unit else ''}"
     return table(caption, heads, rows, texts=(0, 1))
 
 

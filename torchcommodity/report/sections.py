@@ -16,7 +16,7 @@ PLACES = {
 CLAIMS = (
     "It says how uncertain prices are: how wide the range of plausible prices is, and how that width follows the "
     "volatility of the market.",
-    "It says almost nothing about direction: the median stays near the last price, because past prices tell little about it.",
+    "It says almost nothing about direction: the median stays near the last price, for past prices tell little of it.",
     "It knows past prices only: no inventories, weather, news, positions or futures curves. A front-month series jumps "
     "when its contract rolls, though nobody earns that jump, and the bands contain it.",
     "Its bands held about as often as the test below shows, in the past that was tested. That is no promise for the "
@@ -46,11 +46,12 @@ def title(contents: Contents) -> str:
 def header(contents: Contents) -> Markup:
     """Title, span of the data, when it was made, where to find what, what the forecast is and is not."""
     dates, run = contents.panel.dates, contents.run
+    made = f"{run.made[:16].replace('T', ' ')} UTC"
     links = (element("li", element("a", name, href=f"#{place}")) for place, name in PLACES.items())
     return join(
         [
             element("h1", title(contents)),
-            paragraph(f"Prices from {dates[0]} to {dates[-1]}, {len(dates):,} rows. Made {run.made}.", class_="lead"),
+            paragraph(f"Prices from {dates[0]} to {dates[-1]}, {len(dates):,} rows. Made {made}.", class_="lead"),
             element("nav", element("ul", *links), aria_label="Sections"),
             element(
                 "div",
