@@ -108,8 +108,10 @@ def _averages(change: Tensor, known: Tensor, rsi: int, mode: str) -> tuple[Tenso
     """Average gain, average loss, and where they are defined."""
     moves = torch.stack([change.clamp(min=0), -change.clamp(max=0)]) / rsi
     if mode == "simple":
-        return *window_sum(moves, rsi).unbind(), window_sum(known.to(torch.int64), rsi) == rsi
-    return *linear_recurrence(_keep(known, rsi, moves.dtype), moves).unbind(), known.cumsum(-2) >= rsi
+        gain, loss = window_sum(moves, rsi).unbind()
+        return gain, loss, window_sum(known.to(torch.int64), rsi) == rsi
+    gain, loss = linear_recurrence(_keep(known, rsi, moves.dtype), moves).unbind()
+    return gain, loss, known.cumsum(-2) >= rsi
 
 
 def _backward(
