@@ -41,7 +41,7 @@ def contents_of(panel: Panel, findings: tuple[Finding, ...] = (), evidence: Evid
 @pytest.fixture(scope="module")
 def evidence() -> Evidence:
     panel = embedded()["WTI", "SP500"].between("2014-01-01", "2018-12-31")
-    return summarise(backtest(panel, BASELINE, first=2018, last=2018), ("VIX",))
+    return summarise(backtest(panel, BASELINE, first=2018), ("VIX",))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ FILE = "backtest.csv"
 def backtest(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
-    first: Annotated[int | None, typer.Option("--first", help="first test year; default: the last ten")] = None,
+    first: Annotated[int | None, typer.Option("--first", help="first test year; default: the last seven years")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"folder for {FILE}")] = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,

@@ -4,8 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -63,18 +62,6 @@ def _place(name: str) -> Path:
     return default_cache() / "models" / name
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread: a fit takes 2 s of processor time instead of 16, the network being too small to share,
-    and its bits do not depend on the number of processors."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _kept(
     path: Path, read: Callable[[Path], T], make: Callable[[], T], write: Callable[[T, Path], object]
 ) -> tuple[T, bool]:
@@ -82,8 +69,7 @@ def _kept(
         return read(path), True
     except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         pass  # absent or damaged: it is made anew, which gives the same
-    with one_thread():
-        made = make()
+    made = make()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".torchcommodity-", dir=path.parent) as staging:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+SHORT = 12  # characters of a cell that is not broken into lines
 VOID = frozenset({"br", "hr", "col", "meta"})
 
 
@@ -43,21 +44,21 @@ def table(
     """A table in a box that scrolls by itself; a row's first cell heads it, columns not in `texts` hold numbers."""
     left = set(texts)
 
-    def side(column: int) -> str | None:
-        return None if column in left else "number"
+    def side(column: int, cell: object = "") -> str | None:
+        return "number" if column not in left else "short" if len(str(cell)) <= SHORT else None
 
     head = (element("th", name, scope="col", class_=side(i)) for i, name in enumerate(columns))
     body = (
         element(
             "tr",
-            element("th", row[0], scope="row"),
-            *(element("td", cell, class_=side(i)) for i, cell in enumerate(row[1:], start=1)),
+            element("th", row[0], scope="row", class_=side(0, row[0])),
+            *(element("td", cell, class_=side(i, cell)) for i, cell in enumerate(row[1:], start=1)),
         )
         for row in rows
     )
     content = element(
         "table",
-        element("caption", caption),
+        element("caption", element("span", caption)),
         element("thead", element("tr", *head)),
         element("tbody", *body),
     )

@@ -74,7 +74,9 @@ def scores(evidence: Evidence, calendar: Calendar) -> Markup:
         )
         for horizon, rows in groupby(evidence.rows, key=lambda row: row["horizon"])
     )
-    whole = element("table", element("caption", caption), element("thead", element("tr", *head)), *bodies)
+    whole = element(
+        "table", element("caption", element("span", caption)), element("thead", element("tr", *head)), *bodies
+    )
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
@@ -89,7 +91,7 @@ def _model(row: dict[str, Any]) -> Markup:
     return element(
         "tr",
         element("th", MODELS.get(row["model"], row["model"]), scope="row"),
-        element("td", verdict(row), class_=found.word if found and found.sure else None),
+        element("td", verdict(row), class_=f"short {found.word}" if found and found.sure else "short"),
         *(element("td", cell, class_="number") for cell in cells),
         class_="ours" if row["model"] == OURS else None,
     )
