@@ -36,7 +36,7 @@ class Golden:
     """A published result: `source` says where it stands."""
 
     sample: Sample
-    expected: Tensor
+    expected: Tensor | tuple[Tensor, ...]
     source: str
     tolerance: float = 1e-9
 

@@ -95,7 +95,8 @@ def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, o
     a, b = g * v.rsqrt() * v.mT.rsqrt(), g * output.double() / v
     parts = torch.stack([a, b, b * mean - a * mean.mT]).flatten(-2)
     A, B, C = window_spread(parts, window).unflatten(-1, both.shape[-2:])
-    return ((x.mT * A - x * B + C) * both).sum(-1).to(returns.dtype)
+    dx: Tensor = ((x.mT * A - x * B + C) * both).sum(-1)
+    return dx.to(returns.dtype)
 
 
 def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None) -> Tensor:
