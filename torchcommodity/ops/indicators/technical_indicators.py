@@ -83,7 +83,7 @@ def _fake(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str)
 
 def _windows(x: Tensor, window: int) -> Tensor:
     """(..., T, N) -> (..., T, N, W): row t holds rows t-W+1 .. t, NaN before the first."""
-    return pad(x, (0, 0, window - 1, 0), value=torch.nan).unfold(-2, window, 1)
+    return pad(x, (0, 0, window, 0), value=torch.nan).unfold(-2, window, 1)[..., 1:, :, :]
 
 
 def _changes(x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
@@ -108,10 +108,10 @@ def _averages(change: Tensor, known: Tensor, rsi: int, mode: str) -> tuple[Tenso
     """Average gain, average loss, and where they are defined."""
     moves = torch.stack([change.clamp(min=0), -change.clamp(max=0)]) / rsi
     if mode == "simple":
-        gain, loss = window_sum(moves, rsi).unbind()
-        return gain, loss, window_sum(known.to(torch.int64), rsi) == rsi
-    gain, loss = linear_recurrence(_keep(known, rsi, moves.dtype), moves).unbind()
-    return gain, loss, known.cumsum(-2) >= rsi
+        gains, losses = window_sum(moves, rsi)
+        return gains, losses, window_sum(known.to(torch.int64), rsi) == rsi
+    gains, losses = linear_recurrence(_keep(known, rsi, moves.dtype), moves)
+    return gains, losses, known.cumsum(-2) >= rsi
 
 
 def _backward(
