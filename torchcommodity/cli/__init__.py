@@ -16,6 +16,8 @@ def main() -> None:
         if (error.name or "torchcommodity").startswith("torchcommodity"):
             raise
         sys.exit(EXTRA.format(error.name))
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     app()
 
 
