@@ -3,13 +3,17 @@
 // Time is cut into blocks of a window's length. A window that starts in one block ends in the next, so its sum is a
 // suffix of the first plus a prefix of the second: nothing is subtracted, a spike leaves with its row, and the bits
 // depend on the rows of the window alone. A missing price makes NaN of exactly the sums that hold it.
+//
+// Sums are of differences against a row that every window of the block holds: neither a high level nor an outlier costs
+// digits, so they are kept in the panel's own dtype, twice as many to a vector in float32.
 #include "native.h"
 
 using namespace commodity;
 
 namespace {
 
-using Row = double[kBlock];
+template <typename scalar_t>
+using Row = scalar_t[kBlock];
 
 // A block of columns; a price that is not finite, or before the first row, reads as NaN.
 template <typename scalar_t>
@@ -17,21 +21,21 @@ struct Prices {
   const scalar_t* x;
   int64_t stride, width;
 
-  double operator()(int64_t t, int64_t n) const {
-    const double price = x[t * stride + n];
+  scalar_t operator()(int64_t t, int64_t n) const {
+    const scalar_t price = x[t * stride + n];
     return price + (price - price);  // infinity - infinity is NaN
   }
 };
 
 // Sums of `kTerms` terms over the last `window` rows.
-template <int kTerms>
+template <typename scalar_t, int kTerms>
 struct Window {
   const int64_t window;
-  Row sum[kTerms] = {};
-  std::vector<Row> suffix[kTerms];
+  Row<scalar_t> sum[kTerms] = {};
+  std::vector<Row<scalar_t>> suffix[kTerms];
 
   explicit Window(int64_t window) : window(window) {
-    for (auto& rows : suffix) rows = std::vector<Row>(window + 1);
+    for (auto& rows : suffix) rows = std::vector<Row<scalar_t>>(window + 1);
   }
 
   // term(k, row, n) may know the first row of the block that t is in: every window that ends in it holds that row.
@@ -40,8 +44,8 @@ struct Window {
     if (t % window == 0) turn(t, width, term);
     const int64_t next = t % window + 1;
     for (int k = 0; k < kTerms; ++k) {
-      double *prefix = this->prefix[k], *total = sum[k];
-      const double* before = suffix[k][next];
+      scalar_t *prefix = this->prefix[k], *total = sum[k];
+      const scalar_t* before = suffix[k][next];
       for (int64_t n = 0; n < width; ++n) {
         prefix[n] += term(k, t, n);
         total[n] = prefix[n] + before[n];
@@ -50,17 +54,17 @@ struct Window {
   }
 
  private:
-  Row prefix[kTerms];
+  Row<scalar_t> prefix[kTerms];
 
   template <typename Term>
   void turn(int64_t t, int64_t width, const Term& term) {
     for (int k = 0; k < kTerms; ++k) {
-      std::fill_n(prefix[k], kBlock, 0.0);
+      std::fill_n(prefix[k], kBlock, scalar_t(0));
       for (int64_t r = window - 1; r > 0; --r) {
-        double* to = suffix[k][r];
-        const double* after = suffix[k][r + 1];
+        scalar_t* to = suffix[k][r];
+        const scalar_t* after = suffix[k][r + 1];
         if (t == 0)
-          std::fill_n(to, kBlock, NAN);
+          std::fill_n(to, kBlock, scalar_t(NAN));
         else
           for (int64_t n = 0; n < width; ++n) to[n] = after[n] + term(k, t - window + r, n);
       }
@@ -70,19 +74,19 @@ struct Window {
 
 // Wilder's averages: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1}) / period. A
 // missing price is no change, and the next change is against the last price there was.
+template <typename scalar_t>
 struct Wilder {
-  const double period;
-  Row last, seen = {}, gain = {}, loss = {};
+  const scalar_t period;
+  Row<scalar_t> last, seen = {}, gain = {}, loss = {};
 
-  explicit Wilder(int64_t period) : period(period) { std::fill_n(last, kBlock, NAN); }
+  explicit Wilder(int64_t period) : period(period) { std::fill_n(last, kBlock, scalar_t(NAN)); }
 
-  template <typename scalar_t>
   void advance(int64_t t, const Prices<scalar_t>& prices) {
-    const double share = 1 / period;
+    const scalar_t share = 1 / period;
     for (int64_t n = 0; n < prices.width; ++n) {
-      const double price = prices(t, n), change = price - last[n];
+      const scalar_t price = prices(t, n), change = price - last[n];
       const bool changed = change == change;
-      const double keep = changed & (seen[n] >= period) ? 1 - share : 1;
+      const scalar_t keep = changed & (seen[n] >= period) ? 1 - share : 1;
       gain[n] = keep * gain[n] + (change > 0 ? change : 0) * share;
       loss[n] = keep * loss[n] + (change < 0 ? -change : 0) * share;
       seen[n] += changed ? 1 : 0;
@@ -94,44 +98,43 @@ struct Wilder {
 template <typename scalar_t>
 struct Indicators {
   const Prices<scalar_t> prices;
-  Window<1> shorter, longer;
-  Window<2> band, changes;
-  Wilder wilder;
-  Row anchor[3], still = {}, previous;
-  scalar_t channel[4][kBlock];
+  Window<scalar_t, 1> shorter, longer;
+  Window<scalar_t, 2> band, changes;
+  Wilder<scalar_t> wilder;
+  Row<scalar_t> anchor[3], still = {}, previous, channel[4];
 
   Indicators(Prices<scalar_t> prices, int64_t brief, int64_t extended, int64_t rsi, int64_t band, bool wilder)
       : prices(prices), shorter(brief), longer(extended), band(band), changes(wilder ? 1 : rsi), wilder(rsi) {
-    std::fill_n(previous, kBlock, NAN);
+    std::fill_n(previous, kBlock, scalar_t(NAN));
   }
 
-  void average(Window<1>& window, Row& anchor, int64_t t, scalar_t* to) {
+  void average(Window<scalar_t, 1>& window, Row<scalar_t>& anchor, int64_t t, scalar_t* to) {
     shift(window.window, anchor, t);
     window.advance(t, prices.width, [&](int, int64_t r, int64_t n) { return prices(r, n) - anchor[n]; });
-    const double share = 1.0 / window.window;
+    const scalar_t share = scalar_t(1) / window.window;
     for (int64_t n = 0; n < prices.width; ++n) to[n] = anchor[n] + window.sum[0][n] * share;
   }
 
-  void shift(int64_t window, Row& anchor, int64_t t) {
+  void shift(int64_t window, Row<scalar_t>& anchor, int64_t t) {
     if (t % window == 0)
       for (int64_t n = 0; n < prices.width; ++n) anchor[n] = prices(t, n);
   }
 
   void bollinger(int64_t t, scalar_t* to) {
-    const Row& base = anchor[2];
+    const Row<scalar_t>& base = anchor[2];
     shift(band.window, anchor[2], t);
     band.advance(t, prices.width, [&](int k, int64_t r, int64_t n) {
-      const double d = prices(r, n) - base[n];
+      const scalar_t d = prices(r, n) - base[n];
       return k ? d * d : d;
     });
-    const double share = 1.0 / band.window, rows = band.window;
+    const scalar_t share = scalar_t(1) / band.window, rows = band.window;
     for (int64_t n = 0; n < prices.width; ++n) {
-      const double price = prices(t, n), mean = band.sum[0][n] * share;
-      const double variance = band.sum[1][n] * share - mean * mean;
+      const scalar_t price = prices(t, n), mean = band.sum[0][n] * share;
+      const scalar_t variance = band.sum[1][n] * share - mean * mean;
       still[n] = price == previous[n] ? still[n] + 1 : 1;
       previous[n] = price;
-      const double flat = variance * 0;  // 0, or NaN
-      to[n] = 2 * std::sqrt(static_cast<scalar_t>((still[n] < rows) & (variance > 0) ? variance : flat));
+      const scalar_t flat = variance * 0;  // 0, or NaN
+      to[n] = 2 * std::sqrt((still[n] < rows) & (variance > 0) ? variance : flat);
     }
   }
 
@@ -145,15 +148,15 @@ struct Indicators {
       return;
     }
     changes.advance(t, prices.width, [&](int k, int64_t r, int64_t n) {
-      const double change = r > 0 ? prices(r, n) - prices(r - 1, n) : NAN, moved = k ? -change : change;
+      const scalar_t change = r > 0 ? prices(r, n) - prices(r - 1, n) : scalar_t(NAN), moved = k ? -change : change;
       return moved > 0 ? moved : change * 0;
     });
     for (int64_t n = 0; n < prices.width; ++n) to[n] = index(changes.sum[0][n], changes.sum[1][n]);
   }
 
-  static scalar_t index(double gain, double loss) {
-    const double total = gain + loss;
-    return static_cast<scalar_t>(total == 0 ? 0 : 100 * gain / total);
+  static scalar_t index(scalar_t gain, scalar_t loss) {
+    const scalar_t total = gain + loss;
+    return total == 0 ? 0 : 100 * gain / total;
   }
 
   void run(int64_t steps, bool smooth, scalar_t* y) {
