@@ -78,10 +78,9 @@ def _present(prices: Tensor, multiplicative: bool) -> Tensor:
 
 def _weights(prices: Tensor, period: int) -> Tensor:
     """Of the rows in the window of the trend: whole numbers, 2 x period in sum."""
-    even = 1 - period % 2
-    weights = prices.new_full((period + even,), 2)
-    weights[:even], weights[period:] = 1, 1
-    return weights
+    if period % 2:
+        return prices.new_full((period,), 2)
+    return F.pad(prices.new_full((period - 1,), 2), (1, 1), value=1.0)
 
 
 def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
@@ -108,51 +107,94 @@ def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Th
     return trend, seasonal, residual
 
 
-def _moving(x: Tensor, weights: Tensor) -> Tensor:
-    """The sum over the last rows, with these weights; rows before the first count nothing."""
-    rows = x.transpose(-1, -2).reshape(-1, 1, x.shape[-2])
-    summed = F.conv1d(F.pad(rows, (len(weights) - 1, 0)), weights.view(1, 1, -1))
-    return summed.view(x.transpose(-1, -2).shape).transpose(-1, -2)
+def _later(x: Tensor, rows: int) -> Tensor:
+    """Moved down by so many rows (up, if negative), zero where nothing comes in."""
+    steps = x.shape[-2]
+    return F.pad(x, (0, 0, rows, 0))[..., :steps, :] if rows >= 0 else F.pad(x, (0, 0, 0, -rows))[..., -rows:, :]
 
 
-def _so_far(x: Tensor, period: int) -> Tensor:
-    """The sum over the rows of one's own phase, up to now."""
-    padded = F.pad(x, (0, 0, 0, -x.shape[-2] % period))
-    cycles = padded.unflatten(-2, (-1, period)).cumsum(-3)
+def _moving(x: Tensor, weights: Tensor, ahead: int, back: bool = False) -> Tensor:
+    """The weighted sum over a window that ends `ahead` rows below; `back` transposes it."""
+    if back:
+        return _moving(_later(x, ahead).flip(-2), weights, 0).flip(-2)
+    rows = F.pad(x.transpose(-1, -2).reshape(-1, 1, x.shape[-2]), (len(weights) - 1, 0))
+    summed = F.conv1d(rows, weights.view(1, 1, -1)).view(x.transpose(-1, -2).shape)
+    return _later(summed.transpose(-1, -2), -ahead)
+
+
+def _by_phase(x: Tensor, period: int, causal: bool, back: bool = False) -> Tensor:
+    """The sum over the rows of one's own phase, up to now or over all; `back` transposes it."""
+    if not causal:
+        return _by_phase(x, period, True) + _by_phase(x, period, True, back=True) - x
+    if back:
+        return _by_phase(x.flip(-2), period, True).flip(-2)
+    cycles = F.pad(x, (0, 0, 0, -x.shape[-2] % period)).unflatten(-2, (-1, period)).cumsum(-3)
     sums: Tensor = cycles.flatten(-3, -2)[..., : x.shape[-2], :]
     return sums
 
 
-def _formula(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> tuple[Three, Three]:
-    """The same without loops: finite parts, which `_backward` differentiates, and where each of them is known."""
-    present, weights = _present(prices, multiplicative), _weights(prices, period)
-    price, rows = prices.where(present, 1), torch.arange(prices.shape[-2], device=prices.device)
-    weight, half = _moving(present.to(price), weights), len(weights) // 2
-    whole = (weight >= period) & (rows >= len(weights) - 1).unsqueeze(-1)
-    trend = (_moving(price * present, weights) / weight.clamp(min=1)).where(whole, 1)
-    if not causal:
-        trend = F.pad(trend[..., half:, :], (0, 0, 0, half), value=1)
-        whole = F.pad(whole[..., half:, :], (0, 0, 0, half))
-    counts = (present & whole).to(price)
-    rest = price / trend if multiplicative else price - trend
-    total, count = _so_far(rest * counts, period), _so_far(counts, period)
-    if not causal:  # each row sees what the last row of its phase sees
-        final = rows[-period:][(rows - rows[-period]) % period]
-        total, count = total[..., final, :], count[..., final, :]
-    each = weights.new_ones(period)
-    mean, seen = total / count.clamp(min=1), (count > 0).to(price)
-    middle, known = (_moving(x, each) if causal else x[..., -period:, :].sum(-2, True) for x in (mean, seen))
-    known = (known == period).expand(prices.shape)
-    middle = (middle / period).where(known, 1)
-    seasonal = (mean / middle if multiplicative else mean - middle).where(known, 1)
-    residual = rest / seasonal if multiplicative else rest - seasonal
-    return (trend, seasonal, residual), (whole, known, present & whole & known)
+class _Steps:
+    """The way from prices to the parts without a loop, with a number wherever the reference has NaN."""
+
+    def __init__(self, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> None:
+        self.period, self.multiplicative, self.causal = period, multiplicative, causal
+        self.present, self.weights = _present(prices, multiplicative), _weights(prices, period)
+        self.ahead = 0 if causal else len(self.weights) // 2
+        seen = _moving(self.present.to(prices), self.weights, self.ahead)
+        row = torch.arange(prices.shape[-2], device=prices.device).unsqueeze(-1) + self.ahead
+        self.whole = (seen >= period) & (row >= len(self.weights) - 1) & (row < prices.shape[-2])
+        self.counted, price = self.present & self.whole, prices.where(self.present, 1)
+        self.seen, self.count = seen.clamp(min=1), _by_phase(self.counted.to(prices), period, causal)
+        self.trend = self.average(price).where(self.whole, 1)
+        self.rest = price / self.trend if multiplicative else price - self.trend
+        mean, known = self.mean(self.rest), self.middle((self.count > 0).to(prices))
+        self.known = known > 1 - 0.5 / period
+        self.centre = self.middle(mean).where(self.known, 1)
+        self.seasonal = (mean / self.centre if multiplicative else mean - self.centre).where(self.known, 1)
+        self.residual = self.rest / self.seasonal if multiplicative else self.rest - self.seasonal
+
+    def average(self, x: Tensor) -> Tensor:
+        return _moving(x * self.present, self.weights, self.ahead) / self.seen * self.whole
+
+    def average_back(self, g: Tensor) -> Tensor:
+        return _moving(g * self.whole / self.seen, self.weights, self.ahead, back=True) * self.present
+
+    def mean(self, x: Tensor) -> Tensor:
+        return _by_phase(x * self.counted, self.period, self.causal) / self.count.clamp(min=1)
+
+    def mean_back(self, g: Tensor) -> Tensor:
+        return _by_phase(g / self.count.clamp(min=1), self.period, self.causal, back=True) * self.counted
+
+    def middle(self, x: Tensor) -> Tensor:
+        if self.causal:
+            return _moving(x, self.weights.new_ones(self.period), 0) / self.period
+        return x[..., -self.period :, :].mean(-2, keepdim=True).expand(x.shape)
+
+    def middle_back(self, g: Tensor) -> Tensor:
+        if self.causal:
+            return _moving(g, self.weights.new_ones(self.period), 0, back=True) / self.period
+        last = (g.sum(-2, keepdim=True) / self.period).expand(*g.shape[:-2], self.period, g.shape[-1])
+        return F.pad(last, (0, 0, g.shape[-2] - self.period, 0))
 
 
 def _traceable(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    parts, known = _formula(prices, period, multiplicative, causal)
-    trend, seasonal, residual = (x.where(valid, torch.nan) for x, valid in zip(parts, known))
-    return trend, seasonal, residual
+    s = _Steps(prices, period, multiplicative, causal)
+    residual = s.residual.where(s.counted & s.known, torch.nan)
+    return s.trend.where(s.whole, torch.nan), s.seasonal.where(s.known, torch.nan), residual
+
+
+def _jvp(d: Tensor, *, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
+    # rest = price - trend, seasonal = mean - centre, residual = rest - seasonal, or the quotients; the rest is linear
+    s = _Steps(prices, period, multiplicative, causal)
+    d = d.where(s.present, 0)
+    d_trend = s.average(d)
+    d_rest = (d - s.rest * d_trend) / s.trend if multiplicative else d - d_trend
+    d_mean = s.mean(d_rest)
+    d_centre = s.middle(d_mean)
+    d_seasonal = (d_mean - s.seasonal * d_centre) / s.centre if multiplicative else d_mean - d_centre
+    d_seasonal = d_seasonal * s.known
+    d_residual = (d_rest - s.residual * d_seasonal) / s.seasonal if multiplicative else d_rest - d_seasonal
+    return d_trend, d_seasonal, d_residual
 
 
 def _backward(
@@ -165,10 +207,15 @@ def _backward(
     multiplicative: bool,
     causal: bool,
 ) -> Tensor:
-    # the transpose of every step of the formula, last to first; a missing price gets zero
-    pull = torch.func.vjp(lambda x: _formula(x, period, multiplicative, causal)[0], prices)[1]
-    gradient: Tensor = pull((d_trend, d_seasonal, d_residual))[0]
-    return gradient
+    # the transpose of every line of _jvp, last to first
+    s = _Steps(prices, period, multiplicative, causal)
+    d_rest = d_residual / s.seasonal if multiplicative else d_residual
+    d_seasonal = (d_seasonal - (d_rest * s.residual if multiplicative else d_rest)) * s.known
+    d_mean = d_seasonal / s.centre if multiplicative else d_seasonal
+    d_mean = d_mean - s.middle_back(d_mean * s.seasonal if multiplicative else d_mean)
+    d_rest = d_rest + s.mean_back(d_mean)
+    d = d_rest / s.trend if multiplicative else d_rest
+    return (d + s.average_back(d_trend - (d * s.rest if multiplicative else d))).where(s.present, 0)
 
 
 def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Three:
@@ -220,6 +267,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    jvp=_jvp,
     traceable=_traceable,
     cases=_cases,
     lookback=_lookback,
