@@ -94,7 +94,8 @@ void write_row(const Settings& s, const Phases& phases, int64_t t, const scalar_
 }
 
 template <typename scalar_t>
-void decompose(const Settings& s, const scalar_t* x, scalar_t* trend, scalar_t* seasonal, scalar_t* residual) {
+COMMODITY_SIMD void decompose(const Settings& s, const scalar_t* x, scalar_t* trend, scalar_t* seasonal,
+                              scalar_t* residual) {
   std::vector<double> exact(s.steps * kBlock);  // a float32 trend would cost the seasonal its digits
   trend_of(s, x, exact.data());
   Phases phases(s.period);

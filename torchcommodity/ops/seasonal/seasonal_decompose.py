@@ -1,4 +1,7 @@
-"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase."""
+"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase.
+
+Longer than most, for both directions of the gradient are written out: torch.func cannot be nested in a formula.
+"""
 
 from typing import NamedTuple
 
@@ -6,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
+from torchcommodity.ops.seasonal.steps import Steps, present_rows
 
 Three = tuple[Tensor, Tensor, Tensor]
 MODELS = ("additive", "multiplicative")
@@ -72,10 +76,6 @@ def seasonal_decompose(
     return Decomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
 
 
-def _present(prices: Tensor, multiplicative: bool) -> Tensor:
-    return prices.isfinite() & (prices > 0) if multiplicative else prices.isfinite()
-
-
 def _weights(prices: Tensor, period: int) -> Tensor:
     """Of the rows in the window of the trend: whole numbers, 2 x period in sum."""
     if period % 2:
@@ -84,7 +84,7 @@ def _weights(prices: Tensor, period: int) -> Tensor:
 
 
 def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    present, weights = _present(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
+    present, weights = present_rows(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
     span, steps = len(weights), prices.shape[-2]
     trend, seasonal = prices.new_full(prices.shape, torch.nan), prices.new_full(prices.shape, torch.nan)
     for t in range(span - 1, steps):
@@ -107,85 +107,15 @@ def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Th
     return trend, seasonal, residual
 
 
-def _later(x: Tensor, rows: int) -> Tensor:
-    """Moved down by so many rows (up, if negative), zero where nothing comes in."""
-    steps = x.shape[-2]
-    return F.pad(x, (0, 0, rows, 0))[..., :steps, :] if rows >= 0 else F.pad(x, (0, 0, 0, -rows))[..., -rows:, :]
-
-
-def _moving(x: Tensor, weights: Tensor, ahead: int, back: bool = False) -> Tensor:
-    """The weighted sum over a window that ends `ahead` rows below; `back` transposes it."""
-    if back:
-        return _moving(_later(x, ahead).flip(-2), weights, 0).flip(-2)
-    rows = F.pad(x.transpose(-1, -2).reshape(-1, 1, x.shape[-2]), (len(weights) - 1, 0))
-    summed = F.conv1d(rows, weights.view(1, 1, -1)).view(x.transpose(-1, -2).shape)
-    return _later(summed.transpose(-1, -2), -ahead)
-
-
-def _by_phase(x: Tensor, period: int, causal: bool, back: bool = False) -> Tensor:
-    """The sum over the rows of one's own phase, up to now or over all; `back` transposes it."""
-    if not causal:
-        return _by_phase(x, period, True) + _by_phase(x, period, True, back=True) - x
-    if back:
-        return _by_phase(x.flip(-2), period, True).flip(-2)
-    cycles = F.pad(x, (0, 0, 0, -x.shape[-2] % period)).unflatten(-2, (-1, period)).cumsum(-3)
-    sums: Tensor = cycles.flatten(-3, -2)[..., : x.shape[-2], :]
-    return sums
-
-
-class _Steps:
-    """The way from prices to the parts without a loop, with a number wherever the reference has NaN."""
-
-    def __init__(self, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> None:
-        self.period, self.multiplicative, self.causal = period, multiplicative, causal
-        self.present, self.weights = _present(prices, multiplicative), _weights(prices, period)
-        self.ahead = 0 if causal else len(self.weights) // 2
-        seen = _moving(self.present.to(prices), self.weights, self.ahead)
-        row = torch.arange(prices.shape[-2], device=prices.device).unsqueeze(-1) + self.ahead
-        self.whole = (seen >= period) & (row >= len(self.weights) - 1) & (row < prices.shape[-2])
-        self.counted, price = self.present & self.whole, prices.where(self.present, 1)
-        self.seen, self.count = seen.clamp(min=1), _by_phase(self.counted.to(prices), period, causal)
-        self.trend = self.average(price).where(self.whole, 1)
-        self.rest = price / self.trend if multiplicative else price - self.trend
-        mean, known = self.mean(self.rest), self.middle((self.count > 0).to(prices))
-        self.known = known > 1 - 0.5 / period
-        self.centre = self.middle(mean).where(self.known, 1)
-        self.seasonal = (mean / self.centre if multiplicative else mean - self.centre).where(self.known, 1)
-        self.residual = self.rest / self.seasonal if multiplicative else self.rest - self.seasonal
-
-    def average(self, x: Tensor) -> Tensor:
-        return _moving(x * self.present, self.weights, self.ahead) / self.seen * self.whole
-
-    def average_back(self, g: Tensor) -> Tensor:
-        return _moving(g * self.whole / self.seen, self.weights, self.ahead, back=True) * self.present
-
-    def mean(self, x: Tensor) -> Tensor:
-        return _by_phase(x * self.counted, self.period, self.causal) / self.count.clamp(min=1)
-
-    def mean_back(self, g: Tensor) -> Tensor:
-        return _by_phase(g / self.count.clamp(min=1), self.period, self.causal, back=True) * self.counted
-
-    def middle(self, x: Tensor) -> Tensor:
-        if self.causal:
-            return _moving(x, self.weights.new_ones(self.period), 0) / self.period
-        return x[..., -self.period :, :].mean(-2, keepdim=True).expand(x.shape)
-
-    def middle_back(self, g: Tensor) -> Tensor:
-        if self.causal:
-            return _moving(g, self.weights.new_ones(self.period), 0, back=True) / self.period
-        last = (g.sum(-2, keepdim=True) / self.period).expand(*g.shape[:-2], self.period, g.shape[-1])
-        return F.pad(last, (0, 0, g.shape[-2] - self.period, 0))
-
-
 def _traceable(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    s = _Steps(prices, period, multiplicative, causal)
+    s = Steps(prices, period, multiplicative, causal)
     residual = s.residual.where(s.counted & s.known, torch.nan)
     return s.trend.where(s.whole, torch.nan), s.seasonal.where(s.known, torch.nan), residual
 
 
 def _jvp(d: Tensor, *, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
     # rest = price - trend, seasonal = mean - centre, residual = rest - seasonal, or the quotients; the rest is linear
-    s = _Steps(prices, period, multiplicative, causal)
+    s = Steps(prices, period, multiplicative, causal)
     d = d.where(s.present, 0)
     d_trend = s.average(d)
     d_rest = (d - s.rest * d_trend) / s.trend if multiplicative else d - d_trend
@@ -208,7 +138,7 @@ def _backward(
     causal: bool,
 ) -> Tensor:
     # the transpose of every line of _jvp, last to first
-    s = _Steps(prices, period, multiplicative, causal)
+    s = Steps(prices, period, multiplicative, causal)
     d_rest = d_residual / s.seasonal if multiplicative else d_residual
     d_seasonal = (d_seasonal - (d_rest * s.residual if multiplicative else d_rest)) * s.known
     d_mean = d_seasonal / s.centre if multiplicative else d_seasonal
@@ -240,6 +170,9 @@ def _cases() -> Cases:
     holes = prices.clone()
     holes[0, 0, 0] = holes[0, 5:7, 1] = holes[1, -1, 0] = torch.nan
     two_sided = [Sample(prices, period=p, model=m, causal=False) for p, m in ((4, "additive"), (3, "multiplicative"))]
+    steps = torch.tensor([[1.0], [3.0], [2.0], [4.0], [3.0], [5.0]], dtype=torch.double)
+    trend = torch.tensor([[torch.nan], [2.25], [2.75], [3.25], [3.75], [torch.nan]], dtype=torch.double)
+    season = torch.tensor([[-0.75], [0.75]] * 3, dtype=torch.double)
     return Cases(
         door=seasonal_decompose,
         samples=(
@@ -257,6 +190,7 @@ def _cases() -> Cases:
             ),
             Bad(Sample(prices, period=9, causal=False), r"needs T >= 2 period; got period=9 with prices \(2, 11, 2\)"),
         ),
+        golden=(Golden(Sample(steps, period=2, causal=False), (trend, season), "by hand: 2.25 = (1 + 2 x 3 + 2) / 4"),),
         oracle=_oracle,
         oracle_samples=tuple(two_sided),
     )
