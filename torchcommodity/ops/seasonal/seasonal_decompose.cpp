@@ -18,7 +18,7 @@ bool present(const Settings& s, scalar_t x) {
 // Sums over the last `period` rows, in double and summed anew once a period, so that no error is carried along.
 // An even period counts each of its inner rows twice and the two ends once: the sum at t and the sum at t - 1.
 template <typename scalar_t>
-void trend_of(const Settings& s, const scalar_t* x, scalar_t* trend) {
+void trend_of(const Settings& s, const scalar_t* x, double* trend) {
   double sum[kBlock] = {}, count[kBlock] = {}, last_sum[kBlock] = {}, last_count[kBlock] = {};
   const bool even = s.period % 2 == 0;
   const int64_t lookback = even ? s.period : s.period - 1, ahead = s.causal ? 0 : s.period / 2;
@@ -41,16 +41,16 @@ void trend_of(const Settings& s, const scalar_t* x, scalar_t* trend) {
       add(t - s.period, -1);
     }
     add(t, 1);
-    scalar_t* to = trend + (t - ahead) * s.stride;
+    double* to = trend + (t - ahead) * kBlock;
     for (int64_t n = 0; t >= ahead && n < s.width; ++n) {
       const double total = sum[n] + (even ? last_sum[n] : sum[n]);
       const double weight = count[n] + (even ? last_count[n] : count[n]);
       const bool enough = t >= lookback && weight >= s.period;  // half of 2 x period
-      to[n] = enough ? scalar_t(total / weight) : std::numeric_limits<scalar_t>::quiet_NaN();
+      to[n] = enough ? total / weight : std::nan("");
     }
   }
   for (int64_t t = std::max<int64_t>(0, s.steps - ahead); t < s.steps; ++t)
-    std::fill_n(trend + t * s.stride, s.width, std::numeric_limits<scalar_t>::quiet_NaN());
+    std::fill_n(trend + t * kBlock, s.width, std::nan(""));
 }
 
 // The mean of each phase over the rows seen so far, and the sum of these means, summed anew once a period.
@@ -60,7 +60,7 @@ struct Phases {
   explicit Phases(int64_t period) : sum(period * kBlock), count(period * kBlock), mean(period * kBlock) {}
 
   template <typename scalar_t>
-  void see(const Settings& s, int64_t t, const scalar_t* x, const scalar_t* trend) {
+  void see(const Settings& s, int64_t t, const scalar_t* x, const double* trend) {
     const int64_t phase = t % s.period * kBlock;
     if (phase == 0) {
       std::fill_n(total, s.width, 0.0);
@@ -68,7 +68,7 @@ struct Phases {
     }
     for (int64_t n = 0; n < s.width; ++n) {
       const bool counts = present(s, x[n]) && trend[n] == trend[n];
-      const double rest = s.multiplicative ? x[n] / double(trend[n]) : x[n] - double(trend[n]);
+      const double rest = s.multiplicative ? x[n] / trend[n] : x[n] - trend[n];
       sum[phase + n] += counts ? rest : 0;
       count[phase + n] += counts ? 1 : 0;
       known[n] += counts && count[phase + n] == 1 ? 1 : 0;
@@ -80,28 +80,31 @@ struct Phases {
 };
 
 template <typename scalar_t>
-void write_row(const Settings& s, const Phases& phases, int64_t t, const scalar_t* x, const scalar_t* trend,
-               scalar_t* seasonal, scalar_t* residual) {
+void write_row(const Settings& s, const Phases& phases, int64_t t, const scalar_t* x, const double* trend,
+               scalar_t* trend_out, scalar_t* seasonal, scalar_t* residual) {
   const double* means = phases.mean.data() + t % s.period * kBlock;
   for (int64_t n = 0; n < s.width; ++n) {
     const double mean = means[n], middle = phases.total[n] / s.period;
     const double season = phases.known[n] < s.period ? std::nan("") : s.multiplicative ? mean / middle : mean - middle;
-    const double rest = s.multiplicative ? x[n] / (trend[n] * season) : x[n] - double(trend[n]) - season;
+    const double rest = s.multiplicative ? x[n] / (trend[n] * season) : x[n] - trend[n] - season;
+    trend_out[n] = scalar_t(trend[n]);
     seasonal[n] = scalar_t(season);
     residual[n] = present(s, x[n]) ? scalar_t(rest) : std::numeric_limits<scalar_t>::quiet_NaN();
   }
 }
 
 template <typename scalar_t>
-void decompose(const Settings& s, const scalar_t* x, scalar_t* trend, scalar_t* seasonal, scalar_t* residual) {
-  trend_of(s, x, trend);
+COMMODITY_SIMD void decompose(const Settings& s, const scalar_t* x, scalar_t* trend, scalar_t* seasonal,
+                              scalar_t* residual) {
+  std::vector<double> exact(s.steps * kBlock);  // a float32 trend would cost the seasonal its digits
+  trend_of(s, x, exact.data());
   Phases phases(s.period);
   const auto write = [&](int64_t t) {
     const int64_t at = t * s.stride;
-    write_row(s, phases, t, x + at, trend + at, seasonal + at, residual + at);
+    write_row(s, phases, t, x + at, exact.data() + t * kBlock, trend + at, seasonal + at, residual + at);
   };
   for (int64_t t = 0; t < s.steps; ++t) {
-    phases.see(s, t, x + t * s.stride, trend + t * s.stride);
+    phases.see(s, t, x + t * s.stride, exact.data() + t * kBlock);
     if (s.causal) write(t);
   }
   for (int64_t t = 0; t < s.steps && !s.causal; ++t) write(t);

@@ -1,4 +1,7 @@
-"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase."""
+"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase.
+
+Longer than most, for both directions of the gradient are written out: torch.func cannot be nested in a formula.
+"""
 
 from typing import NamedTuple
 
@@ -6,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
+from torchcommodity.ops.seasonal.steps import Steps, present_rows
 
 Three = tuple[Tensor, Tensor, Tensor]
 MODELS = ("additive", "multiplicative")
@@ -72,20 +76,15 @@ def seasonal_decompose(
     return Decomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
 
 
-def _present(prices: Tensor, multiplicative: bool) -> Tensor:
-    return prices.isfinite() & (prices > 0) if multiplicative else prices.isfinite()
-
-
 def _weights(prices: Tensor, period: int) -> Tensor:
     """Of the rows in the window of the trend: whole numbers, 2 x period in sum."""
-    even = 1 - period % 2
-    weights = prices.new_full((period + even,), 2)
-    weights[:even], weights[period:] = 1, 1
-    return weights
+    if period % 2:
+        return prices.new_full((period,), 2)
+    return F.pad(prices.new_full((period - 1,), 2), (1, 1), value=1.0)
 
 
 def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    present, weights = _present(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
+    present, weights = present_rows(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
     span, steps = len(weights), prices.shape[-2]
     trend, seasonal = prices.new_full(prices.shape, torch.nan), prices.new_full(prices.shape, torch.nan)
     for t in range(span - 1, steps):
@@ -108,51 +107,24 @@ def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Th
     return trend, seasonal, residual
 
 
-def _moving(x: Tensor, weights: Tensor) -> Tensor:
-    """The sum over the last rows, with these weights; rows before the first count nothing."""
-    rows = x.transpose(-1, -2).reshape(-1, 1, x.shape[-2])
-    summed = F.conv1d(F.pad(rows, (len(weights) - 1, 0)), weights.view(1, 1, -1))
-    return summed.view(x.transpose(-1, -2).shape).transpose(-1, -2)
-
-
-def _so_far(x: Tensor, period: int) -> Tensor:
-    """The sum over the rows of one's own phase, up to now."""
-    padded = F.pad(x, (0, 0, 0, -x.shape[-2] % period))
-    cycles = padded.unflatten(-2, (-1, period)).cumsum(-3)
-    sums: Tensor = cycles.flatten(-3, -2)[..., : x.shape[-2], :]
-    return sums
-
-
-def _formula(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> tuple[Three, Three]:
-    """The same without loops: finite parts, which `_backward` differentiates, and where each of them is known."""
-    present, weights = _present(prices, multiplicative), _weights(prices, period)
-    price, rows = prices.where(present, 1), torch.arange(prices.shape[-2], device=prices.device)
-    weight, half = _moving(present.to(price), weights), len(weights) // 2
-    whole = (weight >= period) & (rows >= len(weights) - 1).unsqueeze(-1)
-    trend = (_moving(price * present, weights) / weight.clamp(min=1)).where(whole, 1)
-    if not causal:
-        trend = F.pad(trend[..., half:, :], (0, 0, 0, half), value=1)
-        whole = F.pad(whole[..., half:, :], (0, 0, 0, half))
-    counts = (present & whole).to(price)
-    rest = price / trend if multiplicative else price - trend
-    total, count = _so_far(rest * counts, period), _so_far(counts, period)
-    if not causal:  # each row sees what the last row of its phase sees
-        final = rows[-period:][(rows - rows[-period]) % period]
-        total, count = total[..., final, :], count[..., final, :]
-    each = weights.new_ones(period)
-    mean, seen = total / count.clamp(min=1), (count > 0).to(price)
-    middle, known = (_moving(x, each) if causal else x[..., -period:, :].sum(-2, True) for x in (mean, seen))
-    known = (known == period).expand(prices.shape)
-    middle = (middle / period).where(known, 1)
-    seasonal = (mean / middle if multiplicative else mean - middle).where(known, 1)
-    residual = rest / seasonal if multiplicative else rest - seasonal
-    return (trend, seasonal, residual), (whole, known, present & whole & known)
-
-
 def _traceable(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    parts, known = _formula(prices, period, multiplicative, causal)
-    trend, seasonal, residual = (x.where(valid, torch.nan) for x, valid in zip(parts, known))
-    return trend, seasonal, residual
+    s = Steps(prices, period, multiplicative, causal)
+    residual = s.residual.where(s.counted & s.known, torch.nan)
+    return s.trend.where(s.whole, torch.nan), s.seasonal.where(s.known, torch.nan), residual
+
+
+def _jvp(d: Tensor, *, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
+    # rest = price - trend, seasonal = mean - centre, residual = rest - seasonal, or the quotients; the rest is linear
+    s = Steps(prices, period, multiplicative, causal)
+    d = d.where(s.present, 0)
+    d_trend = s.average(d)
+    d_rest = (d - s.rest * d_trend) / s.trend if multiplicative else d - d_trend
+    d_mean = s.mean(d_rest)
+    d_centre = s.middle(d_mean)
+    d_seasonal = (d_mean - s.seasonal * d_centre) / s.centre if multiplicative else d_mean - d_centre
+    d_seasonal = d_seasonal * s.known
+    d_residual = (d_rest - s.residual * d_seasonal) / s.seasonal if multiplicative else d_rest - d_seasonal
+    return d_trend, d_seasonal, d_residual
 
 
 def _backward(
@@ -165,10 +137,15 @@ def _backward(
     multiplicative: bool,
     causal: bool,
 ) -> Tensor:
-    # the transpose of every step of the formula, last to first; a missing price gets zero
-    pull = torch.func.vjp(lambda x: _formula(x, period, multiplicative, causal)[0], prices)[1]
-    gradient: Tensor = pull((d_trend, d_seasonal, d_residual))[0]
-    return gradient
+    # the transpose of every line of _jvp, last to first
+    s = Steps(prices, period, multiplicative, causal)
+    d_rest = d_residual / s.seasonal if multiplicative else d_residual
+    d_seasonal = (d_seasonal - (d_rest * s.residual if multiplicative else d_rest)) * s.known
+    d_mean = d_seasonal / s.centre if multiplicative else d_seasonal
+    d_mean = d_mean - s.middle_back(d_mean * s.seasonal if multiplicative else d_mean)
+    d_rest = d_rest + s.mean_back(d_mean)
+    d = d_rest / s.trend if multiplicative else d_rest
+    return (d + s.average_back(d_trend - (d * s.rest if multiplicative else d))).where(s.present, 0)
 
 
 def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Three:
@@ -193,6 +170,9 @@ def _cases() -> Cases:
     holes = prices.clone()
     holes[0, 0, 0] = holes[0, 5:7, 1] = holes[1, -1, 0] = torch.nan
     two_sided = [Sample(prices, period=p, model=m, causal=False) for p, m in ((4, "additive"), (3, "multiplicative"))]
+    steps = torch.tensor([[1.0], [3.0], [2.0], [4.0], [3.0], [5.0]], dtype=torch.double)
+    trend = torch.tensor([[torch.nan], [2.25], [2.75], [3.25], [3.75], [torch.nan]], dtype=torch.double)
+    season = torch.tensor([[-0.75], [0.75]] * 3, dtype=torch.double)
     return Cases(
         door=seasonal_decompose,
         samples=(
@@ -210,6 +190,7 @@ def _cases() -> Cases:
             ),
             Bad(Sample(prices, period=9, causal=False), r"needs T >= 2 period; got period=9 with prices \(2, 11, 2\)"),
         ),
+        golden=(Golden(Sample(steps, period=2, causal=False), (trend, season), "by hand: 2.25 = (1 + 2 x 3 + 2) / 4"),),
         oracle=_oracle,
         oracle_samples=tuple(two_sided),
     )
@@ -220,6 +201,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    jvp=_jvp,
     traceable=_traceable,
     cases=_cases,
     lookback=_lookback,

@@ -1,4 +1,7 @@
-"""h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}: the variance that yesterday knew of."""
+"""h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}: the variance that yesterday knew of.
+
+Longer than most, for its six tensors each need a rule at the door and a derivative in both directions.
+"""
 
 import torch
 from torch import Tensor
