@@ -13,9 +13,6 @@ assert ops.NATIVE is not None
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
 
 
-BROKEN = ("technical_indicators",)  # to be mended in its backward formula; then the test below says so
-
-
 @pytest.fixture(autouse=True)
 def nothing_compiled_before() -> None:
     torch._dynamo.reset()
@@ -28,19 +25,9 @@ def doors() -> Doors:
     return Doors([subjects_of(opkit.OPERATORS[name])[0] for name in names])
 
 
-def compiled_agrees(doors: Doors) -> None:
+def test_compiled_forward_and_backward(doors: Doors) -> None:
     compiled = doors.gradients(torch.compile(doors.loss, fullgraph=True), doors.inputs())
     same(compiled, doors.gradients(doors.loss, doors.inputs()), 1e-10, "the gradients, compiled")
-
-
-def test_compiled_forward_and_backward(doors: Doors) -> None:
-    compiled_agrees(Doors([s for s in doors.subjects if s.op.name not in BROKEN]))
-
-
-@pytest.mark.xfail(strict=True, reason="Inductor writes C++ that does not compile: a `where` between two kinds of mask")
-@pytest.mark.parametrize("name", BROKEN)
-def test_compiled_backward_that_inductor_cannot_build(doors: Doors, name: str) -> None:
-    compiled_agrees(Doors([s for s in doors.subjects if s.op.name == name]))
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -91,7 +91,7 @@ def _changes(x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     finite = x.isfinite()
     last = linear_recurrence((~finite).to(x), x.where(finite, 0))
     known = finite if mode == "simple" else finite.cumsum(-2) > 0
-    known = finite & _delayed(known)
+    known = finite & (_delayed(known.to(x)) > 0)  # a padded bool is more than Inductor can compile
     return (x - _delayed(last)).where(known, 0), known
 
 
