@@ -14,12 +14,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import torch
+from markdown import into
 from rows import ROWS, Row
 from timing import copy_bandwidth, in_turn
 
 from torchcommodity.opkit import OPERATORS, check
 
-MARKERS = "<!-- speed -->", "<!-- /speed -->"
 HEAD = "| operator | float32 panel | ours, ms | backward, ms | floor, ms | peer | peer, ms | ratio |"
 
 
@@ -75,15 +75,6 @@ def table(only: str | None, runs: int, threads: int) -> str:
     return "\n".join([HEAD, rule, *lines, "", circumstances(bandwidth, threads, runs)])
 
 
-def into(readme: Path, text: str) -> None:
-    """Put the table between the two markers."""
-    before, opened, rest = readme.read_text().partition(MARKERS[0])
-    _, closed, after = rest.partition(MARKERS[1])
-    if not (opened and closed):
-        raise SystemExit(f"{readme}: no {MARKERS[0]} ... {MARKERS[1]}")
-    readme.write_text(f"{before}{opened}\n{text}\n{closed}{after}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=[row.operator for row in ROWS])
@@ -94,7 +85,7 @@ def main() -> None:
     given = parser.parse_args()
     text = table(given.only, max(given.runs, 5), given.threads)
     if given.readme:
-        into(given.readme, text)
+        into(given.readme, "speed", text)
     if given.out:
         given.out.write_text(text + "\n")
     if not (given.readme or given.out):

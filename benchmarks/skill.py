@@ -1,64 +1,78 @@
-"""The table of forecast skill on real prices: PYTHONPATH=. python benchmarks/skill.py --data PATH [--symbols A,B].
+"""Walk forward through real prices and write the table of scores, wins and losses.
 
-Walks forward through the years, then prints two tables: of the years on which settings were chosen, and of the verdict.
+python benchmarks/skill.py                                             # embedded prices, the last seven years
+python benchmarks/skill.py --data prices.csv --symbols CORN,WTI --years 2010-2016,2017-2023
+python benchmarks/skill.py --out README.md                             # between <!-- score --> and <!-- /score -->
 """
 
 import argparse
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import torch
+from markdown import into
 
-from torchcommodity import forecast
-from torchcommodity.data import Panel
+from torchcommodity import data, forecast
+from torchcommodity.forecast.backtest import OURS
 
-SYMBOLS = "SOYOIL,SOYBEAN,SOYMEAL,CORN,WTI"
+NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
+
+
+def lines(part: forecast.Backtest) -> Iterator[str]:
+    """One table: the skill of every model at every horizon, and whether ours wins against it."""
+    scores = forecast.score(part)
+    frame = scores.frame().set_index(["model", "horizon"])
+    yield f"**{', '.join(part.symbols)}, {scores.first} to {scores.last}.**"
+    yield ""
+    yield "| model | " + " | ".join(NAMES.get(h, str(h)) for h in part.horizons) + " |"
+    yield "|---|" + "---:|" * len(part.horizons)
+    for model in part.quantiles:
+        cells = [cell(frame.loc[(model, h)], model) for h in part.horizons]
+        yield f"| {model} | {' | '.join(cells)} |"
+    covered = [f"{100 * frame.loc[(OURS, h), 'coverage90']:.1f} %" for h in part.horizons]
+    yield f"| *90 % interval of {OURS} held* | {' | '.join(covered)} |"
+
+
+def cell(row: pd.Series, model: str) -> str:
+    """Skill in percent; against every other model, whether ours wins or loses, and the p-value of that."""
+    if model == OURS:
+        return f"**{row.skill:+.2f}**"
+    verdict = "same" if row.dm != row.dm else f"{'win' if row.dm < 0 else 'loss'}, p {row.dm_p:.2f}"
+    return f"{row.skill:+.2f} ({verdict})"
+
+
+def report(walked: forecast.Backtest, years: str) -> str:
+    parts = [walked.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [walked]
+    tables = "\n\n".join("\n".join(lines(part)) for part in parts)
+    return (
+        f"{tables}\n\n"
+        "Percent of the pinball loss of unconditional quantiles that is saved; in brackets whether har-lstm beats the "
+        "row, with the p-value of Diebold and Mariano. `untrained` is har-lstm without its network. "
+        f"What the network learnt: {'; '.join(walked.fits)}. torch {torch.__version__}, one seed, every year fitted on "
+        "the years before it."
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared/data/daily.csv.gz")
-    parser.add_argument("--symbols", default=SYMBOLS)
-    parser.add_argument("--choose", default="2010-2016", help="years on which settings were chosen")
-    parser.add_argument("--verdict", default="2017-2023", help="years looked at once")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="embedded", help="as for `torchcommodity forecast`")
+    parser.add_argument("--symbols", default="WTI,SP500,NASDAQ")
+    parser.add_argument(
+        "--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent"
+    )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
     options = parser.parse_args()
-
-    long = pd.read_csv(options.data, parse_dates=["date"])
-    wide = long[long.symbol.isin(options.symbols.split(","))].pivot(index="date", columns="symbol", values="close")
-    panel = Panel.from_frame(wide[options.symbols.split(",")])
-    first, last = options.choose.split("-")[0], options.verdict.split("-")[1]
-    began = time.perf_counter()
-    walked = forecast.backtest(panel.between(None, f"{last}-12-31"), first=int(first), seed=options.seed)
-    took = time.perf_counter() - began
-    print(f"{options.data.name}: {options.symbols}; {len(panel)} rows")
-    print(f"walk-forward in {took:.0f} s on one thread, torch {torch.__version__}")
-    print(*walked.fits, sep="\n")
-    for title, years in (("choose", options.choose), ("verdict", options.verdict)):
-        table(title, walked.between(*map(int, years.split("-"))))
-
-
-def table(title: str, part: forecast.Backtest) -> None:
-    scores = forecast.score(part)
-    frame = scores.frame()
-    print(f"\n{title}: {scores.first} to {scores.last}; n = {', '.join(map(str, frame.groupby('horizon').n.first()))}")
-    for column, text in (
-        ("skill", "pinball loss saved against unconditional quantiles, %"),
-        ("dm_p", "p of Diebold-Mariano, har-lstm against the row"),
-        ("pinball", "mean pinball loss x 1e4"),
-        ("coverage90", "coverage of the 90 % interval"),
-        ("qlike", "QLIKE of the variance"),
-    ):
-        wide = frame.pivot(index="model", columns="horizon", values=column).reindex(list(part.quantiles))
-        print(f"\n{text}\n{(wide * (1e4 if column == 'pinball' else 1)).round(3).to_string()}")
-    better = (
-        frame.pivot(index="model", columns="horizon", values="dm").reindex(list(part.quantiles)).drop(index="har-lstm")
-    )
-    print(
-        "\nhar-lstm against the row\n"
-        + better.map(lambda t: "same" if t != t else "wins" if t < 0 else "loses").to_string()
-    )
+    panel = data.load(options.data, options.symbols.split(",")).panel
+    spans = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
+    if spans:
+        panel = panel.between(None, f"{max(spans)}-12-31")
+    walked = forecast.backtest(panel, first=min(spans, default=None), seed=options.seed)
+    text = report(walked, options.years)
+    print(text)
+    if options.out:
+        into(options.out, "score", text)
 
 
 if __name__ == "__main__":
