@@ -1,9 +1,11 @@
 """An operator leaves Python: `torch.export`, AOTInductor in a fresh process, ONNX."""
 
+import logging
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import torch
 
@@ -118,7 +120,8 @@ def _onnx_agrees(doors: Doors, time: bool, sizes: list[tuple[torch.Tensor, ...]]
     import onnxruntime
 
     torch._dynamo.reset()
-    with torch.no_grad():
+    registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns where torchvision is not
+    with torch.no_grad(), mock.patch.object(registration, "disabled", True):
         program = torch.onnx.export(
             doors, doors.inputs(), dynamic_shapes=(doors.dynamic(time),), dynamo=True, verbose=False
         )
