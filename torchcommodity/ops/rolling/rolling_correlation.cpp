@@ -90,12 +90,15 @@ inline scalar_t clip(double r) {
 template <typename scalar_t>
 inline void complete(Group& g, int64_t first, int64_t last, int64_t skip, int64_t windows, scalar_t* to) {
   const int64_t N = g.width, tile = (last - first) * N;
-  g.suffix.assign(g.window * tile, 0.0);
+  g.suffix.resize(g.window * tile);
   g.prefix.assign(tile, 0.0);
   std::vector<scalar_t> row(N);
   const auto add = [&](const double* x, const double* before, double* after) {
-    for (int64_t i = first; i < last; ++i, before += N, after += N)
-      for (int64_t j = 0; j < N; ++j) after[j] = before[j] + x[i] * x[j];
+    for (int64_t i = first; i < last; ++i, before += N, after += N) {
+      const double own = x[i];
+#pragma GCC ivdep  // before may be after, element for element
+      for (int64_t j = 0; j < N; ++j) after[j] = before[j] + own * x[j];
+    }
   };
   for (int64_t r = g.window - 1; r >= 0; --r) {
     double* after = &g.suffix[r * tile];
@@ -108,6 +111,7 @@ inline void complete(Group& g, int64_t first, int64_t last, int64_t skip, int64_
     for (int64_t i = first; i < last; ++i) {
       const double *before = &g.suffix[w * tile + (i - first) * N], *after = &g.prefix[(i - first) * N];
       const double mean = sum[i] / g.window, own = scale[i];
+#pragma GCC ivdep
       for (int64_t j = 0; j < N; ++j)
         row[j] = clip<scalar_t>((before[j] + after[j] - mean * sum[j]) * (own * scale[j]));
       if (row[i] == row[i]) row[i] = 1;
