@@ -58,9 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="embedded", help="as for `torchcommodity forecast`")
     parser.add_argument("--symbols", default="WTI,SP500,NASDAQ")
-    parser.add_argument(
-        "--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent"
-    )
+    parser.add_argument("--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
     options = parser.parse_args()
