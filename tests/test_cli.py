@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -214,7 +215,10 @@ def test_a_killed_run_leaves_nothing_half_written(number: signal.Signals, code: 
         "--out",
         str(tmp_path / "out"),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background ignores it, and so its own
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:
         assert process.stdout is not None
         assert "doubtful" in process.stdout.readline()
         process.send_signal(number)

@@ -4,6 +4,7 @@ They are what PyTorch's own operators use to meet `torch.func`; there is no publ
 run on the versions in `TESTED`. A version that lacks one of them is refused at import, in words.
 """
 
+import sys
 import warnings
 from contextlib import AbstractContextManager
 from typing import cast
@@ -20,6 +21,7 @@ __all__ = [
     "forward_ad",
     "forward_mode_active",
     "is_tensor_like_type",
+    "keep_whole",
     "meta_table",
     "parse_schema",
     "single_level",
@@ -58,6 +60,16 @@ def forward_mode_active() -> bool:
 def tangents_enabled(enabled: bool) -> AbstractContextManager[None]:
     """A context in which forward-mode derivatives are, or are not, carried."""
     return cast("AbstractContextManager[None]", forward_ad._set_fwd_grad_enabled(enabled))
+
+
+def keep_whole(name: str) -> None:
+    """Let Inductor call the operator `name` as it is.
+
+    Where the environment says CI, Inductor takes an operator with a decomposition that it does not use for an oversight
+    of its own, and fails. Ours have one for ONNX alone. Nothing is imported: Inductor is here already, or is not asked.
+    """
+    if lowering := sys.modules.get("torch._inductor.lowering"):
+        lowering.FALLBACK_ALLOW_LIST.add(name)
 
 
 def warn_untested() -> None:
