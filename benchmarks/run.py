@@ -1,4 +1,4 @@
-"""Measure every row of rows.py and write a Markdown table.
+"""Measure every row of rows/ and write a Markdown table.
 
 python benchmarks/run.py                       # to standard output
 python benchmarks/run.py --out speed.md
@@ -11,43 +11,57 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from markdown import into
-from rows import ROWS, Row
+from row import Row
+from rows import ROWS
 from timing import copy_bandwidth, in_turn
+from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit import OPERATORS, check
 
-HEAD = "| operator | float32 panel | ours, ms | backward, ms | floor, ms | peer | peer, ms | ratio |"
+HEAD = "| operator | what, float32 unless said | ours, ms | floor | backward | peer | its ms | ratio | target |"
+RULE = "|---|---|---:|---:|---:|---|---:|---:|---:|"
 
 
 def measured(row: Row, bandwidth: float, runs: int) -> Iterator[str]:
-    """The lines of one operator; no speed where its contract does not hold."""
-    operator = OPERATORS.get(f"commodity::{row.operator}")
-    name = f"| `{row.operator}` | {row.shape} |"
-    if operator is None:
-        yield f"{name} not built | | | | | |"
+    """The lines of one row; no speed where the contract of its operator does not hold."""
+    name = f"| `{row.operator}` | {row.what} |"
+    if failures := contract(row.operator):
+        yield f"{name} contract is red: {', '.join(failures)} | | | | | | |"
         return
-    if failures := check(operator, compiled=False).failures:
-        yield f"{name} contract is red: {', '.join(failure.name for failure in failures)} | | | | | |"
-        return
-    panel = 1 + torch.rand(row.shape, generator=torch.Generator().manual_seed(0))
-    calls = {peer: make(panel) for peer, make in row.peers.items()}
-    times = in_turn({"ours": lambda: row.ours(panel)} | calls, runs)
-    floor, back = row.moved * panel.numel() * 4 / bandwidth, backward(row, panel, runs)
-    for peer in calls:
-        ratio = times[peer] / times["ours"]
-        yield f"{name} {times['ours']:.2f} | {back:.2f} | {floor:.2f} | {peer} | {times[peer]:.1f} | {ratio:.1f}x |"
+    inputs = row.inputs()
+    call = row.timed(*inputs) if row.timed else lambda: row.ours(*inputs)
+    times = in_turn({"ours": call} | {peer: make(*inputs) for peer, make in row.peers.items()}, runs)
+    back = "" if row.timed else backward(row, inputs, runs)
+    floor = (size(inputs) + size(row.ours(*inputs))) / bandwidth
+    ours, wanted = times.pop("ours"), "" if row.target is None else f"{row.target:g}x"
+    for peer, time in times.items():
+        yield f"{name} {ours:.2f} | {floor:.2f} | {back} | {peer} | {time:.2f} | {time / ours:.1f}x | {wanted} |"
 
 
-def backward(row: Row, panel: torch.Tensor, runs: int) -> float:
-    leaf = panel.clone().requires_grad_()
-    result = row.ours(leaf)
-    outputs = result if isinstance(result, tuple) else (result,)
-    grads = [torch.ones_like(y) for y in outputs]
-    return in_turn({"backward": lambda: torch.autograd.grad(outputs, leaf, grads, retain_graph=True)}, runs)["backward"]
+@cache
+def contract(name: str) -> list[str]:
+    return [failure.name for failure in check(OPERATORS[f"commodity::{name}"], compiled=False).failures]
+
+
+def size(result: Any) -> int:
+    return sum(x.nbytes for x in tree_leaves(result) if isinstance(x, torch.Tensor))
+
+
+def backward(row: Row, inputs: tuple[torch.Tensor, ...], runs: int) -> str:
+    """Milliseconds of a backward pass, with gradients for all floating-point inputs."""
+    leaves = [x.clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    outputs = [y for y in tree_leaves(row.ours(*leaves)) if isinstance(y, torch.Tensor) and y.requires_grad]
+    if not outputs:
+        return ""
+    grads, wanted = [torch.ones_like(y) for y in outputs], [x for x in leaves if x.requires_grad]
+    times = in_turn({"": lambda: torch.autograd.grad(outputs, wanted, grads, retain_graph=True)}, runs)
+    return f"{times['']:.2f}"
 
 
 def circumstances(bandwidth: float, threads: int, runs: int) -> str:
@@ -71,13 +85,12 @@ def table(only: str | None, runs: int, threads: int) -> str:
     torch.set_num_threads(threads)
     bandwidth = copy_bandwidth(runs)
     lines = [line for row in ROWS if only in (None, row.operator) for line in measured(row, bandwidth, runs)]
-    rule = "|---|---|---:|---:|---:|---|---:|---:|"
-    return "\n".join([HEAD, rule, *lines, "", circumstances(bandwidth, threads, runs)])
+    return "\n".join([HEAD, RULE, *lines, "", circumstances(bandwidth, threads, runs)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=[row.operator for row in ROWS])
+    parser.add_argument("--only", choices=sorted({row.operator for row in ROWS}))
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path)

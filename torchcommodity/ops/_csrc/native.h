@@ -15,6 +15,8 @@
 #include <tuple>
 #include <vector>
 
+#include "portable.h"
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
