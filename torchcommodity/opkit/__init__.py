@@ -1,5 +1,9 @@
 """For authors of operators: the record, the contract that checks it, and the words in which bad input is refused."""
 
+from torchcommodity.opkit.build import BuildError as BuildError
+from torchcommodity.opkit.build import extension as extension
+from torchcommodity.opkit.build import load as load
+from torchcommodity.opkit.build import load_inline as load_inline
 from torchcommodity.opkit.cases import Bad as Bad
 from torchcommodity.opkit.cases import Cases as Cases
 from torchcommodity.opkit.cases import Golden as Golden
@@ -9,4 +13,17 @@ from torchcommodity.opkit.check import check as check
 from torchcommodity.opkit.op import OPERATORS as OPERATORS
 from torchcommodity.opkit.op import Op as Op
 
-__all__ = ["OPERATORS", "Bad", "Cases", "Golden", "Op", "Report", "Sample", "check"]
+__all__ = [
+    "OPERATORS",
+    "Bad",
+    "BuildError",
+    "Cases",
+    "Golden",
+    "Op",
+    "Report",
+    "Sample",
+    "check",
+    "extension",
+    "load",
+    "load_inline",
+]
