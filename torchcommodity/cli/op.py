@@ -1,6 +1,7 @@
 """`torchcommodity op`: which operators there are, and whether they keep their contract."""
 
 import json as json_
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 import torchcommodity.ops  # noqa: F401  # fills the registry
-from torchcommodity.opkit import OPERATORS, Op, Report
+from torchcommodity.opkit import OPERATORS, Op, Report, new
 from torchcommodity.opkit import check as judge
 
 app = typer.Typer(help="Operators and their contract.", no_args_is_help=True)
@@ -48,6 +49,19 @@ def check(
         console.print_json(json_.dumps([json_.loads(report.json()) for report in reports]))
     if not all(report.ok for report in reports):
         raise typer.Exit(1)
+
+
+@app.command("new")
+def new_(
+    name: Annotated[str, typer.Argument(help="A Python identifier in lower case.")],
+    cuda: Annotated[bool, typer.Option("--cuda", help="With a CUDA kernel.")] = False,
+    dest: Annotated[Path, typer.Option(help="The folder in which the package is put.")] = Path(),
+) -> None:
+    """Write a package with one operator, which builds and keeps its contract at once."""
+    folder = new(name, dest, cuda=cuda)
+    console = Console(highlight=False)
+    console.print(f"{folder} is there. Build it and run its contract:", soft_wrap=True)
+    console.print(f"  cd {folder} && pip install --no-build-isolation --editable . && pytest", soft_wrap=True)
 
 
 def _named(names: list[str], everything: bool) -> list[Op]:

@@ -10,6 +10,7 @@ from torchcommodity.opkit.cases import Golden as Golden
 from torchcommodity.opkit.cases import Sample as Sample
 from torchcommodity.opkit.check import Report as Report
 from torchcommodity.opkit.check import check as check
+from torchcommodity.opkit.new import new as new
 from torchcommodity.opkit.op import OPERATORS as OPERATORS
 from torchcommodity.opkit.op import Op as Op
 
@@ -26,4 +27,5 @@ __all__ = [
     "extension",
     "load",
     "load_inline",
+    "new",
 ]

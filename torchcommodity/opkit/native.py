@@ -58,7 +58,8 @@ def load_library(path: Path) -> None:
     try:
         torch.ops.load_library(str(path))
     except OSError as error:
-        raise OSError(f"{path.name} does not load with torch {torch.__version__}: {_remedy(str(error.__cause__ or error))}") from error
+        remedy = _remedy(str(error.__cause__ or error))
+        raise OSError(f"{path.name} does not load with torch {torch.__version__}: {remedy}") from error
 
 
 def _remedy(error: str) -> str:

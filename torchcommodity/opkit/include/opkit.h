@@ -16,6 +16,9 @@
 #include <vector>
 
 #if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/accelerator.h>
 #define OPKIT_INLINE __host__ __device__ __forceinline__
 #else
 #define OPKIT_INLINE inline
@@ -73,5 +76,31 @@ auto packed_accessor(const Tensor& x) {
   return torch::headeronly::HeaderOnlyGenericPackedTensorAccessor<scalar_t, axes>(
       static_cast<scalar_t*>(x.data_ptr()), x.sizes().data(), x.strides().data());
 }
+
+#if defined(__CUDACC__)
+
+template <typename Body>
+__global__ void each(int64_t items, Body body) {
+  const int64_t stride = int64_t(gridDim.x) * blockDim.x;
+  for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < items; i += stride) body(i);
+}
+
+// body(i) for every i in [0, items), on the device of `on` and its current stream; `body` is copied there.
+template <typename Body>
+void launch(const Tensor& on, int64_t items, const Body& body) {
+  constexpr int64_t threads = 256, most = 1 << 20;
+  if (items == 0) return;  // an empty grid is an error
+  const int32_t device = on.get_device_index();
+  const torch::stable::accelerator::DeviceGuard guard(device);
+  void* stream = nullptr;
+  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(device, &stream));
+  const int64_t blocks = std::min((items + threads - 1) / threads, most);
+  each<<<unsigned(blocks), threads, 0, static_cast<cudaStream_t>(stream)>>>(items, body);
+  const cudaError_t error = cudaGetLastError();
+  STD_TORCH_CHECK(error == cudaSuccess, "a kernel could not be launched on device ", device, ": ",
+                  cudaGetErrorString(error));
+}
+
+#endif
 
 }  // namespace opkit
