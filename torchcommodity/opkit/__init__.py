@@ -10,6 +10,8 @@ from torchcommodity.opkit.cases import Golden as Golden
 from torchcommodity.opkit.cases import Sample as Sample
 from torchcommodity.opkit.check import Report as Report
 from torchcommodity.opkit.check import check as check
+from torchcommodity.opkit.graph import Graph as Graph
+from torchcommodity.opkit.graph import graph as graph
 from torchcommodity.opkit.new import new as new
 from torchcommodity.opkit.op import OPERATORS as OPERATORS
 from torchcommodity.opkit.op import Op as Op
@@ -20,11 +22,13 @@ __all__ = [
     "BuildError",
     "Cases",
     "Golden",
+    "Graph",
     "Op",
     "Report",
     "Sample",
     "check",
     "extension",
+    "graph",
     "load",
     "load_inline",
     "new",

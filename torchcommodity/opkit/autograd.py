@@ -163,4 +163,5 @@ def _node(gradients: Gradients) -> Any:
                 results = [None if mask is None else tangent for tangent, mask in zip(_masked(pushed, masks), masks)]
             return tuple(results) if len(results) > 1 else results[0]
 
+    Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints
     return Node
