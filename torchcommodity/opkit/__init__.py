@@ -10,6 +10,9 @@ from torchcommodity.opkit.cases import Golden as Golden
 from torchcommodity.opkit.cases import Sample as Sample
 from torchcommodity.opkit.check import Report as Report
 from torchcommodity.opkit.check import check as check
+from torchcommodity.opkit.doctor import Diagnosis as Diagnosis
+from torchcommodity.opkit.doctor import Finding as Finding
+from torchcommodity.opkit.doctor import diagnose as diagnose
 from torchcommodity.opkit.graph import Graph as Graph
 from torchcommodity.opkit.graph import graph as graph
 from torchcommodity.opkit.new import new as new
@@ -21,12 +24,15 @@ __all__ = [
     "Bad",
     "BuildError",
     "Cases",
+    "Diagnosis",
+    "Finding",
     "Golden",
     "Graph",
     "Op",
     "Report",
     "Sample",
     "check",
+    "diagnose",
     "extension",
     "graph",
     "load",
