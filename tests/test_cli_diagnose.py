@@ -53,8 +53,12 @@ def test_the_healthy_succeed() -> None:
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("models_to_diagnose:absent", "there is no"), ("nothing", "say package.module:name"), ("models_to_diagnose:wrong", "must give")],
-)  # fmt: skip
+    [
+        ("models_to_diagnose:absent", "there is no"),
+        ("nothing", "say package.module:name"),
+        ("models_to_diagnose:wrong", "must give"),
+    ],
+)
 def test_what_is_not_there_is_refused_in_words(path: str, words: str) -> None:
     result = CliRunner().invoke(app, ["diagnose", path])
     assert result.exit_code == 2
