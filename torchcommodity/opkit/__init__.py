@@ -13,6 +13,7 @@ from torchcommodity.opkit.check import check as check
 from torchcommodity.opkit.doctor import Diagnosis as Diagnosis
 from torchcommodity.opkit.doctor import Finding as Finding
 from torchcommodity.opkit.doctor import diagnose as diagnose
+from torchcommodity.opkit.external import external as external
 from torchcommodity.opkit.graph import Graph as Graph
 from torchcommodity.opkit.graph import graph as graph
 from torchcommodity.opkit.new import new as new
@@ -34,6 +35,7 @@ __all__ = [
     "check",
     "diagnose",
     "extension",
+    "external",
     "graph",
     "load",
     "load_inline",
