@@ -16,9 +16,13 @@ from torchcommodity.opkit.doctor import diagnose as diagnose
 from torchcommodity.opkit.external import external as external
 from torchcommodity.opkit.graph import Graph as Graph
 from torchcommodity.opkit.graph import graph as graph
+from torchcommodity.opkit.logging import LoggingTensor as LoggingTensor
+from torchcommodity.opkit.logging import trace as trace
+from torchcommodity.opkit.metadata import MetadataTensor as MetadataTensor
 from torchcommodity.opkit.new import new as new
 from torchcommodity.opkit.op import OPERATORS as OPERATORS
 from torchcommodity.opkit.op import Op as Op
+from torchcommodity.opkit.scalar import ScalarTensor as ScalarTensor
 
 __all__ = [
     "OPERATORS",
@@ -29,9 +33,12 @@ __all__ = [
     "Finding",
     "Golden",
     "Graph",
+    "LoggingTensor",
+    "MetadataTensor",
     "Op",
     "Report",
     "Sample",
+    "ScalarTensor",
     "check",
     "diagnose",
     "extension",
@@ -40,4 +47,5 @@ __all__ = [
     "load",
     "load_inline",
     "new",
+    "trace",
 ]
