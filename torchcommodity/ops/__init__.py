@@ -7,10 +7,32 @@ from torchcommodity.opkit import native
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
+from torchcommodity.ops.exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
+from torchcommodity.ops.exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
+from torchcommodity.ops.exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
+from torchcommodity.ops.exponential.ewm_moments import ewm_std as ewm_std  # noqa: E402
+from torchcommodity.ops.exponential.ewm_moments import ewm_var as ewm_var  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
+from torchcommodity.ops.rolling.look_back import look_back as look_back  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
+from torchcommodity.ops.rolling.rolling_covariance import rolling_beta as rolling_beta  # noqa: E402
+from torchcommodity.ops.rolling.rolling_covariance import rolling_covariance as rolling_covariance  # noqa: E402
+from torchcommodity.ops.rolling.rolling_covariance import rolling_zscore as rolling_zscore  # noqa: E402
+from torchcommodity.ops.rolling.rolling_extrema import rolling_extrema as rolling_extrema  # noqa: E402
+from torchcommodity.ops.rolling.rolling_extrema import rolling_max as rolling_max  # noqa: E402
+from torchcommodity.ops.rolling.rolling_extrema import rolling_min as rolling_min  # noqa: E402
+from torchcommodity.ops.rolling.rolling_mean import rolling_mean as rolling_mean  # noqa: E402
+from torchcommodity.ops.rolling.rolling_mean import rolling_sum as rolling_sum  # noqa: E402
+from torchcommodity.ops.rolling.rolling_quantile import rolling_median as rolling_median  # noqa: E402
+from torchcommodity.ops.rolling.rolling_quantile import rolling_quantile as rolling_quantile  # noqa: E402
+from torchcommodity.ops.rolling.rolling_rank import rolling_rank as rolling_rank  # noqa: E402
+from torchcommodity.ops.rolling.rolling_shape import rolling_kurt as rolling_kurt  # noqa: E402
+from torchcommodity.ops.rolling.rolling_shape import rolling_skew as rolling_skew  # noqa: E402
+from torchcommodity.ops.rolling.rolling_var import rolling_std as rolling_std  # noqa: E402
+from torchcommodity.ops.rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
+from torchcommodity.ops.rolling.window_sum import window_sum as window_sum  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
@@ -18,11 +40,33 @@ from torchcommodity.ops.volatility.garch_variance import garch_variance as garch
 __all__ = [
     "NATIVE",
     "correlation_regime",
+    "ewm_correlation",
+    "ewm_covariance",
+    "ewm_mean",
+    "ewm_std",
+    "ewm_var",
     "ewm_variance",
     "garch_variance",
     "linear_recurrence",
     "log_returns",
+    "look_back",
+    "rolling_beta",
     "rolling_correlation",
+    "rolling_covariance",
+    "rolling_extrema",
+    "rolling_kurt",
+    "rolling_max",
+    "rolling_mean",
+    "rolling_median",
+    "rolling_min",
+    "rolling_quantile",
+    "rolling_rank",
+    "rolling_skew",
+    "rolling_std",
+    "rolling_sum",
+    "rolling_var",
+    "rolling_zscore",
     "seasonal_decompose",
     "technical_indicators",
+    "window_sum",
 ]
