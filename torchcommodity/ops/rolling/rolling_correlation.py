@@ -142,6 +142,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    masks=False,
     cases=_cases,
     lookback=lambda window, min_periods: max(min_periods, 2) - 1,
     time=(-2, -3),
