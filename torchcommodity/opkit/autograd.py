@@ -130,7 +130,9 @@ def _recall(ctx: Any, saved: Iterable[Tensor], masked: bool) -> tuple[dict[str, 
 def _masked(values: Iterable[Any], masks: Masks) -> list[Any]:
     """A NaN output takes no part: its gradient and its tangent are zero, whatever came in."""
     pairs = zip(values, masks)
-    return [value.masked_fill(mask, 0) if value is not None and isinstance(mask, Tensor) else value for value, mask in pairs]
+    return [
+        value.masked_fill(mask, 0) if value is not None and isinstance(mask, Tensor) else value for value, mask in pairs
+    ]
 
 
 def _node(gradients: Gradients) -> Any:

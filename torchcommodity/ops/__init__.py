@@ -10,6 +10,7 @@ from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
+from torchcommodity.ops.rolling.pairs import correlation_matrix as correlation_matrix  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
@@ -17,6 +18,7 @@ from torchcommodity.ops.volatility.garch_variance import garch_variance as garch
 
 __all__ = [
     "NATIVE",
+    "correlation_matrix",
     "correlation_regime",
     "ewm_variance",
     "garch_variance",

@@ -80,9 +80,7 @@ def _fake(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str)
     return prices.new_empty(*prices.shape, 4)
 
 
-def _backward(
-    grad: Tensor, *, prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str
-) -> Tensor:
+def _backward(grad: Tensor, *, prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
     dx: Tensor = technical_indicators_backward.operator(prices, grad, short, long, rsi, band, mode)
     return dx
 

@@ -178,5 +178,6 @@ Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_,
 
 }  // namespace
 
-COMMODITY_OPERATOR(technical_indicators_backward, "(Tensor prices, Tensor grad, SymInt short, SymInt long, SymInt rsi, "
-                                                  "SymInt band, str mode) -> Tensor")
+COMMODITY_OPERATOR(technical_indicators_backward,
+                   "(Tensor prices, Tensor grad, SymInt short, SymInt long, SymInt rsi, "
+                   "SymInt band, str mode) -> Tensor")

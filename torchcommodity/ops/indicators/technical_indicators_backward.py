@@ -10,9 +10,7 @@ from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
 
 
-def _reference(
-    prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str
-) -> Tensor:
+def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
     # averages: dx_s = sum of g_t / W over the windows that hold s
     # h = 2 sd:  dh_t / dx_s = 2 (x_s - mean_t) / (W sd_t)
     finite = prices.isfinite()

@@ -110,7 +110,8 @@ struct Team {
   void columns() {
     for (auto* state : {&total, &squares, &still}) state->assign(assets, Lanes{});
     for (int64_t r = window - 1; r >= 0; --r)
-      for (int64_t n = 0; n < assets; ++n) add(r, n), sum[r * assets + n] = total[n], scale[r * assets + n] = squares[n];
+      for (int64_t n = 0; n < assets; ++n)
+        add(r, n), sum[r * assets + n] = total[n], scale[r * assets + n] = squares[n];
     for (int64_t r = 1; r < window; ++r)
       for (int64_t n = 0; n < assets; ++n) watch(r, n);
     for (auto* state : {&total, &squares}) state->assign(assets, Lanes{});

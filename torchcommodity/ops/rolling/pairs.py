@@ -1,4 +1,4 @@
-"""The pairs i < j of a symmetric matrix (..., N, N), packed: (..., N (N - 1) / 2) in the order of `torch.triu_indices`."""
+"""The pairs i < j of symmetric matrices (..., N, N), packed: (..., N (N - 1) / 2), in `torch.triu_indices`' order."""
 
 import math
 

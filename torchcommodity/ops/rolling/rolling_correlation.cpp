@@ -150,7 +150,8 @@ struct Holes {
       watch(w + g.window - 1, i);
       sums.advance(w);
       for (int64_t j = 0; w >= skip() && holed[w] && j < g.assets; ++j) {
-        const double count = sums.total(Shared::kCount, j), x = sums.total(Shared::kX, j), y = sums.total(Shared::kY, j);
+        const double count = sums.total(Shared::kCount, j), x = sums.total(Shared::kX, j),
+                     y = sums.total(Shared::kY, j);
         const double xx = sums.total(Shared::kXX, j) - x * x / count, yy = sums.total(Shared::kYY, j) - y * y / count;
         const double xy = sums.total(Shared::kXY, j) - x * y / count;
         const bool moves = still[j] < count && still[g.width + j] < count && xx > 0 && yy > 0;
@@ -193,29 +194,30 @@ void run(const Tensor& returns, int64_t window, int64_t min_periods, bool packed
     return Target<scalar_t>{to + panel * panels.steps * first.size(), N, packed};
   };
   const int64_t work = kLanes * window * N * (N + 8);
-  torch::stable::parallel_for(
-      0, (all + kLanes - 1) / kLanes, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
-      [&](int64_t first, int64_t last) {
-        Pairs<scalar_t> pairs(N, window);
-        Holes<scalar_t> holes(N, window);
-        for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {
-          const int64_t members = std::min<int64_t>(kLanes, all - k);
-          std::vector<Target<scalar_t>> targets;
-          for (int64_t l = 0; l < kLanes; ++l) {
-            const int64_t which = k + std::min(l, members - 1), panel = which / groups, begin = which % groups * window;
-            pairs.team.load(l, from + panel * panels.size(), begin, panels.steps);
-            targets.push_back(target(panel));
-          }
-          correlate(pairs, targets.data(), members);
-          for (int64_t l = 0; l < members; ++l) {
-            const int64_t begin = pairs.team.begin[l];
-            const scalar_t* panel = from + (k + l) / groups * panels.size();
-            if (begin == 0) holes.g.load(panel, -window, panels.steps), mend(holes, min_periods, targets[l]);
-            if (!pairs.team.complete[l])
-              holes.g.load(panel, begin, panels.steps), mend(holes, min_periods, targets[l]);
-          }
-        }
-      });
+  torch::stable::parallel_for(0, (all + kLanes - 1) / kLanes, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
+                              [&](int64_t first, int64_t last) {
+                                Pairs<scalar_t> pairs(N, window);
+                                Holes<scalar_t> holes(N, window);
+                                for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {
+                                  const int64_t members = std::min<int64_t>(kLanes, all - k);
+                                  std::vector<Target<scalar_t>> targets;
+                                  for (int64_t l = 0; l < kLanes; ++l) {
+                                    const int64_t which = k + std::min(l, members - 1), panel = which / groups,
+                                                  begin = which % groups * window;
+                                    pairs.team.load(l, from + panel * panels.size(), begin, panels.steps);
+                                    targets.push_back(target(panel));
+                                  }
+                                  correlate(pairs, targets.data(), members);
+                                  for (int64_t l = 0; l < members; ++l) {
+                                    const int64_t begin = pairs.team.begin[l];
+                                    const scalar_t* panel = from + (k + l) / groups * panels.size();
+                                    if (begin == 0)
+                                      holes.g.load(panel, -window, panels.steps), mend(holes, min_periods, targets[l]);
+                                    if (!pairs.team.complete[l])
+                                      holes.g.load(panel, begin, panels.steps), mend(holes, min_periods, targets[l]);
+                                  }
+                                }
+                              });
 }
 
 Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods, bool packed) {

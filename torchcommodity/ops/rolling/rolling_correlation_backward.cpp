@@ -158,7 +158,8 @@ struct Holed {
       double *a = &A[w * N], *b = &B[w * N], *c = &C[w * N];
       sums.advance(w);
       for (int64_t j = 0; j < N; ++j) {
-        const double count = sums.total(Shared::kCount, j), x = sums.total(Shared::kX, j), y = sums.total(Shared::kY, j);
+        const double count = sums.total(Shared::kCount, j), x = sums.total(Shared::kX, j),
+                     y = sums.total(Shared::kY, j);
         const double xx = sums.total(Shared::kXX, j) - x * x / count, yy = sums.total(Shared::kYY, j) - y * y / count;
         const bool moves = (xx > 0) & (yy > 0) & (a[j] != 0);
         b[j] = moves ? a[j] * b[j] / yy : 0;
@@ -201,8 +202,9 @@ void run(const Tensor& returns, const Tensor& grad, const Tensor& correlation, i
   std::vector<double> parts(2 * dx.numel());
   const scalar_t* from = returns.const_data_ptr<scalar_t>();
   const auto source = [&](int64_t panel) {
-    Source<scalar_t> s{grad.const_data_ptr<scalar_t>(), correlation.const_data_ptr<scalar_t>(), parts.data(), nullptr, N,
-                       grad.dim() == returns.dim()};
+    Source<scalar_t> s{
+        grad.const_data_ptr<scalar_t>(), correlation.const_data_ptr<scalar_t>(), parts.data(), nullptr, N,
+        grad.dim() == returns.dim()};
     s.grad += panel * panels.steps * s.size(), s.correlation += panel * panels.steps * s.size();
     s.as_first += panel * panels.size(), s.as_second = s.as_first + dx.numel();
     return s;
@@ -210,30 +212,32 @@ void run(const Tensor& returns, const Tensor& grad, const Tensor& correlation, i
   STD_TORCH_CHECK(grad.numel() == panels.batch * panels.steps * source(0).size(),
                   "rolling_correlation_backward: grad must be (..., T, N, N) or (..., T, N (N - 1) / 2)");
   const int64_t work = kLanes * window * N * (N + 8);
-  torch::stable::parallel_for(
-      0, (all + kLanes - 1) / kLanes, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
-      [&](int64_t first, int64_t last) {
-        Complete<scalar_t> complete(N, window);
-        Holed<scalar_t> holed(N, window);
-        for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {
-          const int64_t members = std::min<int64_t>(kLanes, all - k);
-          std::vector<Source<scalar_t>> sources;
-          bool wanted[kLanes];
-          for (int64_t l = 0; l < kLanes; ++l) {
-            const int64_t which = k + std::min(l, members - 1), panel = which / groups, begin = which % groups * window;
-            complete.team.load(l, from + panel * panels.size(), begin, panels.steps);
-            sources.push_back(source(panel));
-            wanted[l] = l < members && complete.team.complete[l];
-          }
-          gradient(complete, sources.data(), wanted);
-          for (int64_t l = 0; l < members; ++l) {
-            const int64_t begin = complete.team.begin[l];
-            const scalar_t* panel = from + (k + l) / groups * panels.size();
-            if (begin == 0) holed.g.load(panel, -window, panels.steps), gradient(holed, sources[l]);
-            if (!wanted[l]) holed.g.load(panel, begin, panels.steps), gradient(holed, sources[l]);
-          }
-        }
-      });
+  torch::stable::parallel_for(0, (all + kLanes - 1) / kLanes, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
+                              [&](int64_t first, int64_t last) {
+                                Complete<scalar_t> complete(N, window);
+                                Holed<scalar_t> holed(N, window);
+                                for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {
+                                  const int64_t members = std::min<int64_t>(kLanes, all - k);
+                                  std::vector<Source<scalar_t>> sources;
+                                  bool wanted[kLanes];
+                                  for (int64_t l = 0; l < kLanes; ++l) {
+                                    const int64_t which = k + std::min(l, members - 1), panel = which / groups,
+                                                  begin = which % groups * window;
+                                    complete.team.load(l, from + panel * panels.size(), begin, panels.steps);
+                                    sources.push_back(source(panel));
+                                    wanted[l] = l < members && complete.team.complete[l];
+                                  }
+                                  gradient(complete, sources.data(), wanted);
+                                  for (int64_t l = 0; l < members; ++l) {
+                                    const int64_t begin = complete.team.begin[l];
+                                    const scalar_t* panel = from + (k + l) / groups * panels.size();
+                                    if (begin == 0)
+                                      holed.g.load(panel, -window, panels.steps), gradient(holed, sources[l]);
+                                    if (!wanted[l])
+                                      holed.g.load(panel, begin, panels.steps), gradient(holed, sources[l]);
+                                  }
+                                }
+                              });
   scalar_t* to = dx.mutable_data_ptr<scalar_t>();
   for (int64_t k = 0; k < dx.numel(); ++k) to[k] = static_cast<scalar_t>(parts[k] + parts[dx.numel() + k]);
 }
