@@ -55,8 +55,7 @@ def _fake(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: i
 def _backward(
     grad_dx: Tensor, *, prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str
 ) -> tuple[Tensor, ...]:
-    settings = short, long, rsi, band, mode
-    return pulled(lambda *tensors: _reference(*tensors, *settings), (prices, grad), grad_dx)
+    return pulled(lambda x, g: _reference(x, g, short, long, rsi, band, mode), (prices, grad), grad_dx)
 
 
 def _weighted(prices: Tensor, weights: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:

@@ -107,7 +107,6 @@ def _cases() -> Cases:
             Sample(r, threshold=0.6, lag=2),
             Sample(holed, lag=3),
             Sample(r[:1, :, :2, :2], lag=1),
-            Sample(holed[..., 0], lag=3, packed=True),
         ),
         bad=(
             Bad(Sample(r[..., :2], lag=2), r"correlation must be \(\.\.\., T, N, N\); got correlation \(2, 9, 3, 2\)"),

@@ -53,14 +53,15 @@ def rolling_correlation(
         >>> ops.rolling_correlation(returns, window=3, packed=True).shape
         torch.Size([4, 1])
     """
-    check_panel("rolling_correlation", returns=returns)
+    chosen = pairs_operator if packed else operator
+    check_panel(chosen.name, returns=returns)
     least = window if min_periods is None else min_periods
-    check_integer("rolling_correlation", 1, window=window, min_periods=least)
+    check_integer(chosen.name, 1, window=window, min_periods=least)
     if not 2 <= window <= returns.shape[-2]:
-        refuse("rolling_correlation", "window must be in [2, T]", window=window, returns=returns)
+        refuse(chosen.name, "window must be in [2, T]", window=window, returns=returns)
     if least > window:
-        refuse("rolling_correlation", "min_periods must be in [1, window]", min_periods=least, window=window)
-    y: Tensor = (pairs_operator if packed else operator)(returns, window, least)
+        refuse(chosen.name, "min_periods must be in [1, window]", min_periods=least, window=window)
+    y: Tensor = chosen(returns, window, least)
     return y
 
 
@@ -142,7 +143,7 @@ def _cases(packed: bool = False) -> Cases:
         bad=(
             Bad(
                 sample(torch.zeros(3, 40, 5), window=60),
-                r"rolling_correlation: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
+                r"rolling_correlation(_pairs)?: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
             ),
             Bad(sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
             Bad(

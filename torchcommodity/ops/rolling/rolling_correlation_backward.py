@@ -48,7 +48,7 @@ def _fake(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) -> Te
 def _backward(
     grad_dx: Tensor, *, returns: Tensor, grad: Tensor, correlation: Tensor, window: int
 ) -> tuple[Tensor, ...]:
-    return pulled(lambda *tensors: _reference(*tensors, window), (returns, grad, correlation), grad_dx)
+    return pulled(lambda x, g, r: _reference(x, g, r, window), (returns, grad, correlation), grad_dx)
 
 
 def _weighted(returns: Tensor, weights: Tensor, *, window: int, packed: bool = False) -> Tensor:
