@@ -17,7 +17,7 @@ from torch import Tensor
 from torchcommodity.opkit import torch_private as private
 
 Formula = Callable[..., Any]
-Masks = list[Tensor | None]
+Masks = list[Tensor | bool]  # where an output is NaN; False if it is no floating point, True if `backward` knows itself
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Gradients:
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
+    masks: bool = True
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -58,7 +59,7 @@ class Gradients:
         """Forward mode from `backward`: it is linear in the gradient, so differentiating it transposes it."""
         with torch.enable_grad():
             outputs = zip(as_tuple(kept["output"]), masks)
-            probes = [None if mask is None else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
+            probes = [None if mask is False else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
             pulled = self.call(self.backward, probes, kept)
             pairs = [(g, t) for g, t in zip(pulled, tangents) if g is not None and t is not None]
             floating = [probe for probe in probes if probe is not None]
@@ -66,7 +67,7 @@ class Gradients:
                 [g for g, _ in pairs], floating, [t for _, t in pairs], create_graph=True, materialize_grads=True
             )
         result = iter(pushed)
-        return [None if mask is None else next(result) for mask in masks]
+        return [None if mask is False else next(result) for mask in masks]
 
 
 def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
@@ -96,6 +97,15 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
+def pulled(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
+    """Backward formula of a function that is made of operators: its gradients in `tensors`, differentiable again."""
+    with torch.enable_grad():
+        at = list(tensors)
+        probes = [torch.zeros_like(x, requires_grad=True) for x in at]  # torch.func lets no tensor require a gradient
+        result = function(*(x + probe for x, probe in zip(at, probes)))
+        return torch.autograd.grad(result, probes, grad, create_graph=True, materialize_grads=True)
+
+
 def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:
@@ -103,15 +113,15 @@ def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) 
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _recall(ctx: Any, saved: Iterable[Tensor]) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each output was NaN (None if it is no floating point).
+def _recall(ctx: Any, saved: Iterable[Tensor], masked: bool) -> tuple[dict[str, Any], Masks]:
+    """What the formulas asked for, and where each output was NaN.
 
     Formulas receive `output` with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
     """
     arguments = list(saved)
     outputs = [arguments.pop() for _ in range(ctx.outputs)][::-1]
-    masks = [y.isnan() if y.is_floating_point() else None for y in outputs]
-    clean = [y if mask is None else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
+    masks = [(y.isnan() if masked else True) if y.is_floating_point() else False for y in outputs]
+    clean = [y.masked_fill(mask, 0) if isinstance(mask, Tensor) else y for y, mask in zip(outputs, masks)]
     tensors = iter(arguments)
     kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
     return kept | {"output": tuple(clean) if len(clean) > 1 else clean[0]}, masks
@@ -120,7 +130,9 @@ def _recall(ctx: Any, saved: Iterable[Tensor]) -> tuple[dict[str, Any], Masks]:
 def _masked(values: Iterable[Any], masks: Masks) -> list[Any]:
     """A NaN output takes no part: its gradient and its tangent are zero, whatever came in."""
     pairs = zip(values, masks)
-    return [value if mask is None or value is None else value.masked_fill(mask, 0) for value, mask in pairs]
+    return [
+        value.masked_fill(mask, 0) if value is not None and isinstance(mask, Tensor) else value for value, mask in pairs
+    ]
 
 
 def _node(gradients: Gradients) -> Any:
@@ -144,7 +156,7 @@ def _node(gradients: Gradients) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            kept, masks = _recall(ctx, ctx.saved_tensors)
+            kept, masks = _recall(ctx, ctx.saved_tensors, gradients.masks)
             results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept))
             return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
 
@@ -154,13 +166,13 @@ def _node(gradients: Gradients) -> Any:
             with private.tangents_enabled(True):  # PyTorch calls us with it off; outer levels need it
                 # Unpacking one level keeps jacfwd(jacfwd) right: what was saved is dual in this level too.
                 primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
-                kept, masks = _recall(ctx, primals)
+                kept, masks = _recall(ctx, primals, gradients.masks)
                 pushed = (
                     gradients.call(gradients.jvp, given, kept)
                     if gradients.jvp
                     else gradients.transpose(given, kept, masks)
                 )
-                results = [None if mask is None else tangent for tangent, mask in zip(_masked(pushed, masks), masks)]
+                results = [None if mask is False else tangent for tangent, mask in zip(_masked(pushed, masks), masks)]
             return tuple(results) if len(results) > 1 else results[0]
 
     Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints

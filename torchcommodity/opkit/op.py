@@ -61,6 +61,7 @@ class Op:
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
     time: tuple[int, int] | None = (-2, -2)  # the time axis of panel arguments and of outputs; None: there is none
     one_by_one: bool = False  # `vmap` calls the operator for each sample; weights and batch statistics need it
+    masks: bool = True  # if False, `backward` itself leaves out what NaN outputs receive, and gets outputs as they are
     overload: torch._ops.OpOverload = field(init=False, repr=False)
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
@@ -68,7 +69,7 @@ class Op:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
-        gradients = Gradients(overload, self.backward, self.jvp) if self.backward else None
+        gradients = Gradients(overload, self.backward, self.jvp, self.masks) if self.backward else None
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:

@@ -16,6 +16,7 @@ from torchcommodity.ops.indicators.technical_indicators import technical_indicat
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
 from torchcommodity.ops.rolling.look_back import look_back as look_back  # noqa: E402
+from torchcommodity.ops.rolling.pairs import correlation_matrix as correlation_matrix  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
 from torchcommodity.ops.rolling.rolling_covariance import rolling_beta as rolling_beta  # noqa: E402
 from torchcommodity.ops.rolling.rolling_covariance import rolling_covariance as rolling_covariance  # noqa: E402
@@ -39,6 +40,7 @@ from torchcommodity.ops.volatility.garch_variance import garch_variance as garch
 
 __all__ = [
     "NATIVE",
+    "correlation_matrix",
     "correlation_regime",
     "ewm_correlation",
     "ewm_covariance",
