@@ -11,6 +11,7 @@ from torchcommodity.ops.scan.linear_recurrence import operator as recur
 from torchcommodity.ops.volatility.parameters import following, parameter
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # of a standard normal number
+NARROW = 0.7978845834732056  # the same in float32
 
 
 def egarch_variance(
@@ -84,7 +85,8 @@ def _reference(
     gamma: Tensor,
     initial: Tensor,  # ln h_0
 ) -> Tensor:
-    x, rows, mean = initial, [], initial.new_tensor(MEAN_ABSOLUTE)  # ONNX would make float32 of a bare number
+    x, rows = initial, []
+    mean = torch.full_like(x, NARROW) + (MEAN_ABSOLUTE - NARROW)  # ONNX makes float32 of numbers: two carry all digits
     for r in returns.unbind(-2):
         rows.append(x.exp())
         z = r / (x / 2).exp()

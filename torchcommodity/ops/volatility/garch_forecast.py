@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
 from torchcommodity.ops.scan.linear_recurrence import operator as recur
 from torchcommodity.ops.volatility.garch_variance import garch_variance
-from torchcommodity.ops.volatility.parameters import parameter
+from torchcommodity.ops.volatility.parameters import parameter, preceding
 
 
 class GarchForecast(NamedTuple):
@@ -63,18 +63,36 @@ def garch_forecast(
     """
     check_panel("garch_forecast", returns=returns)
     steps = _steps(horizon)
-    ahead = garch_variance(pad(returns, (0, 0, 0, 1)), omega, alpha, beta, gamma, initial)[..., 1:, :].unsqueeze(-2)
+    first = garch_variance(pad(returns, (0, 0, 0, 1)), omega, alpha, beta, gamma, initial)[..., 1:, :].unsqueeze(-2)
     given = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma}
     base, rise, keep, fall = (parameter("garch_forecast", returns, name, x) for name, x in given.items())
-    persistence = (rise + fall / 2 + keep).unsqueeze(-2).expand(*base.shape[:-1], max(steps), base.shape[-1])
-    # v_k = weight_k v_1 + add_k omega, with weight_1 = 1, add_1 = 0; sums of the two run over the steps up to k
-    weight = recur(persistence, torch.zeros_like(persistence), (1 / persistence).select(-2, 0))
-    return GarchForecast(ahead, weight)
+    factors = _factors(rise + fall / 2 + keep, max(steps))
+    weight, add, weights, adds = (x[..., [k - 1 for k in steps], :].unsqueeze(-3) for x in factors)
+    unknown, base = first.isnan(), base[..., None, None, :]
+    known = torch.where(unknown, 0, first)  # NaN times a factor would reach every parameter's gradient
+    rows = [weight * known + add * base, weights * known + adds * base]
+    return GarchForecast(*(x.masked_fill(unknown, torch.nan).to(returns.dtype) for x in rows))
+
+
+def _factors(persistence: Tensor, longest: int) -> tuple[Tensor, ...]:
+    """How v_k, k = 1 to `longest`, and its sum depend on v_1 and omega: each (..., H, N).
+
+    v_k = p^(k-1) v_1 + (1 + p + ... + p^(k-2)) omega: recurrences are right for every p; a closed form divides by 1 - p.
+    """
+    p = persistence.unsqueeze(-2).expand(*persistence.shape[:-1], longest, persistence.shape[-1])
+    one, zero = torch.ones_like(persistence), torch.zeros_like(persistence)
+    power = preceding(recur(p, torch.zeros_like(p), one), one)
+    total = recur(torch.ones_like(p), power, None)  # 1, 1 + p, ...
+    later = preceding(total, zero)
+    return power, later, total, recur(torch.ones_like(p), later, None)
 
 
 def _steps(horizon: int | Sequence[int]) -> list[int]:
+    words = "horizon must be an int >= 1, or a sequence of such"
+    if not isinstance(horizon, (int, Sequence)):
+        refuse("garch_forecast", words, TypeError, horizon=horizon)
     steps = list(range(1, horizon + 1)) if isinstance(horizon, int) else list(horizon)
-    check_integer("garch_forecast", 1, **{f"horizon[{i}]": step for i, step in enumerate(steps)})
     if not steps:
-        refuse("garch_forecast", "horizon must be an int >= 1, or a sequence of such", horizon=horizon)
+        refuse("garch_forecast", words, horizon=horizon)
+    check_integer("garch_forecast", 1, **{f"horizon[{i}]": step for i, step in enumerate(steps)})
     return steps
