@@ -17,15 +17,19 @@ from torchcommodity.ops.volatility.egarch_variance import egarch_variance as ega
 from torchcommodity.ops.volatility.garch_forecast import GarchForecast as GarchForecast  # noqa: E402
 from torchcommodity.ops.volatility.garch_forecast import garch_forecast as garch_forecast  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
+from torchcommodity.ops.volatility.hamilton_filter import HamiltonFilter as HamiltonFilter  # noqa: E402
+from torchcommodity.ops.volatility.hamilton_filter import hamilton_filter as hamilton_filter  # noqa: E402
 
 __all__ = [
     "NATIVE",
     "GarchForecast",
+    "HamiltonFilter",
     "correlation_regime",
     "egarch_variance",
     "ewm_variance",
     "garch_forecast",
     "garch_variance",
+    "hamilton_filter",
     "linear_recurrence",
     "log_returns",
     "rolling_correlation",
