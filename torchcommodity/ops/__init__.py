@@ -14,6 +14,8 @@ from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation a
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
 from torchcommodity.ops.volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
+from torchcommodity.ops.volatility.garch_fit import GarchFit as GarchFit  # noqa: E402
+from torchcommodity.ops.volatility.garch_fit import garch_fit as garch_fit  # noqa: E402
 from torchcommodity.ops.volatility.garch_forecast import GarchForecast as GarchForecast  # noqa: E402
 from torchcommodity.ops.volatility.garch_forecast import garch_forecast as garch_forecast  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
@@ -22,11 +24,13 @@ from torchcommodity.ops.volatility.hamilton_filter import hamilton_filter as ham
 
 __all__ = [
     "NATIVE",
+    "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
     "correlation_regime",
     "egarch_variance",
     "ewm_variance",
+    "garch_fit",
     "garch_forecast",
     "garch_variance",
     "hamilton_filter",
