@@ -23,7 +23,7 @@ struct Moments {
     count = total;
   }
   double variance() const { return squares / count; }
-  bool valid() const { return std::isfinite(mean) && std::isfinite(squares); }
+  bool valid() const { return count > 0 && std::isfinite(mean) && std::isfinite(squares); }
 };
 
 struct Product {

@@ -39,6 +39,13 @@ def normalise(
     return y, mean.clone() if bias is None else mean + bias, variance
 
 
+def ones_and_zeros(gamma: Tensor | None, beta: Tensor | None, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """What an absent gamma or beta stands for: torch's own batch normalisation takes both or none."""
+    channels = weight.shape[0]
+    ones = weight.new_ones(channels) if gamma is None else gamma
+    return ones, weight.new_zeros(channels) if beta is None else beta
+
+
 def folded(
     weight: Tensor,
     bias: Tensor | None,

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit.derive import derived
-from torchcommodity.ops.fused.batch_norm import channelwise, normalise
+from torchcommodity.opkit.autograd import pulled
+from torchcommodity.ops.fused.batch_norm import channelwise, normalise, ones_and_zeros
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -52,13 +52,39 @@ def _fake(
     return product.new_empty(product.shape), *of_channels, product.new_empty(channels, dtype=torch.bool)
 
 
+def _backward(
+    grad_product: Tensor,
+    grad_gamma: Tensor,
+    grad_beta: Tensor,
+    _: Tensor | None,
+    *,
+    grad: Tensor,
+    grad_mean: Tensor,
+    grad_variance: Tensor,
+    product: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    relu: bool,
+    eps: float,
+) -> tuple[Tensor | None, ...]:
+    tensors = (grad, grad_mean, grad_variance, product, gamma, beta)
+    present = [x for x in tensors if x is not None]
+
+    def flat(*given: Tensor) -> Tensor:
+        supply = iter(given)
+        outputs = _reference(*(None if x is None else next(supply) for x in tensors), relu, eps)  # type: ignore[arg-type]
+        return torch.cat([y.flatten() for y in outputs[:3]])
+
+    supply = iter(pulled(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
+    return tuple(None if x is None else next(supply) for x in tensors)
+
+
 def _oracle(
     grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
 ) -> tuple[Tensor, ...]:
     # autograd through the definition
-    gamma = torch.ones_like(product[0, :, ...].flatten(1)[:, 0]) if gamma is None else gamma
-    beta = torch.zeros_like(gamma) if beta is None else beta
-    leaves = [x.detach().requires_grad_() for x in (product, gamma, beta)]
+    parameters = ones_and_zeros(gamma, beta, product.movedim(1, 0))
+    leaves = [x.detach().requires_grad_() for x in (product, *parameters)]
     y = normalise(leaves[0], None, leaves[1], leaves[2], 1e-5)[0]
     return torch.autograd.grad(torch.relu(y) if relu else y, leaves, grad)
 
@@ -89,7 +115,7 @@ operator = Op(
     "batch_norm_backward",
     reference=_reference,
     fake=_fake,
-    backward=derived(_reference),
+    backward=_backward,
     cases=_cases,
     time=None,
     one_by_one=True,

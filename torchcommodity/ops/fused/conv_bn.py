@@ -15,6 +15,7 @@ from torchcommodity.ops.fused.batch_norm import (
     check_values_of_channel,
     folded,
     normalise,
+    ones_and_zeros,
 )
 
 Size = int | Sequence[int]
@@ -264,7 +265,7 @@ def _oracle(
     convolution = F.conv1d if x.dim() == 3 else F.conv2d
     z = convolution(x, weight, bias, stride, padding, dilation, groups)  # type: ignore[arg-type]
     axes = [0, *range(2, z.dim())]
-    y = F.batch_norm(z, None, None, gamma, beta, training=True)
+    y = F.batch_norm(z, None, None, *ones_and_zeros(gamma, beta, weight), training=True)
     return y, z.mean(axes), z.var(axes, correction=0)
 
 
@@ -274,20 +275,20 @@ def _cases() -> Cases:
     def randn(*shape: int) -> Tensor:
         return torch.randn(shape, dtype=torch.double, generator=generator)
 
-    x, weight, per_channel = randn(5, 4, 11), randn(6, 4, 3), randn(3, 6)
-    image, kernel = randn(3, 4, 7, 5), randn(2, 2, 3, 2)
+    x, weight, per_channel = randn(3, 2, 7), randn(4, 2, 3), randn(3, 4)
+    image, kernel = randn(2, 2, 5, 4), randn(2, 1, 3, 2)
     return Cases(
         door=conv_bn,
         samples=(
             Sample(x, weight, *per_channel, padding=1),
-            Sample(x, weight[:, :2], groups=2, stride=2, dilation=2),
+            Sample(x, weight[:, :1], groups=2, stride=2, dilation=2),
             Sample(image, kernel, None, per_channel[0, :2], groups=2, stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
             Sample(x, weight, per_channel[0], padding="same", dilation=3),
         ),
         bad=(
-            Bad(Sample(x[0], weight), r"conv_bn: x must be \(B, C, T\).*; got x \(4, 11\), weight \(6, 4, 3\)"),
-            Bad(Sample(x, weight[:, :3]), r"weight must be \(D, C / groups, \.\.\.\)"),
-            Bad(Sample(x, weight, per_channel[0, :5]), r"bias must be \(6,\), one for each output; got bias \(5,\)"),
+            Bad(Sample(x[0], weight), r"conv_bn: x must be \(B, C, T\).*; got x \(2, 7\), weight \(4, 2, 3\)"),
+            Bad(Sample(x, weight[:, :1]), r"weight must be \(D, C / groups, \.\.\.\)"),
+            Bad(Sample(x, weight, per_channel[0, :3]), r"bias must be \(4,\), one for each output; got bias \(3,\)"),
             Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
             Bad(Sample(x[:1, :, :3], weight), "training needs more than one value of each channel; got values=1"),
             Bad(Sample(x, weight, padding="even"), "padding must be numbers"),

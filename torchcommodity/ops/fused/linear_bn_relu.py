@@ -13,6 +13,7 @@ from torchcommodity.ops.fused.batch_norm import (
     check_values_of_channel,
     folded,
     normalise,
+    ones_and_zeros,
 )
 
 
@@ -145,10 +146,9 @@ def _oracle(
     gamma: Tensor | None = None,
     beta: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
-    z = F.linear(x, weight, bias)
-    y = F.batch_norm(z.flatten(0, -2), None, None, gamma, beta, training=True).relu().reshape(z.shape)
-    rows = z.flatten(0, -2)
-    return y, rows.mean(0), rows.var(0, correction=0)
+    rows = F.linear(x, weight, bias).flatten(0, -2)
+    y = F.batch_norm(rows, None, None, *ones_and_zeros(gamma, beta, weight), training=True).relu()
+    return y.unflatten(0, x.shape[:-1]), rows.mean(0), rows.var(0, correction=0)
 
 
 def _cases() -> Cases:
@@ -161,9 +161,9 @@ def _cases() -> Cases:
     return Cases(
         door=linear_bn_relu,
         samples=(
-            Sample(x, weight, *per_feature),
+            Sample(randn(3, 5, 4), weight, *per_feature),  # alone in its batch each still has five rows
             Sample(x, weight),
-            Sample(randn(3, 5, 4), weight, None, per_feature[0]),
+            Sample(x, weight, None, per_feature[0]),
         ),
         bad=(
             Bad(Sample(x[0], weight), r"linear_bn_relu: x must be \(\.\.\., C\) .*; got x \(4,\), weight \(6, 4\)"),
