@@ -1,5 +1,7 @@
 """The gradient of batch normalisation over the batch: what `conv_bn` and `linear_bn_relu` share backwards."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -72,8 +74,8 @@ def _backward(
 
     def flat(*given: Tensor) -> Tensor:
         supply = iter(given)
-        outputs = _reference(*(None if x is None else next(supply) for x in tensors), relu, eps)  # type: ignore[arg-type]
-        return torch.cat([y.flatten() for y in outputs[:3]])
+        arguments: list[Any] = [*(None if x is None else next(supply) for x in tensors), relu, eps]
+        return torch.cat([y.flatten() for y in _reference(*arguments)[:3]])
 
     supply = iter(pulled(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
     return tuple(None if x is None else next(supply) for x in tensors)
