@@ -194,10 +194,13 @@ def _track(norm: Norm, found: Normalised) -> None:
     """Move the running statistics as torch does: by the unbiased variance, by `momentum` or in equal parts."""
     if not (norm.training and norm.track_running_stats):
         return
+    mean, variance, tracked = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    assert mean is not None
+    assert variance is not None
+    assert tracked is not None
     with torch.no_grad():
         values = found.output.numel() // found.mean.numel()
-        norm.num_batches_tracked.add_(1)  # type: ignore[union-attr]  # it is there while statistics are tracked
-        part = 1 / norm.num_batches_tracked if norm.momentum is None else norm.momentum  # type: ignore[operator]
-        norm.running_mean.add_(part * (found.mean - norm.running_mean))  # type: ignore[union-attr, operator]
-        unbiased = found.variance * (values / (values - 1))
-        norm.running_var.add_(part * (unbiased - norm.running_var))  # type: ignore[union-attr, operator]
+        tracked.add_(1)
+        part = tracked.to(mean.dtype).reciprocal() if norm.momentum is None else norm.momentum
+        mean.add_(part * (found.mean - mean))
+        variance.add_(part * (found.variance * (values / (values - 1)) - variance))

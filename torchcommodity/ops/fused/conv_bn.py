@@ -77,7 +77,7 @@ def conv_bn(
         >>> x = torch.arange(12.0).reshape(2, 1, 6)
         >>> y, mean, variance = ops.conv_bn(x, torch.ones(1, 1, 3), padding="causal")
         >>> y.shape, mean, variance
-        (torch.Size([2, 1, 6]), tensor([14.]), tensor([97.1667]))
+        (torch.Size([2, 1, 6]), tensor([12.6667]), tensor([99.7222]))
     """
     running = {"running_mean": running_mean, "running_variance": running_variance}
     check_tensors("conv_bn", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
