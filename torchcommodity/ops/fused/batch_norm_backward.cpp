@@ -15,12 +15,10 @@ COMMODITY_SIMD Pulled pulled_part(const Product& p, const Affine<scalar_t>& affi
                                   const scalar_t* grad, int64_t first, int64_t last) {
   const scalar_t *mean = affine.mean.data(), *scale = affine.scale.data(), *shift = affine.shift.data();
   Pulled sums{std::vector<double>(p.channels), std::vector<double>(p.channels)};
-  p.sum<scalar_t>(first, last, sums.plain.data(), [=](int64_t at, int64_t c) {
-    return !relu || (x[at] - mean[c]) * scale[c] + shift[c] > 0 ? grad[at] : scalar_t(0);
-  });
-  p.sum<scalar_t>(first, last, sums.times.data(), [=](int64_t at, int64_t c) {
-    const scalar_t apart = x[at] - mean[c];
-    return !relu || apart * scale[c] + shift[c] > 0 ? grad[at] * apart : scalar_t(0);
+  p.sum<scalar_t, 2>(first, last, {sums.plain.data(), sums.times.data()}, [=](int64_t at, int64_t c) {
+    const scalar_t apart = x[at] - mean[c], pulled = grad[at];
+    const scalar_t g = !relu || apart * scale[c] + shift[c] > 0 ? pulled : scalar_t(0);
+    return std::array{g, g * apart};
   });
   return sums;
 }
@@ -49,8 +47,8 @@ COMMODITY_SIMD void gradient_part(const Product& p, const Affine<scalar_t>& affi
   const scalar_t *mean = affine.mean.data(), *scale = affine.scale.data(), *shift = affine.shift.data();
   const scalar_t *level = linear.level.data(), *slope = linear.slope.data();
   p.map(first, last, [=](int64_t at, int64_t c) {
-    const scalar_t apart = x[at] - mean[c];
-    const scalar_t g = !relu || apart * scale[c] + shift[c] > 0 ? grad[at] : scalar_t(0);
+    const scalar_t apart = x[at] - mean[c], pulled = grad[at];
+    const scalar_t g = !relu || apart * scale[c] + shift[c] > 0 ? pulled : scalar_t(0);
     const scalar_t all = scale[c] * g + level[c] + slope[c] * apart;
     d[at] = mean[c] == mean[c] ? all : scalar_t(0);  // a NaN output takes no part, whatever its gradient
   });
