@@ -196,7 +196,7 @@ def _cases() -> Cases:
             Bad(Sample(x, weight, padding="even"), "padding must be numbers"),
             Bad(Sample(x, weight, stride=0), "stride must be >= 1"),
             Bad(Sample(x, weight, dilation=9), "the window must fit in the padded input"),
-            Bad(Sample(x, weight, eps=0.0), "eps must be positive"),
+            Bad(Sample(x, weight, eps=0.0), "eps must be a positive float"),
             Bad(Sample(x.float(), weight), "one dtype", TypeError),
             Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
         ),

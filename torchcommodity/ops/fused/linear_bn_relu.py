@@ -151,7 +151,7 @@ def _cases() -> Cases:
             Bad(Sample(x, weight, per_feature[0, :5]), r"bias must be \(6,\), one for each output; got bias \(5,\)"),
             Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
             Bad(Sample(x[:1], weight), "training needs more than one value of each channel; got values=1"),
-            Bad(Sample(x, weight, eps=-1.0), "eps must be positive"),
+            Bad(Sample(x, weight, eps=-1.0), "eps must be a positive float"),
             Bad(Sample(x.float(), weight), "one dtype", TypeError),
             Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
         ),
