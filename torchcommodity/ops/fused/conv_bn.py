@@ -136,12 +136,15 @@ def _backward(
     dilation: list[int],
     groups: int,
     eps: float,
+    output1: Tensor,
+    output2: Tensor,
 ) -> tuple[Tensor | None, ...]:
     # z = weight * x once more; dz from the gradient of y; dx and dweight from dz. The bias moves the mean alone.
     settings = stride, padding, dilation, groups
     z = convolve(x, weight, None, *settings)
+    mean = output1 if bias is None else output1 - bias
     dz, d_gamma, d_beta, known = batch_norm_backward.operator(
-        grad, grad_mean, grad_variance, z, gamma, None, False, eps
+        grad, grad_mean, grad_variance, z, mean, output2, gamma, None, False, eps
     )
     d_x, d_weight = convolve_backward(dz, x, weight, *settings)
     d_weight = torch.where(

@@ -108,10 +108,13 @@ def _backward(
     gamma: Tensor | None,
     beta: Tensor | None,
     eps: float,
+    output1: Tensor,
+    output2: Tensor,
 ) -> tuple[Tensor | None, ...]:
     # z = W x once more; dz from the gradient of y; dx = dz W, dW = dz' x. The bias moves the mean alone.
+    mean = output1 if bias is None else output1 - bias
     dz, d_gamma, d_beta, known = batch_norm_backward.operator(
-        grad, grad_mean, grad_variance, x @ weight.mT, gamma, beta, True, eps
+        grad, grad_mean, grad_variance, x @ weight.mT, mean, output2, gamma, beta, True, eps
     )
     d_weight = torch.where(known.unsqueeze(-1), dz.mT @ x, 0)  # 0 * NaN of an input that is missing is no gradient
     absent = (bias is None, gamma is None, beta is None)
