@@ -7,6 +7,8 @@ from torchcommodity.opkit import native
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
+from torchcommodity.ops.fused.conv_bn import conv_bn as conv_bn  # noqa: E402
+from torchcommodity.ops.fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
@@ -27,6 +29,7 @@ __all__ = [
     "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
+    "conv_bn",
     "correlation_regime",
     "egarch_variance",
     "ewm_variance",
@@ -34,6 +37,7 @@ __all__ = [
     "garch_forecast",
     "garch_variance",
     "hamilton_filter",
+    "linear_bn_relu",
     "linear_recurrence",
     "log_returns",
     "rolling_correlation",
