@@ -56,12 +56,12 @@ class Op:
     backward: Formula | None = None  # (gradient of each output, *, kept) -> gradient of each Tensor argument
     jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
     traceable: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
+    masks: bool = True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
     cases: Callable[[], Cases] | None = None  # samples, bad inputs, golden numbers, oracle: for `check`
     lookback: Callable[..., int | tuple[int, ...]] = _no_lookback  # (*settings) -> rows of warm-up, of each output
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
     time: tuple[int, int] | None = (-2, -2)  # the time axis of panel arguments and of outputs; None: there is none
     one_by_one: bool = False  # `vmap` calls the operator for each sample; weights and batch statistics need it
-    masks: bool = True  # if False, `backward` itself leaves out what NaN outputs receive, and gets outputs as they are
     overload: torch._ops.OpOverload = field(init=False, repr=False)
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
