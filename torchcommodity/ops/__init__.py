@@ -13,6 +13,7 @@ from torchcommodity.ops.rolling.correlation_regime import correlation_regime as 
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
+from torchcommodity.ops.seasonal.stl import stl as stl  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "log_returns",
     "rolling_correlation",
     "seasonal_decompose",
+    "stl",
     "technical_indicators",
 ]
