@@ -38,6 +38,7 @@ from torchcommodity.ops.rolling.rolling_var import rolling_var as rolling_var  #
 from torchcommodity.ops.rolling.window_sum import window_sum as window_sum  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
+from torchcommodity.ops.seasonal.stl import stl as stl  # noqa: E402
 from torchcommodity.ops.volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
 from torchcommodity.ops.volatility.garch_fit import GarchFit as GarchFit  # noqa: E402
 from torchcommodity.ops.volatility.garch_fit import garch_fit as garch_fit  # noqa: E402
@@ -87,6 +88,7 @@ __all__ = [
     "rolling_var",
     "rolling_zscore",
     "seasonal_decompose",
+    "stl",
     "technical_indicators",
     "window_sum",
 ]
