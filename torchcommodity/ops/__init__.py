@@ -6,6 +6,7 @@ from torchcommodity.opkit import native
 
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
+from torchcommodity.ops import indicators as indicators  # noqa: E402
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
@@ -20,6 +21,7 @@ __all__ = [
     "correlation_regime",
     "ewm_variance",
     "garch_variance",
+    "indicators",
     "linear_recurrence",
     "log_returns",
     "rolling_correlation",
