@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.ops.indicators import windows
-from torchcommodity.ops.indicators.indicator import Period, Seed, Smoothing
+from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, Smoothing
 from torchcommodity.ops.indicators.series import Series
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
 
@@ -131,9 +131,9 @@ AVERAGES: dict[int, tuple[Callable[[Series, int], Series], Callable[[int], int]]
 }
 
 
-def moving_average(x: Series, timeperiod: int, matype: int) -> Series:
+def moving_average(x: Series, timeperiod: int, matype: MAType) -> Series:
     return x if timeperiod == 1 else AVERAGES[matype][0](x, timeperiod)
 
 
-def moving_average_lookback(timeperiod: int, matype: int) -> int:
+def moving_average_lookback(timeperiod: int, matype: MAType) -> int:
     return 0 if timeperiod == 1 else AVERAGES[matype][1](timeperiod)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from torchcommodity.ops.indicators import averages, windows
 from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback
-from torchcommodity.ops.indicators.indicator import indicator
+from torchcommodity.ops.indicators.indicator import MAType, indicator
 from torchcommodity.ops.indicators.series import Series, panels, together
 from torchcommodity.ops.indicators.volatility import true_range
 
@@ -17,12 +17,8 @@ class Bands(NamedTuple):
     lowerband: Tensor
 
 
-@indicator(
-    lambda timeperiod, matype: max(moving_average_lookback(timeperiod, matype), timeperiod - 1), timeperiod=2
-)
-def bbands(
-    real: Tensor, timeperiod: int = 20, nbdevup: float = 2.0, nbdevdn: float = 2.0, matype: int = 0
-) -> Bands:
+@indicator(lambda timeperiod, matype: max(moving_average_lookback(timeperiod, matype), timeperiod - 1), timeperiod=2)
+def bbands(real: Tensor, timeperiod: int = 20, nbdevup: float = 2.0, nbdevdn: float = 2.0, matype: MAType = 0) -> Bands:
     """B"""
     x = Series.of(real)
     middle, spread = moving_average(x, timeperiod, matype), windows.deviation(x, timeperiod)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from torchcommodity.ops.indicators import averages
 from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback, rows
-from torchcommodity.ops.indicators.indicator import Period, Seed, indicator
+from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, indicator
 from torchcommodity.ops.indicators.rates import rate
 from torchcommodity.ops.indicators.series import Series, panels, together
 from torchcommodity.ops.indicators.statistic import forecast
@@ -52,11 +52,11 @@ def macd(
 def macdext(
     real: Tensor,
     fastperiod: int = 12,
-    fastmatype: int = 0,
+    fastmatype: MAType = 0,
     slowperiod: int = 26,
-    slowmatype: int = 0,
+    slowmatype: MAType = 0,
     signalperiod: int = 9,
-    signalmatype: int = 0,
+    signalmatype: MAType = 0,
 ) -> MACD:
     """M"""
     x = Series.of(real)
@@ -73,7 +73,7 @@ def macdfix(real: Tensor, signalperiod: Period = 9) -> MACD:
     return _with_signal(line, averages.ema(line, signalperiod))
 
 
-def _pair(real: Tensor, fastperiod: int, slowperiod: int, matype: int) -> tuple[Series, Series]:
+def _pair(real: Tensor, fastperiod: int, slowperiod: int, matype: MAType) -> tuple[Series, Series]:
     x = Series.of(real)
     fast, slow = sorted((fastperiod, slowperiod))
     return moving_average(x, fast, matype), moving_average(x, slow, matype)
@@ -83,7 +83,7 @@ def _pair(real: Tensor, fastperiod: int, slowperiod: int, matype: int) -> tuple[
     lambda fastperiod, slowperiod, matype: moving_average_lookback(max(fastperiod, slowperiod), matype),
     fastperiod=2, slowperiod=2,
 )  # fmt: skip
-def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: int = 1) -> Tensor:
+def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
     """A"""
     fast, slow = _pair(real, fastperiod, slowperiod, matype)
     return (fast - slow).panel()
@@ -93,7 +93,7 @@ def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: int = 
     lambda fastperiod, slowperiod, matype: moving_average_lookback(max(fastperiod, slowperiod), matype),
     fastperiod=2, slowperiod=2,
 )  # fmt: skip
-def ppo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: int = 1) -> Tensor:
+def ppo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
     """P"""
     fast, slow = _pair(real, fastperiod, slowperiod, matype)
     return (100 * (fast - slow).over(slow, 0)).panel()

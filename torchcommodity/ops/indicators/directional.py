@@ -4,7 +4,7 @@ from torch import Tensor
 
 from torchcommodity.ops.indicators.averages import exponential, rows, wilder
 from torchcommodity.ops.indicators.indicator import Period, Smoothing, indicator
-from torchcommodity.ops.indicators.series import Series, panels, together
+from torchcommodity.ops.indicators.series import Series, together
 from torchcommodity.ops.indicators.volatility import true_range
 
 
@@ -24,9 +24,7 @@ def smoothed(x: Series, timeperiod: Period, mode: Smoothing) -> Series:
     return exponential(x, 1 / timeperiod, seed, shown, share=1 / timeperiod)
 
 
-def indicators(
-    high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing
-) -> tuple[Series, Series]:
+def indicators(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing) -> tuple[Series, Series]:
     """+DI and -DI, per cent of the true range."""
     highs, lows, closes = together(high, low, close)
     span = true_range(highs, lows, closes)
@@ -41,9 +39,7 @@ def index(plus: Series, minus: Series) -> Series:
     return 100 * (plus - minus).abs().over(plus + minus)
 
 
-def average_index(
-    high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing
-) -> Series:
+def average_index(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing) -> Series:
     return wilder(index(*indicators(high, low, close, timeperiod, mode)), timeperiod, mode)
 
 

@@ -47,13 +47,13 @@ def sum(real: Tensor, timeperiod: int = 30) -> Tensor:
 @indicator(lambda timeperiod: timeperiod - 1)
 def maxindex(real: Tensor, timeperiod: int = 30) -> Tensor:
     """M"""
-    return _row(windows.since_highest(Series.of(real), timeperiod))
+    return _row(windows.since_extreme(Series.of(real), timeperiod, True))
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
 def minindex(real: Tensor, timeperiod: int = 30) -> Tensor:
     """M"""
-    return _row(windows.since_lowest(Series.of(real), timeperiod))
+    return _row(windows.since_extreme(Series.of(real), timeperiod, False))
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
@@ -67,7 +67,8 @@ def minmax(real: Tensor, timeperiod: int = 30) -> MinMax:
 def minmaxindex(real: Tensor, timeperiod: int = 30) -> MinMaxIndex:
     """M"""
     x = Series.of(real)
-    return MinMaxIndex(_row(windows.since_lowest(x, timeperiod)), _row(windows.since_highest(x, timeperiod)))
+    lowest, highest = windows.since_extreme(x, timeperiod, False), windows.since_extreme(x, timeperiod, True)
+    return MinMaxIndex(_row(lowest), _row(highest))
 
 
 @indicator(lambda timeperiod: timeperiod - 1)

@@ -17,6 +17,7 @@ R = TypeVar("R")
 Period = int | Tensor  # a number of rows; a Tensor may be any real number, per series, and require a gradient
 Smoothing = Literal["talib", "wilder", "pandas", "simple"]
 Seed = Literal["talib", "pandas"]
+MAType = Literal[0, 1, 2, 3, 4, 5, 6, 8, 9, 12, 13]  # TA-Lib's numbers of moving averages
 
 HALF = {torch.float16, torch.bfloat16}
 LOOKBACKS: dict[str, Callable[..., int]] = {}
@@ -35,7 +36,7 @@ def indicator(lookback: Callable[..., int], **least: int) -> Callable[[Callable[
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = dict(zip(names, args)) | kwargs
+            given: dict[str, Any] = dict(zip(names, args)) | kwargs
             panels = {key: value for key, value in given.items() if kinds.get(key) is Tensor}
             _check_panels(name, panels)
             for key in given.keys() - panels.keys():
@@ -95,7 +96,7 @@ def _check_panels(name: str, panels: dict[str, Tensor]) -> None:
 
 def _check_setting(name: str, key: str, kind: Any, value: Any, least: int) -> None:
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
+        if isinstance(value, bool) or value not in get_args(kind):
             refuse(name, f"{key} must be one of {get_args(kind)}", **{key: value})
     elif kind is Period and isinstance(value, Tensor):
         if not value.is_floating_point():

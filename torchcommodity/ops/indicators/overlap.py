@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.ops.indicators import averages, windows
 from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback
-from torchcommodity.ops.indicators.indicator import Period, Seed, Smoothing, indicator
+from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, Smoothing, indicator
 from torchcommodity.ops.indicators.series import Series, together
 
 
@@ -76,7 +76,7 @@ def zlema(real: Tensor, timeperiod: int = 30, *, mode: Seed = "talib") -> Tensor
 
 
 @indicator(moving_average_lookback)
-def ma(real: Tensor, timeperiod: int = 30, matype: int = 0) -> Tensor:
+def ma(real: Tensor, timeperiod: int = 30, matype: MAType = 0) -> Tensor:
     """M"""
     return moving_average(Series.of(real), timeperiod, matype).panel()
 
@@ -89,7 +89,7 @@ def vwma(real: Tensor, volume: Tensor, timeperiod: int = 30) -> Tensor:
 
 
 @indicator(lambda maxperiod, matype: moving_average_lookback(maxperiod, matype), minperiod=2, maxperiod=2)
-def mavp(real: Tensor, periods: Tensor, minperiod: int = 2, maxperiod: int = 30, matype: int = 0) -> Tensor:
+def mavp(real: Tensor, periods: Tensor, minperiod: int = 2, maxperiod: int = 30, matype: MAType = 0) -> Tensor:
     """M"""
     x, wanted = together(real, periods)
     period = wanted.value.detach().clamp(minperiod, maxperiod).floor()

@@ -2,9 +2,7 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import averages
-from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback
-from torchcommodity.ops.indicators.indicator import Period, Seed, indicator
+from torchcommodity.ops.indicators.indicator import indicator
 from torchcommodity.ops.indicators.series import Series, together
 
 

@@ -1,7 +1,5 @@
 """Regression on time, spread and dependence over trailing windows (TA-Lib: statistic functions)."""
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -78,7 +76,8 @@ def beta(real0: Tensor, real1: Tensor, timeperiod: int = 5) -> Tensor:
 @indicator(lambda timeperiod: timeperiod - 1)
 def correl(real0: Tensor, real1: Tensor, timeperiod: int = 30) -> Tensor:
     """C"""
-    xx, xy, yy = windows.moments(*together(real0, real1), timeperiod)
+    x, y = together(real0, real1)
+    xx, xy, yy = windows.moments(x, y, timeperiod)
     return xy.over((xx * yy).sqrt(), 0).panel()
 
 
@@ -92,6 +91,7 @@ def avgdev(real: Tensor, timeperiod: int = 14) -> Tensor:
 def percentrank(real: Tensor, timeperiod: int = 100) -> Tensor:
     """P"""
     x = Series.of(real)
-    below = [(x.delay(rows).value < x.value).to(x.value) for rows in range(1, timeperiod + 1)]
-    known = windows.complete(x, timeperiod + 1)
-    return Series(torch.stack(below).sum(0) * (100 / timeperiod), known).panel()
+    count = torch.zeros_like(x.value)
+    for rows in range(1, timeperiod + 1):
+        count = count + (x.delay(rows).value < x.value)
+    return Series(100 * count / timeperiod, windows.complete(x, timeperiod + 1)).panel()

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from torchcommodity.ops.indicators import averages, windows
 from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback
-from torchcommodity.ops.indicators.indicator import indicator
+from torchcommodity.ops.indicators.indicator import MAType, indicator
 from torchcommodity.ops.indicators.series import Series, panels, together
 from torchcommodity.ops.indicators.strength import relative_strength
 from torchcommodity.ops.indicators.volatility import true_range
@@ -52,12 +52,13 @@ def stoch(
     close: Tensor,
     fastk_period: int = 5,
     slowk_period: int = 3,
-    slowk_matype: int = 0,
+    slowk_matype: MAType = 0,
     slowd_period: int = 3,
-    slowd_matype: int = 0,
+    slowd_matype: MAType = 0,
 ) -> Stoch:
     """S"""
-    fast = place(*together(high, low, close), fastk_period)
+    highs, lows, closes = together(high, low, close)
+    fast = place(highs, lows, closes, fastk_period)
     slow = moving_average(fast, slowk_period, slowk_matype)
     return Stoch(*panels(slow, moving_average(slow, slowd_period, slowd_matype)))
 
@@ -68,10 +69,11 @@ def stoch(
     )
 )
 def stochf(
-    high: Tensor, low: Tensor, close: Tensor, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: int = 0
+    high: Tensor, low: Tensor, close: Tensor, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
     """S"""
-    fast = place(*together(high, low, close), fastk_period)
+    highs, lows, closes = together(high, low, close)
+    fast = place(highs, lows, closes, fastk_period)
     return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
 
 
@@ -82,7 +84,7 @@ def stochf(
     timeperiod=2,
 )
 def stochrsi(
-    real: Tensor, timeperiod: int = 14, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: int = 0
+    real: Tensor, timeperiod: int = 14, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
     """S"""
     strength = relative_strength(Series.of(real), timeperiod)
@@ -103,12 +105,13 @@ def kdj(
     close: Tensor,
     fastk_period: int = 9,
     slowk_period: int = 3,
-    slowk_matype: int = 13,
+    slowk_matype: MAType = 13,
     slowd_period: int = 3,
-    slowd_matype: int = 13,
+    slowd_matype: MAType = 13,
 ) -> KDJ:
     """K"""
-    fast = place(*together(high, low, close), fastk_period)
+    highs, lows, closes = together(high, low, close)
+    fast = place(highs, lows, closes, fastk_period)
     k = moving_average(fast, slowk_period, slowk_matype)
     d = moving_average(k, slowd_period, slowd_matype)
     return KDJ(*panels(k, d, 3 * k - 2 * d))

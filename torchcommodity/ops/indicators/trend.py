@@ -22,7 +22,7 @@ class Vortex(NamedTuple):
 
 def _aroon(high: Tensor, low: Tensor, timeperiod: int) -> tuple[Series, Series]:
     highs, lows = together(high, low)
-    down, up = windows.since_lowest(lows, timeperiod + 1), windows.since_highest(highs, timeperiod + 1)
+    down, up = windows.since_extreme(lows, timeperiod + 1, False), windows.since_extreme(highs, timeperiod + 1, True)
     return 100 - down * (100 / timeperiod), 100 - up * (100 / timeperiod)
 
 

@@ -70,6 +70,8 @@ def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: 
     """R"""
     x = Series.of(real)
     spread, change = windows.deviation(x, stddevperiod), x.change()
-    rose, fell = (Series(spread.value.where(side, 0), spread.known & change.known) for side in (change.value > 0, change.value < 0))
+    known = spread.known & change.known
+    rose = Series(spread.value.where(change.value > 0, 0), known)
+    fell = Series(spread.value.where(change.value < 0, 0), known)
     up, down = averages.wilder(rose, timeperiod, mode), averages.wilder(fell, timeperiod, mode)
     return (100 * up.over(up + down, 0.5)).panel()

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.ops.indicators import averages, windows
-from torchcommodity.ops.indicators.averages import exponential, moving_average, moving_average_lookback
-from torchcommodity.ops.indicators.indicator import Period, Seed, indicator
+from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback
+from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, indicator
 from torchcommodity.ops.indicators.series import Series, together
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
 
@@ -85,7 +85,7 @@ def pvi(close: Tensor, volume: Tensor) -> Tensor:
     lambda fastperiod, slowperiod, matype: moving_average_lookback(max(fastperiod, slowperiod), matype),
     fastperiod=2, slowperiod=2,
 )  # fmt: skip
-def pvo(volume: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: int = 1) -> Tensor:
+def pvo(volume: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
     """P"""
     volumes = Series.of(volume)
     fast, slow = (moving_average(volumes, n, matype) for n in sorted((fastperiod, slowperiod)))

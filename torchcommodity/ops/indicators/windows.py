@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.ops.indicators.series import Series, delayed
+from torchcommodity.ops.rolling.rolling_extrema import rolling_extrema, rolling_max, rolling_min
+from torchcommodity.ops.rolling.window_sum import window_sum
 
 Parts = tuple[Tensor, ...]  # what is known of each window
 Join = Callable[[Parts, Parts, int, int], Parts]  # of a younger window and the older one before it, with their lengths
@@ -30,12 +32,11 @@ def fold(parts: Parts, window: int, join: Join) -> Parts:
 
 def complete(x: Series, window: int) -> Tensor:
     """Whether every row of the window is known."""
-    return fold((x.known,), window, lambda young, old, *_: (young[0] & old[0],))[0]
+    return window_sum(x.known.to(x.value), window) == window
 
 
 def total(x: Series, window: int) -> Series:
-    (sums,) = fold((x.filled(),), window, lambda young, old, *_: (young[0] + old[0],))
-    return Series(sums, complete(x, window))
+    return Series(window_sum(x.filled(), window), complete(x, window))
 
 
 def mean(x: Series, window: int) -> Series:
@@ -88,33 +89,24 @@ def deviation(x: Series, window: int) -> Series:
 def absolute_deviation(x: Series, window: int) -> Series:
     """The mean of |x - mean|; about the mean of each window, so every row of it is visited."""
     centre = mean(x, window)
-    away = [(x.delay(rows) - centre).abs().value for rows in range(window)]
-    return Series(torch.stack(away).sum(0) / window, centre.known)
+    away = torch.zeros_like(x.value)
+    for rows in range(window):
+        away = away + (x.delay(rows) - centre).abs().value
+    return Series(away / window, centre.known)
 
 
 def highest(x: Series, window: int) -> Series:
-    (most,) = fold((x.filled(),), window, lambda young, old, *_: (torch.maximum(young[0], old[0]),))
-    return Series(most, complete(x, window))
+    return Series.of(rolling_max(x.panel(), window))
 
 
 def lowest(x: Series, window: int) -> Series:
-    return -highest(-x, window)
+    return Series.of(rolling_min(x.panel(), window))
 
 
-def since_highest(x: Series, window: int) -> Series:
-    """Rows since the highest value, the newest of several."""
-
-    def join(young: Parts, old: Parts, length: int, _: int) -> Parts:
-        higher = old[0] > young[0]
-        return old[0].where(higher, young[0]), (old[1] + length).where(higher, young[1])
-
-    values = x.filled().detach()
-    _, since = fold((values, torch.zeros_like(values)), window, join)
-    return Series(since, complete(x, window))
-
-
-def since_lowest(x: Series, window: int) -> Series:
-    return since_highest(-x, window)
+def since_extreme(x: Series, window: int, largest: bool) -> Series:
+    """Rows since the highest or the lowest value, the newest of several."""
+    since = rolling_extrema(x.panel(), window, largest=largest).since
+    return Series(since.to(x.value), since >= 0)
 
 
 def _delayed(parts: Parts, rows: int) -> Parts:
