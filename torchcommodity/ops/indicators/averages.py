@@ -21,6 +21,14 @@ def rows(timeperiod: Period) -> Period:
     return timeperiod.detach().ceil() if isinstance(timeperiod, Tensor) else timeperiod
 
 
+def ordered(one: Period, other: Period) -> tuple[Period, Period]:
+    """The faster first."""
+    if isinstance(one, int) and isinstance(other, int):
+        return min(one, other), max(one, other)
+    a, b = torch.as_tensor(one), torch.as_tensor(other)
+    return torch.minimum(a, b), torch.maximum(a, b)
+
+
 def exponential(
     x: Series, weight: float | Tensor, seed: Period, shown: Period, share: float | Tensor | None = None
 ) -> Series:
@@ -133,6 +141,13 @@ AVERAGES: dict[int, tuple[Callable[[Series, int], Series], Callable[[int], int]]
 
 def moving_average(x: Series, timeperiod: int, matype: MAType) -> Series:
     return x if timeperiod == 1 else AVERAGES[matype][0](x, timeperiod)
+
+
+def aligned(x: Series, *kinds: tuple[int, MAType]) -> list[Series]:
+    """Averages that all have their first value on the row where the slowest has: the others start so much later."""
+    start = max(moving_average_lookback(*kind) for kind in kinds)
+    late = [x.only(x.count() > start - moving_average_lookback(*kind)) for kind in kinds]
+    return [moving_average(x, *kind) for x, kind in zip(late, kinds)]
 
 
 def moving_average_lookback(timeperiod: int, matype: MAType) -> int:

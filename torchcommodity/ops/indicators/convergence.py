@@ -5,7 +5,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from torchcommodity.ops.indicators import averages
-from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback, rows
+from torchcommodity.ops.indicators.averages import aligned, moving_average, moving_average_lookback, ordered, rows
 from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, indicator
 from torchcommodity.ops.indicators.rates import rate
 from torchcommodity.ops.indicators.series import Series, panels, together
@@ -36,9 +36,9 @@ def macd(
 ) -> MACD:
     """M"""
     x = Series.of(real)
-    fast, slow = rows(fastperiod), rows(slowperiod)
-    late = (slow - fast) * (mode == "talib")  # TA-Lib's two averages start on the same row
-    line = averages.ema(x, fastperiod, mode, skip=late) - averages.ema(x, slowperiod, mode, skip=-late)
+    fast, slow = ordered(fastperiod, slowperiod)
+    late = rows(slow) - rows(fast) if mode == "talib" else 0  # TA-Lib's two averages start on the same row
+    line = averages.ema(x, fast, mode, skip=late) - averages.ema(x, slow, mode)
     return _with_signal(line, averages.ema(line, signalperiod, mode))
 
 
@@ -60,7 +60,9 @@ def macdext(
 ) -> MACD:
     """M"""
     x = Series.of(real)
-    line = moving_average(x, fastperiod, fastmatype) - moving_average(x, slowperiod, slowmatype)
+    kinds = (fastperiod, fastmatype), (slowperiod, slowmatype)
+    fast, slow = aligned(x, *(kinds if fastperiod <= slowperiod else kinds[::-1]))
+    line = fast - slow
     return _with_signal(line, moving_average(line, signalperiod, signalmatype))
 
 

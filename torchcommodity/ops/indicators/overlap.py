@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.ops.indicators import averages, windows
-from torchcommodity.ops.indicators.averages import moving_average, moving_average_lookback
+from torchcommodity.ops.indicators.averages import aligned, moving_average, moving_average_lookback
 from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, Smoothing, indicator
 from torchcommodity.ops.indicators.series import Series, together
 
@@ -93,10 +93,9 @@ def mavp(real: Tensor, periods: Tensor, minperiod: int = 2, maxperiod: int = 30,
     """M"""
     x, wanted = together(real, periods)
     period = wanted.value.detach().clamp(minperiod, maxperiod).floor()
-    start = moving_average_lookback(maxperiod, matype)  # every average has its first value on this row
     value, known = torch.zeros_like(real), torch.zeros_like(wanted.known)
-    for n in range(minperiod, maxperiod + 1):
-        late = x.only(x.count() > start - moving_average_lookback(n, matype))
-        average, chosen = moving_average(late, n, matype), period == n
+    every = range(minperiod, maxperiod + 1)
+    for n, average in zip(every, aligned(x, *((n, matype) for n in every))):
+        chosen = period == n
         value, known = average.value.where(chosen, value), known | (average.known & chosen)
     return Series(value, known & wanted.known).panel()

@@ -65,7 +65,7 @@ def _index(close: Tensor, volume: Tensor, sign: int) -> Tensor:
     closes, volumes = together(close, volume)
     moved = (volumes.change().value * sign > 0) & volumes.change().known
     rate = closes.change().over(closes.before(), 0).value.where(moved, 0)
-    start = 1000 * torch.ones_like(rate[..., 0, :])
+    start = rate.new_full((*rate.shape[:-2], rate.shape[-1]), 1000)
     return Series(linear_recurrence(1 + rate, torch.zeros_like(rate), start), closes.count() > 0).panel()
 
 
