@@ -1,37 +1,39 @@
-"""Technical indicators on panels (..., T, N), TA-Lib's families with its names in lower case, its arguments and defaults.
+"""Technical indicators on panels (..., T, N): TA-Lib's families, names in lower case, arguments and defaults.
 
 What holds for every one of them, so that their own pages need not say it again:
 
-**Shapes.** Each panel is (..., T, N), leading axes batch, then time, then asset; all panels of a call have one shape, and
-so has each output. Many series at once are what N and the leading axes are for. float16 and bfloat16 are computed in
-float32. An output is in the unit of the price unless its page says more.
+**Shapes.** Each panel is (..., T, N), leading axes batch, then time, then asset; all panels of a call have one shape,
+and so has each output. Many series at once are what N and the leading axes are for. float16 and bfloat16 are computed
+in float32. An output is in the unit of the price unless its page says more.
 
-**Warm-up.** The output keeps the length T. The first `lookback(name, **settings)` rows are NaN, TA-Lib's own number, counted
-from the first row where every panel is finite, for each series by itself.
+**Warm-up.** The output keeps the length T. The first `lookback(name, **settings)` rows are NaN, TA-Lib's own number,
+counted from the first row where every panel is finite, for each series by itself.
 
-**Missing values.** A row is missing where one of its inputs is not finite, and it does not poison what follows. A window
-that holds a missing row gives NaN, and is whole again `timeperiod` rows later. An average that runs on (exponential,
-Wilder's, cumulative) stays where it is, and moves on with the next row; "the price before" is then the last one there
-was, so that changes across a gap sum to the whole way.
+**Missing values.** A row is missing where one of its inputs is not finite, and it does not poison what follows. A
+window that holds a missing row gives NaN, and is whole again `timeperiod` rows later. An average that runs on
+(exponential, Wilder's, cumulative) stays where it is, and moves on with the next row; "the price before" is then the
+last one there was, so that changes across a gap sum to the whole way.
 
-**Gradients.** Differentiable in every panel, to any order, in both modes; a NaN output takes no part in the backward pass,
-and a missing value gets gradient zero. Where a divisor is zero the output is the constant that the page names. At a
-tie (two highest prices, no change) one side's derivative is taken.
+**Gradients.** Differentiable in every panel, to any order, in both modes; a NaN output takes no part in the backward
+pass, and a missing value gets gradient zero. Where a divisor is zero the output is the constant that the page names. At
+a tie (two highest prices, no change) one side's derivative is taken.
 
 **Causality.** Row t depends on rows up to t only.
 
 **Seeds.** Tools disagree on how an average that runs on should start. `mode` chooses:
 
 - "talib" (default): the mean of the first `timeperiod` values. Equal to TA-Lib from the first row on.
-- "pandas": the average runs from the first value on, `ewm(alpha, adjust=False, ignore_na=True, min_periods=timeperiod)`.
-- "wilder": as in Wilder's book: for `atr` and `natr` the first row, which has no close before it, has a range too; for the
-  directional movement the first sum has `timeperiod` rows, where TA-Lib's has one less. Elsewhere TA-Lib is Wilder's.
+- "pandas": the average runs from the first value on, `ewm(alpha, adjust=False, ignore_na=True,
+  min_periods=timeperiod)`.
+- "wilder": as in Wilder's book: for `atr` and `natr` the first row, which has no close before it, has a range too; for
+  the directional movement the first sum has `timeperiod` rows, where TA-Lib's has one less. Elsewhere TA-Lib is
+  Wilder's.
 - "simple": the plain mean over the last `timeperiod` rows in place of Wilder's average (Cutler's RSI).
 
-**Learnable periods.** Where `timeperiod` may be a Tensor, it is any real number >= 1, one for all or one per series (of a
-shape that broadcasts to (..., 1, N)), and may require a gradient. The gradient is that of the weight, 2 / (timeperiod + 1)
-or 1 / timeperiod; the number of rows in the seed and in the warm-up is `timeperiod` rounded up and held constant. A whole
-number gives what the int gives. A period below 1 gives NaN.
+**Learnable periods.** Where `timeperiod` may be a Tensor, it is any real number >= 1, one for all or one per series (of
+a shape that broadcasts to (..., 1, N)), and may require a gradient. The gradient is that of the weight, 2 / (timeperiod
++ 1) or 1 / timeperiod; the number of rows in the seed and in the warm-up is `timeperiod` rounded up and held constant.
+A whole number gives what the int gives. A period below 1 gives NaN.
 
 **Errors.** ValueError or TypeError: a panel is no floating-point Tensor (..., T, N), panels differ in shape, dtype or
 device, a period is no int or too small, a mode or an average is unknown.
@@ -40,27 +42,17 @@ device, a period is no int or too small, a mode or an average is unknown.
 zlema, 13 rma.
 """
 
+from torchcommodity.ops.indicators.arithmetic import add as add
+from torchcommodity.ops.indicators.arithmetic import cumsum as cumsum
+from torchcommodity.ops.indicators.arithmetic import div as div
+from torchcommodity.ops.indicators.arithmetic import mult as mult
+from torchcommodity.ops.indicators.arithmetic import sub as sub
+from torchcommodity.ops.indicators.arithmetic import sum as sum
 from torchcommodity.ops.indicators.bands import Bands as Bands
 from torchcommodity.ops.indicators.bands import accbands as accbands
 from torchcommodity.ops.indicators.bands import bbands as bbands
 from torchcommodity.ops.indicators.bands import donchian as donchian
 from torchcommodity.ops.indicators.bands import kc as kc
-from torchcommodity.ops.indicators.convergence import ERI as ERI
-from torchcommodity.ops.indicators.convergence import MACD as MACD
-from torchcommodity.ops.indicators.convergence import ac as ac
-from torchcommodity.ops.indicators.convergence import ao as ao
-from torchcommodity.ops.indicators.convergence import apo as apo
-from torchcommodity.ops.indicators.convergence import coppock as coppock
-from torchcommodity.ops.indicators.convergence import dpo as dpo
-from torchcommodity.ops.indicators.convergence import eri as eri
-from torchcommodity.ops.indicators.convergence import fosc as fosc
-from torchcommodity.ops.indicators.convergence import macd as macd
-from torchcommodity.ops.indicators.convergence import macdext as macdext
-from torchcommodity.ops.indicators.convergence import macdfix as macdfix
-from torchcommodity.ops.indicators.convergence import ppo as ppo
-from torchcommodity.ops.indicators.convergence import qstick as qstick
-from torchcommodity.ops.indicators.convergence import trix as trix
-from torchcommodity.ops.indicators.convergence import tsi as tsi
 from torchcommodity.ops.indicators.directional import adx as adx
 from torchcommodity.ops.indicators.directional import adxr as adxr
 from torchcommodity.ops.indicators.directional import dx as dx
@@ -70,9 +62,6 @@ from torchcommodity.ops.indicators.directional import plus_di as plus_di
 from torchcommodity.ops.indicators.directional import plus_dm as plus_dm
 from torchcommodity.ops.indicators.extremes import MinMax as MinMax
 from torchcommodity.ops.indicators.extremes import MinMaxIndex as MinMaxIndex
-from torchcommodity.ops.indicators.extremes import add as add
-from torchcommodity.ops.indicators.extremes import cumsum as cumsum
-from torchcommodity.ops.indicators.extremes import div as div
 from torchcommodity.ops.indicators.extremes import max as max
 from torchcommodity.ops.indicators.extremes import maxindex as maxindex
 from torchcommodity.ops.indicators.extremes import midpoint as midpoint
@@ -81,10 +70,25 @@ from torchcommodity.ops.indicators.extremes import min as min
 from torchcommodity.ops.indicators.extremes import minindex as minindex
 from torchcommodity.ops.indicators.extremes import minmax as minmax
 from torchcommodity.ops.indicators.extremes import minmaxindex as minmaxindex
-from torchcommodity.ops.indicators.extremes import mult as mult
-from torchcommodity.ops.indicators.extremes import sub as sub
-from torchcommodity.ops.indicators.extremes import sum as sum
 from torchcommodity.ops.indicators.indicator import lookback as lookback
+from torchcommodity.ops.indicators.macd import MACD as MACD
+from torchcommodity.ops.indicators.macd import apo as apo
+from torchcommodity.ops.indicators.macd import macd as macd
+from torchcommodity.ops.indicators.macd import macdext as macdext
+from torchcommodity.ops.indicators.macd import macdfix as macdfix
+from torchcommodity.ops.indicators.macd import ppo as ppo
+from torchcommodity.ops.indicators.macd import trix as trix
+from torchcommodity.ops.indicators.oscillators import ERI as ERI
+from torchcommodity.ops.indicators.oscillators import ac as ac
+from torchcommodity.ops.indicators.oscillators import ao as ao
+from torchcommodity.ops.indicators.oscillators import cci as cci
+from torchcommodity.ops.indicators.oscillators import coppock as coppock
+from torchcommodity.ops.indicators.oscillators import dpo as dpo
+from torchcommodity.ops.indicators.oscillators import eri as eri
+from torchcommodity.ops.indicators.oscillators import fosc as fosc
+from torchcommodity.ops.indicators.oscillators import qstick as qstick
+from torchcommodity.ops.indicators.oscillators import tsi as tsi
+from torchcommodity.ops.indicators.oscillators import ultosc as ultosc
 from torchcommodity.ops.indicators.overlap import dema as dema
 from torchcommodity.ops.indicators.overlap import ema as ema
 from torchcommodity.ops.indicators.overlap import hma as hma
@@ -126,13 +130,11 @@ from torchcommodity.ops.indicators.stochastic import KDJ as KDJ
 from torchcommodity.ops.indicators.stochastic import SMI as SMI
 from torchcommodity.ops.indicators.stochastic import Stoch as Stoch
 from torchcommodity.ops.indicators.stochastic import StochF as StochF
-from torchcommodity.ops.indicators.stochastic import cci as cci
 from torchcommodity.ops.indicators.stochastic import kdj as kdj
 from torchcommodity.ops.indicators.stochastic import smi as smi
 from torchcommodity.ops.indicators.stochastic import stoch as stoch
 from torchcommodity.ops.indicators.stochastic import stochf as stochf
 from torchcommodity.ops.indicators.stochastic import stochrsi as stochrsi
-from torchcommodity.ops.indicators.stochastic import ultosc as ultosc
 from torchcommodity.ops.indicators.stochastic import willr as willr
 from torchcommodity.ops.indicators.strength import cmo as cmo
 from torchcommodity.ops.indicators.strength import cmou as cmou
@@ -160,14 +162,14 @@ from torchcommodity.ops.indicators.volume import adosc as adosc
 from torchcommodity.ops.indicators.volume import cmf as cmf
 from torchcommodity.ops.indicators.volume import efi as efi
 from torchcommodity.ops.indicators.volume import marketfi as marketfi
-from torchcommodity.ops.indicators.volume import nvi as nvi
 from torchcommodity.ops.indicators.volume import obv as obv
-from torchcommodity.ops.indicators.volume import pvi as pvi
-from torchcommodity.ops.indicators.volume import pvo as pvo
-from torchcommodity.ops.indicators.volume import pvt as pvt
-from torchcommodity.ops.indicators.volume import rvol as rvol
-from torchcommodity.ops.indicators.volume import vwap as vwap
 from torchcommodity.ops.indicators.volume import wad as wad
+from torchcommodity.ops.indicators.volume_index import nvi as nvi
+from torchcommodity.ops.indicators.volume_index import pvi as pvi
+from torchcommodity.ops.indicators.volume_index import pvo as pvo
+from torchcommodity.ops.indicators.volume_index import pvt as pvt
+from torchcommodity.ops.indicators.volume_index import rvol as rvol
+from torchcommodity.ops.indicators.volume_index import vwap as vwap
 
 __all__ = [
     "ERI",

@@ -9,7 +9,6 @@ from torchcommodity.ops.indicators.averages import moving_average, moving_averag
 from torchcommodity.ops.indicators.indicator import MAType, indicator
 from torchcommodity.ops.indicators.series import Series, panels, together
 from torchcommodity.ops.indicators.strength import relative_strength
-from torchcommodity.ops.indicators.volatility import true_range
 
 
 class Stoch(NamedTuple):
@@ -56,7 +55,18 @@ def stoch(
     slowd_period: int = 3,
     slowd_matype: MAType = 0,
 ) -> Stoch:
-    """S"""
+    """Stochastic: where in the range of the window the close stands, averaged (slow %K), and averaged again (%D).
+
+    0 to 100; 0 where the window has no range. TA-Lib STOCH; Lane (1984), Technical Analysis of Stocks & Commodities
+    2:3. Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.stoch(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).slowk.squeeze(-1)
+        tensor([    nan,     nan,     nan, 67.4603, 63.8889, 65.0000])
+    """
     highs, lows, closes = together(high, low, close)
     fast = place(highs, lows, closes, fastk_period)
     slow = moving_average(fast, slowk_period, slowk_matype)
@@ -71,7 +81,18 @@ def stoch(
 def stochf(
     high: Tensor, low: Tensor, close: Tensor, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
-    """S"""
+    """Fast stochastic: where in the range of the window the close stands (%K), and its average (%D).
+
+    0 to 100; 0 where the window has no range. TA-Lib STOCHF; Lane (1984), Technical Analysis of Stocks & Commodities
+    2:3. Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.stochf(x + 1, x - 2, x, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
+        tensor([    nan,     nan, 57.1429, 77.7778, 50.0000, 80.0000])
+    """
     highs, lows, closes = together(high, low, close)
     fast = place(highs, lows, closes, fastk_period)
     return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
@@ -86,7 +107,18 @@ def stochf(
 def stochrsi(
     real: Tensor, timeperiod: int = 14, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
-    """S"""
+    """`stochf` of the relative strength index.
+
+    0 to 100; 0 where the window has no range. TA-Lib STOCHRSI; Chande, Kroll (1994), The New Technical Trader. Warm-
+    up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.stochrsi(x, timeperiod=2, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
+        tensor([ nan,  nan,  nan,  nan,   0., 100.])
+    """
     strength = relative_strength(Series.of(real), timeperiod)
     fast = place(strength, strength, strength, fastk_period)
     return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
@@ -109,7 +141,18 @@ def kdj(
     slowd_period: int = 3,
     slowd_matype: MAType = 13,
 ) -> KDJ:
-    """K"""
+    """Stochastic with Wilder's averages: K, D, and J = 3 K - 2 D, which overshoots 0 and 100.
+
+    0 where the window has no range. TA-Lib KDJ; Lane (1984), Technical Analysis of Stocks & Commodities 2:3. Warm-up:
+    that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.kdj(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).k.squeeze(-1)
+        tensor([    nan,     nan,     nan, 71.9246, 60.9623, 70.4812])
+    """
     highs, lows, closes = together(high, low, close)
     fast = place(highs, lows, closes, fastk_period)
     k = moving_average(fast, slowk_period, slowk_matype)
@@ -129,7 +172,19 @@ def smi(
     slowperiod: int = 25,
     signalperiod: int = 9,
 ) -> SMI:
-    """S"""
+    """Stochastic momentum index: the distance of the close from the middle of the window's range, over half that range.
+
+    Both averaged by `ema` twice; -100 to 100, 0 where there was no range; and its own `ema`, the signal. TA-Lib SMI;
+    Blau (1995), Momentum, Direction, and Divergence. Warm-up: timeperiod + fastperiod + slowperiod + signalperiod - 4
+    rows.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0], [12.5]])
+        >>> indicators.smi(x + 1, x - 2, x, timeperiod=2, fastperiod=2, slowperiod=3, signalperiod=2).smi.squeeze(-1)
+        tensor([    nan,     nan,     nan,     nan,     nan, 39.1026, 33.3333])
+    """
     highs, lows, closes = together(high, low, close)
     top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
 
@@ -142,31 +197,18 @@ def smi(
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def willr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
-    """W"""
+    """Williams' %R: how far below the highest high of the window the close stands, in per cent of its range; -100 to 0.
+
+    0 where the window has no range. TA-Lib WILLR; Williams (1979), How I Made One Million Dollars. Warm-up:
+    timeperiod - 1 rows.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.willr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
+        tensor([     nan, -25.0000, -42.8571, -22.2222, -50.0000, -20.0000])
+    """
     highs, lows, closes = together(high, low, close)
     top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
     return (-100 * (top - closes).over(top - bottom, 0)).panel()
-
-
-@indicator(lambda timeperiod1, timeperiod2, timeperiod3: max(timeperiod1, timeperiod2, timeperiod3))
-def ultosc(
-    high: Tensor, low: Tensor, close: Tensor, timeperiod1: int = 7, timeperiod2: int = 14, timeperiod3: int = 28
-) -> Tensor:
-    """U"""
-    highs, lows, closes = together(high, low, close)
-    pressure = closes - lows.minimum(closes.before())
-    span = true_range(highs, lows, closes)
-    shares = [
-        weight * windows.total(pressure, n).over(windows.total(span, n), 0)
-        for weight, n in zip((4, 2, 1), sorted((timeperiod1, timeperiod2, timeperiod3)))
-    ]
-    return ((shares[0] + shares[1] + shares[2]) * (100 / 7)).panel()
-
-
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
-def cci(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
-    """C"""
-    highs, lows, closes = together(high, low, close)
-    price = (highs + lows + closes) / 3
-    spread = windows.absolute_deviation(price, timeperiod)
-    return (price - windows.mean(price, timeperiod)).over(0.015 * spread, 0).panel()

@@ -1,6 +1,6 @@
-"""Trailing windows of a Series, by doubling: two neighbouring windows join into one, so `window` takes log2 of it steps.
+"""Trailing windows of a Series: native where there is a verb, else by doubling.
 
-Nothing is ever taken out of a window again, so a huge value leaves no trace. A window that holds a missing value, or
+Two neighbouring windows join into one, so a window takes log2 of its length in steps. Nothing is ever taken out of a window again, so a huge value leaves no trace. A window that holds a missing value, or
 reaches before the first row, is not known.
 """
 

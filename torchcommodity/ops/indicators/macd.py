@@ -8,8 +8,7 @@ from torchcommodity.ops.indicators import averages
 from torchcommodity.ops.indicators.averages import aligned, moving_average, moving_average_lookback, ordered, rows
 from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, indicator
 from torchcommodity.ops.indicators.rates import rate
-from torchcommodity.ops.indicators.series import Series, panels, together
-from torchcommodity.ops.indicators.statistic import forecast
+from torchcommodity.ops.indicators.series import Series, panels
 
 
 class MACD(NamedTuple):
@@ -34,7 +33,19 @@ def macd(
     *,
     mode: Seed = "talib",
 ) -> MACD:
-    """M"""
+    """Moving average convergence/divergence: fast less slow `ema`; its own `ema`, the signal; and their difference.
+
+    The shorter period is the fast one. In mode "talib" both averages have their first value on one row. TA-Lib MACD;
+    Appel (1979). Warm-up: max(fastperiod, slowperiod) + signalperiod - 2 rows. Modes: "talib", "pandas".
+    `fastperiod`, `slowperiod` and `signalperiod` may be learnt.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.macd(x, fastperiod=2, slowperiod=3, signalperiod=2).macd.squeeze(-1)
+        tensor([   nan,    nan,    nan, 0.3333, 0.0694, 0.3356])
+    """
     x = Series.of(real)
     fast, slow = ordered(fastperiod, slowperiod)
     late = rows(slow) - rows(fast) if mode == "talib" else 0  # TA-Lib's two averages start on the same row
@@ -58,7 +69,17 @@ def macdext(
     signalperiod: int = 9,
     signalmatype: MAType = 0,
 ) -> MACD:
-    """M"""
+    """`macd` with a kind of average for each of the three.
+
+    TA-Lib MACDEXT; Appel (1979). Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.macdext(x, fastperiod=2, slowperiod=3, signalperiod=2).macd.squeeze(-1)
+        tensor([   nan,    nan,    nan, 0.0833, 0.3333, 0.0000])
+    """
     x = Series.of(real)
     kinds = (fastperiod, fastmatype), (slowperiod, slowmatype)
     fast, slow = aligned(x, *(kinds if fastperiod <= slowperiod else kinds[::-1]))
@@ -68,7 +89,17 @@ def macdext(
 
 @indicator(lambda signalperiod: 25 + signalperiod - 1)
 def macdfix(real: Tensor, signalperiod: Period = 9) -> MACD:
-    """M"""
+    """`macd` with the fixed weights 0.15 and 0.075, and periods 12 and 26 for its seeds.
+
+    TA-Lib MACDFIX; Appel (1979). Warm-up: 25 + signalperiod - 1 rows. `signalperiod` may be learnt.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.arange(34.0).square().unsqueeze(-1)
+        >>> indicators.macdfix(x).macd[-2:].squeeze(-1)
+        tensor([     nan, 248.2863])
+    """
     x = Series.of(real)
     late = x.only(x.count() > 26 - 12)
     line = averages.exponential(late, 0.15, 12, 12) - averages.exponential(x, 0.075, 26, 26)
@@ -86,7 +117,17 @@ def _pair(real: Tensor, fastperiod: int, slowperiod: int, matype: MAType) -> tup
     fastperiod=2, slowperiod=2,
 )  # fmt: skip
 def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
-    """A"""
+    """Absolute price oscillator: the fast less the slow average.
+
+    The shorter period is the fast one. TA-Lib APO. Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.apo(x, fastperiod=2, slowperiod=3).squeeze(-1)
+        tensor([   nan,    nan, 0.0000, 0.2500, 0.0417, 0.3264])
+    """
     fast, slow = _pair(real, fastperiod, slowperiod, matype)
     return (fast - slow).panel()
 
@@ -96,86 +137,36 @@ def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType
     fastperiod=2, slowperiod=2,
 )  # fmt: skip
 def ppo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
-    """P"""
+    """Percentage price oscillator: the fast less the slow average, in per cent of the slow.
+
+    The shorter period is the fast one. 0 where the slow average is 0. TA-Lib PPO. Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.ppo(x, fastperiod=2, slowperiod=3).squeeze(-1)
+        tensor([   nan,    nan, 0.0000, 2.2222, 0.3745, 2.7058])
+    """
     fast, slow = _pair(real, fastperiod, slowperiod, matype)
     return (100 * (fast - slow).over(slow, 0)).panel()
 
 
 @indicator(lambda timeperiod: 3 * (timeperiod - 1) + 1)
 def trix(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tensor:
-    """T"""
+    """Rate of change, in per cent, of `ema` three times over.
+
+    0 where that average was 0. TA-Lib TRIX; Hutson (1983), Technical Analysis of Stocks & Commodities 1:5. Warm-up: 3
+    * (timeperiod - 1) + 1 rows. Modes: "talib", "pandas". `timeperiod` may be learnt.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.trix(x, timeperiod=2).squeeze(-1)
+        tensor([   nan,    nan,    nan,    nan, 2.0513, 5.5835])
+    """
     x = Series.of(real)
     for _ in range(3):
         x = averages.ema(x, timeperiod, mode)
     return (100 * rate(x, 1)).panel()
-
-
-@indicator(lambda fastperiod, slowperiod: max(fastperiod, slowperiod) - 1)
-def ao(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34) -> Tensor:
-    """A"""
-    return _awesome(high, low, fastperiod, slowperiod).panel()
-
-
-@indicator(lambda fastperiod, slowperiod, signalperiod: max(fastperiod, slowperiod) + signalperiod - 2)
-def ac(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34, signalperiod: int = 5) -> Tensor:
-    """A"""
-    line = _awesome(high, low, fastperiod, slowperiod)
-    return (line - averages.sma(line, signalperiod)).panel()
-
-
-def _awesome(high: Tensor, low: Tensor, fastperiod: int, slowperiod: int) -> Series:
-    highs, lows = together(high, low)
-    price = (highs + lows) / 2
-    return averages.sma(price, fastperiod) - averages.sma(price, slowperiod)
-
-
-@indicator(lambda wmaperiod, roc1period, roc2period: max(roc1period, roc2period) + wmaperiod - 1)
-def coppock(real: Tensor, wmaperiod: int = 10, roc1period: int = 11, roc2period: int = 14) -> Tensor:
-    """C"""
-    x = Series.of(real)
-    return averages.wma(100 * rate(x, roc1period) + 100 * rate(x, roc2period), wmaperiod).panel()
-
-
-@indicator(lambda timeperiod: max(timeperiod - 1, timeperiod // 2 + 1))
-def dpo(real: Tensor, timeperiod: int = 20) -> Tensor:
-    """D"""
-    x = Series.of(real)
-    return (x.delay(timeperiod // 2 + 1) - averages.sma(x, timeperiod)).panel()
-
-
-class ERI(NamedTuple):
-    bullpower: Tensor  # (..., T, N), unit of the price
-    bearpower: Tensor
-
-
-@indicator(lambda timeperiod: timeperiod - 1)
-def eri(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 13, *, mode: Seed = "talib") -> ERI:
-    """E"""
-    highs, lows, closes = together(high, low, close)
-    middle = averages.ema(closes, timeperiod, mode)
-    return ERI(*panels(highs - middle, lows - middle))
-
-
-@indicator(lambda timeperiod: timeperiod, timeperiod=2)
-def fosc(real: Tensor, timeperiod: int = 5) -> Tensor:
-    """F"""
-    x = Series.of(real)
-    return (100 * (x - forecast(x, timeperiod, 1).delay(1)).over(x, 0)).panel()
-
-
-@indicator(lambda timeperiod: timeperiod - 1)
-def qstick(open: Tensor, close: Tensor, timeperiod: int = 10) -> Tensor:
-    """Q"""
-    opens, closes = together(open, close)
-    return averages.sma(closes - opens, timeperiod).panel()
-
-
-@indicator(lambda firstperiod, secondperiod: firstperiod + secondperiod - 1)
-def tsi(real: Tensor, firstperiod: Period = 25, secondperiod: Period = 13, *, mode: Seed = "talib") -> Tensor:
-    """T"""
-    change = Series.of(real).change()
-
-    def smooth(x: Series) -> Series:
-        return averages.ema(averages.ema(x, firstperiod, mode), secondperiod, mode)
-
-    return (100 * smooth(change).over(smooth(change.abs()), 0)).panel()
