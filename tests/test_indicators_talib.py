@@ -1,7 +1,6 @@
 """ops.indicators: every one against TA-Lib on real prices, and what holds for all of them."""
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np

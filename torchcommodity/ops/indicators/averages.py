@@ -10,6 +10,7 @@ from math import isqrt
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit.door import refuse
 from torchcommodity.ops.indicators import windows
 from torchcommodity.ops.indicators.indicator import MAType, Period, Seed, Smoothing
 from torchcommodity.ops.indicators.series import Series
@@ -17,8 +18,10 @@ from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
 
 
 def rows(timeperiod: Period) -> Period:
-    """The rows that a period takes before its first output: whole, also where the period is learnt."""
-    return timeperiod.detach().ceil() if isinstance(timeperiod, Tensor) else timeperiod
+    """The rows that a period takes before its first output: whole, also where it is learnt; endless if below 1."""
+    if not isinstance(timeperiod, Tensor):
+        return timeperiod
+    return timeperiod.detach().ceil().where(timeperiod >= 1, torch.inf)
 
 
 def ordered(one: Period, other: Period) -> tuple[Period, Period]:
@@ -53,7 +56,10 @@ def ema(x: Series, timeperiod: Period, mode: Seed = "talib", skip: Period = 0) -
 def wilder(x: Series, timeperiod: Period, mode: Smoothing = "talib") -> Series:
     """Weight 1 / timeperiod, or the plain mean of the window ("simple")."""
     if mode == "simple":
-        return sma(x, int(timeperiod))
+        if isinstance(timeperiod, Tensor):
+            expected = 'timeperiod must be an int where mode="simple": a plain mean has no weight to learn'
+            refuse("indicators", expected, timeperiod=timeperiod)
+        return sma(x, timeperiod)
     n = rows(timeperiod)
     return exponential(x, 1 / timeperiod, 1 if mode == "pandas" else n, n)
 
@@ -99,8 +105,8 @@ def hma(x: Series, timeperiod: int) -> Series:
     return wma(2 * wma(x, timeperiod // 2) - wma(x, timeperiod), isqrt(timeperiod))
 
 
-def zlema(x: Series, timeperiod: Period, mode: Seed = "talib") -> Series:
-    lag = (int(timeperiod) - 1) // 2
+def zlema(x: Series, timeperiod: int, mode: Seed = "talib") -> Series:
+    lag = (timeperiod - 1) // 2
     return ema(2 * x - x.delay(lag), timeperiod, mode)
 
 

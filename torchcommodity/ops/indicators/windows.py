@@ -1,7 +1,8 @@
 """Trailing windows of a Series: native where there is a verb, else by doubling.
 
-Two neighbouring windows join into one, so a window takes log2 of its length in steps. Nothing is ever taken out of a window again, so a huge value leaves no trace. A window that holds a missing value, or
-reaches before the first row, is not known.
+Two neighbouring windows join into one, so a window takes log2 of its length in steps. Nothing is ever taken out of a
+window again, so a huge value leaves no trace. A window that holds a missing value, or reaches before the first row, is
+not known.
 """
 
 from collections.abc import Callable
