@@ -6,6 +6,7 @@ from torchcommodity.opkit import native
 
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
+from torchcommodity.ops import indicators as indicators  # noqa: E402
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops.exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
 from torchcommodity.ops.exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
@@ -67,6 +68,7 @@ __all__ = [
     "garch_forecast",
     "garch_variance",
     "hamilton_filter",
+    "indicators",
     "linear_bn_relu",
     "linear_recurrence",
     "log_returns",

@@ -6,7 +6,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
 from torchcommodity.ops.indicators import technical_indicators_backward
-from torchcommodity.ops.indicators.averages import averages, changes, windows
+from torchcommodity.ops.indicators.technical_averages import averages, changes, windows
 
 
 def technical_indicators(

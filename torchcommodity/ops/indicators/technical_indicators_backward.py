@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
 from torchcommodity.opkit.autograd import pulled
-from torchcommodity.ops.indicators.averages import averages, changes, delayed, keep, windows
+from torchcommodity.ops.indicators.technical_averages import averages, changes, delayed, keep, windows
 from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
 
