@@ -16,6 +16,8 @@ from torchcommodity.ops.exponential.ewm_moments import ewm_var as ewm_var  # noq
 from torchcommodity.ops.fused.conv_bn import conv_bn as conv_bn  # noqa: E402
 from torchcommodity.ops.fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
+from torchcommodity.ops.recurrent.lltm import lltm as lltm  # noqa: E402
+from torchcommodity.ops.recurrent.lstm import lstm as lstm  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
 from torchcommodity.ops.rolling.look_back import look_back as look_back  # noqa: E402
@@ -71,8 +73,10 @@ __all__ = [
     "indicators",
     "linear_bn_relu",
     "linear_recurrence",
+    "lltm",
     "log_returns",
     "look_back",
+    "lstm",
     "rolling_beta",
     "rolling_correlation",
     "rolling_covariance",
