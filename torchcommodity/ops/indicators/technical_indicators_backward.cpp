@@ -77,7 +77,7 @@ struct Gradient {
     for (int64_t t = 0; t < steps; ++t) {
       const double* row = prices[t];
       double *short_ = asked[kBrief][t], *long_ = asked[kExtended][t], *pull = asked[kPull][t];
-      double* pulled = asked[kPulledMean][t];
+      double *pulled = asked[kPulledMean][t], *kept = asked[kGain][t];  // until `strength` needs it
       read(t, g);
       if (t % set.band == 0) std::copy_n(row, kColumns, anchor);
       band.advance(t, kColumns, [&](int k, int64_t r, int64_t n) {
@@ -96,13 +96,14 @@ struct Gradient {
         long_[n] = run[n] >= extended ? g[1][n] / extended : 0;
         pull[n] = asks / (rows * half);
         pulled[n] = moves ? pull[n] * (anchor[n] + mean) : 0;
+        kept[n] = g[2][n];
       }
     }
   }
 
   void strength() {
     Window<double, 2> moves(set.wilder ? 1 : set.rsi, 0.0);
-    Values last, seen = {}, known = {}, gain = {}, loss = {}, g[4] = {};
+    Values last, seen = {}, known = {}, gain = {}, loss = {};
     std::fill_n(last, kColumns, NAN);
     const double rows = set.rsi, share = 1 / rows;
     const bool wilder = set.wilder;
@@ -110,7 +111,6 @@ struct Gradient {
     for (int64_t t = 0; t < steps; ++t) {
       const double* row = price[t];
       double *change = asked[kChange][t], *keep = asked[kKeep][t], *up = asked[kGain][t], *down = asked[kLoss][t];
-      read(t, g);
 #pragma GCC ivdep
       for (int64_t n = 0; n < kColumns; ++n) {
         const double step = row[n] - last[n];
@@ -133,7 +133,7 @@ struct Gradient {
       for (int64_t n = 0; n < kColumns; ++n) {
         const double total = gain[n] + loss[n], count = wilder ? seen[n] : known[n];
         const bool defined = (count >= rows) & (total > 0);
-        const double push = (defined ? 100 * share * g[2][n] : 0) / (defined ? total * total : 1);
+        const double push = (defined ? 100 * share * up[n] : 0) / (defined ? total * total : 1);
         up[n] = push * loss[n], down[n] = -push * gain[n];
       }
     }
