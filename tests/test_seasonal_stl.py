@@ -64,7 +64,7 @@ def test_gaps_as_the_definition_has_them(monthly: Tensor, settings: dict[str, An
 def test_a_missing_row_has_a_trend_and_a_seasonal_but_no_residual(monthly: Tensor) -> None:
     holed = with_gaps(monthly)
     parts, missing = ops.stl(holed, 12, robust=True), holed.isnan()
-    assert parts.trend.isfinite().all() and parts.seasonal.isfinite().all()
+    assert all(part.isfinite().all() for part in (parts.trend, parts.seasonal))
     assert torch.equal(parts.residual.isnan(), missing)
     assert (parts.weights[missing] == 0).all()
     assert all(part.isnan().all() for part in ops.stl(torch.full_like(holed, torch.nan), 12)[:3])

@@ -5,7 +5,8 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kWide = 32;  // columns handled together: what a second pass reads again lies in the cache still
+constexpr int64_t kWide =
+    64;  // columns handled together: four cache lines of each row, so that pages change less often
 
 struct Settings {
   int64_t period, steps, stride, width;
@@ -134,10 +135,10 @@ struct Block {
 
 template <typename scalar_t>
 bool complete(const Settings& s, const scalar_t* x) {
-  bool all = s.width == kWide;
-  for (int64_t t = 0; t < s.steps && all; ++t)
-    for (int64_t n = 0; n < kWide; ++n) all &= present(s, x[t * s.stride + n]);
-  return all;
+  int32_t missing = s.width < kWide;
+  for (int64_t t = 0; t < s.steps && !missing; ++t)
+    for (int64_t n = 0; n < kWide; ++n) missing |= !present(s, x[t * s.stride + n]);
+  return !missing;
 }
 
 template <typename scalar_t>
