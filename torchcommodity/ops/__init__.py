@@ -8,6 +8,7 @@ NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: 
 
 from torchcommodity.ops import indicators as indicators  # noqa: E402
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
+from torchcommodity.ops.indicators.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
@@ -34,6 +35,7 @@ __all__ = [
     "linear_recurrence",
     "log_returns",
     "look_back",
+    "parabolic_sar",
     "rolling_correlation",
     "rolling_extrema",
     "rolling_max",
