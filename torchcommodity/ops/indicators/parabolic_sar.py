@@ -116,7 +116,7 @@ def _traceable(
 
     rows = high.movedim(-2, 0), low.movedim(-2, 0), torch.arange(high.shape[-2], device=high.device)
     outputs = torch._higher_order_ops.scan(step, tuple(x.clone() for x in _nothing(high)), rows)[1]
-    return tuple(y.movedim(0, -2).contiguous() for y in outputs)  # type: ignore[return-value]
+    return tuple(y.movedim(0, -2).contiguous() for y in outputs)
 
 
 class _Factors(NamedTuple):
