@@ -9,6 +9,7 @@ NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: 
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.recurrent.lltm import lltm as lltm  # noqa: E402
+from torchcommodity.ops.recurrent.lltm_cell import lltm_cell as lltm_cell  # noqa: E402
 from torchcommodity.ops.recurrent.lstm import lstm as lstm  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
@@ -24,6 +25,7 @@ __all__ = [
     "garch_variance",
     "linear_recurrence",
     "lltm",
+    "lltm_cell",
     "log_returns",
     "lstm",
     "rolling_correlation",
