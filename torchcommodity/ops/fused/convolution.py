@@ -93,11 +93,11 @@ def convolve_by_taps(
     """The same by one matrix product for each place in the window: onnxruntime has no convolution in float64."""
     shape = product_shape(x, weight, stride, padding, dilation)
     x = F.pad(x, [side for axis in range(len(padding) - 2, -1, -2) for side in padding[axis : axis + 2]])
-    blocks, taps = weight.unflatten(0, (groups, -1)), list[Tensor]()
+    blocks, taps, whole = weight.unflatten(0, (groups, -1)), list[Tensor](), (slice(None), slice(None))
     for tap in itertools.product(*map(range, weight.shape[2:])):
         firsts = [d * k for d, k in zip(dilation, tap)]
-        seen = [slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(firsts, shape[2:], stride)]
-        at_tap = x[(slice(None), slice(None), *seen)]
+        seen = tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(firsts, shape[2:], stride))
+        at_tap = x[whole + seen]
         taps.append(blocks.flatten(3)[..., len(taps)] @ at_tap.unflatten(1, (groups, -1)).flatten(3))
     z: Tensor = torch.stack(taps).sum(0).flatten(1, 2).unflatten(-1, shape[2:])
     return z
