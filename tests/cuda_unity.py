@@ -1,0 +1,27 @@
+"""All .cu files as one source: headers are read once, so that nvcc and the C++ compiler are done in a minute."""
+
+import os
+import shutil
+from pathlib import Path
+
+from torch.utils.cpp_extension import include_paths
+
+OPS = Path(__file__).resolve().parents[1] / "torchcommodity" / "ops"
+KERNELS = sorted(OPS.glob("*/*.cu"))
+INCLUDES = [OPS / "_csrc", *include_paths()]
+
+
+def unity(folder: Path) -> Path:
+    """Each file in a namespace of its own, after every header that any of them may include."""
+    headers = [OPS / "_csrc" / "device.h", *sorted(set(OPS.glob("*/*.h")) - set(OPS.glob("_csrc/*")))]
+    lines = [f'#include "{header}"' for header in headers]
+    lines += [f'namespace in_{path.stem} {{\n#include "{path}"\n}}' for path in KERNELS]
+    source = folder / "unity.cu"
+    source.write_text("\n".join(lines) + "\n")
+    return source
+
+
+def nvcc() -> str | None:
+    """The compiler on the path, or where CUDA is usually installed."""
+    homes = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *map(str, sorted(Path("/usr/local").glob("cuda-*")))]
+    return shutil.which("nvcc") or next(filter(None, (shutil.which(f"{home}/bin/nvcc") for home in homes)), None)
