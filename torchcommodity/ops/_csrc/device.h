@@ -45,8 +45,6 @@ void dispatch(const char* operation, const Tensor& x, const Body& body) {
   dtype == ScalarType::Float ? body.template operator()<float>() : body.template operator()<double>();
 }
 
-inline int64_t chunks_of(int64_t steps, int64_t length = kChunk) { return (steps + length - 1) / length; }
-
 // Memory on the device of a tensor. It may go before its kernels are done: the stream hands it out in order.
 inline Tensor scratch(const Tensor& on, int64_t doubles) {
   return new_empty(on, {doubles}, torch::headeronly::ScalarType::Double);
@@ -57,86 +55,177 @@ T* data_of(const Tensor& memory) {
   return static_cast<T*>(memory.mutable_data_ptr());
 }
 
-// y -> factor y + added
+// States y_1 .. y_K, each of which a row takes to factor y_k + added_k.
+template <int K = 1>
+struct State {
+  double y[K];
+};
+
+template <int K = 1>
 struct Affine {
-  double factor, added;
-  COMMODITY_INLINE double operator()(double y) const { return y == 0 && factor == factor ? added : factor * y + added; }
+  double factor, added[K];
+
+  COMMODITY_INLINE State<K> operator()(const State<K>& from) const {
+    State<K> to;
+    for (int k = 0; k < K; ++k)  // a product of factors may overflow where a state of zero stays zero
+      to.y[k] = from.y[k] == 0 && factor == factor ? added[k] : factor * from.y[k] + added[k];
+    return to;
+  }
   COMMODITY_INLINE Affine after(const Affine& first) const {
-    return {factor * first.factor, factor * first.added + added};
+    Affine both{factor * first.factor};
+    for (int k = 0; k < K; ++k) both.added[k] = factor * first.added[k] + added[k];
+    return both;
   }
 };
 
-// Composes the maps of a chunk.
-template <typename Maps>
+// Where a panel of (steps, columns) is cut into chunks of time.
+struct Chunks {
+  int64_t steps, columns, chunks;
+  Chunks(int64_t steps, int64_t columns) : steps(steps), columns(columns), chunks((steps + kChunk - 1) / kChunk) {}
+  COMMODITY_INLINE int64_t end(int64_t chunk) const {
+    return (chunk + 1) * kChunk < steps ? (chunk + 1) * kChunk : steps;
+  }
+  COMMODITY_INLINE int64_t at(int64_t panel, int64_t chunk, int64_t column) const {
+    return (panel * chunks + chunk) * columns + column;
+  }
+};
+
+// The maps of each chunk as one.
+template <int K, typename Maps>
 struct Compose {
   Maps maps;
-  int64_t steps, columns, chunks;
-  Affine* to;
+  Chunks chunks;
+  Affine<K>* to;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t chunk) const {
-    Affine all{1, 0};
-    const int64_t end = chunk * kChunk + kChunk < steps ? chunk * kChunk + kChunk : steps;
+    Affine<K> all{1};
+    const int64_t end = chunks.end(chunk);
 #pragma unroll 8
     for (int64_t t = chunk * kChunk; t < end; ++t) all = maps(panel, t, column).after(all);
-    to[(panel * chunks + chunk) * columns + column] = all;
+    to[chunks.at(panel, chunk, column)] = all;
   }
 };
 
-// Applies maps one after the other, from `initial` in the first chunk and from what `before` holds in the others.
-template <typename Maps, typename Initial, typename Write>
+template <int K>
+struct Composed {
+  Chunks chunks;
+  const Affine<K>* maps;
+  COMMODITY_INLINE Affine<K> operator()(int64_t panel, int64_t chunk, int64_t column) const {
+    return maps[chunks.at(panel, chunk, column)];
+  }
+};
+
+// Every row of a chunk in turn, from the state before it.
+template <int K, typename Maps, typename Write>
 struct Apply {
   Maps maps;
-  Initial initial;
   Write write;
-  int64_t steps, columns, chunks;
-  const double* before;
+  Chunks chunks;
+  const State<K>* before;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t chunk) const {
-    double y = chunk ? before[(panel * chunks + chunk) * columns + column] : initial(panel, column);
-    const int64_t end = chunk * kChunk + kChunk < steps ? chunk * kChunk + kChunk : steps;
+    State<K> now = before[chunks.at(panel, chunk, column)];
+    const int64_t end = chunks.end(chunk);
 #pragma unroll 8
     for (int64_t t = chunk * kChunk; t < end; ++t) {
-      const double previous = y;
-      y = maps(panel, t, column)(y);
-      write(panel, t, column, previous, y);
+      const State<K> previous = now;
+      now = maps(panel, t, column)(previous);
+      write(panel, t, column, previous, now);
     }
   }
 };
 
-struct ComposedMaps {
-  const Affine* maps;
-  int64_t chunks, columns;
-  COMMODITY_INLINE Affine operator()(int64_t panel, int64_t t, int64_t column) const {
-    return {read(&maps[(panel * chunks + t) * columns + column].factor),
-            read(&maps[(panel * chunks + t) * columns + column].added)};
+template <int K, typename Initial>
+struct Start {
+  Initial initial;
+  int64_t columns;
+  State<K>* to;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t) const {
+    to[panel * columns + column] = initial(panel, column);
   }
 };
 
-struct WriteBefore {
-  double* to;
-  int64_t chunks, columns;
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t column, double previous, double) const {
-    to[(panel * chunks + t) * columns + column] = previous;
+template <int K>
+struct Keep {
+  Chunks chunks;
+  State<K>* to;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t chunk, int64_t column, const State<K>& previous,
+                                   const State<K>&) const {
+    to[chunks.at(panel, chunk, column)] = previous;
   }
 };
 
-// y_t = maps(panel, t, column)(y_{t-1}) from y_{-1} = initial(panel, column), then write(panel, t, column, y_{t-1},
-// y_t). Chunks of time are composed, the chunks are chained by the same means, and every chunk then runs from where the
-// last one ended: what is read twice is near in time, and sums are in double.
-template <typename Maps, typename Initial, typename Write>
+// The states before each chunk of rows. Chunks are composed, and chained by the same means.
+template <int K, typename Maps, typename Initial>
+Tensor states_before(const Tensor& on, int64_t batch, const Chunks& chunks, const Maps& maps, const Initial& initial) {
+  const int64_t count = batch * chunks.chunks * chunks.columns;
+  const Tensor before = scratch(on, K * count);
+  const Grid grid(batch, chunks.columns, chunks.chunks);
+  if (chunks.chunks <= 1) {
+    launch_grid(on, grid, Start<K, Initial>{initial, chunks.columns, data_of<State<K>>(before)});
+    return before;
+  }
+  const Tensor whole = scratch(on, (K + 1) * count);
+  launch_grid(on, grid, Compose<K, Maps>{maps, chunks, data_of<Affine<K>>(whole)});
+  const Composed<K> composed{chunks, data_of<Affine<K>>(whole)};
+  const Chunks above(chunks.chunks, chunks.columns);
+  const Tensor higher = states_before<K>(on, batch, above, composed, initial);
+  const Keep<K> keep{chunks, data_of<State<K>>(before)};
+  launch_grid(on, Grid(batch, above.columns, above.chunks),
+              Apply<K, Composed<K>, Keep<K>>{composed, keep, above, data_of<State<K>>(higher)});
+  return before;
+}
+
+// y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column), and write(panel, t, column, y_{t-1}, y_t), in
+// double. What is read twice is near in time.
+template <int K = 1, typename Maps, typename Initial, typename Write>
 void recur(const Tensor& on, int64_t batch, int64_t steps, int64_t columns, const Maps& maps, const Initial& initial,
            const Write& write) {
-  const int64_t chunks = chunks_of(steps);
-  const Grid grid(batch, columns, chunks);
-  const Tensor before = scratch(on, chunks > 1 ? batch * chunks * columns : 0);
-  if (chunks > 1) {
-    const Tensor whole = scratch(on, 2 * batch * chunks * columns);
-    launch_grid(on, grid, Compose<Maps>{maps, steps, columns, chunks, data_of<Affine>(whole)});
-    recur(on, batch, chunks, columns, ComposedMaps{data_of<Affine>(whole), chunks, columns}, initial,
-          WriteBefore{data_of<double>(before), chunks, columns});
+  const Chunks chunks(steps, columns);
+  const Tensor before = states_before<K>(on, batch, chunks, maps, initial);
+  launch_grid(on, Grid(batch, columns, chunks.chunks),
+              Apply<K, Maps, Write>{maps, write, chunks, data_of<State<K>>(before)});
+}
+
+// Sums of term(row) over the windows that end in the rows first, first + 1, ...: what all of them hold, with a suffix of
+// what is before and a prefix of what is after. Nothing is subtracted: a spike leaves with its row. window >= kRows.
+template <int kRows, typename Number, typename Term>
+COMMODITY_INLINE void window_sums(int64_t first, int64_t window, const Term& term, Number (&sums)[kRows]) {
+  Number sum = 0;
+  for (int64_t t = first - window + kRows; t <= first; ++t) sum += term(t);
+  sums[kRows - 1] = sum;
+#pragma unroll
+  for (int k = kRows - 2; k >= 0; --k) sums[k] = sum += term(first - window + 1 + k);
+  sum = 0;
+#pragma unroll
+  for (int k = 1; k < kRows; ++k) sums[k] += sum += term(first + k);
+}
+
+// The number of rows to sum together, as a template argument: `[&]<int kRows> { ... }`.
+template <int kMost, typename Body>
+void with_rows(int64_t window, const Body& body) {
+  window >= kMost ? body.template operator()<kMost>() : body.template operator()<1>();
+}
+
+// Means and mean squares about them, against a row that the windows hold: a high level costs no digits. A NaN makes NaN
+// of the windows that hold it.
+template <int kRows, typename Number, typename Value>
+COMMODITY_INLINE void window_moments(int64_t first, int64_t window, const Value& value, Number (&mean)[kRows],
+                                     Number (&variance)[kRows]) {
+  const Number anchor = value(first);
+  Number sums[kRows], squares[kRows];
+  window_sums(first, window, [&](int64_t t) { return value(t) - anchor; }, sums);
+  const auto square = [&](int64_t t) {
+    const Number d = value(t) - anchor;
+    return d * d;
+  };
+  window_sums(first, window, square, squares);
+#pragma unroll
+  for (int k = 0; k < kRows; ++k) {
+    const Number offset = sums[k] / window;
+    mean[k] = anchor + offset;
+    variance[k] = squares[k] / window - offset * offset;
   }
-  launch_grid(on, grid, Apply<Maps, Initial, Write>{maps, initial, write, steps, columns, chunks,
-                                                    data_of<double>(before)});
 }
 
 }  // namespace commodity

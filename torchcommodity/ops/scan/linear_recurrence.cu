@@ -11,15 +11,15 @@ struct Recurrence {
   scalar_t* y;
   int64_t steps, assets;
 
-  COMMODITY_INLINE Affine operator()(int64_t panel, int64_t t, int64_t n) const {
+  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
     const int64_t at = (panel * steps + t) * assets + n;
-    return {read(a + at), read(b + at)};
+    return {read(a + at), {read(b + at)}};
   }
-  COMMODITY_INLINE double operator()(int64_t panel, int64_t n) const {
-    return initial ? read(initial + panel * assets + n) : 0;
+  COMMODITY_INLINE State<> operator()(int64_t panel, int64_t n) const {
+    return {initial ? read(initial + panel * assets + n) : 0};
   }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, double, double now) const {
-    y[(panel * steps + t) * assets + n] = static_cast<scalar_t>(now);
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& now) const {
+    y[(panel * steps + t) * assets + n] = static_cast<scalar_t>(now.y[0]);
   }
 };
 

@@ -13,16 +13,16 @@ struct Variance {
   int64_t steps, assets;
 
   // h_t -> h_{t+1}. A missing return counts as its expectation: r^2 as h, and half of gamma.
-  COMMODITY_INLINE Affine operator()(int64_t panel, int64_t t, int64_t n) const {
+  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
     const int64_t column = panel * assets + n;
     const double x = read(r + (panel * steps + t) * assets + n), rising = read(alpha + column);
     const double more = read(gamma + column), base = read(omega + column), kept = read(beta + column);
-    if (x != x) return {rising + more / 2 + kept, base};
-    return {kept, base + (x < 0 ? rising + more : rising) * x * x};
+    if (x != x) return {rising + more / 2 + kept, {base}};
+    return {kept, {base + (x < 0 ? rising + more : rising) * x * x}};
   }
-  COMMODITY_INLINE double operator()(int64_t panel, int64_t n) const { return read(initial + panel * assets + n); }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, double now, double) const {
-    h[(panel * steps + t) * assets + n] = static_cast<scalar_t>(now);
+  COMMODITY_INLINE State<> operator()(int64_t panel, int64_t n) const { return {read(initial + panel * assets + n)}; }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>& now, const State<>&) const {
+    h[(panel * steps + t) * assets + n] = static_cast<scalar_t>(now.y[0]);
   }
 };
 

@@ -1,0 +1,165 @@
+// SMA short, SMA long, RSI and Bollinger half-width of (..., T, N) in one pass: (..., T, N, 4). A missing price makes NaN
+// of exactly the windows that hold it; sums are of differences against a row that all of them hold.
+#include "device.h"
+
+using namespace commodity;
+
+namespace {
+
+template <typename scalar_t>
+struct Prices {
+  const scalar_t* x;
+  int64_t steps, assets;
+
+  // NaN if it is not finite, or not there
+  COMMODITY_INLINE scalar_t operator()(int64_t panel, int64_t t, int64_t n) const {
+    if (t < 0 || t >= steps) return NAN;
+    const scalar_t price = read(x + (panel * steps + t) * assets + n);
+    return price + (price - price);
+  }
+};
+
+// Wilder's averages of gains and losses: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1})
+// / period. A missing price is no change, and the next change is against the last price there was.
+template <typename scalar_t>
+struct Wilder {
+  Prices<scalar_t> prices;
+  const int64_t* ripe;  // the row of the change with which the first average is complete
+  int64_t period;
+
+  COMMODITY_INLINE Affine<2> operator()(int64_t panel, int64_t t, int64_t n) const {
+    const scalar_t price = prices(panel, t, n);
+    int64_t last = t - 1;
+    while (last >= 0 && prices(panel, last, n) != prices(panel, last, n)) --last;
+    const scalar_t change = price - prices(panel, last, n);
+    const bool smooth = change == change && t > ripe[panel * prices.assets + n];
+    const double share = 1.0 / period;
+    return {smooth ? 1 - share : 1, {change > 0 ? share * change : 0, change < 0 ? -share * change : 0}};
+  }
+  COMMODITY_INLINE State<2> operator()(int64_t, int64_t) const { return {}; }
+};
+
+template <typename scalar_t>
+struct Ripe {
+  Prices<scalar_t> prices;
+  int64_t period;
+  int64_t* to;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
+    int64_t t = 0;
+    for (int64_t seen = -1; t < prices.steps; ++t) {
+      const scalar_t price = prices(panel, t, n);
+      if (price == price && ++seen == period) break;
+    }
+    to[panel * prices.assets + n] = t;
+  }
+};
+
+template <typename scalar_t>
+struct alignas(4 * sizeof(scalar_t)) Row {
+  scalar_t channel[4];
+};
+
+template <typename scalar_t, int kRows>
+struct Indicators {
+  Prices<scalar_t> prices;
+  Wilder<scalar_t> wilder;
+  Chunks chunks;
+  const State<2>* before;  // null: RSI is over simple sums
+  Row<scalar_t>* y;
+  int64_t brief, extended, rsi, band;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t chunk) const {
+    State<2> averages = before ? before[chunks.at(panel, chunk, n)] : State<2>{};
+    for (int64_t first = chunk * kChunk; first < chunks.end(chunk); first += kRows) {
+      Row<scalar_t> rows[kRows];
+      average(panel, first, n, brief, 0, rows);
+      average(panel, first, n, extended, 1, rows);
+      before ? smooth(panel, first, n, averages, rows) : simple(panel, first, n, rows);
+      bollinger(panel, first, n, rows);
+#pragma unroll
+      for (int k = 0; k < kRows; ++k)
+        if (first + k < prices.steps) y[(panel * prices.steps + first + k) * prices.assets + n] = rows[k];
+    }
+  }
+
+  COMMODITY_INLINE void average(int64_t panel, int64_t first, int64_t n, int64_t window, int channel,
+                                Row<scalar_t> (&rows)[kRows]) const {
+    scalar_t means[kRows], unused[kRows];
+    window_moments(first, window, [&](int64_t t) { return prices(panel, t, n); }, means, unused);
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) rows[k].channel[channel] = means[k];
+  }
+
+  COMMODITY_INLINE void bollinger(int64_t panel, int64_t first, int64_t n, Row<scalar_t> (&rows)[kRows]) const {
+    scalar_t means[kRows], variances[kRows], previous = prices(panel, first, n);
+    window_moments(first, band, [&](int64_t t) { return prices(panel, t, n); }, means, variances);
+    int64_t still = 1;
+    while (still < band && prices(panel, first - still, n) == previous) ++still;
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) {
+      const scalar_t price = prices(panel, first + k, n), variance = variances[k];
+      if (k > 0) still = price == previous ? still + 1 : 1;
+      previous = price;
+      rows[k].channel[3] = 2 * std::sqrt(still < band && variance > 0 ? variance : variance * 0);
+    }
+  }
+
+  COMMODITY_INLINE void smooth(int64_t panel, int64_t first, int64_t n, State<2>& averages,
+                               Row<scalar_t> (&rows)[kRows]) const {
+    const int64_t ripe = wilder.ripe[panel * prices.assets + n];
+    for (int k = 0; k < kRows; ++k) {
+      averages = wilder(panel, first + k, n)(averages);
+      rows[k].channel[2] = first + k >= ripe ? index(averages.y[0], averages.y[1]) : NAN;
+    }
+  }
+
+  COMMODITY_INLINE void simple(int64_t panel, int64_t first, int64_t n, Row<scalar_t> (&rows)[kRows]) const {
+    scalar_t gains[kRows], losses[kRows];
+    const auto part = [&](int64_t t, scalar_t sign) {
+      const scalar_t change = sign * (prices(panel, t, n) - prices(panel, t - 1, n));
+      return change > 0 ? change : change * 0;
+    };
+    window_sums(first, rsi, [&](int64_t t) { return part(t, 1); }, gains);
+    window_sums(first, rsi, [&](int64_t t) { return part(t, -1); }, losses);
+#pragma unroll
+    for (int k = 0; k < kRows; ++k) rows[k].channel[2] = index(gains[k], losses[k]);
+  }
+
+  static COMMODITY_INLINE scalar_t index(double gain, double loss) {
+    const double total = gain + loss;
+    return static_cast<scalar_t>(total == 0 ? 0 : 100 * gain / total);
+  }
+};
+
+Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extended, int64_t rsi, int64_t band,
+                            std::string mode) {
+  STD_TORCH_CHECK(std::min({brief, extended, rsi, band}) >= 1, "technical_indicators: windows must be >= 1");
+  const Tensor x = contiguous(prices_);
+  std::vector<int64_t> shape(x.sizes().begin(), x.sizes().end());
+  shape.push_back(4);
+  Tensor y = new_empty(x, shape);
+  const Panels panels(x);
+  const Tensor ripe = new_empty(x, {panels.batch * panels.assets}, torch::headeronly::ScalarType::Long);
+  const Chunks chunks(panels.steps, panels.assets);
+  dispatch("technical_indicators", x, [&]<typename scalar_t>() {
+    const Prices<scalar_t> prices{x.const_data_ptr<scalar_t>(), panels.steps, panels.assets};
+    const Wilder<scalar_t> wilder{prices, data_of<int64_t>(ripe), rsi};
+    std::optional<Tensor> before;
+    if (mode == "wilder") {
+      launch_grid(x, Grid(panels.batch, panels.assets, 1), Ripe<scalar_t>{prices, rsi, data_of<int64_t>(ripe)});
+      before = states_before<2>(x, panels.batch, chunks, wilder, wilder);
+    }
+    const State<2>* states = before ? data_of<State<2>>(*before) : nullptr;
+    with_rows<8>(std::min({brief, extended, rsi, band}), [&]<int kRows>() {
+      launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks),
+                  Indicators<scalar_t, kRows>{prices, wilder, chunks, states, data_of<Row<scalar_t>>(y), brief,
+                                              extended, rsi, band});
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_CUDA(technical_indicators)
