@@ -13,7 +13,7 @@ INCLUDES = [OPS / "_csrc", *include_paths()]
 
 def unity(folder: Path) -> Path:
     """Each file in a namespace of its own, after every header that any of them may include."""
-    headers = [OPS / "_csrc" / "device.h", *sorted(set(OPS.glob("*/*.h")) - set(OPS.glob("_csrc/*")))]
+    headers = [OPS / "_csrc" / "device_windows.h", *sorted(set(OPS.glob("*/*.h")) - set(OPS.glob("_csrc/*")))]
     lines = [f'#include "{header}"' for header in headers]
     lines += [f'namespace in_{path.stem} {{\n#include "{path}"\n}}' for path in KERNELS]
     source = folder / "unity.cu"

@@ -187,45 +187,4 @@ void recur(const Tensor& on, int64_t batch, int64_t steps, int64_t columns, cons
               Apply<K, Maps, Write>{maps, write, chunks, data_of<State<K>>(before)});
 }
 
-// Sums of term(row) over the windows that end in the rows first, first + 1, ...: what all of them hold, with a suffix of
-// what is before and a prefix of what is after. Nothing is subtracted: a spike leaves with its row. window >= kRows.
-template <int kRows, typename Number, typename Term>
-COMMODITY_INLINE void window_sums(int64_t first, int64_t window, const Term& term, Number (&sums)[kRows]) {
-  Number sum = 0;
-  for (int64_t t = first - window + kRows; t <= first; ++t) sum += term(t);
-  sums[kRows - 1] = sum;
-#pragma unroll
-  for (int k = kRows - 2; k >= 0; --k) sums[k] = sum += term(first - window + 1 + k);
-  sum = 0;
-#pragma unroll
-  for (int k = 1; k < kRows; ++k) sums[k] += sum += term(first + k);
-}
-
-// The number of rows to sum together, as a template argument: `[&]<int kRows> { ... }`.
-template <int kMost, typename Body>
-void with_rows(int64_t window, const Body& body) {
-  window >= kMost ? body.template operator()<kMost>() : body.template operator()<1>();
-}
-
-// Means and mean squares about them, against a row that the windows hold: a high level costs no digits. A NaN makes NaN
-// of the windows that hold it.
-template <int kRows, typename Number, typename Value>
-COMMODITY_INLINE void window_moments(int64_t first, int64_t window, const Value& value, Number (&mean)[kRows],
-                                     Number (&variance)[kRows]) {
-  const Number anchor = value(first);
-  Number sums[kRows], squares[kRows];
-  window_sums(first, window, [&](int64_t t) { return value(t) - anchor; }, sums);
-  const auto square = [&](int64_t t) {
-    const Number d = value(t) - anchor;
-    return d * d;
-  };
-  window_sums(first, window, square, squares);
-#pragma unroll
-  for (int k = 0; k < kRows; ++k) {
-    const Number offset = sums[k] / window;
-    mean[k] = anchor + offset;
-    variance[k] = squares[k] / window - offset * offset;
-  }
-}
-
 }  // namespace commodity

@@ -18,8 +18,12 @@ constexpr int64_t kBlocks = 1 << 20;  // the rest comes round again
 
 // An input, which no kernel writes while it runs: it may be fetched before what was written above it.
 template <typename T>
-__device__ __forceinline__ T read(const T* at) {
+COMMODITY_INLINE T read(const T* at) {
+#if defined(__CUDA_ARCH__)
   return __ldg(at);
+#else
+  return *at;
+#endif
 }
 
 template <typename Body>

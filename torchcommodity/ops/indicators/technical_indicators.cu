@@ -1,29 +1,16 @@
 // SMA short, SMA long, RSI and Bollinger half-width of (..., T, N) in one pass: (..., T, N, 4). A missing price makes NaN
 // of exactly the windows that hold it; sums are of differences against a row that all of them hold.
-#include "device.h"
+#include "device_windows.h"
 
 using namespace commodity;
 
 namespace {
 
-template <typename scalar_t>
-struct Prices {
-  const scalar_t* x;
-  int64_t steps, assets;
-
-  // NaN if it is not finite, or not there
-  COMMODITY_INLINE scalar_t operator()(int64_t panel, int64_t t, int64_t n) const {
-    if (t < 0 || t >= steps) return NAN;
-    const scalar_t price = read(x + (panel * steps + t) * assets + n);
-    return price + (price - price);
-  }
-};
-
 // Wilder's averages of gains and losses: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1})
 // / period. A missing price is no change, and the next change is against the last price there was.
 template <typename scalar_t>
 struct Wilder {
-  Prices<scalar_t> prices;
+  Values<scalar_t> prices;
   const int64_t* ripe;  // the row of the change with which the first average is complete
   int64_t period;
 
@@ -41,7 +28,7 @@ struct Wilder {
 
 template <typename scalar_t>
 struct Ripe {
-  Prices<scalar_t> prices;
+  Values<scalar_t> prices;
   int64_t period;
   int64_t* to;
 
@@ -62,7 +49,7 @@ struct alignas(4 * sizeof(scalar_t)) Row {
 
 template <typename scalar_t, int kRows>
 struct Indicators {
-  Prices<scalar_t> prices;
+  Values<scalar_t> prices;
   Wilder<scalar_t> wilder;
   Chunks chunks;
   const State<2>* before;  // null: RSI is over simple sums
@@ -83,26 +70,35 @@ struct Indicators {
     }
   }
 
+  // done(k, mean, variance), against a row that all windows hold: a high level costs no digits
+  template <typename Done>
+  COMMODITY_INLINE void moments(int64_t panel, int64_t first, int64_t n, int64_t window, const Done& done) const {
+    const scalar_t anchor = prices(panel, first, n);
+    const auto see = [&](Sums<scalar_t, 2>& sums, int64_t t) {
+      const scalar_t d = prices(panel, t, n) - anchor;
+      sums.of[0] += d, sums.of[1] += d * d;
+    };
+    over_windows<kRows, Sums<scalar_t, 2>>(first, window, see, [&](int k, const Sums<scalar_t, 2>& sums) {
+      const scalar_t offset = sums.of[0] / window;
+      done(k, anchor + offset, sums.of[1] / window - offset * offset);
+    });
+  }
+
   COMMODITY_INLINE void average(int64_t panel, int64_t first, int64_t n, int64_t window, int channel,
                                 Row<scalar_t> (&rows)[kRows]) const {
-    scalar_t means[kRows], unused[kRows];
-    window_moments(first, window, [&](int64_t t) { return prices(panel, t, n); }, means, unused);
-#pragma unroll
-    for (int k = 0; k < kRows; ++k) rows[k].channel[channel] = means[k];
+    moments(panel, first, n, window, [&](int k, scalar_t mean, scalar_t) { rows[k].channel[channel] = mean; });
   }
 
   COMMODITY_INLINE void bollinger(int64_t panel, int64_t first, int64_t n, Row<scalar_t> (&rows)[kRows]) const {
-    scalar_t means[kRows], variances[kRows], previous = prices(panel, first, n);
-    window_moments(first, band, [&](int64_t t) { return prices(panel, t, n); }, means, variances);
+    scalar_t previous = prices(panel, first, n);
     int64_t still = 1;
     while (still < band && prices(panel, first - still, n) == previous) ++still;
-#pragma unroll
-    for (int k = 0; k < kRows; ++k) {
-      const scalar_t price = prices(panel, first + k, n), variance = variances[k];
+    moments(panel, first, n, band, [&](int k, scalar_t, scalar_t variance) {
+      const scalar_t price = prices(panel, first + k, n);
       if (k > 0) still = price == previous ? still + 1 : 1;
       previous = price;
       rows[k].channel[3] = 2 * std::sqrt(still < band && variance > 0 ? variance : variance * 0);
-    }
+    });
   }
 
   COMMODITY_INLINE void smooth(int64_t panel, int64_t first, int64_t n, State<2>& averages,
@@ -115,15 +111,14 @@ struct Indicators {
   }
 
   COMMODITY_INLINE void simple(int64_t panel, int64_t first, int64_t n, Row<scalar_t> (&rows)[kRows]) const {
-    scalar_t gains[kRows], losses[kRows];
-    const auto part = [&](int64_t t, scalar_t sign) {
-      const scalar_t change = sign * (prices(panel, t, n) - prices(panel, t - 1, n));
-      return change > 0 ? change : change * 0;
+    const auto see = [&](Sums<scalar_t, 2>& sums, int64_t t) {
+      const scalar_t change = prices(panel, t, n) - prices(panel, t - 1, n);
+      sums.of[0] += change > 0 ? change : change * 0;
+      sums.of[1] += change < 0 ? -change : change * 0;
     };
-    window_sums(first, rsi, [&](int64_t t) { return part(t, 1); }, gains);
-    window_sums(first, rsi, [&](int64_t t) { return part(t, -1); }, losses);
-#pragma unroll
-    for (int k = 0; k < kRows; ++k) rows[k].channel[2] = index(gains[k], losses[k]);
+    over_windows<kRows, Sums<scalar_t, 2>>(first, rsi, see, [&](int k, const Sums<scalar_t, 2>& sums) {
+      rows[k].channel[2] = index(sums.of[0], sums.of[1]);
+    });
   }
 
   static COMMODITY_INLINE scalar_t index(double gain, double loss) {
@@ -143,7 +138,7 @@ Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extend
   const Tensor ripe = new_empty(x, {panels.batch * panels.assets}, torch::headeronly::ScalarType::Long);
   const Chunks chunks(panels.steps, panels.assets);
   dispatch("technical_indicators", x, [&]<typename scalar_t>() {
-    const Prices<scalar_t> prices{x.const_data_ptr<scalar_t>(), panels.steps, panels.assets};
+    const auto prices = values_of<scalar_t>(x, panels);
     const Wilder<scalar_t> wilder{prices, data_of<int64_t>(ripe), rsi};
     std::optional<Tensor> before;
     if (mode == "wilder") {
