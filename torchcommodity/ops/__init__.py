@@ -10,7 +10,16 @@ from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
+from torchcommodity.ops.rolling.look_back import look_back as look_back  # noqa: E402
 from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
+from torchcommodity.ops.rolling.rolling_extrema import rolling_extrema as rolling_extrema  # noqa: E402
+from torchcommodity.ops.rolling.rolling_extrema import rolling_max as rolling_max  # noqa: E402
+from torchcommodity.ops.rolling.rolling_extrema import rolling_min as rolling_min  # noqa: E402
+from torchcommodity.ops.rolling.rolling_mean import rolling_mean as rolling_mean  # noqa: E402
+from torchcommodity.ops.rolling.rolling_mean import rolling_sum as rolling_sum  # noqa: E402
+from torchcommodity.ops.rolling.rolling_var import rolling_std as rolling_std  # noqa: E402
+from torchcommodity.ops.rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
+from torchcommodity.ops.rolling.window_sum import window_sum as window_sum  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
@@ -22,7 +31,16 @@ __all__ = [
     "garch_variance",
     "linear_recurrence",
     "log_returns",
+    "look_back",
     "rolling_correlation",
+    "rolling_extrema",
+    "rolling_max",
+    "rolling_mean",
+    "rolling_min",
+    "rolling_std",
+    "rolling_sum",
+    "rolling_var",
     "seasonal_decompose",
     "technical_indicators",
+    "window_sum",
 ]
