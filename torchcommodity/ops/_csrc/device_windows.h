@@ -4,6 +4,7 @@
 // subtracted, a spike leaves with its row, and the bits depend on the rows of the window alone.
 #pragma once
 #include "device.h"
+#include "windows.h"
 
 namespace commodity {
 
