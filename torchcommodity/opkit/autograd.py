@@ -96,6 +96,15 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
+def pulled(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
+    """Backward formula of a function that is made of operators: its gradients in `tensors`, differentiable again."""
+    with torch.enable_grad():
+        at = list(tensors)
+        probes = [torch.zeros_like(x, requires_grad=True) for x in at]  # torch.func lets no tensor require a gradient
+        result = function(*(x + probe for x, probe in zip(at, probes)))
+        return torch.autograd.grad(result, probes, grad, create_graph=True, materialize_grads=True)
+
+
 def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:

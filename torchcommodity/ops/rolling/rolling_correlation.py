@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
-from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops.rolling import rolling_correlation_backward
 
 
 def rolling_correlation(
@@ -77,26 +77,9 @@ def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
     return returns.new_empty(*returns.shape, returns.shape[-1])
 
 
-def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, output: Tensor) -> Tensor:
-    # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share, and symmetric g:
-    # dr_ij / dx_i(s) = (x_j(s) - m_ji) / sqrt(v_ij v_ji) - r_ij (x_i(s) - m_ij) / v_ij
-    # dx_i(s) = sum_j x_j(s) A_ij - x_i(s) B_ij + C_ij, A, B, C summed over the windows that hold s: backwards in time
-    finite = returns.isfinite()
-    x = returns.double().where(finite, 0)
-    anchor = x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
-    x = (x - anchor).where(finite, 0).unsqueeze(-1)  # r does not change with the anchor, nor does its gradient
-    both = (finite.unsqueeze(-1) & finite.unsqueeze(-2)).double()
-    parts = torch.stack([both, x * both, x.square() * both]).flatten(-2)
-    count, total, squares = window_sum(parts, window).unflatten(-1, both.shape[-2:])
-    mean = total / count.clamp(min=1)
-    v = squares - total * mean
-    v = v.where(v > torch.finfo(v.dtype).tiny, 1)  # stands still: NaN, without gradient
-    g = (grad + grad.mT).double() * (1 - torch.eye(grad.shape[-1], dtype=v.dtype, device=v.device))
-    a, b = g * v.rsqrt() * v.mT.rsqrt(), g * output.double() / v
-    parts = torch.stack([a, b, b * mean - a * mean.mT]).flatten(-2)
-    A, B, C = window_spread(parts, window).unflatten(-1, both.shape[-2:])
-    dx: Tensor = ((x.mT * A - x * B + C) * both).sum(-1)
-    return dx.to(returns.dtype)
+def _backward(grad: Tensor, *, returns: Tensor, window: int, output: Tensor) -> Tensor:
+    dx: Tensor = rolling_correlation_backward.operator(returns, grad, output, window)
+    return dx
 
 
 def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None) -> Tensor:
