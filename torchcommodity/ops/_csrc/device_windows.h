@@ -11,7 +11,9 @@ namespace commodity {
 // How many windows go together, as a template argument: `[&]<int kRows> { ... }`. They must share a row.
 template <int kMost, typename Body>
 void with_rows(int64_t window, const Body& body) {
-  window >= kMost ? body.template operator()<kMost>() : body.template operator()<1>();
+  constexpr int kFew = kMost > 8 ? 4 : 1;
+  window >= kMost ? body.template operator()<kMost>() : window >= kFew ? body.template operator()<kFew>()
+                                                                      : body.template operator()<1>();
 }
 
 // done(k, sum) for the windows that end in rows first + k, where see(sum, t) takes in row t and sum.with(other) joins.

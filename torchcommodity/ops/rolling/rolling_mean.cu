@@ -34,7 +34,7 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
   dispatch("rolling_mean", x, [&]<typename scalar_t>() {
     with_rows<16>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
-                     Mean<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), reach,
+                     Mean<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows,
                                            double(min_periods)});
     });
   });
