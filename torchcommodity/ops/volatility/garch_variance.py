@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.door import check_panel, check_values, refuse
+from torchcommodity.opkit.door import check_panel, check_values
 from torchcommodity.ops.scan.linear_recurrence import operator as recur
+from torchcommodity.ops.volatility.parameters import following, parameter, preceding
 
 
 def garch_variance(
@@ -56,22 +57,11 @@ def garch_variance(
     """
     check_panel("garch_variance", returns=returns)
     given = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma, "initial": initial}
-    tensors = {name: _parameter(returns, name, x) for name, x in given.items() if x is not None}
+    tensors = {name: parameter("garch_variance", returns, name, x) for name, x in given.items() if x is not None}
     first, rules = _first(**tensors)
     valid = check_values("garch_variance", rules, **given, returns=returns)
     h: Tensor = operator(returns, *list(tensors.values())[:4], torch.where(valid, first, torch.nan))
     return h.to(returns.dtype)
-
-
-def _parameter(returns: Tensor, name: str, value: Tensor | float) -> Tensor:
-    if not isinstance(value, (Tensor, float, int)):
-        refuse("garch_variance", f"{name} must be a number or a Tensor (..., N)", TypeError, **{name: value})
-    wide = torch.promote_types(returns.dtype, torch.float32)  # float16 cannot hold the omega of daily returns
-    try:
-        parameter = torch.as_tensor(value, dtype=wide, device=returns.device)
-        return parameter.expand(*returns.shape[:-2], returns.shape[-1])
-    except RuntimeError:
-        refuse("garch_variance", f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
 
 
 def _first(
@@ -116,14 +106,6 @@ def _parts(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tenso
     return missing.to(r), r, falling, alpha.unsqueeze(-2) + gamma.unsqueeze(-2) * falling
 
 
-def _next(x: Tensor) -> Tensor:
-    return torch.cat([x[..., 1:, :], torch.zeros_like(x[..., :1, :])], -2)
-
-
-def _previous(x: Tensor, first: Tensor) -> Tensor:
-    return torch.cat([first.unsqueeze(-2), x], -2)[..., : x.shape[-2], :]
-
-
 def _backward(
     grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output: Tensor
 ) -> tuple[Tensor, ...]:
@@ -132,7 +114,7 @@ def _backward(
     # dgamma = sum L_t falling_t s_t                  dbeta = sum L_t h_t      dr_t = 2 L_t weight_t r_t
     missing, r, falling, weight = _parts(returns, alpha, gamma)
     slope = beta.unsqueeze(-2) + weight * missing
-    later = recur(_next(slope).flip(-2), _next(grad).flip(-2), None).flip(-2)
+    later = recur(following(slope).flip(-2), following(grad).flip(-2), None).flip(-2)
     square = r * r + missing * output
     d_initial = (grad + slope * later)[..., :1, :].sum(-2)
     sums = [(later * x).sum(-2) for x in (square, output, falling * square)]
@@ -159,14 +141,14 @@ def _jvp(
     moved = moved + d_omega.unsqueeze(-2) + d_beta.unsqueeze(-2) * output
     moved = moved + 2 * weight * r * d_returns.masked_fill(returns.isnan(), 0)
     slope = beta.unsqueeze(-2) + weight * missing
-    h: Tensor = recur(_previous(slope, torch.zeros_like(beta)), _previous(moved, d_initial), None)
+    h: Tensor = recur(preceding(slope, torch.zeros_like(beta)), preceding(moved, d_initial), None)
     return h
 
 
 def _traceable(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
     missing, r, _, weight = _parts(returns, alpha, gamma)
     slope, adds = beta.unsqueeze(-2) + weight * missing, omega.unsqueeze(-2) + weight * r * r
-    h: Tensor = recur(_previous(slope, torch.zeros_like(beta)), _previous(adds, initial), None)
+    h: Tensor = recur(preceding(slope, torch.zeros_like(beta)), preceding(adds, initial), None)
     return h
 
 
