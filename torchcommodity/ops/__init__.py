@@ -22,14 +22,15 @@ from torchcommodity.ops.rolling.rolling_var import rolling_var as rolling_var  #
 from torchcommodity.ops.rolling.window_sum import window_sum as window_sum  # noqa: E402
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
+from torchcommodity.ops.seasonal.stl import stl as stl  # noqa: E402
 from torchcommodity.ops.volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
 from torchcommodity.ops.volatility.garch_forecast import GarchForecast as GarchForecast  # noqa: E402
 from torchcommodity.ops.volatility.garch_forecast import garch_forecast as garch_forecast  # noqa: E402
 from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
 
 __all__ = [
-    "NATIVE",
     "GarchForecast",
+    "NATIVE",
     "correlation_regime",
     "egarch_variance",
     "ewm_variance",
@@ -47,6 +48,7 @@ __all__ = [
     "rolling_sum",
     "rolling_var",
     "seasonal_decompose",
+    "stl",
     "technical_indicators",
     "window_sum",
 ]
