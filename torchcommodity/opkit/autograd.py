@@ -30,6 +30,7 @@ class Gradients:
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
+    masks: bool = True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -112,17 +113,19 @@ def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) 
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _recall(ctx: Any, saved: Iterable[Tensor]) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each output was NaN (None if it is no floating point).
+def _recall(ctx: Any, saved: Iterable[Tensor], outputs_too: bool = True) -> tuple[dict[str, Any], Masks]:
+    """What the formulas asked for, and where each output was NaN (None if it is no floating point, or was not kept).
 
     Formulas receive `output` with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
     """
     arguments = list(saved)
-    outputs = [arguments.pop() for _ in range(ctx.outputs)][::-1]
+    outputs = [arguments.pop() for _ in range(ctx.outputs)][::-1] if outputs_too else []
     masks = [y.isnan() if y.is_floating_point() else None for y in outputs]
     clean = [y if mask is None else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
     tensors = iter(arguments)
     kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
+    if not outputs_too:
+        return kept, [None] * ctx.outputs
     return kept | {"output": tuple(clean) if len(clean) > 1 else clean[0]}, masks
 
 
@@ -146,14 +149,14 @@ def _node(gradients: Gradients) -> Any:
             ctx.outputs = len(outputs)
             kept = {gradients.arguments[i]: args[i] for i in gradients.kept}
             ctx.kept = {name: Tensor if isinstance(value, Tensor) else value for name, value in kept.items()}
-            saved = (*[value for value in kept.values() if isinstance(value, Tensor)], *outputs)
-            ctx.save_for_backward(*saved)
-            ctx.save_for_forward(*saved)
+            saved = [value for value in kept.values() if isinstance(value, Tensor)]
+            ctx.save_for_backward(*saved, *(outputs if gradients.masks else ()))
+            ctx.save_for_forward(*saved, *outputs)  # not beyond this call
             return result
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            kept, masks = _recall(ctx, ctx.saved_tensors)
+            kept, masks = _recall(ctx, ctx.saved_tensors, gradients.masks)
             results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept))
             return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
 

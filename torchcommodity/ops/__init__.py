@@ -7,6 +7,8 @@ from torchcommodity.opkit import native
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
 from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
+from torchcommodity.ops.fused.conv_bn import conv_bn as conv_bn  # noqa: E402
+from torchcommodity.ops.fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
@@ -31,11 +33,13 @@ from torchcommodity.ops.volatility.garch_variance import garch_variance as garch
 __all__ = [
     "GarchForecast",
     "NATIVE",
+    "conv_bn",
     "correlation_regime",
     "egarch_variance",
     "ewm_variance",
     "garch_forecast",
     "garch_variance",
+    "linear_bn_relu",
     "linear_recurrence",
     "log_returns",
     "look_back",

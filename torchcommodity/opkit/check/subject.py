@@ -82,9 +82,21 @@ class Subject:
         return self.op.causal(*self.settings) if callable(self.op.causal) else self.op.causal
 
     @cached_property
+    def time(self) -> tuple[int, int]:
+        """The time axis of panels and of outputs; rows that say `timed` may ask for it."""
+        assert self.op.time, "the record says time=None"
+        return self.op.time
+
+    @cached_property
     def rows(self) -> int:
-        """The length T of time."""
-        return int(self.tensors[0].shape[self.op.time[0]])
+        """The length T of time, or zero without it."""
+        return int(self.tensors[0].shape[self.time[0]]) if self.op.time else 0
+
+    @cached_property
+    def batch_axes(self) -> int:
+        """How many axes of the first tensor are batches: those before time; without time, the first."""
+        axes = self.tensors[0].dim()
+        return int(axes + self.time[0] if self.op.time else min(axes, 1))
 
     @cached_property
     def panels(self) -> tuple[int, ...]:
@@ -92,8 +104,10 @@ class Subject:
         return tuple(i for i, x in enumerate(self.tensors) if self._has_time(x))
 
     def _has_time(self, x: Any) -> bool:
-        axis = self.op.time[0]
-        return isinstance(x, Tensor) and x.dim() >= -axis and x.shape[axis] == self.rows
+        if not self.op.time or not isinstance(x, Tensor):
+            return False
+        axis = self.time[0]
+        return x.dim() >= -axis and x.shape[axis] == self.rows
 
     def with_panels(self, change: Callable[[Tensor], Tensor]) -> "Subject":
         return self.given([change(x) if i in self.panels else x for i, x in enumerate(self.tensors)])
