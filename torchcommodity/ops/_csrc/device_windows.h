@@ -61,6 +61,19 @@ struct Values {
   }
 };
 
+// The first finite value of each column: what sums over all time are taken against.
+template <typename scalar_t>
+struct FirstFinite {
+  Values<scalar_t> x;
+  double* to;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
+    double first = NAN;
+    for (int64_t t = 0; t < x.steps && first != first; ++t) first = x(panel, t, n);
+    to[panel * x.assets + n] = first;
+  }
+};
+
 template <typename scalar_t>
 Values<scalar_t> values_of(const Tensor& x, const Panels& panels) {
   return {x.const_data_ptr<scalar_t>(), panels.steps, panels.assets};

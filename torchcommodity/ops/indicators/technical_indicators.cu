@@ -1,46 +1,10 @@
 // SMA short, SMA long, RSI and Bollinger half-width of (..., T, N) in one pass: (..., T, N, 4). A missing price makes NaN
 // of exactly the windows that hold it; sums are of differences against a row that all of them hold.
-#include "device_windows.h"
+#include "wilder_device.h"
 
 using namespace commodity;
 
 namespace {
-
-// Wilder's averages of gains and losses: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1})
-// / period. A missing price is no change, and the next change is against the last price there was.
-template <typename scalar_t>
-struct Wilder {
-  Values<scalar_t> prices;
-  const int64_t* ripe;  // the row of the change with which the first average is complete
-  int64_t period;
-
-  COMMODITY_INLINE Affine<2> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const scalar_t price = prices(panel, t, n);
-    int64_t last = t - 1;
-    while (last >= 0 && prices(panel, last, n) != prices(panel, last, n)) --last;
-    const scalar_t change = price - prices(panel, last, n);
-    const bool smooth = change == change && t > ripe[panel * prices.assets + n];
-    const double share = 1.0 / period;
-    return {smooth ? 1 - share : 1, {change > 0 ? share * change : 0, change < 0 ? -share * change : 0}};
-  }
-  COMMODITY_INLINE State<2> operator()(int64_t, int64_t) const { return {}; }
-};
-
-template <typename scalar_t>
-struct Ripe {
-  Values<scalar_t> prices;
-  int64_t period;
-  int64_t* to;
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    int64_t t = 0;
-    for (int64_t seen = -1; t < prices.steps; ++t) {
-      const scalar_t price = prices(panel, t, n);
-      if (price == price && ++seen == period) break;
-    }
-    to[panel * prices.assets + n] = t;
-  }
-};
 
 template <typename scalar_t>
 struct alignas(4 * sizeof(scalar_t)) Row {
@@ -141,10 +105,7 @@ Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extend
     const auto prices = values_of<scalar_t>(x, panels);
     const Wilder<scalar_t> wilder{prices, data_of<int64_t>(ripe), rsi};
     std::optional<Tensor> before;
-    if (mode == "wilder") {
-      launch_grid(x, Grid(panels.batch, panels.assets, 1), Ripe<scalar_t>{prices, rsi, data_of<int64_t>(ripe)});
-      before = states_before<2>(x, panels.batch, chunks, wilder, wilder);
-    }
+    if (mode == "wilder") before = wilder.states_before_chunks(x, panels.batch, chunks);
     const State<2>* states = before ? data_of<State<2>>(*before) : nullptr;
     with_rows<8>(std::min({brief, extended, rsi, band}), [&]<int kRows>() {
       launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks),

@@ -1,5 +1,5 @@
-// How far a correlation structure (..., T, N, N) moved in `lag` rows, and a count of the regimes: (..., T) and (...,
-// T).
+// How far a correlation structure moved in `lag` rows, and a count of the regimes, both (..., T): of matrices
+// (..., T, N, N) what is off the diagonal, of pairs (..., T, 1, P) all.
 #include "device.h"
 
 using namespace commodity;
@@ -11,11 +11,11 @@ struct Shift {
   static constexpr int kSums = 2;  // of changes, and how many
   const scalar_t* correlation;
   scalar_t* shift;
-  int64_t steps, assets, lag;
+  int64_t steps, size, columns, lag;
+  bool packed;
 
   COMMODITY_INLINE void add(int64_t row, int64_t k, double* sums) const {
-    if (row % steps < lag || k / assets == k % assets) return;
-    const int64_t size = assets * assets;
+    if (row % steps < lag || (!packed && k / columns == k % columns)) return;
     const double now = read(correlation + row * size + k), before = read(correlation + (row - lag) * size + k);
     const double change = now < before ? before - now : now - before;
     if (change - change != 0) return;  // not finite
@@ -44,17 +44,18 @@ struct Count {
   }
 };
 
-std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double threshold, int64_t lag) {
+std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double threshold, int64_t lag, bool packed) {
   STD_TORCH_CHECK(correlation_.dim() >= 3 && lag >= 1, "correlation_regime: correlation (..., T, N, N), lag >= 1");
   const Tensor correlation = contiguous(correlation_);
   const std::vector<int64_t> shape(correlation.sizes().begin(), correlation.sizes().end() - 2);
   Tensor shift = new_empty(correlation, shape);
   Tensor regime = new_empty(correlation, shape, torch::headeronly::ScalarType::Long);
-  const int64_t steps = shape.back(), assets = correlation.size(-1), rows = shift.numel();
+  const int64_t steps = shape.back(), columns = correlation.size(-1), size = correlation.size(-2) * columns;
+  const int64_t rows = shift.numel();
   dispatch("correlation_regime", correlation, [&]<typename scalar_t>() {
     scalar_t* to = shift.mutable_data_ptr<scalar_t>();
     const scalar_t* from = correlation.const_data_ptr<scalar_t>();
-    launch_rows(shift, rows, assets * assets, Shift<scalar_t>{from, to, steps, assets, lag});
+    launch_rows(shift, rows, size, Shift<scalar_t>{from, to, steps, size, columns, lag, packed});
     launch(shift, rows ? rows / steps : 0,
            Count<scalar_t>{to, regime.mutable_data_ptr<int64_t>(), steps, lag, static_cast<scalar_t>(threshold)});
   });

@@ -29,19 +29,6 @@ struct Symmetric {
   }
 };
 
-// The first finite value of a column: differences to it are what the sums are of.
-template <typename scalar_t>
-struct Anchor {
-  Values<scalar_t> x;
-  double* to;
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    double anchor = NAN;
-    for (int64_t t = 0; t < x.steps && anchor != anchor; ++t) anchor = x(panel, t, n);
-    to[panel * x.assets + n] = anchor;
-  }
-};
-
 // A, B and C of every window and pair, in planes of their own.
 template <typename scalar_t, int kWindows>
 struct Weights {
@@ -119,7 +106,7 @@ void all_gradients(const Tensor& returns, const Tensor& grad, const Tensor& corr
   const auto x = values_of<scalar_t>(returns, panels);
   const int64_t plane = pairs.batch * pairs.size();
   const Tensor anchors = scratch(dx, panels.batch * panels.assets), weights = scratch(dx, 3 * plane);
-  launch_grid(dx, Grid(panels.batch, panels.assets, 1), Anchor<scalar_t>{x, data_of<double>(anchors)});
+  launch_grid(dx, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{x, data_of<double>(anchors)});
   with_moments<scalar_t, kRows>(dx, panels, x, window, [&](const Moments* moments, const bool*) {
     launch_windows(dx, pairs,
                    Weights<scalar_t, kRows>{x, moments, gradients, correlations, data_of<double>(anchors),
