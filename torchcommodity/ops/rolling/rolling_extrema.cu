@@ -8,7 +8,7 @@ namespace {
 // How many values, the best, and its row: the latest of equal ones. Minima are maxima of -x.
 template <typename scalar_t>
 struct Best {
-  scalar_t value = -std::numeric_limits<scalar_t>::infinity();
+  scalar_t value = -INFINITY;
   int64_t row = -1, count = 0;
 
   COMMODITY_INLINE Best with(const Best& other) const {

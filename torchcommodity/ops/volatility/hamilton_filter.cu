@@ -37,7 +37,7 @@ struct Filter {
 
   // Bayes' rule, by the largest density of a regime that is possible: nothing underflows that matters.
   COMMODITY_INLINE double update(int64_t column, double r) const {
-    double largest = -std::numeric_limits<double>::infinity(), total = 0;
+    double largest = -INFINITY, total = 0;
     for (int64_t k = 0; k < count; ++k) {
       const double density = log_density(column + k * assets, r);
       largest = joint[column + k * assets] > 0 && density > largest ? density : largest;
