@@ -5,6 +5,19 @@ using namespace commodity;
 
 namespace {
 
+// The channels, from the statistics that the forward pass found.
+template <typename scalar_t>
+struct Recall {
+  const scalar_t *mean, *variance, *gamma, *beta;
+  double eps;
+  Channel* to;
+
+  COMMODITY_INLINE void operator()(int64_t c) const {
+    const double spread = read(variance + c);
+    to[c] = {read(mean + c), spread, (gamma ? read(gamma + c) : 1) / std::sqrt(spread + eps), beta ? read(beta + c) : 0};
+  }
+};
+
 // What a channel needs to give its gradient: scale g + level + slope (x - mean).
 struct Linear {
   double level, slope;
@@ -67,15 +80,18 @@ using Found = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 template <bool relu>
 Found gradients(const Tensor& grad, const Tensor& of_mean, const Tensor& of_variance, const Tensor& product,
-                const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, double eps) {
+                const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& gamma,
+                const std::optional<Tensor>& beta, double eps) {
   const ChannelShape shape(product);
   Tensor d = new_empty(product, product.sizes()), d_gamma = new_empty(product, {shape.channels});
   Tensor d_beta = new_empty(product, {shape.channels});
   Tensor known = new_empty(product, {shape.channels}, torch::headeronly::ScalarType::Bool);
-  const Tensor linear = scratch(product, 2 * shape.channels);
+  const Tensor linear = scratch(product, 2 * shape.channels), found = scratch(product, 4 * shape.channels);
   dispatch("batch_norm_backward", product, [&]<typename scalar_t>() {
-    const Tensor found = channels_of<scalar_t>(product, gamma, beta, eps);
     const Channel* channels = data_of<Channel>(found);
+    launch(product, shape.channels,
+           Recall<scalar_t>{mean.const_data_ptr<scalar_t>(), variance.const_data_ptr<scalar_t>(),
+                            values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_of<Channel>(found)});
     const Pulled<scalar_t, relu> pulled{channels, product.const_data_ptr<scalar_t>(), grad.const_data_ptr<scalar_t>()};
     over_channels<2>(product, shape, pulled,
                      Join<scalar_t>{shape, channels, of_mean.const_data_ptr<scalar_t>(),
@@ -89,11 +105,13 @@ Found gradients(const Tensor& grad, const Tensor& of_mean, const Tensor& of_vari
 }
 
 Found batch_norm_backward(const Tensor& grad, const Tensor& grad_mean, const Tensor& grad_variance,
-                          const Tensor& product, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
-                          bool relu, double eps) {
+                          const Tensor& product, const Tensor& mean, const Tensor& variance,
+                          const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, bool relu,
+                          double eps) {
   check_same("batch_norm_backward", grad, product);
   return (relu ? gradients<true> : gradients<false>)(contiguous(grad), contiguous(grad_mean), contiguous(grad_variance),
-                                                     contiguous(product), packed(gamma), packed(beta), eps);
+                                                     contiguous(product), contiguous(mean), contiguous(variance),
+                                                     packed(gamma), packed(beta), eps);
 }
 
 }  // namespace
