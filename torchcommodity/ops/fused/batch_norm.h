@@ -1,15 +1,17 @@
-// Batch normalisation of a product that lies in memory: its moments, the normalised values
-// in its place. The product is (outer, channels, inner): (B, C, T) of a convolution, (rows, C, 1) of a linear layer.
+// Batch normalisation of a product that lies in memory: its moments, and the normalised values in
+// its place. The product is (outer, channels, inner): (B, C, T) of a convolution, (rows, C, 1) of a linear layer.
 //
 // Work is cut along the outer axis into parts whose size does not depend on the number of threads, and what the parts
 // found is joined in their order, in double: neither do the bits.
 #pragma once
+#include <array>
+
 #include "native.h"
 
 namespace commodity {
 namespace {  // each kernel file compiles its own
 
-constexpr int64_t kLanes = 16;      // sums run in so many lanes, which the compiler keeps in vector registers
+constexpr int64_t kLanes = 64;      // sums run in so many lanes: whole vector registers, and no chain of additions
 constexpr int64_t kPart = 1 << 13;  // values of a part, about: they stay in the cache from one look to the next
 
 // The count of some values, their mean, and the sum of their squared distances from it.
@@ -25,6 +27,13 @@ struct Moments {
   double variance() const { return squares / count; }
   bool valid() const { return count > 0 && std::isfinite(mean) && std::isfinite(squares); }
 };
+
+template <typename scalar_t>
+inline scalar_t folded(scalar_t (&lanes)[kLanes]) {
+  for (int64_t half = kLanes / 2; half > 0; half /= 2)
+    for (int64_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  return lanes[0];
+}
 
 struct Product {
   int64_t outer, channels, inner, rows, parts;  // rows: of the outer axis, in a part
@@ -60,25 +69,38 @@ struct Product {
     }
   }
 
-  // total[c] += the sum of term(at, c) over rows [first, last)
-  template <typename scalar_t, typename Term>
-  void sum(int64_t first, int64_t last, double* total, const Term& term) const {
-    if (inner == 1) {
-      std::vector<scalar_t> running(channels);
-      for (int64_t row = first; row < last; ++row)
-        for (int64_t c = 0; c < channels; ++c) running[c] += term(row * channels + c, c);
-      for (int64_t c = 0; c < channels; ++c) total[c] += running[c];
-      return;
-    }
+  // totals[n][c] += the sum of the n-th of terms(at, c) over rows [first, last)
+  template <typename scalar_t, size_t N, typename Terms>
+  void sum(int64_t first, int64_t last, const std::array<double*, N>& totals, const Terms& terms) const {
+    if (inner == 1) return sum_rows<scalar_t, N>(first, last, totals, terms);
     for (int64_t row = first; row < last; ++row)
       for (int64_t c = 0, at = row * channels * inner; c < channels; ++c, at += inner) {
-        scalar_t lanes[kLanes] = {};
-        int64_t i = 0;
-        for (; i + kLanes <= inner; i += kLanes)
-          for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(at + i + lane, c);
-        for (; i < inner; ++i) total[c] += term(at + i, c);
-        for (const scalar_t lane : lanes) total[c] += lane;
+        scalar_t lanes[N][kLanes] = {};
+        for (int64_t i = 0; i < inner; i += kLanes) {
+          const int64_t width = std::min(kLanes, inner - i);
+#pragma GCC ivdep
+          for (int64_t lane = 0; lane < width; ++lane) {
+            const std::array<scalar_t, N> found = terms(at + i + lane, c);
+            for (size_t n = 0; n < N; ++n) lanes[n][lane] += found[n];
+          }
+        }
+        for (size_t n = 0; n < N; ++n) totals[n][c] += folded(lanes[n]);
       }
+  }
+
+  template <typename scalar_t, size_t N, typename Terms>
+  void sum_rows(int64_t first, int64_t last, const std::array<double*, N>& totals, const Terms& terms) const {
+    std::vector<scalar_t> sums(N * channels);
+    scalar_t* running = sums.data();
+    for (int64_t row = first; row < last; ++row) {
+#pragma GCC ivdep  // the sums are nobody else's
+      for (int64_t c = 0; c < channels; ++c) {
+        const std::array<scalar_t, N> found = terms(row * channels + c, c);
+        for (size_t n = 0; n < N; ++n) running[n * channels + c] += found[n];
+      }
+    }
+    for (size_t n = 0; n < N; ++n)
+      for (int64_t c = 0; c < channels; ++c) totals[n][c] += running[n * channels + c];
   }
 };
 
@@ -87,12 +109,13 @@ COMMODITY_SIMD std::vector<Moments> part_moments(const Product& p, const scalar_
   const double count = double((last - first) * p.inner);
   std::vector<double> sums(p.channels), rests(p.channels), squares(p.channels);
   std::vector<scalar_t> mean(p.channels);
-  p.sum<scalar_t>(first, last, sums.data(), [&](int64_t at, int64_t) { return x[at]; });
+  p.sum<scalar_t, 1>(first, last, {sums.data()}, [=](int64_t at, int64_t) { return std::array{x[at]}; });
   for (int64_t c = 0; c < p.channels; ++c) mean[c] = scalar_t(sums[c] / count);
   const scalar_t* about = mean.data();
-  p.sum<scalar_t>(first, last, rests.data(), [=](int64_t at, int64_t c) { return x[at] - about[c]; });
-  p.sum<scalar_t>(first, last, squares.data(),
-                  [=](int64_t at, int64_t c) { return (x[at] - about[c]) * (x[at] - about[c]); });
+  p.sum<scalar_t, 2>(first, last, {rests.data(), squares.data()}, [=](int64_t at, int64_t c) {
+    const scalar_t apart = x[at] - about[c];
+    return std::array{apart, apart * apart};
+  });
   std::vector<Moments> found(p.channels);
   for (int64_t c = 0; c < p.channels; ++c) {
     const double rest = rests[c] / count;  // what rounding the mean to scalar_t, and the lanes, have lost

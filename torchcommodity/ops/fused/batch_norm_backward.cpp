@@ -15,12 +15,10 @@ COMMODITY_SIMD Pulled pulled_part(const Product& p, const Affine<scalar_t>& affi
                                   const scalar_t* grad, int64_t first, int64_t last) {
   const scalar_t *mean = affine.mean.data(), *scale = affine.scale.data(), *shift = affine.shift.data();
   Pulled sums{std::vector<double>(p.channels), std::vector<double>(p.channels)};
-  p.sum<scalar_t>(first, last, sums.plain.data(), [=](int64_t at, int64_t c) {
-    return !relu || (x[at] - mean[c]) * scale[c] + shift[c] > 0 ? grad[at] : scalar_t(0);
-  });
-  p.sum<scalar_t>(first, last, sums.times.data(), [=](int64_t at, int64_t c) {
-    const scalar_t apart = x[at] - mean[c];
-    return !relu || apart * scale[c] + shift[c] > 0 ? grad[at] * apart : scalar_t(0);
+  p.sum<scalar_t, 2>(first, last, {sums.plain.data(), sums.times.data()}, [=](int64_t at, int64_t c) {
+    const scalar_t apart = x[at] - mean[c], pulled = grad[at];
+    const scalar_t g = !relu || apart * scale[c] + shift[c] > 0 ? pulled : scalar_t(0);
+    return std::array{g, g * apart};
   });
   return sums;
 }
@@ -49,15 +47,15 @@ COMMODITY_SIMD void gradient_part(const Product& p, const Affine<scalar_t>& affi
   const scalar_t *mean = affine.mean.data(), *scale = affine.scale.data(), *shift = affine.shift.data();
   const scalar_t *level = linear.level.data(), *slope = linear.slope.data();
   p.map(first, last, [=](int64_t at, int64_t c) {
-    const scalar_t apart = x[at] - mean[c];
-    const scalar_t g = !relu || apart * scale[c] + shift[c] > 0 ? grad[at] : scalar_t(0);
+    const scalar_t apart = x[at] - mean[c], pulled = grad[at];
+    const scalar_t g = !relu || apart * scale[c] + shift[c] > 0 ? pulled : scalar_t(0);
     const scalar_t all = scale[c] * g + level[c] + slope[c] * apart;
     d[at] = mean[c] == mean[c] ? all : scalar_t(0);  // a NaN output takes no part, whatever its gradient
   });
 }
 
 struct Given {
-  Tensor grad, grad_mean, grad_variance, product;
+  Tensor grad, grad_mean, grad_variance, product, mean, variance;
   std::optional<Tensor> gamma, beta;
   double eps;
 };
@@ -73,15 +71,19 @@ void gradient(const Given& given, Found& found, const scalar_t* x, scalar_t* d) 
                  *of_variance = given.grad_variance.const_data_ptr<scalar_t>(), *gamma = values<scalar_t>(given.gamma);
   scalar_t *d_gamma = found.gamma.mutable_data_ptr<scalar_t>(), *d_beta = found.beta.mutable_data_ptr<scalar_t>();
   bool* known = found.known.mutable_data_ptr<bool>();
-  std::vector<Moments> statistics = moments(p, x);
-  for (auto& channel : statistics)
-    if (!channel.valid()) channel.mean = NAN;
+  const scalar_t *mean = given.mean.const_data_ptr<scalar_t>(), *variance = given.variance.const_data_ptr<scalar_t>();
+  const double count = double(p.outer * p.inner);
+  std::vector<Moments> statistics(p.channels);
+  for (int64_t c = 0; c < p.channels; ++c) {
+    statistics[c] = {count, double(mean[c]), variance[c] * count};
+    if (!statistics[c].valid()) statistics[c].mean = NAN;
+  }
   const Affine affine(statistics, gamma, values<scalar_t>(given.beta), given.eps);
   const Pulled sums = pulled<relu>(p, affine, x, g);
   Linear<scalar_t> linear{std::vector<scalar_t>(p.channels), std::vector<scalar_t>(p.channels)};
   for (int64_t c = 0; c < p.channels; ++c) {
     // d = scale (g - mean(g) - (x - mean) mean(g (x - mean)) / (variance + eps)), and what comes by the statistics
-    const double count = statistics[c].count, inverse = 1 / (statistics[c].variance() + given.eps);
+    const double inverse = 1 / (statistics[c].variance() + given.eps);
     const double scale = (gamma ? gamma[c] : 1) * std::sqrt(inverse);
     known[c] = statistics[c].valid();
     linear.level[c] = scalar_t((of_mean[c] - scale * sums.plain[c]) / count);
@@ -95,17 +97,14 @@ void gradient(const Given& given, Found& found, const scalar_t* x, scalar_t* d) 
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& grad_mean,
                                                                const Tensor& grad_variance, const Tensor& product,
+                                                               const Tensor& mean, const Tensor& variance,
                                                                const std::optional<Tensor>& gamma,
                                                                const std::optional<Tensor>& beta, bool relu,
                                                                double eps) {
   check_same("batch_norm_backward", grad, product);
-  const Given given{contiguous(grad),
-                    contiguous(grad_mean),
-                    contiguous(grad_variance),
-                    contiguous(product),
-                    packed(gamma),
-                    packed(beta),
-                    eps};
+  const Given given{contiguous(grad),    contiguous(grad_mean), contiguous(grad_variance),
+                    contiguous(product), contiguous(mean),      contiguous(variance),
+                    packed(gamma),       packed(beta),          eps};
   const int64_t channels = product.size(1);
   Found found{new_empty(product, product.sizes()), new_empty(product, {channels}), new_empty(product, {channels}),
               new_empty(product, {channels}, torch::headeronly::ScalarType::Bool)};
@@ -121,5 +120,5 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gra
 }  // namespace
 
 COMMODITY_OPERATOR(batch_norm_backward,
-                   "(Tensor grad, Tensor grad_mean, Tensor grad_variance, Tensor product, Tensor? gamma, Tensor? beta, "
-                   "bool relu, float eps) -> (Tensor, Tensor, Tensor, Tensor)")
+                   "(Tensor grad, Tensor grad_mean, Tensor grad_variance, Tensor product, Tensor mean, Tensor "
+                   "variance, Tensor? gamma, Tensor? beta, bool relu, float eps) -> (Tensor, Tensor, Tensor, Tensor)")

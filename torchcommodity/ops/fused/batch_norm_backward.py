@@ -1,10 +1,13 @@
 """The gradient of batch normalisation over the batch: what `conv_bn` and `linear_bn_relu` share backwards."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
 from torchcommodity.opkit.autograd import pulled
+from torchcommodity.opkit.op import HALF
 from torchcommodity.ops.fused.batch_norm import channelwise, normalise, ones_and_zeros
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -15,6 +18,8 @@ def _reference(
     grad_mean: Tensor,
     grad_variance: Tensor,
     product: Tensor,
+    mean: Tensor,
+    variance: Tensor,
     gamma: Tensor | None,
     beta: Tensor | None,
     relu: bool,
@@ -24,16 +29,16 @@ def _reference(
     # dx = gamma / s (g - mean(g) - n mean(g n)) + (dmean + 2 (x - mean) dvariance) / count
     # dgamma = sum(g n), dbeta = sum(g). A channel with a NaN takes no part.
     axes = [0, *range(2, product.dim())]
-    known = channelwise(product.var(axes, correction=0).isfinite(), product, 0)
-    x = torch.where(known, product, 0)
-    mean, variance = x.mean(axes, keepdim=True), x.var(axes, correction=0, keepdim=True)
-    n = (x - mean) / (variance + eps).sqrt()
+    known = channelwise(mean.isfinite() & variance.isfinite(), product, 0)
+    x = torch.where(known, product - channelwise(mean, product, 0), 0)
+    s = (torch.where(known, channelwise(variance, product, 0), 1) + eps).sqrt()
+    n = x / s
     y = n * channelwise(gamma, x, 1) + channelwise(beta, x, 0)
     g = torch.where(known & (y > 0) if relu else known, grad, 0)
     d = g - g.mean(axes, keepdim=True) - n * (g * n).mean(axes, keepdim=True)
-    d = d * channelwise(gamma, x, 1) / (variance + eps).sqrt()
+    d = d * channelwise(gamma, x, 1) / s
     count = x.numel() // x.shape[1]
-    d = d + (channelwise(grad_mean, x, 0) + 2 * (x - mean) * channelwise(grad_variance, x, 0)) / count
+    d = d + (channelwise(grad_mean, x, 0) + 2 * x * channelwise(grad_variance, x, 0)) / count
     return torch.where(known, d, 0), (g * n).sum(axes), g.sum(axes), known.flatten()
 
 
@@ -42,6 +47,8 @@ def _fake(
     grad_mean: Tensor,
     grad_variance: Tensor,
     product: Tensor,
+    mean: Tensor,
+    variance: Tensor,
     gamma: Tensor | None,
     beta: Tensor | None,
     relu: bool,
@@ -62,18 +69,20 @@ def _backward(
     grad_mean: Tensor,
     grad_variance: Tensor,
     product: Tensor,
+    mean: Tensor,
+    variance: Tensor,
     gamma: Tensor | None,
     beta: Tensor | None,
     relu: bool,
     eps: float,
 ) -> tuple[Tensor | None, ...]:
-    tensors = (grad, grad_mean, grad_variance, product, gamma, beta)
+    tensors = (grad, grad_mean, grad_variance, product, mean, variance, gamma, beta)
     present = [x for x in tensors if x is not None]
 
     def flat(*given: Tensor) -> Tensor:
         supply = iter(given)
-        outputs = _reference(*(None if x is None else next(supply) for x in tensors), relu, eps)  # type: ignore[arg-type]
-        return torch.cat([y.flatten() for y in outputs[:3]])
+        arguments: list[Any] = [*(None if x is None else next(supply) for x in tensors), relu, eps]
+        return torch.cat([y.flatten() for y in _reference(*arguments)[:3]])
 
     supply = iter(pulled(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
     return tuple(None if x is None else next(supply) for x in tensors)
@@ -92,8 +101,12 @@ def _oracle(
 def _door(
     grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
 ) -> tuple[Tensor, ...]:
-    none = product.new_zeros(product.shape[1])
-    return tuple(operator(grad, none, none, product, gamma, beta, relu, 1e-5)[:3])
+    if product.dtype in HALF:  # the operators that call this one hand it float32
+        wide = _door(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
+        return tuple(y.to(product.dtype) for y in wide)
+    axes = [0, *range(2, product.dim())]
+    none, mean, variance = product.new_zeros(product.shape[1]), product.mean(axes), product.var(axes, correction=0)
+    return tuple(operator(grad, none, none, product, mean, variance, gamma, beta, relu, 1e-5)[:3])
 
 
 def _cases() -> Cases:

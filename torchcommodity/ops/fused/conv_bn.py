@@ -1,24 +1,21 @@
 """Convolution and batch normalisation in one: backward convolves again, so that the input is all that is kept."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.door import check_integer, refuse
 from torchcommodity.ops.fused import batch_norm_backward
 from torchcommodity.ops.fused.batch_norm import (
     Normalised,
-    check_parameters,
-    check_values_of_channel,
+    check_count,
+    check_running,
+    check_tensors,
     folded,
     normalise,
     ones_and_zeros,
 )
-
-Size = int | Sequence[int]
+from torchcommodity.ops.fused.convolution import Size, convolve, convolve_backward, product_shape, settings_of
 
 
 def conv_bn(
@@ -80,108 +77,17 @@ def conv_bn(
         >>> x = torch.arange(12.0).reshape(2, 1, 6)
         >>> y, mean, variance = ops.conv_bn(x, torch.ones(1, 1, 3), padding="causal")
         >>> y.shape, mean, variance
-        (torch.Size([2, 1, 6]), tensor([14.]), tensor([97.1667]))
+        (torch.Size([2, 1, 6]), tensor([12.6667]), tensor([99.7222]))
     """
-    _check(x, weight, groups)
-    check_parameters(
-        "conv_bn",
-        weight,
-        training,
-        eps,
-        bias=bias,
-        gamma=gamma,
-        beta=beta,
-        running_mean=running_mean,
-        running_variance=running_variance,
-    )
-    stride, dilation = _each("stride", stride, x, 1), _each("dilation", dilation, x, 1)
-    around = _around(padding, x, weight, stride, dilation)
-    shape = _shape(x, weight, stride, around, dilation)
-    if min(shape[2:]) < 1:
-        refuse("conv_bn", "the window must fit in the padded input", padding=padding, dilation=dilation, x=x, weight=weight)
+    running = {"running_mean": running_mean, "running_variance": running_variance}
+    check_tensors("conv_bn", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
+    settings = settings_of("conv_bn", x, weight, stride, padding, dilation, groups)
     if not training:
-        assert running_mean is not None
-        assert running_variance is not None
-        weight, level = folded(weight, bias, gamma, beta, running_mean, running_variance, eps)
-        y = convolve(x, weight, stride, around, dilation, groups, level)
-        return Normalised(y, running_mean, running_variance)
-    check_values_of_channel("conv_bn", shape, x)
-    return Normalised(*operator(x, weight, bias, gamma, beta, stride, around, dilation, groups, eps))
-
-
-def _check(x: Tensor, weight: Tensor, groups: int) -> None:
-    for name, tensor in {"x": x, "weight": weight}.items():
-        if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
-            refuse("conv_bn", f"{name} must be a floating-point Tensor", TypeError, **{name: _kind(tensor)})
-    if x.dtype != weight.dtype or x.device != weight.device:
-        kinds = {name: f"{y.dtype} on {y.device}" for name, y in {"x_is": x, "weight_is": weight}.items()}
-        refuse("conv_bn", "all tensors must be of one dtype and on one device", TypeError, **kinds)
-    if x.dim() not in (3, 4) or weight.dim() != x.dim():
-        refuse("conv_bn", "x must be (B, C, T) with weight (D, C, K), or (B, C, H, W) with (D, C, K, L)", x=x, weight=weight)
-    check_integer("conv_bn", 1, groups=groups)
-    if weight.shape[0] % groups or weight.shape[1] * groups != x.shape[1]:
-        refuse("conv_bn", "weight must be (D, C / groups, ...), D a multiple of groups", groups=groups, x=x, weight=weight)
-
-
-def _kind(x: object) -> object:
-    return x.dtype if isinstance(x, Tensor) else type(x).__name__
-
-
-def _each(name: str, value: Size, x: Tensor, least: int) -> list[int]:
-    axes = x.dim() - 2
-    sizes = [value] * axes if isinstance(value, int) else list(value)
-    if len(sizes) != axes:
-        refuse("conv_bn", f"{name} must be an int or {axes} of them", **{name: value})
-    for size in sizes:
-        check_integer("conv_bn", least, **{name: size})
-    return sizes
-
-
-def _around(padding: Size | str, x: Tensor, weight: Tensor, stride: list[int], dilation: list[int]) -> list[int]:
-    """Zeros before and after each axis."""
-    reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
-    if not isinstance(padding, str):
-        return [p for p in _each("padding", padding, x, 0) for _ in range(2)]
-    if padding == "valid":
-        return [0] * (2 * len(reach))
-    if padding == "same" and all(s == 1 for s in stride):
-        return [side for r in reach for side in (r // 2, r - r // 2)]
-    if padding == "causal" and len(reach) == 1:
-        return [reach[0], 0]
-    return refuse(
-        "conv_bn",
-        'padding must be numbers, "valid", "same" with stride 1, or "causal" with one axis',
-        padding=padding,
-        stride=stride,
-        x=x,
-    )
-
-
-def _shape(x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int]) -> tuple[int, ...]:
-    lengths = [n + before + after for n, before, after in zip(x.shape[2:], padding[::2], padding[1::2])]
-    windows = [d * (k - 1) + 1 for d, k in zip(dilation, weight.shape[2:])]
-    return (x.shape[0], weight.shape[0], *[(n - w) // s + 1 for n, w, s in zip(lengths, windows, stride)])
-
-
-def _alike(x: Tensor, padding: list[int]) -> tuple[Tensor, list[int]]:
-    """ATen pads both sides alike: where they differ, x is padded here."""
-    if padding[::2] == padding[1::2]:
-        return x, padding[::2]
-    from_last = [side for axis in range(len(padding) - 2, -1, -2) for side in padding[axis : axis + 2]]
-    return F.pad(x, from_last), [0] * (len(padding) // 2)
-
-
-def convolve(
-    x: Tensor,
-    weight: Tensor,
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
-    bias: Tensor | None = None,
-) -> Tensor:
-    x, both = _alike(x, padding)
-    return torch.convolution(x, weight, bias, stride, both, dilation, False, [0] * len(stride), groups)
+        mean, variance = check_running("conv_bn", **running)
+        weight, level = folded(weight, bias, gamma, beta, mean, variance, eps)
+        return Normalised(convolve(x, weight, level, *settings), mean, variance)
+    check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
+    return Normalised(*operator(x, weight, bias, gamma, beta, *settings, eps))
 
 
 def _reference(
@@ -196,7 +102,7 @@ def _reference(
     groups: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return normalise(convolve(x, weight, stride, padding, dilation, groups), bias, gamma, beta, eps)
+    return normalise(convolve(x, weight, None, stride, padding, dilation, groups), bias, gamma, beta, eps)
 
 
 def _fake(
@@ -211,7 +117,7 @@ def _fake(
     groups: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    shape = _shape(x, weight, stride, padding, dilation)
+    shape = product_shape(x, weight, stride, padding, dilation)
     return x.new_empty(shape), x.new_empty(shape[1]), x.new_empty(shape[1])
 
 
@@ -230,21 +136,20 @@ def _backward(
     dilation: list[int],
     groups: int,
     eps: float,
+    output1: Tensor,
+    output2: Tensor,
 ) -> tuple[Tensor | None, ...]:
     # z = weight * x once more; dz from the gradient of y; dx and dweight from dz. The bias moves the mean alone.
-    padded, both = _alike(x, padding)
-    z = convolve(padded, weight, stride, [p for p in both for _ in range(2)], dilation, groups)
+    settings = stride, padding, dilation, groups
+    z = convolve(x, weight, None, *settings)
+    mean = output1 if bias is None else output1 - bias
     dz, d_gamma, d_beta, known = batch_norm_backward.operator(
-        grad, grad_mean, grad_variance, z, gamma, None, False, eps
+        grad, grad_mean, grad_variance, z, mean, output2, gamma, None, False, eps
     )
-    d_x, d_weight, _ = torch.ops.aten.convolution_backward(
-        dz, padded, weight, None, stride, both, dilation, False, [0] * len(stride), groups, [True, True, False]
-    )
-    if padded is not x:
-        for axis, length in enumerate(x.shape[2:]):
-            d_x = d_x.narrow(axis + 2, padding[2 * axis], length)
-    # 0 * NaN of an input that is missing is no gradient
-    d_weight = torch.where(known.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0)
+    d_x, d_weight = convolve_backward(dz, x, weight, *settings)
+    d_weight = torch.where(
+        known.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0
+    )  # 0 * NaN of a missing input is no gradient
     absent = (bias is None, gamma is None, beta is None)
     of_parameters = (None if gone else d for gone, d in zip(absent, (grad_mean, d_gamma, d_beta)))
     return d_x, d_weight, *of_parameters
@@ -263,7 +168,7 @@ def _oracle(
     groups: int = 1,
 ) -> tuple[Tensor, ...]:
     convolution = F.conv1d if x.dim() == 3 else F.conv2d
-    z = convolution(x, weight, bias, stride, padding, dilation, groups)  # type: ignore[arg-type]
+    z = convolution(x, weight, bias, stride, padding, dilation, groups)
     axes = [0, *range(2, z.dim())]
     y = F.batch_norm(z, None, None, *ones_and_zeros(gamma, beta, weight), training=True)
     return y, z.mean(axes), z.var(axes, correction=0)
@@ -282,7 +187,7 @@ def _cases() -> Cases:
         samples=(
             Sample(x, weight, *per_channel, padding=1),
             Sample(x, weight[:, :1], groups=2, stride=2, dilation=2),
-            Sample(image, kernel, None, per_channel[0, :2], groups=2, stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
+            Sample(image, kernel, *per_channel[:2, :2], groups=2, stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
             Sample(x, weight, per_channel[0], padding="same", dilation=3),
         ),
         bad=(
@@ -294,7 +199,7 @@ def _cases() -> Cases:
             Bad(Sample(x, weight, padding="even"), "padding must be numbers"),
             Bad(Sample(x, weight, stride=0), "stride must be >= 1"),
             Bad(Sample(x, weight, dilation=9), "the window must fit in the padded input"),
-            Bad(Sample(x, weight, eps=0.0), "eps must be positive"),
+            Bad(Sample(x, weight, eps=0.0), "eps must be a positive float"),
             Bad(Sample(x.float(), weight), "one dtype", TypeError),
             Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
         ),

@@ -1,4 +1,4 @@
-"""Linear layer, batch normalisation and ReLU in one: backward multiplies again, so that the input is all that is kept."""
+"""Linear layer, batch normalisation and ReLU in one: backward multiplies again, so that only the input is kept."""
 
 import torch
 from torch import Tensor
@@ -9,8 +9,9 @@ from torchcommodity.opkit.door import refuse
 from torchcommodity.ops.fused import batch_norm_backward
 from torchcommodity.ops.fused.batch_norm import (
     Normalised,
-    check_parameters,
-    check_values_of_channel,
+    check_count,
+    check_running,
+    check_tensors,
     folded,
     normalise,
     ones_and_zeros,
@@ -47,8 +48,8 @@ def linear_bn_relu(
 
     Returns:
         `output`, `mean` and `variance`, of each of the D features. No argument is changed; how running statistics move
-        is said at `conv_bn`, and `nn.LinearBNReLU` sees to it. In training a NaN or an infinity makes every feature NaN,
-        and NaN features take no part in the backward pass: fill missing values before.
+        is said at `conv_bn`, and `nn.LinearBNReLU` sees to it. In training a NaN or an infinity makes every feature
+        NaN, and NaN features take no part in the backward pass: fill missing values before.
 
     Raises:
         ValueError, TypeError: shapes or dtypes do not fit; in training there is a single row.
@@ -68,39 +69,18 @@ def linear_bn_relu(
         >>> y.squeeze(-1), mean, variance
         (tensor([0.0000, 0.0000, 1.2247]), tensor([1.]), tensor([0.6667]))
     """
-    _check(x, weight)
-    check_parameters(
-        "linear_bn_relu",
-        weight,
-        training,
-        eps,
-        bias=bias,
-        gamma=gamma,
-        beta=beta,
-        running_mean=running_mean,
-        running_variance=running_variance,
-    )
-    if not training:
-        assert running_mean is not None
-        assert running_variance is not None
-        weight, level = folded(weight, bias, gamma, beta, running_mean, running_variance, eps)
-        return Normalised(F.linear(x, weight, level).relu(), running_mean, running_variance)
-    rows = x.reshape(-1, x.shape[-1])
-    check_values_of_channel("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
-    y, mean, variance = operator(rows, weight, bias, gamma, beta, eps)
-    return Normalised(y.reshape(*x.shape[:-1], weight.shape[0]), mean, variance)
-
-
-def _check(x: Tensor, weight: Tensor) -> None:
-    for name, tensor in {"x": x, "weight": weight}.items():
-        if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
-            kind = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
-            refuse("linear_bn_relu", f"{name} must be a floating-point Tensor", TypeError, **{name: kind})
-    if x.dtype != weight.dtype or x.device != weight.device:
-        kinds = {name: f"{y.dtype} on {y.device}" for name, y in {"x_is": x, "weight_is": weight}.items()}
-        refuse("linear_bn_relu", "all tensors must be of one dtype and on one device", TypeError, **kinds)
+    running = {"running_mean": running_mean, "running_variance": running_variance}
+    check_tensors("linear_bn_relu", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
     if x.dim() < 2 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
         refuse("linear_bn_relu", "x must be (..., C) with leading axes, weight (D, C)", x=x, weight=weight)
+    if not training:
+        mean, variance = check_running("linear_bn_relu", **running)
+        y = F.linear(x, *folded(weight, bias, gamma, beta, mean, variance, eps)).relu()
+        return Normalised(y, mean, variance)
+    rows = x.flatten(0, -2)
+    check_count("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
+    y, mean, variance = operator(rows, weight, bias, gamma, beta, eps)
+    return Normalised(y.unflatten(0, x.shape[:-1]), mean, variance)
 
 
 def _reference(
@@ -128,10 +108,13 @@ def _backward(
     gamma: Tensor | None,
     beta: Tensor | None,
     eps: float,
+    output1: Tensor,
+    output2: Tensor,
 ) -> tuple[Tensor | None, ...]:
     # z = W x once more; dz from the gradient of y; dx = dz W, dW = dz' x. The bias moves the mean alone.
+    mean = output1 if bias is None else output1 - bias
     dz, d_gamma, d_beta, known = batch_norm_backward.operator(
-        grad, grad_mean, grad_variance, x @ weight.mT, gamma, beta, True, eps
+        grad, grad_mean, grad_variance, x @ weight.mT, mean, output2, gamma, beta, True, eps
     )
     d_weight = torch.where(known.unsqueeze(-1), dz.mT @ x, 0)  # 0 * NaN of an input that is missing is no gradient
     absent = (bias is None, gamma is None, beta is None)
@@ -163,7 +146,7 @@ def _cases() -> Cases:
         samples=(
             Sample(randn(3, 5, 4), weight, *per_feature),  # alone in its batch each still has five rows
             Sample(x, weight),
-            Sample(x, weight, None, per_feature[0]),
+            Sample(x, weight, *per_feature[:2]),
         ),
         bad=(
             Bad(Sample(x[0], weight), r"linear_bn_relu: x must be \(\.\.\., C\) .*; got x \(4,\), weight \(6, 4\)"),
@@ -171,7 +154,7 @@ def _cases() -> Cases:
             Bad(Sample(x, weight, per_feature[0, :5]), r"bias must be \(6,\), one for each output; got bias \(5,\)"),
             Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
             Bad(Sample(x[:1], weight), "training needs more than one value of each channel; got values=1"),
-            Bad(Sample(x, weight, eps=-1.0), "eps must be positive"),
+            Bad(Sample(x, weight, eps=-1.0), "eps must be a positive float"),
             Bad(Sample(x.float(), weight), "one dtype", TypeError),
             Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
         ),

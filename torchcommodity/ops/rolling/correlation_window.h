@@ -4,17 +4,45 @@
 // of the first block plus a prefix of the second: nothing is subtracted, a spike leaves with its row, and the bits
 // depend on the rows of the window alone. Values are taken against an anchor, so a high level costs no digits.
 #pragma once
+#include <new>
+
 #include "native.h"
 
 namespace commodity {
+
+constexpr int kLanes = 4;
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
+
+// std::vector forgets how its elements must be aligned where an attribute says so.
+template <typename Value>
+struct OnCacheLines {
+  using value_type = Value;
+  static constexpr std::align_val_t line{64};
+  Value* allocate(size_t count) { return static_cast<Value*>(::operator new(count * sizeof(Value), line)); }
+  void deallocate(Value* values, size_t) { ::operator delete(values, line); }
+  bool operator==(const OnCacheLines&) const = default;
+};
+
+using ManyLanes = std::vector<Lanes, OnCacheLines<Lanes>>;
+
+// The last finite value of the first block of a column, else the first after it: no window of the group looks ahead
+// for it.
+template <typename scalar_t>
+double anchor_of(const scalar_t* column, int64_t stride, int64_t begin, int64_t window, int64_t steps) {
+  const auto finite = [&](int64_t t) { return std::isfinite(column[t * stride]); };
+  for (int64_t t = std::min(begin + window, steps) - 1; t >= std::max<int64_t>(begin, 0); --t)
+    if (finite(t)) return column[t * stride];
+  for (int64_t t = std::max<int64_t>(begin + window, 0); t < std::min(begin + 2 * window - 1, steps); ++t)
+    if (finite(t)) return column[t * stride];
+  return 0;
+}
 
 // The windows that start in one block of rows: window w holds rows w .. w + window - 1 of the 2 window - 1 that are
 // here, and ends in row begin + w + window - 1 of the panel.
 struct Group {
   const int64_t assets, width, window, rows;  // width: assets in whole vectors, so that scratch rows have no tail
   int64_t begin = 0, windows = 0;             // windows: how many end inside the panel
-  bool complete = true;                       // nothing is missing, in any row
-  std::vector<double> x, present, sum, scale, anchor, state;
+  std::vector<double> x, present;
 
   Group(int64_t assets, int64_t window)
       : assets(assets),
@@ -22,11 +50,7 @@ struct Group {
         window(window),
         rows(2 * window - 1),
         x(rows * width),
-        present(rows * width),
-        sum(window * width),
-        scale(window * width),
-        anchor(width),
-        state(3 * width) {}
+        present(rows * width) {}
 
   int64_t end(int64_t w) const { return begin + w + window - 1; }
 
@@ -34,66 +58,85 @@ struct Group {
   template <typename scalar_t>
   void load(const scalar_t* panel, int64_t first, int64_t steps) {
     begin = first, windows = std::min(window, steps - first - window + 1);
-    for (int64_t n = 0; n < assets; ++n) anchor[n] = anchor_of(panel + n, steps);
-    const int64_t last = windows + window - 1;
-    double holes = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-      double *to = &x[r * width], *there = &present[r * width];
-      std::fill_n(to, width, 0.0), std::fill_n(there, width, 0.0);
-      if (begin + r < 0 || r >= last) continue;
-      const scalar_t* from = panel + (begin + r) * assets;
-#pragma GCC ivdep
-      for (int64_t n = 0; n < assets; ++n) {
-        const double value = from[n], known = value - value == 0 ? 1 : 0;
-        to[n] = known != 0 ? value - anchor[n] : 0;
-        there[n] = known, holes += 1 - known;
+    for (int64_t n = 0; n < assets; ++n) {
+      const double anchor = anchor_of(panel + n, assets, begin, window, steps);
+      for (int64_t r = 0; r < rows; ++r) {
+        const bool inside = begin + r >= 0 && begin + r < steps;
+        const double value = inside ? static_cast<double>(panel[(begin + r) * assets + n]) : NAN;
+        present[r * width + n] = std::isfinite(value);
+        x[r * width + n] = std::isfinite(value) ? value - anchor : 0;
       }
     }
-    complete = begin >= 0 && holes == 0;
   }
+};
 
-  // The last finite value of the first block, else the first after it: no window of the group looks ahead for it.
+// Four groups side by side, each in a lane of its own. Columns and pairs where a group misses a value are not right.
+struct Team {
+  const int64_t assets, pairs, window, rows;
+  int64_t begin[kLanes], windows[kLanes];  // windows: how many end inside the panel
+  bool complete[kLanes];                   // nothing is missing, in any row
+  ManyLanes x, sum, scale;
+
+  Team(int64_t assets, int64_t window)
+      : assets(assets),
+        pairs(assets * (assets - 1) / 2),
+        window(window),
+        rows(2 * window - 1),
+        x(rows * assets),
+        sum(window * assets),
+        scale(window * assets) {}
+
   template <typename scalar_t>
-  double anchor_of(const scalar_t* column, int64_t steps) const {
-    const auto finite = [&](int64_t t) { return std::isfinite(column[t * assets]); };
-    for (int64_t t = begin + window - 1; t >= std::max<int64_t>(begin, 0); --t)
-      if (finite(t)) return column[t * assets];
-    for (int64_t t = begin + window; t < std::min(begin + rows, steps); ++t)
-      if (finite(t)) return column[t * assets];
-    return 0;
+  void load(int lane, const scalar_t* panel, int64_t first, int64_t steps) {
+    begin[lane] = first, windows[lane] = std::min(window, steps - first - window + 1);
+    const int64_t last = std::min(rows, steps - first);
+    double holes = 0;
+    for (int64_t n = 0; n < assets; ++n) {
+      const double anchor = anchor_of(panel + n, assets, first, window, steps);
+      const scalar_t* from = panel + first * assets + n;
+      Lanes* to = &x[n];
+      for (int64_t r = 0; r < last; ++r, from += assets, to += assets) {
+        const double value = *from;
+        const bool known = value - value == 0;
+        (*to)[lane] = known ? value - anchor : 0;
+        holes += known ? 0 : 1;
+      }
+      for (int64_t r = last; r < rows; ++r, to += assets) (*to)[lane] = 0;
+    }
+    complete[lane] = holes == 0;
   }
 
   // Sum and 1 / sqrt(sum of squares about the mean) of each column's windows; NaN where the column does not move.
   void columns() {
-    double *total = &state[0], *squares = &state[width], *still = &state[2 * width];
-    std::fill_n(total, 3 * width, 0.0);
-    for (int64_t r = window - 1; r >= 0; --r) {
-      const double* row = &x[r * width];
-      for (int64_t n = 0; n < width; ++n) {
-        sum[r * width + n] = total[n] += row[n];
-        scale[r * width + n] = squares[n] += row[n] * row[n];
+    for (auto* state : {&total, &squares, &still}) state->assign(assets, Lanes{});
+    for (int64_t r = window - 1; r >= 0; --r)
+      for (int64_t n = 0; n < assets; ++n)
+        add(r, n), sum[r * assets + n] = total[n], scale[r * assets + n] = squares[n];
+    for (int64_t r = 1; r < window; ++r)
+      for (int64_t n = 0; n < assets; ++n) watch(r, n);
+    for (auto* state : {&total, &squares}) state->assign(assets, Lanes{});
+    for (int64_t w = 0; w < window; ++w)
+      for (int64_t n = 0; n < assets; ++n) {
+        if (w > 0) add(w + window - 1, n), watch(w + window - 1, n);
+        const Lanes s = sum[w * assets + n] += total[n];
+        const Lanes variation = scale[w * assets + n] + squares[n] - s * s / static_cast<double>(window);
+        Lanes root;
+        for (int l = 0; l < kLanes; ++l) root[l] = std::sqrt(variation[l]);
+        const auto moves = (still[n] < static_cast<double>(window - 1)) & (variation > 0.0);
+        scale[w * assets + n] = moves ? 1.0 / root : Lanes{} + NAN;
       }
-    }
-    std::fill_n(total, 2 * width, 0.0);
-    for (int64_t r = 1; r < window; ++r) count_still(r, still);
-    for (int64_t w = 0; w < windows; ++w) {
-      const double* row = &x[(w + window - 1) * width];
-      if (w > 0) count_still(w + window - 1, still);
-      double *s = &sum[w * width], *v = &scale[w * width];
-      for (int64_t n = 0; n < width; ++n) {
-        if (w > 0) total[n] += row[n], squares[n] += row[n] * row[n];
-        s[n] += total[n];
-        const double variation = v[n] + squares[n] - s[n] * s[n] / window;
-        v[n] = (still[n] < window - 1) & (variation > 0) ? 1 / std::sqrt(variation) : NAN;
-      }
-    }
   }
 
  private:
-  // for how many rows a column has not moved
-  void count_still(int64_t r, double* still) const {
-    const double *now = &x[r * width], *before = now - width;
-    for (int64_t n = 0; n < width; ++n) still[n] = now[n] == before[n] ? still[n] + 1 : 0;
+  ManyLanes total, squares, still;  // still: for how many rows a column has not moved
+
+  void add(int64_t r, int64_t n) {
+    const Lanes value = x[r * assets + n];
+    total[n] += value, squares[n] += value * value;
+  }
+
+  void watch(int64_t r, int64_t n) {
+    still[n] = x[r * assets + n] == x[(r - 1) * assets + n] ? still[n] + 1.0 : Lanes{};
   }
 };
 

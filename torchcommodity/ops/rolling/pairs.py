@@ -1,4 +1,4 @@
-"""The pairs i < j of a symmetric matrix (..., N, N), packed: (..., N (N - 1) / 2) in the order of `torch.triu_indices`."""
+"""The pairs i < j of symmetric matrices (..., N, N), packed: (..., N (N - 1) / 2), in `torch.triu_indices`' order."""
 
 import math
 
@@ -48,7 +48,8 @@ def correlation_matrix(
 
 def pairs_of(matrices: Tensor) -> Tensor:
     """(..., N, N) -> (..., P)."""
-    row, column = torch.triu_indices(*matrices.shape[-2:], offset=1, device=matrices.device)
+    assets = matrices.shape[-1]
+    row, column = torch.triu_indices(assets, assets, offset=1, device=matrices.device)
     return matrices[..., row, column]
 
 

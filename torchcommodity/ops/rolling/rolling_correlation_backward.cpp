@@ -12,188 +12,234 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kTile = 1 << 15;  // doubles of weights that are kept together: they stay in the cache
-
-// Row i of the matrix at t, of gradients or of correlations; what is not finite counts as zero.
+// What comes in for one panel, and what goes out: each row is in a first block and in a second one.
 template <typename scalar_t>
-struct Symmetric {
-  const scalar_t* from;
+struct Source {
+  const scalar_t *grad, *correlation;
+  double *as_first, *as_second;
   const int64_t assets;
   const bool packed;
 
   int64_t size() const { return packed ? assets * (assets - 1) / 2 : assets * assets; }
 
-  // `share` of each half of a full matrix: 1 adds them, 0.5 takes their mean.
-  void row(int64_t t, int64_t i, double share, double* to) const {
-    const scalar_t* matrix = from + t * size();
-    const auto finite = [](scalar_t value) { return value - value == 0 ? static_cast<double>(value) : 0.0; };
-    if (packed) {
-      for (int64_t j = 0, at = i - 1; j < i; at += assets - j - 2, ++j) to[j] = finite(matrix[at]);
-      const scalar_t* after = matrix + i * (2 * assets - i - 1) / 2 - i - 1;
-      for (int64_t j = i + 1; j < assets; ++j) to[j] = finite(after[j]);
-    } else {
-      for (int64_t j = 0; j < assets; ++j)
-        to[j] = share * (finite(matrix[i * assets + j]) + finite(matrix[j * assets + i]));
-    }
-    to[i] = 0;
-  }
-};
+  double* sink(int64_t r, int64_t window, int64_t t) const { return (r < window ? as_first : as_second) + t * assets; }
 
-template <typename scalar_t>
-struct Gradient {
-  const Symmetric<scalar_t> gradients, correlations;
-  Group g;
-  const int64_t tile;  // columns whose weights are kept together
-  std::vector<double> A, B, C, sum, grad, r, dx;
-
-  Gradient(Symmetric<scalar_t> gradients, Symmetric<scalar_t> correlations, int64_t window)
-      : gradients(gradients),
-        correlations(correlations),
-        g(gradients.assets, window),
-        tile(std::clamp<int64_t>(kTile / (window * g.width), 1, g.assets)),
-        A(window * tile * g.width),
-        B(window * g.width),
-        C(window * g.width),
-        sum((tile + 2) * g.width),
-        grad(g.width),
-        r(g.width),
-        dx(g.rows * g.width) {}
-
-  // The windows that are loaded; `first` is the row of the batch where their panel begins.
-  void run(int64_t first) {
-    std::fill(dx.begin(), dx.end(), 0.0);
-    if (!any(first)) return;
-    if (g.complete) {
-      g.columns();
-      for (double& scale : g.scale) scale = scale == scale ? scale : 0;
-    }
-    const int64_t step = g.complete ? tile : 1;
-    for (int64_t i = 0; i < g.assets; i += step) {
-      const int64_t count = std::min(step, g.assets - i);
-      if (g.complete)
-        weigh(first, i, count);
-      else
-        weigh_shared(first, i);
-      spread(i, count, 0, g.window, 1);
-      spread(i, count, g.rows - 1, g.window - 1, -1);
-    }
+  // Gradient of i and j < i or > i at t, of both halves, and their correlation; what is not finite takes no part.
+  void read(int64_t t, int64_t i, int64_t j, double& g, double& r) const {
+    const int64_t low = std::min(i, j), high = std::max(i, j);
+    g = r = 0;
+    if (packed)
+      take(t * size() + low * (2 * assets - low - 1) / 2 + high - low - 1, 1, g, r);
+    else
+      take(t * size() + i * assets + j, 0.5, g, r), take(t * size() + j * assets + i, 0.5, g, r);
   }
 
  private:
-  int64_t skip() const { return g.begin < 0 ? 1 : 0; }  // window 0 then ends before the panel begins
+  void take(int64_t at, double share, double& g, double& r) const {
+    const double from = grad[at], about = correlation[at], known = (from - from) + (about - about);
+    g += known == 0 ? from : 0, r += known == 0 ? share * about : 0;
+  }
+};
 
-  bool any(int64_t first) const {
-    const scalar_t* from = gradients.from + (first + g.end(skip())) * gradients.size();
-    const auto moves = [](scalar_t value) { return value != 0; };
-    return g.windows > skip() && std::any_of(from, from + (g.windows - skip()) * gradients.size(), moves);
+// Groups that miss nothing: v and m are a column's own, so B and C are summed over i at once.
+template <typename scalar_t>
+struct Complete {
+  Team team;
+  ManyLanes A, B, C, sum, dx;
+
+  Complete(int64_t assets, int64_t window)
+      : team(assets, window),
+        A(window * team.pairs),
+        B(window * assets),
+        C(window * assets),
+        sum(team.pairs + 2 * assets),
+        dx(assets) {}
+
+  void run(const Source<scalar_t>* sources, const bool* wanted) {
+    team.columns();
+    std::fill(B.begin(), B.end(), Lanes{}), std::fill(C.begin(), C.end(), Lanes{});
+    for (int64_t w = 0; w < team.window; ++w) weigh(w, sources, wanted);
+    spread(0, team.window, 1, sources, wanted);
+    spread(team.rows - 1, team.window - 1, -1, sources, wanted);
   }
 
-  void read(int64_t t, int64_t i) {
-    gradients.row(t, i, 1, grad.data());
-    correlations.row(t, i, 0.5, r.data());
-  }
-
-  // Columns i .. i + count - 1 against all, where nothing is missing: v and m are a column's own.
-  void weigh(int64_t first, int64_t i, int64_t count) {
-    const int64_t N = g.width;
-    std::fill(B.begin(), B.end(), 0.0), std::fill(C.begin(), C.end(), 0.0);
-    for (int64_t w = 0; w < g.windows; ++w) {
-      const double *s = &g.sum[w * N], *scale = &g.scale[w * N];
-      double *b = &B[w * N], *c = &C[w * N], *a = &A[w * count * N];
-      for (int64_t k = i; k < i + count; ++k, a += N) {
-        read(first + g.end(w), k);
-        const double own = scale[k], mean = s[k] / g.window;
-#pragma GCC ivdep
-        for (int64_t j = 0; j < N; ++j) {
-          a[j] = grad[j] * (own * scale[j]);
-          b[j] += grad[j] * r[j];
-          c[j] -= a[j] * mean;
-        }
+ private:
+  void weigh(int64_t w, const Source<scalar_t>* sources, const bool* wanted) {
+    const int64_t N = team.assets;
+    const Lanes *s = &team.sum[w * N], *own = &team.scale[w * N];
+    Lanes *a = &A[w * team.pairs], *b = &B[w * N], *c = &C[w * N];
+    for (int64_t i = 0; i < N; ++i)
+      for (int64_t j = i + 1; j < N; ++j, ++a) {
+        Lanes g = {}, r = {};
+        for (int l = 0; l < kLanes; ++l)
+          if (wanted[l] && w < team.windows[l]) {
+            double from, about;
+            sources[l].read(team.begin[l] + w + team.window - 1, i, j, from, about);
+            g[l] = from, r[l] = about;
+          }
+        *a = g != 0.0 ? g * (own[i] * own[j]) : Lanes{};  // where a column stands still there is no correlation
+        b[i] += g * r, b[j] += g * r;
+        c[i] -= *a * s[j], c[j] -= *a * s[i];
       }
-      for (int64_t j = 0; j < N; ++j) b[j] *= scale[j] * scale[j], c[j] += b[j] * s[j] / g.window;
-    }
-  }
-
-  // Column i against all, over the rows that both have.
-  void weigh_shared(int64_t first, int64_t i) {
-    const int64_t N = g.width;
-    Shared sums(g, i);
-    for (int64_t w = 0; w < g.windows; ++w) {
-      double *a = &A[w * N], *b = &B[w * N], *c = &C[w * N];
-      sums.advance(w);
-      if (w >= skip())
-        read(first + g.end(w), i);
-      else
-        std::fill(grad.begin(), grad.end(), 0.0);
-      for (int64_t j = 0; j < N; ++j) {
-        const double count = sums.total(Shared::kCount, j), x = sums.total(Shared::kX, j),
-                     y = sums.total(Shared::kY, j);
-        const double xx = sums.total(Shared::kXX, j) - x * x / count, yy = sums.total(Shared::kYY, j) - y * y / count;
-        const bool moves = (xx > 0) & (yy > 0) & (grad[j] != 0);
-        a[j] = moves ? grad[j] / std::sqrt(xx * yy) : 0;
-        b[j] = moves ? grad[j] * r[j] / yy : 0;
-        c[j] = moves ? (b[j] * y - a[j] * x) / count : 0;
-      }
+    for (int64_t i = 0; i < N; ++i) {
+      b[i] = b[i] != 0.0 ? b[i] * own[i] * own[i] : Lanes{};
+      c[i] = (c[i] + b[i] * s[i]) / static_cast<double>(team.window);
     }
   }
 
   // Adds the windows one after another, and with each the row that no window before it holds.
-  void spread(int64_t i, int64_t count, int64_t from, int64_t to, int64_t step) {
-    const int64_t N = g.width, size = count * N, ahead = step > 0 ? 0 : g.window - 1;
-    double *b = &sum[size], *c = b + N;
-    std::fill_n(sum.begin(), size + 2 * N, 0.0);
+  void spread(int64_t from, int64_t to, int64_t step, const Source<scalar_t>* sources, const bool* wanted) {
+    const int64_t N = team.assets, ahead = step > 0 ? 0 : team.window - 1;
+    Lanes *b = &sum[team.pairs], *c = b + N;
+    std::fill(sum.begin(), sum.end(), Lanes{});
     for (int64_t row = from; row != to; row += step) {
       const int64_t w = row - ahead;
-      if (w < g.windows) {
-        add(size, &A[w * size], sum.data());
-        add(N, &B[w * N], b), add(N, &C[w * N], c);
+      const Lanes *x = &team.x[row * N], *more = &A[w * team.pairs];
+      for (int64_t i = 0; i < N; ++i) {
+        b[i] += B[w * N + i], c[i] += C[w * N + i];
+        dx[i] = c[i] - x[i] * b[i];
       }
-      const double *x = &g.x[row * N], *present = &g.present[row * N];
-      for (int64_t k = 0; k < count; ++k) {
-        const double *a = &sum[k * N], value = x[i + k], own = present[i + k];
-        double* into = &dx[row * N];
-#pragma GCC ivdep
-        for (int64_t j = 0; j < N; ++j) into[j] += own * present[j] * (a[j] * value + (k ? 0 : c[j] - x[j] * b[j]));
+      Lanes* a = sum.data();
+      for (int64_t i = 0; i < N; ++i) {
+        Lanes own = {};
+        for (int64_t j = i + 1; j < N; ++j, ++a) {
+          *a += *more++;
+          own += *a * x[j], dx[j] += *a * x[i];
+        }
+        dx[i] += own;
       }
+      for (int l = 0; l < kLanes; ++l)
+        if (wanted[l] && row < team.windows[l] + team.window - 1) {
+          double* into = sources[l].sink(row, team.window, team.begin[l] + row);
+          for (int64_t i = 0; i < N; ++i) into[i] = dx[i][l];
+        }
     }
-  }
-
-  static void add(int64_t size, const double* from, double* to) {
-#pragma GCC ivdep
-    for (int64_t k = 0; k < size; ++k) to[k] += from[k];
   }
 };
 
-COMMODITY_SIMD void gradient(Gradient<float>& block, int64_t first) { block.run(first); }
-COMMODITY_SIMD void gradient(Gradient<double>& block, int64_t first) { block.run(first); }
+// A group with holes, column by column against all, over the rows that both have.
+template <typename scalar_t>
+struct Holed {
+  Group g;
+  std::vector<double> A, B, C, sum, dx;
 
-// A row adds what the windows that end in its own block say, and those that end in the next.
+  Holed(int64_t assets, int64_t window)
+      : g(assets, window),
+        A(window * g.width),
+        B(window * g.width),
+        C(window * g.width),
+        sum(3 * g.width),
+        dx(g.rows * g.width) {}
+
+  void run(const Source<scalar_t>& source) {
+    std::fill(dx.begin(), dx.end(), 0.0);
+    for (int64_t i = 0; i < g.assets; ++i) {
+      if (!weigh(i, source)) continue;
+      spread(i, 0, g.window, 1);
+      spread(i, g.rows - 1, g.window - 1, -1);
+    }
+    for (int64_t r = std::max<int64_t>(0, -g.begin); r < g.windows + g.window - 1; ++r)
+      std::copy_n(&dx[r * g.width], g.assets, source.sink(r, g.window, g.begin + r));
+  }
+
+ private:
+  bool weigh(int64_t i, const Source<scalar_t>& source) {
+    const int64_t N = g.width, skip = g.begin < 0 ? 1 : 0;  // window 0 then ends before the panel begins
+    std::fill(A.begin(), A.end(), 0.0), std::fill(B.begin(), B.end(), 0.0);
+    bool any = false;
+    for (int64_t w = skip; w < g.windows; ++w)
+      for (int64_t j = 0; j < g.assets; ++j) {
+        if (j != i) source.read(g.end(w), i, j, A[w * N + j], B[w * N + j]);
+        any |= A[w * N + j] != 0;
+      }
+    if (!any) return false;
+    Shared sums(g, i);
+    for (int64_t w = 0; w < g.windows; ++w) {
+      double *a = &A[w * N], *b = &B[w * N], *c = &C[w * N];
+      sums.advance(w);
+      for (int64_t j = 0; j < N; ++j) {
+        const double count = sums.total(Shared::kCount, j), x = sums.total(Shared::kX, j),
+                     y = sums.total(Shared::kY, j);
+        const double xx = sums.total(Shared::kXX, j) - x * x / count, yy = sums.total(Shared::kYY, j) - y * y / count;
+        const bool moves = (xx > 0) & (yy > 0) & (a[j] != 0);
+        b[j] = moves ? a[j] * b[j] / yy : 0;
+        a[j] = moves ? a[j] / std::sqrt(xx * yy) : 0;
+        c[j] = moves ? (b[j] * y - a[j] * x) / count : 0;
+      }
+    }
+    return true;
+  }
+
+  void spread(int64_t i, int64_t from, int64_t to, int64_t step) {
+    const int64_t N = g.width, ahead = step > 0 ? 0 : g.window - 1;
+    double *a = sum.data(), *b = a + N, *c = b + N;
+    std::fill(sum.begin(), sum.end(), 0.0);
+    for (int64_t row = from; row != to; row += step) {
+      const int64_t w = row - ahead;
+      const double *x = &g.x[row * N], *present = &g.present[row * N], value = x[i], own = present[i];
+      double* into = &dx[row * N];
+      for (int64_t j = 0; j < N; ++j) {
+        if (w < g.windows) a[j] += A[w * N + j], b[j] += B[w * N + j], c[j] += C[w * N + j];
+        into[j] += own * present[j] * (a[j] * value - b[j] * x[j] + c[j]);
+      }
+    }
+  }
+};
+
+COMMODITY_SIMD void gradient(Complete<float>& team, const Source<float>* sources, const bool* wanted) {
+  team.run(sources, wanted);
+}
+COMMODITY_SIMD void gradient(Complete<double>& team, const Source<double>* sources, const bool* wanted) {
+  team.run(sources, wanted);
+}
+COMMODITY_SIMD void gradient(Holed<float>& group, const Source<float>& source) { group.run(source); }
+COMMODITY_SIMD void gradient(Holed<double>& group, const Source<double>& source) { group.run(source); }
+
 template <typename scalar_t>
 void run(const Tensor& returns, const Tensor& grad, const Tensor& correlation, int64_t window, Tensor& dx) {
   const Panels panels(returns);
-  const bool packed = grad.dim() == returns.dim();
-  const Symmetric<scalar_t> gradients{grad.const_data_ptr<scalar_t>(), panels.assets, packed};
-  const Symmetric<scalar_t> correlations{correlation.const_data_ptr<scalar_t>(), panels.assets, packed};
-  STD_TORCH_CHECK(grad.numel() == panels.batch * panels.steps * gradients.size(),
-                  "rolling_correlation_backward: grad must be (..., T, N, N) or (..., T, N (N - 1) / 2)");
+  const int64_t N = panels.assets, groups = std::max<int64_t>(1, panels.steps / window), all = panels.batch * groups;
+  std::vector<double> parts(2 * dx.numel());
   const scalar_t* from = returns.const_data_ptr<scalar_t>();
-  const int64_t groups = (panels.steps + window - 1) / window + 1, all = dx.numel();
-  std::vector<double> parts(2 * all);
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, window * gradients.size()));
-  torch::stable::parallel_for(0, panels.batch * groups, grain, [&](int64_t first, int64_t last) {
-    Gradient<scalar_t> block(gradients, correlations, window);
-    for (int64_t k = first; k < last; ++k) {
-      const int64_t panel = k / groups * panels.steps, begin = (k % groups - 1) * window;
-      if (begin + window - 1 >= panels.steps) continue;
-      block.g.load(from + panel * panels.assets, begin, panels.steps);
-      gradient(block, panel);
-      for (int64_t r = std::max<int64_t>(0, -begin); r < std::min(block.g.rows, panels.steps - begin); ++r)
-        std::copy_n(&block.dx[r * block.g.width], panels.assets,
-                    &parts[(r < window ? 0 : all) + (panel + begin + r) * panels.assets]);
-    }
-  });
+  const auto source = [&](int64_t panel) {
+    Source<scalar_t> s{
+        grad.const_data_ptr<scalar_t>(), correlation.const_data_ptr<scalar_t>(), parts.data(), nullptr, N,
+        grad.dim() == returns.dim()};
+    s.grad += panel * panels.steps * s.size(), s.correlation += panel * panels.steps * s.size();
+    s.as_first += panel * panels.size(), s.as_second = s.as_first + dx.numel();
+    return s;
+  };
+  STD_TORCH_CHECK(grad.numel() == panels.batch * panels.steps * source(0).size(),
+                  "rolling_correlation_backward: grad must be (..., T, N, N) or (..., T, N (N - 1) / 2)");
+  const int64_t work = kLanes * window * N * (N + 8);
+  torch::stable::parallel_for(0, (all + kLanes - 1) / kLanes, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
+                              [&](int64_t first, int64_t last) {
+                                Complete<scalar_t> complete(N, window);
+                                Holed<scalar_t> holed(N, window);
+                                for (int64_t k = first * kLanes; k < std::min(last * kLanes, all); k += kLanes) {
+                                  const int64_t members = std::min<int64_t>(kLanes, all - k);
+                                  std::vector<Source<scalar_t>> sources;
+                                  bool wanted[kLanes];
+                                  for (int64_t l = 0; l < kLanes; ++l) {
+                                    const int64_t which = k + std::min(l, members - 1), panel = which / groups,
+                                                  begin = which % groups * window;
+                                    complete.team.load(l, from + panel * panels.size(), begin, panels.steps);
+                                    sources.push_back(source(panel));
+                                    wanted[l] = l < members && complete.team.complete[l];
+                                  }
+                                  gradient(complete, sources.data(), wanted);
+                                  for (int64_t l = 0; l < members; ++l) {
+                                    const int64_t begin = complete.team.begin[l];
+                                    const scalar_t* panel = from + (k + l) / groups * panels.size();
+                                    if (begin == 0)
+                                      holed.g.load(panel, -window, panels.steps), gradient(holed, sources[l]);
+                                    if (!wanted[l])
+                                      holed.g.load(panel, begin, panels.steps), gradient(holed, sources[l]);
+                                  }
+                                }
+                              });
   scalar_t* to = dx.mutable_data_ptr<scalar_t>();
-  for (int64_t k = 0; k < all; ++k) to[k] = static_cast<scalar_t>(parts[k] + parts[all + k]);
+  for (int64_t k = 0; k < dx.numel(); ++k) to[k] = static_cast<scalar_t>(parts[k] + parts[dx.numel() + k]);
 }
 
 Tensor rolling_correlation_backward(const Tensor& returns_, const Tensor& grad_, const Tensor& correlation_,

@@ -13,7 +13,8 @@ def _reference(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) 
     # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share, and symmetric g:
     # dr_ij / dx_i(s) = (x_j(s) - m_ji) / sqrt(v_ij v_ji) - r_ij (x_i(s) - m_ij) / v_ij
     # dx_i(s) = sum_j x_j(s) A_ij - x_i(s) B_ij + C_ij, A, B, C summed over the windows that hold s: backwards in time
-    g, r = _symmetric(grad, returns), _symmetric(correlation, returns)
+    known = correlation.isfinite() & grad.isfinite()
+    g, r = (_symmetric(values.where(known, 0), returns) for values in (grad, correlation))
     r = r if correlation.dim() == returns.dim() else r / 2
     finite = returns.isfinite()
     x = returns.double().where(finite, 0)
@@ -33,8 +34,8 @@ def _reference(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) 
 
 
 def _symmetric(values: Tensor, returns: Tensor) -> Tensor:
-    """Matrices, both halves added, or pairs as matrices: in float64, without diagonal; what is not finite is zero."""
-    values, assets = values.where(values.isfinite(), 0).double(), returns.shape[-1]
+    """Matrices, both halves added, or pairs as matrices: in float64, without diagonal."""
+    values, assets = values.double(), returns.shape[-1]
     if values.dim() == returns.dim():
         return matrices_of(values, assets)
     return (values + values.mT) * (1 - torch.eye(assets, dtype=values.dtype, device=values.device))
@@ -47,7 +48,7 @@ def _fake(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) -> Te
 def _backward(
     grad_dx: Tensor, *, returns: Tensor, grad: Tensor, correlation: Tensor, window: int
 ) -> tuple[Tensor, ...]:
-    return pulled(lambda *tensors: _reference(*tensors, window), (returns, grad, correlation), grad_dx)
+    return pulled(lambda x, g, r: _reference(x, g, r, window), (returns, grad, correlation), grad_dx)
 
 
 def _weighted(returns: Tensor, weights: Tensor, *, window: int, packed: bool = False) -> Tensor:

@@ -1,6 +1,7 @@
 // LOESS of evenly spaced rows, eight series side by side: the windows and their tricube weights are the same for all.
 #pragma once
 #include <memory>
+#include <utility>
 
 #include "native.h"
 
@@ -109,6 +110,22 @@ void sum_rows(const double* const* c, int64_t count, const double* x, int64_t st
   }
 }
 
+// The transpose: adds what the fits got to the rows that they saw.
+template <int R>
+void spread_rows(const double* const* c, int64_t count, const double* grad, int64_t next, double* x, int64_t stride) {
+  Four low[R], high[R];
+  for (int r = 0; r < R; ++r, grad += next) {
+    low[r] = *reinterpret_cast<const Four*>(grad);
+    high[r] = *reinterpret_cast<const Four*>(grad + 4);
+  }
+  for (int64_t j = 0; j < count; ++j, x += stride) {
+    Four a = *reinterpret_cast<const Four*>(x), b = *reinterpret_cast<const Four*>(x + 4);
+    for (int r = 0; r < R; ++r) a += c[r][j] * low[r], b += c[r][j] * high[r];
+    *reinterpret_cast<Four*>(x) = a;
+    *reinterpret_cast<Four*>(x + 4) = b;
+  }
+}
+
 // Calls body(fit, how many, coefficients, first, count) for fits that can be computed together.
 template <typename Body>
 void for_each_group(const Loess& loess, Table table, const Body& body) {
@@ -138,6 +155,18 @@ inline void sum_windows(const Loess& loess, Table table, const double* x, int64_
     if (many == 3) return sum_rows<3>(c, count, from, stride, at, next);
     if (many == 2) return sum_rows<2>(c, count, from, stride, at, next);
     sum_rows<1>(c, count, from, stride, at, next);
+  });
+}
+
+inline void spread_windows(const Loess& loess, Table table, const double* grad, int64_t next, double* x,
+                           int64_t stride) {
+  for_each_group(loess, table, [&](int64_t f, int64_t many, const double* const* c, int64_t first, int64_t count) {
+    double* to = x + first * stride;
+    const double* at = grad + f * next;
+    if (many == 4) return spread_rows<4>(c, count, at, next, to, stride);
+    if (many == 3) return spread_rows<3>(c, count, at, next, to, stride);
+    if (many == 2) return spread_rows<2>(c, count, at, next, to, stride);
+    spread_rows<1>(c, count, at, next, to, stride);
   });
 }
 
@@ -186,6 +215,21 @@ inline void join(const Loess& loess, const double* fit, double* y, int64_t strid
   }
 }
 
+// The transpose; fit is zero before.
+inline void part(const Loess& loess, const double* y, int64_t stride, double* fit) {
+  const auto from = [&](int64_t row) { return y + (row + loess.beyond) * stride; };
+  for (int64_t f = 0; f < loess.size(); ++f, fit += kLanes) {
+    const int64_t row = loess.fits[f].row, steps = f + 1 < loess.size() ? loess.fits[f + 1].row - row : 1;
+    for (int64_t n = 0; n < kLanes; ++n) fit[n] += from(row)[n];
+    for (int64_t k = 1; k < steps; ++k)
+      for (int64_t n = 0; n < kLanes; ++n) {
+        const double onward = double(k) / double(steps) * from(row + k)[n];
+        fit[n] += from(row + k)[n] - onward;
+        fit[kLanes + n] += onward;
+      }
+  }
+}
+
 struct Scratch {
   std::vector<double> fit, sums;
 };
@@ -211,6 +255,30 @@ inline void smooth(const Loess& loess, const Balance& b, const double* y, const 
   for (int64_t i = 0; i < size && !b.whole; ++i)
     if (b.source[i] != Balance::kRow) fit[i] = b.source[i] == Balance::kNone ? 0 : fit[b.source[i]];
   join(loess, fit, to, next);
+}
+
+// The transposes of both: add to y what came to the rows of grad.
+inline void spread(const Loess& loess, const double* grad, int64_t next, double* y, int64_t stride, Scratch& scratch) {
+  if (loess.every_row()) return spread_windows(loess, kLine, grad, next, y, stride);
+  scratch.fit.assign(loess.size() * kLanes, 0);
+  part(loess, grad, next, scratch.fit.data());
+  spread_windows(loess, kLine, scratch.fit.data(), kLanes, y, stride);
+}
+
+// Under weights, what goes by them is added to `weighted`, the gradient of y times the weights, and the rest to y.
+inline void spread(const Loess& loess, const Balance& b, const double* grad, int64_t next, double* y,
+                   double* weighted, int64_t stride, Scratch& scratch) {
+  const int64_t size = loess.size() * kLanes;
+  scratch.fit.assign(size, 0), scratch.sums.resize(size);
+  double *fit = scratch.fit.data(), *sums = scratch.sums.data();
+  part(loess, grad, next, fit);
+  for (int64_t i = 0; i < size && !b.whole; ++i)
+    if (b.source[i] >= 0 && b.source[i] != i) fit[b.source[i]] += std::exchange(fit[i], 0);
+  for (int64_t i = 0; i < size && !b.whole; ++i)
+    if (b.source[i] == Balance::kRow) y[loess.fits[i / kLanes].row * stride + i % kLanes] += fit[i];
+  for (int64_t i = 0; i < size; ++i) sums[i] = b.slope[i] * fit[i], fit[i] *= b.total[i];
+  spread_windows(loess, kMoment0, fit, kLanes, weighted, stride);
+  spread_windows(loess, kMoment1, sums, kLanes, weighted, stride);
 }
 
 }  // namespace commodity

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
-from torchcommodity.ops.rolling.window_sum import window_sum
-from torchcommodity.ops.seasonal.loess import FAR, NEAR, Smoother, loess
+from torchcommodity.opkit.autograd import pulled
+from torchcommodity.ops.seasonal import stl_backward
+from torchcommodity.ops.seasonal.inner_loop import InnerLoop, centred
+from torchcommodity.ops.seasonal.loess import FAR, NEAR
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
 INNER, OUTER = {False: 5, True: 2}, {False: 0, True: 15}  # passes, by `robust`
@@ -116,51 +117,22 @@ def _check_length(least: int, **lengths: int) -> None:
 def _reference(
     x: Tensor, period: int, lengths: list[int], degrees: list[int], jumps: list[int], inner: int, outer: int
 ) -> Four:
-    by_phase, by_trend, by_low_pass = (Smoother(*settings) for settings in zip(lengths, degrees, jumps))
     present = x.isfinite()
-    count = present.sum(-2, keepdim=True)
-    level = x.where(present, 0).sum(-2, keepdim=True) / count.clamp(min=1)
-    y = (x - level).where(present, 0)  # the parts do not depend on the level, but their digits do
+    y, level = centred(x, present)
     weights, trend, seasonal = present.to(x), torch.zeros_like(y), torch.zeros_like(y)
     for outside in range(outer + 1):
         if outside:
-            weights = _robustness(y - trend - seasonal, present, count)
-        for _ in range(inner):
-            cycles = _cycles(y - trend, weights, present, period, by_phase)
-            low = _moving(_moving(_moving(cycles, period), period), 3)
-            low = loess(low, torch.ones_like(low), torch.ones_like(present), by_low_pass)
-            seasonal = cycles[..., period:-period, :] - low
-            trend = loess(y - seasonal, weights, present, by_trend)
+            weights = _robustness(y - trend - seasonal, present)
+        loop = InnerLoop(weights, present, period, lengths, degrees, jumps)
+        trend, seasonal = loop.run(y, trend, inner)
+    some = present.any(-2, keepdim=True)
     residual = (y - trend - seasonal).where(present, torch.nan)
-    some = count > 0
     return (trend + level).where(some, torch.nan), seasonal.where(some, torch.nan), residual, weights
 
 
-def _moving(x: Tensor, rows: int) -> Tensor:
-    return window_sum(x, rows)[..., rows - 1 :, :] / rows
-
-
-def _cycles(y: Tensor, weights: Tensor, present: Tensor, period: int, smoother: Smoother) -> Tensor:
-    """The rows of each phase, smoothed, from one period before the first row to one after the last: T + 2 period."""
-    rows, width = int(y.shape[-2]), y.shape[-1]
-    whole, rest = divmod(rows, period)
-    parts = []
-    for first, last, cycles in ((0, rest, whole + 1), (rest, period, whole)):
-
-        def phases(panel: Tensor) -> Tensor:  # (..., cycles, phases x N)
-            laid = pad(panel, (0, 0, 0, -rows % period)).unflatten(-2, (-1, period))
-            return laid[..., :cycles, first:last, :].flatten(-2)
-
-        if first < last:
-            smooth = loess(phases(y), phases(weights), phases(present), smoother, beyond=True)
-            longer = pad(smooth, (0, 0, 0, whole + 3 - smooth.shape[-2]))
-            parts.append(longer.unflatten(-1, (last - first, width)))
-    return torch.cat(parts, -2).flatten(-3, -2)[..., : rows + 2 * period, :]
-
-
-def _robustness(residual: Tensor, present: Tensor, count: Tensor) -> Tensor:
+def _robustness(residual: Tensor, present: Tensor) -> Tensor:
     size = residual.abs().where(present, 0)
-    ordered = size.where(present, torch.inf).sort(-2).values
+    ordered, count = size.where(present, torch.inf).sort(-2).values, present.sum(-2, keepdim=True)
     upper = (count // 2).clamp(max=residual.shape[-2] - 1)
     lower = (count - count // 2 - 1).clamp(min=0)
     scale = 3 * (ordered.gather(-2, upper) + ordered.gather(-2, lower))  # 6 medians
@@ -191,14 +163,12 @@ def _backward(
     inner: int,
     outer: int,
 ) -> Tensor:
-    keep = torch.is_grad_enabled()
-    with torch.enable_grad():
-        step = torch.zeros_like(x, requires_grad=True)
-        parts = _reference(x + step, period, lengths, degrees, jumps, inner, outer)
-        pairs = zip(parts, (d_trend, d_seasonal, d_residual, d_weights))
-        outputs, grads = zip(*[(part, grad) for part, grad in pairs if part.requires_grad])
-        (gradient,) = torch.autograd.grad(outputs, step, grads, create_graph=keep)
-    return gradient
+    settings = (period, lengths, degrees, jumps, inner)
+    if not outer:  # linear in x: the transpose
+        return stl_backward.operator(d_trend, d_seasonal, d_residual, x, *settings)
+    grads = torch.stack([d_trend, d_seasonal, d_residual, d_weights])
+    (d_x,) = pulled(lambda x: torch.stack(_reference(x, *settings, outer)), (x,), grads)
+    return d_x
 
 
 def _oracle(x: Tensor, period: int, **settings: object) -> Four:

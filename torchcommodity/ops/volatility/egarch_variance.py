@@ -8,10 +8,9 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, check_values
 from torchcommodity.ops.scan.linear_recurrence import operator as recur
-from torchcommodity.ops.volatility.parameters import following, parameter
+from torchcommodity.ops.volatility.parameters import following, in_full, parameter
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # of a standard normal number
-NARROW = 0.7978845834732056  # the same in float32
 
 
 def egarch_variance(
@@ -85,8 +84,7 @@ def _reference(
     gamma: Tensor,
     initial: Tensor,  # ln h_0
 ) -> Tensor:
-    x, rows = initial, []
-    mean = torch.full_like(x, NARROW) + (MEAN_ABSOLUTE - NARROW)  # ONNX makes float32 of numbers: two carry all digits
+    x, rows, mean = initial, [], in_full(initial, MEAN_ABSOLUTE)
     for r in returns.unbind(-2):
         rows.append(x.exp())
         z = r / (x / 2).exp()

@@ -1,5 +1,6 @@
 """What the doors of volatility models share: a parameter of each series, given as a number or a Tensor."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,3 +27,9 @@ def following(x: Tensor) -> Tensor:
 def preceding(x: Tensor, first: Tensor) -> Tensor:
     """x_{t-1}, and `first` (..., N) before the first row."""
     return torch.cat([first.unsqueeze(-2), x], -2)[..., : x.shape[-2], :]
+
+
+def in_full(like: Tensor, number: float) -> Tensor:
+    """`number` in all its digits: ONNX makes float32 of a bare one, but two such carry a float64."""
+    narrow = float(np.float32(number))
+    return torch.full_like(like, narrow) + (number - narrow)
