@@ -45,7 +45,9 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     libraries = [f"-L{path}" for path in library_paths()] + ["-ltorch_cpu"]
     options = ["-x", "c++", "-std=c++20", "-O1", "-fPIC", "-shared", STABLE_ABI, "-Wall", "-Wno-unknown-pragmas"]
     _run("c++", *options, *includes, unity(folder), "-o", folder / "emulated.so", *libraries)
-    found: dict[str, list[str]] = json.loads(_run(sys.executable, EMULATION / "contract.py", folder / "emulated.so", *NAMES))
+    found: dict[str, list[str]] = json.loads(
+        _run(sys.executable, EMULATION / "contract.py", folder / "emulated.so", *NAMES)
+    )
     return found
 
 
