@@ -27,10 +27,26 @@ Call = Callable[[], object]
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = "| operator | what, float32 unless said | ms | GB/s | of copy | peer | its ms | ratio |"
 RULE = "|---|---|---:|---:|---:|---|---:|---:|"
-PROMISES = (
-    "inputs_kept no_alias values_float64 values_float32 causal warm_up missing_value strides short no_rows one_asset "
-    "no_batch batch_axes level long gradcheck missing_gradient nan_gradient"
-).split()
+PROMISES = [
+    "inputs_kept",
+    "no_alias",
+    "values_float64",
+    "values_float32",
+    "causal",
+    "warm_up",
+    "missing_value",
+    "strides",
+    "short",
+    "no_rows",
+    "one_asset",
+    "no_batch",
+    "batch_axes",
+    "level",
+    "long",
+    "gradcheck",
+    "missing_gradient",
+    "nan_gradient",
+]
 
 
 @dataclass(frozen=True)
@@ -97,18 +113,20 @@ def torchrolling_correlation(x: Tensor) -> Call:
 def rows() -> list[Large]:
     from torchcommodity import ops
 
-    wide, half = panel(4, 10000, 1024), torch.tensor(0.5, device="cuda")
-    returns = {"omega": 1e-6, "alpha": 0.08, "beta": 0.9}
+    wide, long = panel(4, 10000, 1024), panel(10000, 1024)
+    garch = {"omega": 1e-6, "alpha": 0.08, "beta": 0.9}
+    egarch = {"omega": -1.0, "alpha": 0.1, "beta": 0.9}
+    size = "(4, 10000, 1024)"
     return [
-        Large("linear_recurrence", "(4, 10000, 1024)", wide, lambda x: ops.linear_recurrence(half, x)),
-        Large("rolling_mean", "w=60, (4, 10000, 1024)", wide, lambda x: ops.rolling_mean(x, 60)),
-        Large("rolling_var", "w=60, (4, 10000, 1024)", wide, lambda x: ops.rolling_var(x, 60)),
-        Large("rolling_extrema", "w=60, (4, 10000, 1024)", wide, lambda x: ops.rolling_extrema(x, 60)),
-        Large("rolling_quantile", "median, w=60, (10000, 1024)", panel(10000, 1024), lambda x: ops.rolling_median(x, 60)),
-        Large("rolling_rank", "w=60, (10000, 1024)", panel(10000, 1024), lambda x: ops.rolling_rank(x, 60)),
-        Large("ewm_mean", "span=20, (4, 10000, 1024)", wide, lambda x: ops.ewm_mean(x, span=20)),
-        Large("garch_variance", "(4, 10000, 1024)", wide, lambda x: ops.garch_variance(x - 1.5, **returns)),
-        Large("egarch_variance", "(2500, 65536)", panel(2500, 65536), lambda x: ops.egarch_variance(x - 1.5, -1.0, 0.1, 0.9)),
+        Large("linear_recurrence", size, lambda: (wide()[0] / 2, *wide()), ops.linear_recurrence),
+        Large("rolling_mean", f"w=60, {size}", wide, lambda x: ops.rolling_mean(x, 60)),
+        Large("rolling_var", f"w=60, {size}", wide, lambda x: ops.rolling_var(x, 60)),
+        Large("rolling_extrema", f"w=60, {size}", wide, lambda x: ops.rolling_extrema(x, 60)),
+        Large("rolling_quantile", "median, w=60, (10000, 1024)", long, lambda x: ops.rolling_median(x, 60)),
+        Large("rolling_rank", "w=60, (10000, 1024)", long, lambda x: ops.rolling_rank(x, 60)),
+        Large("ewm_mean", f"span=20, {size}", wide, lambda x: ops.ewm_mean(x, span=20)),
+        Large("garch_variance", size, wide, lambda x: ops.garch_variance(x - 1.5, **garch)),
+        Large("egarch_variance", "(2500, 65536)", panel(2500, 65536), lambda x: ops.egarch_variance(x - 1.5, **egarch)),
         Large("technical_indicators", "(2500, 16384)", panel(2500, 16384), ops.technical_indicators),
         Large("seasonal_decompose", "(2520, 16384)", panel(2520, 16384), lambda x: ops.seasonal_decompose(x, 252)),
         Large("stl", "(2520, 1000)", panel(2520, 1000), lambda x: ops.stl(x, 252)),
@@ -126,7 +144,7 @@ def rows() -> list[Large]:
             lambda x: ops.rolling_correlation(x, 60, packed=True),
             {"torchrolling, Triton, each pair once": torchrolling_correlation},
         ),
-    ]  # fmt: skip
+    ]
 
 
 def measured(row: Large, copy: float, runs: int) -> Iterator[str]:
@@ -167,12 +185,13 @@ def table(only: str | None, runs: int) -> str:
 
 
 def circumstances(copy: float, runs: int) -> str:
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout
+    describe = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True).stdout
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     return (
-        f"{date}, commit {commit.strip() or 'unknown'}, {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA "
-        f"{torch.version.cuda}, copy {copy / 1e6:.0f} GB/s; medians of {runs} runs on the device's clock, taken in turn. "
-        "GB/s counts inputs and outputs once."
+        f"{date}, commit {commit.strip() or 'unknown'}, {torch.cuda.get_device_name()}, torch {torch.__version__}, "
+        f"CUDA {torch.version.cuda}, copy {copy / 1e6:.0f} GB/s; medians of {runs} runs on the device's clock, taken "
+        "in turn. GB/s counts inputs and outputs once."
     )
 
 
@@ -187,6 +206,7 @@ def main() -> None:
         raise SystemExit("cuda.py: no GPU that torch can see")
     if not given.no_build:
         build()
+    sys.path.insert(0, str(ROOT))  # what was built, wherever this is called from
     text = table(given.only, max(given.runs, 5))
     print(text)
     if given.out:

@@ -20,10 +20,26 @@ from torchcommodity.opkit.check.rows import Skip
 from torchcommodity.opkit.check.runner import subjects_of
 from torchcommodity.opkit.check.subject import Subject
 
-ROWS = (
-    "inputs_kept no_alias memory values_float64 values_float32 oracle golden causal warm_up missing_value strides short "
-    "no_rows one_asset no_batch batch_axes level long"
-).split()
+ROWS = [
+    "inputs_kept",
+    "no_alias",
+    "memory",
+    "values_float64",
+    "values_float32",
+    "oracle",
+    "golden",
+    "causal",
+    "warm_up",
+    "missing_value",
+    "strides",
+    "short",
+    "no_rows",
+    "one_asset",
+    "no_batch",
+    "batch_axes",
+    "level",
+    "long",
+]
 assert not ops.NATIVE
 
 
@@ -64,4 +80,5 @@ if __name__ == "__main__":
     path, *names = sys.argv[1:]
     torch.ops.load_library(path)
     emulated = ctypes.CDLL(path)
-    print(json.dumps({name: list(failures(opkit.OPERATORS[f"commodity::{name}"], emulated)) for name in names}))
+    broken = {name: list(failures(opkit.OPERATORS[f"commodity::{name}"], emulated)) for name in names}
+    sys.stdout.write(json.dumps(broken))

@@ -12,8 +12,9 @@ namespace commodity {
 template <int kMost, typename Body>
 void with_rows(int64_t window, const Body& body) {
   constexpr int kFew = kMost > 8 ? 4 : 1;
-  window >= kMost ? body.template operator()<kMost>() : window >= kFew ? body.template operator()<kFew>()
-                                                                      : body.template operator()<1>();
+  window >= kMost  ? body.template operator()<kMost>()
+  : window >= kFew ? body.template operator()<kFew>()
+                   : body.template operator()<1>();
 }
 
 // done(k, sum) for the windows that end in rows first + k, where see(sum, t) takes in row t and sum.with(other) joins.

@@ -1,5 +1,5 @@
-// How work reaches a GPU: the only file with a launch in it. Tests put a file of the same name before it, which runs the
-// same bodies on the processor; so it is included in angle brackets.
+// How work reaches a GPU: the only file with a launch in it. Tests put a file of the same name before it, which runs
+// the same bodies on the processor; so it is included in angle brackets.
 #pragma once
 #include <cuda_runtime.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>

@@ -14,7 +14,8 @@ struct Recall {
 
   COMMODITY_INLINE void operator()(int64_t c) const {
     const double spread = read(variance + c);
-    to[c] = {read(mean + c), spread, (gamma ? read(gamma + c) : 1) / std::sqrt(spread + eps), beta ? read(beta + c) : 0};
+    to[c] = {read(mean + c), spread, (gamma ? read(gamma + c) : 1) / std::sqrt(spread + eps),
+             beta ? read(beta + c) : 0};
   }
 };
 
@@ -93,11 +94,11 @@ Found gradients(const Tensor& grad, const Tensor& of_mean, const Tensor& of_vari
            Recall<scalar_t>{mean.const_data_ptr<scalar_t>(), variance.const_data_ptr<scalar_t>(),
                             values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_of<Channel>(found)});
     const Pulled<scalar_t, relu> pulled{channels, product.const_data_ptr<scalar_t>(), grad.const_data_ptr<scalar_t>()};
-    over_channels<2>(product, shape, pulled,
-                     Join<scalar_t>{shape, channels, of_mean.const_data_ptr<scalar_t>(),
-                                    of_variance.const_data_ptr<scalar_t>(), eps, data_of<Linear>(linear),
-                                    d_gamma.mutable_data_ptr<scalar_t>(), d_beta.mutable_data_ptr<scalar_t>(),
-                                    data_of<bool>(known)});
+    over_channels<2>(
+        product, shape, pulled,
+        Join<scalar_t>{shape, channels, of_mean.const_data_ptr<scalar_t>(), of_variance.const_data_ptr<scalar_t>(), eps,
+                       data_of<Linear>(linear), d_gamma.mutable_data_ptr<scalar_t>(),
+                       d_beta.mutable_data_ptr<scalar_t>(), data_of<bool>(known)});
     launch(product, shape.size(),
            Gradient<scalar_t, relu>{shape, pulled, data_of<Linear>(linear), d.mutable_data_ptr<scalar_t>()});
   });

@@ -123,9 +123,9 @@ Tensor channels_of(const Tensor& product, const std::optional<Tensor>& gamma, co
   const ChannelShape shape(product);
   const Tensor found = scratch(product, 4 * shape.channels);
   const MomentTerms<scalar_t> terms{shape, product.const_data_ptr<scalar_t>()};
-  over_channels<2>(product, shape, terms,
-                   MomentsDone<scalar_t>{terms, values<scalar_t>(gamma), values<scalar_t>(beta), eps,
-                                         data_of<Channel>(found)});
+  over_channels<2>(
+      product, shape, terms,
+      MomentsDone<scalar_t>{terms, values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_of<Channel>(found)});
   return found;
 }
 

@@ -8,7 +8,7 @@ using Sizes = std::vector<int64_t>;
 
 // `padding` is what comes before and after each axis. ATen pads both sides alike: where they differ, x is padded here.
 inline Tensor convolution(const Tensor& x, const Tensor& weight, const Sizes& stride, const Sizes& padding,
-                   const Sizes& dilation, int64_t groups) {
+                          const Sizes& dilation, int64_t groups) {
   const size_t axes = stride.size();
   const Sizes none(axes, 0);
   Sizes both(axes), from_last;

@@ -37,8 +37,7 @@ Outputs parabolic_sar(const Tensor& high_, const Tensor& low_, double start, dou
   constexpr auto kLong = torch::headeronly::ScalarType::Long;
   Tensor stop = like(), keep = like(), gain = like(), high_since = like(kLong), low_since = like(kLong);
   Tensor side = like(kLong);
-  const double settings[] = {start,     offset,     initial_long, initial_short,
-                             step_long, step_short, most_long,    most_short};
+  const double settings[] = {start, offset, initial_long, initial_short, step_long, step_short, most_long, most_short};
   const Panels panels(high);
   dispatch("parabolic_sar", high, [&]<typename scalar_t>() {
     launch_grid(high, Grid(panels.batch, panels.assets, 1),

@@ -1,5 +1,5 @@
-// SMA short, SMA long, RSI and Bollinger half-width of (..., T, N) in one pass: (..., T, N, 4). A missing price makes NaN
-// of exactly the windows that hold it; sums are of differences against a row that all of them hold.
+// SMA short, SMA long, RSI and Bollinger half-width of (..., T, N) in one pass: (..., T, N, 4). A missing price makes
+// NaN of exactly the windows that hold it; sums are of differences against a row that all of them hold.
 #include "wilder_device.h"
 
 using namespace commodity;

@@ -1,5 +1,5 @@
-// The gradient of technical_indicators in its prices: what each row asks of its window, then what each price is asked by
-// the windows that hold it, backwards in time.
+// The gradient of technical_indicators in its prices: what each row asks of its window, then what each price is asked
+// by the windows that hold it, backwards in time.
 //
 // averages: dx_s = sum of g_t / W    half-width: dx_s = sum of 2 g_t (x_s - mean_t) / (W sd_t)
 // RSI: dG = 100 g L / (G + L)^2, dL = -100 g G / (G + L)^2, through the averages to the changes and the two prices of
@@ -133,8 +133,7 @@ struct Pushed {
     return {back ? asked(kKeep, panel, t + 1, n) : 0, {asked(kGain, panel, t, n), asked(kLoss, panel, t, n)}};
   }
   COMMODITY_INLINE State<2> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<2>&,
-                                   const State<2>& now) const {
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<2>&, const State<2>& now) const {
     write(panel, asked.steps - 1 - back, n, now.y[0], now.y[1]);
   }
   COMMODITY_INLINE void write(int64_t panel, int64_t t, int64_t n, double gain, double loss) const {
@@ -153,7 +152,8 @@ struct PushedSimple {
     const int64_t last = pushed.asked.steps - 1;
     const auto see = [&](Sums<double, 2>& sums, int64_t back) {
       if (back < 0 || back > last) return;
-      sums.of[0] += pushed.asked(kGain, panel, last - back, n), sums.of[1] += pushed.asked(kLoss, panel, last - back, n);
+      sums.of[0] += pushed.asked(kGain, panel, last - back, n),
+          sums.of[1] += pushed.asked(kLoss, panel, last - back, n);
     };
     over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
       if (first + k <= last) pushed.write(panel, last - first - k, n, sums.of[0], sums.of[1]);
@@ -172,8 +172,7 @@ struct ToPrices {
     return {price == price ? 0.0 : 1.0, {of.asked(kOwn, panel, t, n)}};
   }
   COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>& after,
-                                   const State<>&) const {
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>& after, const State<>&) const {
     const int64_t t = of.prices.steps - 1 - back;
     of.asked(kGain, panel, t, n) = of.asked(kOwn, panel, t, n) - after.y[0];
   }
@@ -216,8 +215,7 @@ void all_gradients(const Given<scalar_t>& of, bool wilder, const Panels& panels,
   if (wilder) {
     const Tensor before = of.wilder.states_before_chunks(dx, panels.batch, of.chunks);
     launch_grid(dx, Grid(panels.batch, panels.assets, of.chunks.chunks),
-                Apply<2, Wilder<scalar_t>, AskWilder<scalar_t>>{of.wilder, {of}, of.chunks,
-                                                                data_of<State<2>>(before)});
+                Apply<2, Wilder<scalar_t>, AskWilder<scalar_t>>{of.wilder, {of}, of.chunks, data_of<State<2>>(before)});
     recur<2>(dx, panels.batch, panels.steps, panels.assets, pushed, pushed, pushed);
   } else {
     launch_windows(dx, panels, AskSimple<scalar_t, kRows>{of});
@@ -242,9 +240,15 @@ Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_,
     const auto prices = values_of<scalar_t>(x, panels);
     const Asked asked{data_of<double>(planes), x.numel(), panels.steps, panels.assets};
     launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{prices, data_of<double>(anchors)});
-    const Given<scalar_t> given{prices,  grad.const_data_ptr<scalar_t>(),       data_of<double>(anchors),
-                                {prices, data_of<int64_t>(ripe), rsi}, asked,    Chunks(panels.steps, panels.assets),
-                                brief,   extended,                              rsi,
+    const Given<scalar_t> given{prices,
+                                grad.const_data_ptr<scalar_t>(),
+                                data_of<double>(anchors),
+                                {prices, data_of<int64_t>(ripe), rsi},
+                                asked,
+                                Chunks(panels.steps, panels.assets),
+                                brief,
+                                extended,
+                                rsi,
                                 band};
     with_rows<8>(std::min({brief, extended, rsi, band}),
                  [&]<int kRows>() { all_gradients<scalar_t, kRows>(given, mode == "wilder", panels, dx); });

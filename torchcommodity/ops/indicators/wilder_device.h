@@ -4,8 +4,8 @@
 
 namespace commodity {
 
-// Wilder's averages of gains and losses: the mean of the first `period` changes, then a_t = a_{t-1} + (change - a_{t-1})
-// / period. A missing price is no change, and the next change is against the last price there was.
+// Wilder's averages of gains and losses: the mean of the first `period` changes, then a_t = a_{t-1} + (change -
+// a_{t-1}) / period. A missing price is no change, and the next change is against the last price there was.
 template <typename scalar_t>
 struct Wilder {
   Values<scalar_t> prices;

@@ -128,8 +128,13 @@ struct LayerTensors {
 
   template <typename scalar_t>
   RecurrentLayer<scalar_t> layer(const Tensor& h, const Tensor& c) const {
-    return {steps, hidden, gates.const_data_ptr<scalar_t>(), h0.const_data_ptr<scalar_t>(),
-            c0.const_data_ptr<scalar_t>(), missing.const_data_ptr<bool>(), h.const_data_ptr<scalar_t>(),
+    return {steps,
+            hidden,
+            gates.const_data_ptr<scalar_t>(),
+            h0.const_data_ptr<scalar_t>(),
+            c0.const_data_ptr<scalar_t>(),
+            missing.const_data_ptr<bool>(),
+            h.const_data_ptr<scalar_t>(),
             c.const_data_ptr<scalar_t>()};
   }
 };
@@ -173,9 +178,15 @@ std::tuple<Tensor, Tensor, Tensor> adjoint(const char* name, const Tensor& grad_
     launch(h, h.numel(), Previous<scalar_t>{of, data_of<scalar_t>(previous)});
     const Tensor own = aten("aten::mm", previous, transpose(given.weight, 0, 1));
     std::optional<Tensor> later;
-    BackwardStep<Cell, scalar_t> step{of, grad_h.const_data_ptr<scalar_t>(), grad_c.const_data_ptr<scalar_t>(),
-                                      own.const_data_ptr<scalar_t>(), nullptr, data_of<scalar_t>(kept),
-                                      d_c0.mutable_data_ptr<scalar_t>(), d_gates.mutable_data_ptr<scalar_t>(), 0};
+    BackwardStep<Cell, scalar_t> step{of,
+                                      grad_h.const_data_ptr<scalar_t>(),
+                                      grad_c.const_data_ptr<scalar_t>(),
+                                      own.const_data_ptr<scalar_t>(),
+                                      nullptr,
+                                      data_of<scalar_t>(kept),
+                                      d_c0.mutable_data_ptr<scalar_t>(),
+                                      d_gates.mutable_data_ptr<scalar_t>(),
+                                      0};
     for (step.t = given.steps - 1; step.t >= 0; --step.t) {
       launch(h, states, step);
       later = aten("aten::mm", select(rows, 1, step.t), given.weight);

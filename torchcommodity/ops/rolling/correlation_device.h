@@ -50,7 +50,7 @@ struct PairMoments {
 
   template <typename scalar_t>
   COMMODITY_INLINE PairMoments(const Values<scalar_t>& values, int64_t panel, int64_t t, int64_t window, int64_t i,
-                          int64_t j) {
+                               int64_t j) {
     for (int64_t row = t - window + 1 > 0 ? t - window + 1 : 0; row <= t; ++row) {
       const double u = values(panel, row, i), v = values(panel, row, j);
       if (u != u || v != v) continue;
@@ -70,7 +70,8 @@ void with_moments(const Tensor& on, const Panels& panels, const Values<scalar_t>
   const int64_t groups = panels.batch * ((panels.steps + kRows - 1) / kRows) * panels.assets;
   const Tensor moments = scratch(on, 2 * panels.batch * panels.steps * panels.assets);
   const Tensor holed = new_empty(on, {groups}, torch::headeronly::ScalarType::Bool);
-  launch_windows(on, panels, ColumnMoments<scalar_t, kRows>{x, window, data_of<Moments>(moments), data_of<bool>(holed)});
+  launch_windows(on, panels,
+                 ColumnMoments<scalar_t, kRows>{x, window, data_of<Moments>(moments), data_of<bool>(holed)});
   body(data_of<const Moments>(moments), data_of<const bool>(holed));
 }
 

@@ -58,7 +58,8 @@ struct FromHereOn {
   }
 };
 
-// Each of a few rows sums what later rows see in it, in the order of time, for as long as any of them looks so far back.
+// Each of a few rows sums what later rows see in it, in the order of time, for as long as any of them looks so far
+// back.
 template <typename scalar_t>
 struct Gather {
   static constexpr int kRows = 8;

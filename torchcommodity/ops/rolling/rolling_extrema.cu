@@ -48,10 +48,10 @@ std::tuple<Tensor, Tensor> rolling_extrema(const Tensor& x_, int64_t window, int
   const int64_t rows = reach(panels, window);
   dispatch("rolling_extrema", x, [&]<typename scalar_t>() {
     with_rows<8>(rows, [&]<int kRows>() {
-      launch_windows(x, panels,
-                     Extrema<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y),
-                                              data_of<int64_t>(since), rows, std::max<int64_t>(1, min_periods),
-                                              scalar_t(largest ? 1 : -1)});
+      launch_windows(
+          x, panels,
+          Extrema<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), data_of<int64_t>(since), rows,
+                                   std::max<int64_t>(1, min_periods), scalar_t(largest ? 1 : -1)});
     });
   });
   return {y, since};

@@ -33,9 +33,9 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
   const int64_t rows = reach(panels, window);
   dispatch("rolling_mean", x, [&]<typename scalar_t>() {
     with_rows<16>(rows, [&]<int kRows>() {
-      launch_windows(x, panels,
-                     Mean<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows,
-                                           double(min_periods)});
+      launch_windows(
+          x, panels,
+          Mean<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows, double(min_periods)});
     });
   });
   return y;

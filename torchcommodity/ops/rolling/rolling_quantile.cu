@@ -55,7 +55,8 @@ struct Quantiles {
     }
   }
   // The row of the value with ranks[k] before it: smaller ones, or older ones that are equal.
-  COMMODITY_INLINE void find(int64_t panel, int64_t n, int64_t first, int (&ranks)[kRows], int64_t (&rows)[kRows]) const {
+  COMMODITY_INLINE void find(int64_t panel, int64_t n, int64_t first, int (&ranks)[kRows],
+                             int64_t (&rows)[kRows]) const {
     Key keys[kRows] = {};
     for (int bit = 8 * sizeof(Key) - 1; bit >= 0; --bit) {
       int below[kRows] = {};
@@ -108,8 +109,8 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
   dispatch("rolling_quantile", x, [&]<typename scalar_t>() {
     launch_windows(x, panels,
                    Quantiles<scalar_t>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), data_of<int64_t>(low),
-                                       data_of<int64_t>(high), reach(panels, window),
-                                       std::max<int64_t>(1, min_periods), interpolation, quantile});
+                                       data_of<int64_t>(high), reach(panels, window), std::max<int64_t>(1, min_periods),
+                                       interpolation, quantile});
   });
   return {y, low, high};
 }

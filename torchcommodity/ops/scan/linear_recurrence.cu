@@ -31,8 +31,12 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   const Panels panels(b);
   dispatch("linear_recurrence", b, [&]<typename scalar_t>() {
     const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
-    const Recurrence<scalar_t> body{a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), before,
-                                    y.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets};
+    const Recurrence<scalar_t> body{a.const_data_ptr<scalar_t>(),
+                                    b.const_data_ptr<scalar_t>(),
+                                    before,
+                                    y.mutable_data_ptr<scalar_t>(),
+                                    panels.steps,
+                                    panels.assets};
     recur(y, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return y;

@@ -38,10 +38,14 @@ std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const 
   const Panels panels(a);
   dispatch("linear_recurrence_adjoint", a, [&]<typename scalar_t>() {
     const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
-    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),  a.const_data_ptr<scalar_t>(),
-                                 y.const_data_ptr<scalar_t>(),     before,
-                                 d_a.mutable_data_ptr<scalar_t>(), d_b.mutable_data_ptr<scalar_t>(),
-                                 panels.steps,                     panels.assets};
+    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),
+                                 a.const_data_ptr<scalar_t>(),
+                                 y.const_data_ptr<scalar_t>(),
+                                 before,
+                                 d_a.mutable_data_ptr<scalar_t>(),
+                                 d_b.mutable_data_ptr<scalar_t>(),
+                                 panels.steps,
+                                 panels.assets};
     recur(a, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return {d_a, d_b};

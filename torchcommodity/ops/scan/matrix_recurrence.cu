@@ -20,7 +20,8 @@ struct Recurrence {
       for (int64_t i = 0; i < states; ++i) {
         double sum = read(b + row + i * assets);
         const int64_t factors = (panel * steps + t) * states * states * assets + i * states * assets + n;
-        for (int64_t j = 0; before && j < states; ++j) sum += double(read(a + factors + j * assets)) * before[j * assets];
+        for (int64_t j = 0; before && j < states; ++j)
+          sum += double(read(a + factors + j * assets)) * before[j * assets];
         y[row + i * assets] = static_cast<scalar_t>(sum);
       }
       before = y + row;

@@ -111,10 +111,10 @@ std::tuple<Tensor, Tensor, Tensor> seasonal_decompose(const Tensor& prices_, int
     with_rows<16>(period, [&]<int kRows>() {
       launch_windows(prices, panels, Trend<scalar_t, kRows>{s, level});
       launch_grid(prices, Grid(panels.batch, panels.assets, period), Means<scalar_t>{s, level, mean});
-      launch_windows(prices, panels,
-                     Parts<scalar_t, kRows>{s, level, mean, trend.mutable_data_ptr<scalar_t>(),
-                                            seasonal.mutable_data_ptr<scalar_t>(),
-                                            residual.mutable_data_ptr<scalar_t>()});
+      launch_windows(
+          prices, panels,
+          Parts<scalar_t, kRows>{s, level, mean, trend.mutable_data_ptr<scalar_t>(),
+                                 seasonal.mutable_data_ptr<scalar_t>(), residual.mutable_data_ptr<scalar_t>()});
     });
   });
   return {trend, seasonal, residual};

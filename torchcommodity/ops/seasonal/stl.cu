@@ -296,7 +296,7 @@ Parts stl(const Tensor& x_, int64_t period, std::vector<int64_t> lengths, std::v
   Tensor parts[4] = {empty(), empty(), empty(), empty()};
   const Tensor memory = scratch(x, 6 * size + panels.batch * panels.assets);
   double* at = data_of<double>(memory);
-  const Planes of{at, at + size, at + 2 * size, at + 3 * size, at + 4 * size, at + 5 * size, at + 6 * size,
+  const Planes of{at,           at + size,    at + 2 * size, at + 3 * size, at + 4 * size, at + 5 * size, at + 6 * size,
                   panels.steps, panels.assets};
   const auto by = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
   const Course course{x, panels.batch, panels.steps, panels.assets, period, by(0), by(1), by(2), of};

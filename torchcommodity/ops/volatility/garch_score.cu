@@ -21,8 +21,14 @@ struct Series {
 
   COMMODITY_INLINE Series(double before, double omega, double rising, double falling, double beta, double nu,
                           double normalising)
-      : omega(omega), rising(rising), falling(falling), beta(beta), expected((rising + falling) / 2 + beta), nu(nu),
-        normalising(normalising), h(omega + expected * before) {
+      : omega(omega),
+        rising(rising),
+        falling(falling),
+        beta(beta),
+        expected((rising + falling) / 2 + beta),
+        nu(nu),
+        normalising(normalising),
+        h(omega + expected * before) {
     for (int i = 0; i < kVariance; ++i) first[i] = i == 0 ? 1 : i == kBeta ? before : before / kArms;
   }
 
@@ -142,7 +148,8 @@ Tensor garch_score(const Tensor& returns_, const Tensor& parameters_, const Tens
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape[shape.size() - 2] = 1 + count + count * (count + 1);
   Tensor y = new_empty(returns, shape);
-  const auto run = asymmetric ? (tail ? scores<2, true> : scores<2, false>) : (tail ? scores<1, true> : scores<1, false>);
+  const auto run =
+      asymmetric ? (tail ? scores<2, true> : scores<2, false>) : (tail ? scores<1, true> : scores<1, false>);
   run(returns, parameters, backcast, tail, y, derivatives);
   return y;
 }
