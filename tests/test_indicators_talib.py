@@ -29,6 +29,11 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     "macdext": ({"fastmatype": 1, "slowmatype": 1, "signalmatype": 1}, {"fastmatype": 2, "slowmatype": 5}),
     "mavp": ({"matype": 1}, {"matype": 6}),
     "ppo": ({"fastperiod": 26, "slowperiod": 12, "matype": 0},),
+    "sar": ({"acceleration": 0.05, "maximum": 0.1}, {"acceleration": 0.3}),
+    "sarext": (
+        {"startvalue": 5000.0, "offsetonreverse": 0.01},
+        {"startvalue": -5000.0, "accelerationmaxshort": 0.01, "accelerationlong": 0.05},
+    ),
     "stoch": ({"slowk_matype": 1, "slowd_matype": 2},),
     "stochrsi": ({"fastd_matype": 1},),
     "ultosc": ({"timeperiod1": 20, "timeperiod2": 5, "timeperiod3": 9},),

@@ -15,6 +15,7 @@ from torchcommodity.ops.exponential.ewm_moments import ewm_std as ewm_std  # noq
 from torchcommodity.ops.exponential.ewm_moments import ewm_var as ewm_var  # noqa: E402
 from torchcommodity.ops.fused.conv_bn import conv_bn as conv_bn  # noqa: E402
 from torchcommodity.ops.fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
+from torchcommodity.ops.indicators.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.recurrent.lltm import lltm as lltm  # noqa: E402
 from torchcommodity.ops.recurrent.lstm import lstm as lstm  # noqa: E402
@@ -52,10 +53,10 @@ from torchcommodity.ops.volatility.hamilton_filter import HamiltonFilter as Hami
 from torchcommodity.ops.volatility.hamilton_filter import hamilton_filter as hamilton_filter  # noqa: E402
 
 __all__ = [
-    "NATIVE",
     "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
+    "NATIVE",
     "conv_bn",
     "correlation_matrix",
     "correlation_regime",
@@ -77,6 +78,7 @@ __all__ = [
     "log_returns",
     "look_back",
     "lstm",
+    "parabolic_sar",
     "rolling_beta",
     "rolling_correlation",
     "rolling_covariance",

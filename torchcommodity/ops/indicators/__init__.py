@@ -53,6 +53,13 @@ from torchcommodity.ops.indicators.bands import accbands as accbands
 from torchcommodity.ops.indicators.bands import bbands as bbands
 from torchcommodity.ops.indicators.bands import donchian as donchian
 from torchcommodity.ops.indicators.bands import kc as kc
+from torchcommodity.ops.indicators.convergence import MACD as MACD
+from torchcommodity.ops.indicators.convergence import apo as apo
+from torchcommodity.ops.indicators.convergence import macd as macd
+from torchcommodity.ops.indicators.convergence import macdext as macdext
+from torchcommodity.ops.indicators.convergence import macdfix as macdfix
+from torchcommodity.ops.indicators.convergence import ppo as ppo
+from torchcommodity.ops.indicators.convergence import trix as trix
 from torchcommodity.ops.indicators.directional import adx as adx
 from torchcommodity.ops.indicators.directional import adxr as adxr
 from torchcommodity.ops.indicators.directional import dx as dx
@@ -71,13 +78,6 @@ from torchcommodity.ops.indicators.extremes import minindex as minindex
 from torchcommodity.ops.indicators.extremes import minmax as minmax
 from torchcommodity.ops.indicators.extremes import minmaxindex as minmaxindex
 from torchcommodity.ops.indicators.indicator import lookback as lookback
-from torchcommodity.ops.indicators.macd import MACD as MACD
-from torchcommodity.ops.indicators.macd import apo as apo
-from torchcommodity.ops.indicators.macd import macd as macd
-from torchcommodity.ops.indicators.macd import macdext as macdext
-from torchcommodity.ops.indicators.macd import macdfix as macdfix
-from torchcommodity.ops.indicators.macd import ppo as ppo
-from torchcommodity.ops.indicators.macd import trix as trix
 from torchcommodity.ops.indicators.oscillators import ERI as ERI
 from torchcommodity.ops.indicators.oscillators import ac as ac
 from torchcommodity.ops.indicators.oscillators import ao as ao
@@ -103,6 +103,8 @@ from torchcommodity.ops.indicators.overlap import trima as trima
 from torchcommodity.ops.indicators.overlap import vwma as vwma
 from torchcommodity.ops.indicators.overlap import wma as wma
 from torchcommodity.ops.indicators.overlap import zlema as zlema
+from torchcommodity.ops.indicators.parabolic_sar import ParabolicSAR as ParabolicSAR
+from torchcommodity.ops.indicators.parabolic_sar import _State as _State
 from torchcommodity.ops.indicators.price import HeikinAshi as HeikinAshi
 from torchcommodity.ops.indicators.price import avgprice as avgprice
 from torchcommodity.ops.indicators.price import ha as ha
@@ -136,6 +138,8 @@ from torchcommodity.ops.indicators.stochastic import stoch as stoch
 from torchcommodity.ops.indicators.stochastic import stochf as stochf
 from torchcommodity.ops.indicators.stochastic import stochrsi as stochrsi
 from torchcommodity.ops.indicators.stochastic import willr as willr
+from torchcommodity.ops.indicators.stops import sar as sar
+from torchcommodity.ops.indicators.stops import sarext as sarext
 from torchcommodity.ops.indicators.strength import cmo as cmo
 from torchcommodity.ops.indicators.strength import cmou as cmou
 from torchcommodity.ops.indicators.strength import imi as imi
@@ -182,9 +186,11 @@ __all__ = [
     "HeikinAshi",
     "MinMax",
     "MinMaxIndex",
+    "ParabolicSAR",
     "Stoch",
     "StochF",
     "Vortex",
+    "_State",
     "ac",
     "accbands",
     "ad",
@@ -273,6 +279,8 @@ __all__ = [
     "rsi",
     "rvi",
     "rvol",
+    "sar",
+    "sarext",
     "sma",
     "smi",
     "stddev",
