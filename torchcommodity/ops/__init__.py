@@ -53,10 +53,10 @@ from torchcommodity.ops.volatility.hamilton_filter import HamiltonFilter as Hami
 from torchcommodity.ops.volatility.hamilton_filter import hamilton_filter as hamilton_filter  # noqa: E402
 
 __all__ = [
+    "NATIVE",
     "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
-    "NATIVE",
     "conv_bn",
     "correlation_matrix",
     "correlation_regime",
