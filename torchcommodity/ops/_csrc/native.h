@@ -43,6 +43,7 @@ struct Panels {
   int64_t batch, steps, assets;
   explicit Panels(const Tensor& x)
       : batch(x.numel() ? x.numel() / (x.size(-2) * x.size(-1)) : 0), steps(x.size(-2)), assets(x.size(-1)) {}
+  Panels(int64_t batch, int64_t steps, int64_t assets) : batch(batch), steps(steps), assets(assets) {}
   int64_t size() const { return steps * assets; }
 };
 
