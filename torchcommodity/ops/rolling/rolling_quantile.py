@@ -98,15 +98,28 @@ def _reference(
     x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows = windows(x, window)
-    finite = rows.isfinite()
-    count = finite.sum(-1)
-    values, order = rows.where(finite, torch.inf).sort(dim=-1, stable=True)  # the oldest of equals first
+    known = rows.where(rows.isfinite(), torch.inf)
+    return _picked(*known.sort(dim=-1, stable=True), window, min_periods, quantile, interpolation)  # the oldest first
+
+
+def _traceable(
+    x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows = windows(x, window)  # ONNX has no stable sort; the ages of equal values may differ, the quantile does not
+    known = rows.where(rows.isfinite(), torch.inf)
+    return _picked(*known.sort(dim=-1), window, min_periods, quantile, interpolation)
+
+
+def _picked(
+    values: Tensor, order: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    count = values.isfinite().sum(-1)
     low, share = _between(count.double().clamp(min=1), quantile, interpolation)
     at = torch.stack([low, (low + 1).minimum((count - 1).clamp(min=0))], -1)
     known = count >= max(min_periods, 1)
     below, above = values.gather(-1, at).where(known.unsqueeze(-1), 0).unbind(-1)
     since = (window - 1 - order).gather(-1, at).where(known.unsqueeze(-1), -1)
-    value = (below + (above - below) * share.to(x.dtype)).where(known, torch.nan)
+    value = (below + (above - below) * share.to(values.dtype)).where(known, torch.nan)
     return value, since[..., 0].contiguous(), since[..., 1].contiguous()
 
 
@@ -183,6 +196,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    traceable=_traceable,
     cases=_cases,
     lookback=lambda window, min_periods, quantile, interpolation: max(min_periods, 1) - 1,
 )
