@@ -6,8 +6,24 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kAhead = 8;  // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
-constexpr int kSums = 5;       // by omega, alpha, beta, gamma, initial
+constexpr int64_t kAhead = 8;   // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
+constexpr int64_t kBrief = 32;  // rows that are summed before float64 takes over
+constexpr int kSums = 5;        // by omega, alpha, beta, gamma, initial
+
+// Sums over time, short ones in the panel's own dtype, of which the long ones are made in float64.
+template <typename scalar_t>
+struct Sums {
+  scalar_t brief[kSums - 1][kBlock] = {};
+  double whole[kSums - 1][kBlock] = {};
+
+  void gather(int64_t width) {
+    for (int i = 0; i < kSums - 1; ++i)
+      for (int64_t n = 0; n < width; ++n) {
+        whole[i][n] += brief[i][n];
+        brief[i][n] = 0;
+      }
+  }
+};
 
 template <typename scalar_t>
 COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t* __restrict grad,
@@ -17,7 +33,7 @@ COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t*
   scalar_t* const local[3] = {rising, beta, falling};
   for (int i = 0; i < 3; ++i) std::copy_n(parameters[i], width, local[i]);
   for (int64_t n = 0; n < width; ++n) falling[n] += rising[n];
-  double omega[kBlock] = {}, square[kBlock] = {}, variance[kBlock] = {}, below[kBlock] = {};
+  Sums<scalar_t> sums;
   for (int64_t t = steps - 1; t >= 0; --t) {
     const int64_t at = t * stride;
     if (t >= kAhead)
@@ -30,24 +46,22 @@ COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t*
       }
 #pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {
-      const scalar_t x = r[at + n], owed = later[n];
-      const bool seen = x == x, known = h[at + n] == h[at + n], down = x < 0;
-      const scalar_t now = known ? h[at + n] : 0, value = seen ? x : 0;
-      const scalar_t weight = seen ? (down ? falling[n] : rising[n]) : (falling[n] + rising[n]) / 2;
-      const scalar_t of_square = owed * (seen ? value * value : now);
-      to[at + n] = 2 * owed * weight * value;
-      omega[n] += owed;
-      square[n] += of_square;
-      below[n] += seen ? (down ? of_square : 0) : of_square / 2;
-      variance[n] += owed * now;
-      later[n] = (known ? grad[at + n] : 0) + (beta[n] + (seen ? 0 : weight)) * owed;
+      const scalar_t x = r[at + n], variance = h[at + n], incoming = grad[at + n], owed = later[n];
+      const bool seen = x == x, known = variance == variance, down = x < 0;
+      const scalar_t now = known ? variance : 0, value = seen ? x : 0;
+      const scalar_t side = down ? falling[n] : rising[n], even = (falling[n] + rising[n]) / 2;
+      const scalar_t pulled = owed * value, of_square = seen ? pulled * value : owed * now;
+      to[at + n] = 2 * side * pulled;
+      sums.brief[0][n] += owed;
+      sums.brief[1][n] += of_square;
+      sums.brief[2][n] += owed * now;
+      sums.brief[3][n] += of_square * (down ? scalar_t(1) : (seen ? scalar_t(0) : scalar_t(0.5)));
+      later[n] = (known ? incoming : 0) + (beta[n] + (seen ? scalar_t(0) : even)) * owed;
     }
+    if (t % kBrief == 0) sums.gather(width);
   }
   to += steps * stride;
-  for (const double* sum : {omega, square, variance, below}) {
-    std::copy_n(sum, width, to);
-    to += stride;
-  }
+  for (int i = 0; i < kSums - 1; ++i, to += stride) std::copy_n(sums.whole[i], width, to);
   std::copy_n(later, width, to);
 }
 
@@ -64,7 +78,7 @@ Tensor garch_variance_backward(const Tensor& grad_, const Tensor& returns_, cons
         "garch_variance_backward: parameters must be (..., N) and have the dtype of returns (..., T, N)");
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape[shape.size() - 2] += kSums;
-  Tensor y = new_empty(returns, shape);
+  Tensor y = on_huge_pages(new_empty(returns, shape));
   Panels rows = panels;  // where there is no row the sums are zero, and they are still written
   rows.batch = y.numel() ? y.numel() / (y.size(-2) * y.size(-1)) : 0;
   THO_DISPATCH_V2(returns.scalar_type(), "garch_variance_backward", AT_WRAP([&] {
