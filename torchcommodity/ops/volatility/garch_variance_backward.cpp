@@ -29,10 +29,13 @@ template <typename scalar_t>
 COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t* __restrict grad,
                             const scalar_t* __restrict r, const scalar_t* __restrict h, scalar_t* __restrict to,
                             int64_t steps, int64_t stride, int64_t width) {
-  scalar_t rising[kBlock], beta[kBlock], falling[kBlock], later[kBlock] = {};
+  scalar_t rising[kBlock], beta[kBlock], falling[kBlock], expected[kBlock], later[kBlock] = {};
   scalar_t* const local[3] = {rising, beta, falling};
   for (int i = 0; i < 3; ++i) std::copy_n(parameters[i], width, local[i]);
-  for (int64_t n = 0; n < width; ++n) falling[n] += rising[n];
+  for (int64_t n = 0; n < width; ++n) {
+    expected[n] = rising[n] + falling[n] / 2 + beta[n];
+    falling[n] += rising[n];
+  }
   Sums<scalar_t> sums;
   for (int64_t t = steps - 1; t >= 0; --t) {
     const int64_t at = t * stride;
@@ -46,17 +49,16 @@ COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t*
       }
 #pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {
-      const scalar_t x = r[at + n], variance = h[at + n], incoming = grad[at + n], owed = later[n];
-      const bool seen = x == x, known = variance == variance, down = x < 0;
-      const scalar_t now = known ? variance : 0, value = seen ? x : 0;
-      const scalar_t side = down ? falling[n] : rising[n], even = (falling[n] + rising[n]) / 2;
-      const scalar_t pulled = owed * value, of_square = seen ? pulled * value : owed * now;
+      const scalar_t x = r[at + n], variance = h[at + n], owed = later[n];
+      const scalar_t value = x == x ? x : 0, now = variance == variance ? variance : 0, pulled = owed * value;
+      const scalar_t side = x < 0 ? falling[n] : rising[n], of_square = x == x ? pulled * value : owed * now;
+      const scalar_t below = x >= 0 ? 0 : of_square;  // all of a falling one, half of a missing one
       to[at + n] = 2 * side * pulled;
       sums.brief[0][n] += owed;
       sums.brief[1][n] += of_square;
       sums.brief[2][n] += owed * now;
-      sums.brief[3][n] += of_square * (down ? scalar_t(1) : (seen ? scalar_t(0) : scalar_t(0.5)));
-      later[n] = (known ? incoming : 0) + (beta[n] + (seen ? scalar_t(0) : even)) * owed;
+      sums.brief[3][n] += x == x ? below : below / 2;
+      later[n] = (variance == variance ? grad[at + n] : 0) + (x == x ? beta[n] : expected[n]) * owed;
     }
     if (t % kBrief == 0) sums.gather(width);
   }
