@@ -1,7 +1,13 @@
-"""Layers that own parameters: thin objects over `ops`."""
+"""Layers over `ops`: they own parameters and settings."""
 
 from torchcommodity.nn.fused import ConvBN1d as ConvBN1d
 from torchcommodity.nn.fused import ConvBN2d as ConvBN2d
 from torchcommodity.nn.fused import LinearBNReLU as LinearBNReLU
+from torchcommodity.nn.rolling_correlation import RollingCorrelation as RollingCorrelation
 
-__all__ = ["ConvBN1d", "ConvBN2d", "LinearBNReLU"]
+__all__ = [
+    "ConvBN1d",
+    "ConvBN2d",
+    "LinearBNReLU",
+    "RollingCorrelation",
+]

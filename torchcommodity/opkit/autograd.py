@@ -57,7 +57,8 @@ class Gradients:
     def kept_outputs(self) -> list[int]:
         """Those that are kept for `backward`: all, where they are masked here; else those that it names."""
         every = range(len(self.overload._schema.returns))
-        return [i for i in every if self.masks or f"output{i}" in self.needs[self.backward]]
+        named = self.needs[self.backward]
+        return [i for i in every if self.masks or "output" in named or f"output{i}" in named]
 
     def call(self, formula: Formula, values: Iterable[Any], kept: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: kept[name] for name in self.needs[formula]}))
@@ -182,4 +183,5 @@ def _node(gradients: Gradients) -> Any:
                 results = [None if mask is None else tangent for tangent, mask in zip(_masked(pushed, masks), masks)]
             return tuple(results) if len(results) > 1 else results[0]
 
+    Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints
     return Node

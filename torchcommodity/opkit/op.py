@@ -56,7 +56,7 @@ class Op:
     backward: Formula | None = None  # (gradient of each output, *, kept) -> gradient of each Tensor argument
     jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
     traceable: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
-    masks: bool = True  # a NaN output ignores its gradient; False: `backward` sees to it, and no output is kept
+    masks: bool = True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
     cases: Callable[[], Cases] | None = None  # samples, bad inputs, golden numbers, oracle: for `check`
     lookback: Callable[..., int | tuple[int, ...]] = _no_lookback  # (*settings) -> rows of warm-up, of each output
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
