@@ -70,7 +70,7 @@ def test_regimes_are_learned_by_gradient(returns: np.ndarray) -> None:
         value.backward()
         return value
 
-    before = float(loss())
+    before = loss().item()
     optimiser.step(loss)
-    assert float(loss()) < before - 0.01
+    assert loss().item() < before - 0.01
     assert float(scale.grad.abs().max()) < 1e-3

@@ -1,16 +1,13 @@
 """ln h_t = omega + alpha (|z_{t-1}| - sqrt(2/pi)) + gamma z_{t-1} + beta ln h_{t-1}: a variance without bounds."""
 
-import math
-
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, check_values
-from torchcommodity.ops.scan.linear_recurrence import operator as recur
-from torchcommodity.ops.volatility.parameters import following, in_full, parameter
-
-MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # of a standard normal number
+from torchcommodity.ops.volatility.egarch_variance_backward import MEAN_ABSOLUTE
+from torchcommodity.ops.volatility.egarch_variance_backward import operator as adjoint
+from torchcommodity.ops.volatility.parameters import in_full, parameter
 
 
 def egarch_variance(
@@ -98,20 +95,10 @@ def _fake(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Te
 
 
 def _backward(
-    grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output: Tensor
+    grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output0: Tensor
 ) -> tuple[Tensor, ...]:
-    # With x = ln h, dx_{t+1} / dx_t = beta - (alpha |z_t| + gamma z_t) / 2, for z falls by half of what x gains.
-    # L_t = h_{t+1} grad_{t+1} + (dx_{t+2} / dx_{t+1}) L_{t+1} is what x_{t+1} owes: a recurrence backwards in time.
-    # domega = sum L_t    dalpha = sum L_t (|z_t| - sqrt(2/pi))    dgamma = sum L_t z_t    dbeta = sum L_t x_t
-    # dr_t = L_t (alpha sign z_t + gamma) / sqrt(h_t)
-    alpha, beta, gamma = alpha.unsqueeze(-2), beta.unsqueeze(-2), gamma.unsqueeze(-2)
-    seen, h = ~returns.isnan(), torch.where((output > 0) & (output < torch.inf), output, 1)
-    z = torch.where(seen, returns, 0) / h.sqrt()
-    slope, owed = beta - (alpha * z.abs() + gamma * z) / 2, h * grad
-    later = recur(following(slope).flip(-2), following(owed).flip(-2), None).flip(-2)
-    d_initial = (owed + slope * later)[..., :1, :].sum(-2)
-    sums = [(later * x).sum(-2) for x in (torch.where(seen, z.abs() - MEAN_ABSOLUTE, 0), h.log(), z)]
-    return later * (alpha * z.sign() + gamma) * seen / h.sqrt(), later.sum(-2), *sums, d_initial
+    y = adjoint(grad, returns, alpha, beta, gamma, output0)
+    return y[..., : returns.shape[-2], :], *y[..., returns.shape[-2] :, :].unbind(-2)
 
 
 def _oracle(returns: Tensor, *parameters: Tensor) -> Tensor:
@@ -171,4 +158,11 @@ def _cases() -> Cases:
     )
 
 
-operator = Op("egarch_variance", reference=_reference, fake=_fake, backward=_backward, cases=_cases)
+operator = Op(
+    "egarch_variance",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    masks=False,  # `egarch_variance_backward` does it
+    cases=_cases,
+)

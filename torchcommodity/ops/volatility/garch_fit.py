@@ -274,4 +274,5 @@ def _standard_errors(model: _Model, count: Tensor, gradient: Tensor, information
         change[2, 1] = -1
         covariance = change @ covariance @ change.T
     variances = covariance.diagonal(dim1=1, dim2=2).masked_fill(failed.unsqueeze(1) > 0, torch.nan)
-    return variances.sqrt().T
+    errors: Tensor = variances.sqrt().T
+    return errors

@@ -6,18 +6,37 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kAhead = 8;  // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
-constexpr int kSums = 5;       // by omega, alpha, beta, gamma, initial
+constexpr int64_t kAhead = 8;   // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
+constexpr int64_t kBrief = 32;  // rows that are summed before float64 takes over
+constexpr int kSums = 5;        // by omega, alpha, beta, gamma, initial
+
+// Sums over time, short ones in the panel's own dtype, of which the long ones are made in float64.
+template <typename scalar_t>
+struct Sums {
+  scalar_t brief[kSums - 1][kBlock] = {};
+  double whole[kSums - 1][kBlock] = {};
+
+  void gather(int64_t width) {
+    for (int i = 0; i < kSums - 1; ++i)
+      for (int64_t n = 0; n < width; ++n) {
+        whole[i][n] += brief[i][n];
+        brief[i][n] = 0;
+      }
+  }
+};
 
 template <typename scalar_t>
 COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t* __restrict grad,
                             const scalar_t* __restrict r, const scalar_t* __restrict h, scalar_t* __restrict to,
                             int64_t steps, int64_t stride, int64_t width) {
-  scalar_t rising[kBlock], beta[kBlock], falling[kBlock], later[kBlock] = {};
+  scalar_t rising[kBlock], beta[kBlock], falling[kBlock], expected[kBlock], later[kBlock] = {};
   scalar_t* const local[3] = {rising, beta, falling};
   for (int i = 0; i < 3; ++i) std::copy_n(parameters[i], width, local[i]);
-  for (int64_t n = 0; n < width; ++n) falling[n] += rising[n];
-  double omega[kBlock] = {}, square[kBlock] = {}, variance[kBlock] = {}, below[kBlock] = {};
+  for (int64_t n = 0; n < width; ++n) {
+    expected[n] = rising[n] + falling[n] / 2 + beta[n];
+    falling[n] += rising[n];
+  }
+  Sums<scalar_t> sums;
   for (int64_t t = steps - 1; t >= 0; --t) {
     const int64_t at = t * stride;
     if (t >= kAhead)
@@ -30,24 +49,21 @@ COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t*
       }
 #pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {
-      const scalar_t x = r[at + n], owed = later[n];
-      const bool seen = x == x, known = h[at + n] == h[at + n], down = x < 0;
-      const scalar_t now = known ? h[at + n] : 0, value = seen ? x : 0;
-      const scalar_t weight = seen ? (down ? falling[n] : rising[n]) : (falling[n] + rising[n]) / 2;
-      const scalar_t of_square = owed * (seen ? value * value : now);
-      to[at + n] = 2 * owed * weight * value;
-      omega[n] += owed;
-      square[n] += of_square;
-      below[n] += seen ? (down ? of_square : 0) : of_square / 2;
-      variance[n] += owed * now;
-      later[n] = (known ? grad[at + n] : 0) + (beta[n] + (seen ? 0 : weight)) * owed;
+      const scalar_t x = r[at + n], variance = h[at + n], owed = later[n];
+      const scalar_t value = x == x ? x : 0, now = variance == variance ? variance : 0, pulled = owed * value;
+      const scalar_t side = x < 0 ? falling[n] : rising[n], of_square = x == x ? pulled * value : owed * now;
+      const scalar_t below = x >= 0 ? 0 : of_square;  // all of a falling one, half of a missing one
+      to[at + n] = 2 * side * pulled;
+      sums.brief[0][n] += owed;
+      sums.brief[1][n] += of_square;
+      sums.brief[2][n] += owed * now;
+      sums.brief[3][n] += x == x ? below : below / 2;
+      later[n] = (variance == variance ? grad[at + n] : 0) + (x == x ? beta[n] : expected[n]) * owed;
     }
+    if (t % kBrief == 0) sums.gather(width);
   }
   to += steps * stride;
-  for (const double* sum : {omega, square, variance, below}) {
-    std::copy_n(sum, width, to);
-    to += stride;
-  }
+  for (int i = 0; i < kSums - 1; ++i, to += stride) std::copy_n(sums.whole[i], width, to);
   std::copy_n(later, width, to);
 }
 
@@ -64,7 +80,7 @@ Tensor garch_variance_backward(const Tensor& grad_, const Tensor& returns_, cons
         "garch_variance_backward: parameters must be (..., N) and have the dtype of returns (..., T, N)");
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape[shape.size() - 2] += kSums;
-  Tensor y = new_empty(returns, shape);
+  Tensor y = on_huge_pages(new_empty(returns, shape));
   Panels rows = panels;  // where there is no row the sums are zero, and they are still written
   rows.batch = y.numel() ? y.numel() / (y.size(-2) * y.size(-1)) : 0;
   THO_DISPATCH_V2(returns.scalar_type(), "garch_variance_backward", AT_WRAP([&] {

@@ -16,7 +16,12 @@ struct Regimes {
   template <typename scalar_t>
   Regimes(int64_t count, const scalar_t* means, const scalar_t* variances, const scalar_t* transitions,
           const scalar_t* initial, int64_t stride, int64_t width)
-      : count(count), mean(count), height(count), steepness(count), transition(count * count), probability(count),
+      : count(count),
+        mean(count),
+        height(count),
+        steepness(count),
+        transition(count * count),
+        probability(count),
         joint(count) {
     for (int64_t k = 0; k < count; ++k)
       for (int64_t n = 0; n < width; ++n) {
@@ -48,8 +53,7 @@ struct Regimes {
         largest[n] = (joint[k][n] > 0) & (density > largest[n]) ? density : largest[n];
       }
     for (int64_t k = 0; k < count; ++k)
-      for (int64_t n = 0; n < width; ++n)
-        total[n] += joint[k][n] *= fast_exp(log_density(k, r[n], n) - largest[n]);
+      for (int64_t n = 0; n < width; ++n) total[n] += joint[k][n] *= fast_exp(log_density(k, r[n], n) - largest[n]);
     for (int64_t n = 0; n < width; ++n) likelihood[n] = largest[n] + fast_log(total[n]);
     for (int64_t k = 0; k < count; ++k)
       for (int64_t n = 0; n < width; ++n) probability[k][n] = joint[k][n] / total[n];

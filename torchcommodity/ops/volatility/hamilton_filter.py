@@ -26,8 +26,8 @@ def hamilton_filter(
 ) -> HamiltonFilter:
     """Hamilton's filter of K regimes s_t, each with its normal distribution, that follow each other as a Markov chain.
 
-    p_t|t-1(j) = sum_i transition_ij p_t-1(i), then Bayes' rule: p_t(j) = p_t|t-1(j) f_j(r_t) / c_t, with f_j the density
-    of N(mean_j, variance_j) and c_t the sum of the numerators, whose logarithm is the log-likelihood of the row.
+    p_t|t-1(j) = sum_i transition_ij p_t-1(i), then Bayes' rule: p_t(j) = p_t|t-1(j) f_j(r_t) / c_t, where f_j is the
+    density of N(mean_j, variance_j) and c_t the sum of the numerators; ln c_t is the log-likelihood of the row.
 
     Args:
         returns: log-returns per step; NaN is a missing return.
