@@ -181,7 +181,8 @@ def _far(side: Tensor, high: Tensor, low: Tensor) -> Tensor:
 
 
 def _pick(side: Tensor, both: tuple[float, float], like: Tensor) -> Tensor:
-    return torch.where(side > 0, torch.full_like(like, both[0]), torch.full_like(like, both[1]))
+    zero = torch.zeros_like(like)  # ONNX would make float32 of a number given to full_like
+    return torch.where(side > 0, zero + both[0], zero + both[1])
 
 
 def _begin(s: _State, h: Tensor, w: Tensor, now: Tensor, start: float, factors: _Factors) -> _State:
