@@ -311,6 +311,57 @@ class Unbatched(Op):
         return output.flip(0), 0
 
 
+# operators whose arguments are no panels that share leading axes
+
+
+def projected(x: Tensor, weight: Tensor) -> Tensor:  # (..., T, F), (G, F) -> (..., T, G)
+    return torch.nn.functional.linear(x.nan_to_num(0.0), weight)
+
+
+def projected_fake(x: Tensor, weight: Tensor) -> Tensor:
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+def projected_backward(grad: Tensor, *, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    d_weight = grad.flatten(0, -2).mT @ x.nan_to_num(0.0).flatten(0, -2)
+    return (grad @ weight).masked_fill(x.isnan(), 0.0), d_weight
+
+
+def centred(x: Tensor, weight: Tensor) -> Tensor:  # (B, F), (F,) -> (B, F): the batch is one statistic
+    return (x - x.mean(0)) * weight
+
+
+def centred_fake(x: Tensor, weight: Tensor) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+def centred_backward(grad: Tensor, *, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    pulled = grad * weight
+    return pulled - pulled.mean(0), (grad * (x - x.mean(0))).sum(0)
+
+
+def plain_door(operator: Any, x: Tensor, weight: Tensor) -> Any:
+    return operator(x, weight)
+
+
+def weighted(*shapes: tuple[int, ...]) -> Callable[[Cases], Cases]:
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(shape, dtype=torch.double, generator=generator) for shape in shapes]
+    return lambda cases: Cases(door=cases.door, samples=(Sample(*tensors),))
+
+
+def with_weights(row: str, what: str, **record: Any) -> "Fault":
+    fields = {"reference": projected, "fake": projected_fake, "backward": projected_backward, "one_by_one": True}
+    fields |= {"lookback": lambda: 0}
+    return Fault(row, what, fields | record, plain_door, weighted((2, 7, 3), (5, 3)))
+
+
+def without_time(row: str, what: str, **record: Any) -> "Fault":
+    fields = {"reference": centred, "fake": centred_fake, "backward": centred_backward}
+    fields |= {"time": None, "one_by_one": True, "lookback": lambda: 0}
+    return Fault(row, what, fields | record, plain_door, weighted((4, 3), (3,)))
+
+
 VMAP, GRAD, JVP = TransformType.Vmap, TransformType.Grad, TransformType.Jvp
 
 FAULTS = (
@@ -373,6 +424,13 @@ FAULTS = (
     Fault("jacfwd", "zero tangent under vmap", {"jvp": scaled(lambda: 1.0 - (stack()[:1] == [VMAP]), jvp)}),
     Fault("hessian", "wrong when nested", {"backward": scaled(lambda: 1.0 + (len(stack()) > 2))}),
     Fault("vmap", "batches in another order", {"kind": Unbatched}),
+    with_weights("vmap", "one by one in another order", kind=Unbatched),
+    with_weights("vmap", "gives weights a leading axis", one_by_one=False),
+    with_weights("causal", "weights and claims to look ahead", causal=False),
+    without_time("vmap", "gives a statistic a leading axis", one_by_one=False),
+    without_time(
+        "gradcheck", "forgets the mean", backward=lambda grad, *, x, weight: (grad * weight, (grad * x).sum(0))
+    ),
     Fault("per_sample_gradients", "detaches under vmap(grad)", door=detached_if(lambda: stack() == [VMAP, GRAD])),
     Fault("half", "widens", door=widens_half),
     Fault("autocast", "narrows", door=narrows),

@@ -21,6 +21,25 @@ def test_the_healthy_operator_keeps_the_contract() -> None:
     assert [result.name for result in report if result.status == "skip"] == ["derived_jvp"]
 
 
+def skipped(report: opkit.Report) -> set[str]:
+    return {result.name for result in report if result.status == "skip"}
+
+
+def test_weights_need_not_share_leading_axes() -> None:
+    report = opkit.check(faulty.with_weights("none", "healthy with weights").build())
+    assert report.ok, str(report)
+    assert skipped(report) == {"oracle", "golden", "bad_input", "derived_jvp", "one_asset"}
+    assert report["one_asset"].cause.startswith("the record says one_by_one")
+
+
+def test_an_operator_without_time_skips_what_speaks_of_time() -> None:
+    report = opkit.check(faulty.without_time("none", "healthy without time").build())
+    assert report.ok, str(report)
+    timed = {row.name for row in ROWS.values() if row.timed}
+    assert skipped(report) == {"oracle", "golden", "bad_input", "derived_jvp"} | timed
+    assert {report[name].cause.partition(":")[0] for name in timed} == {"the record says time=None"}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_fails_its_row_and_no_other(fault: faulty.Fault) -> None:
     report = opkit.check(fault.build(), compiled=False)

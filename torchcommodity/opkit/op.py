@@ -46,7 +46,8 @@ class Op:
     """One operator: what it is, how it is differentiated, and the cases that it is checked on.
 
     Its Tensor arguments share their leading axes (the public function that checks arguments broadcasts them), so that
-    batching is one more leading axis. `name` may carry a namespace, "mine::square"; without one it is "commodity::".
+    batching is one more leading axis. Where they do not, as beside weights or where a batch is one statistic, the
+    record says `one_by_one=True`. `name` may carry a namespace, "mine::square"; without one it is "commodity::".
     """
 
     name: str
@@ -55,10 +56,12 @@ class Op:
     backward: Formula | None = None  # (gradient of each output, *, kept) -> gradient of each Tensor argument
     jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
     traceable: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
+    masks: bool = True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
     cases: Callable[[], Cases] | None = None  # samples, bad inputs, golden numbers, oracle: for `check`
     lookback: Callable[..., int | tuple[int, ...]] = _no_lookback  # (*settings) -> rows of warm-up, of each output
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
-    time: tuple[int, int] = (-2, -2)  # the time axis of panel arguments and of outputs
+    time: tuple[int, int] | None = (-2, -2)  # the time axis of panel arguments and of outputs; None: there is none
+    one_by_one: bool = False  # `vmap` calls the operator for each sample; weights and batch statistics need it
     overload: torch._ops.OpOverload = field(init=False, repr=False)
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
@@ -66,7 +69,7 @@ class Op:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
-        gradients = Gradients(overload, self.backward, self.jvp) if self.backward else None
+        gradients = Gradients(overload, self.backward, self.jvp, self.masks) if self.backward else None
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:
@@ -103,15 +106,20 @@ class Op:
         return self.kernel(None, *args)  # the same, without one trip through the dispatcher
 
     def batched(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
-        """`vmap`: batching is one more leading axis, on every Tensor."""
+        """`vmap`: batching is one more leading axis, on every Tensor, or one call for each sample."""
 
         def lead(x: Any, dim: int | None) -> Any:
             if not isinstance(x, Tensor):
                 return x
             return x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
 
-        outputs = self.overload(*map(lead, args, in_dims))
+        led = [*map(lead, args, in_dims)]
+        outputs = self._each(info.batch_size, led) if self.one_by_one else self.overload(*led)
         return outputs, tree_map(lambda _: 0, outputs)
+
+    def _each(self, samples: int, led: list[Any]) -> Any:
+        of_each = [self.overload(*[x[k] if isinstance(x, Tensor) else x for x in led]) for k in range(samples)]
+        return tree_map(lambda *ys: torch.stack(ys), *of_each)
 
     def fallback(self, *args: Any) -> Any:
         """The reference as a kernel: on devices without a native one, and where no library could be loaded."""

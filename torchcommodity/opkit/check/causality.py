@@ -19,15 +19,15 @@ FUTURES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _past(subject: Subject, outputs: Outputs, last: int) -> list[Tensor]:
-    return [y.narrow(subject.op.time[1], 0, last + 1) for y in outputs]
+    return [y.narrow(subject.time[1], 0, last + 1) for y in outputs]
 
 
 def _with_future(subject: Subject, last: int, name: str) -> Subject:
     def change(x: Tensor) -> Tensor:
-        ahead = x.clone().movedim(subject.op.time[0], 0)
+        ahead = x.clone().movedim(subject.time[0], 0)
         if x.is_floating_point():
             ahead[last + 1 :] = FUTURES[name](ahead[last + 1 :])
-        return ahead.movedim(0, subject.op.time[0])
+        return ahead.movedim(0, subject.time[0])
 
     return subject.with_panels(change)
 
@@ -36,6 +36,7 @@ def _with_future(subject: Subject, last: int, name: str) -> Subject:
     "Row t reads a row after t: look for a centred window, a `flip`, a mean over all time, an index one too far. "
     "An operator that must look ahead says `causal=False` in its record.",
     after=VALUES,
+    timed=True,
 )
 def causal(subject: Subject) -> None:
     """Rows after t changed: rows up to t are the same, bit for bit. `causal=False` is no idle claim."""
@@ -57,12 +58,13 @@ def causal(subject: Subject) -> None:
 @row(
     "The gradient of a past output reaches a later input: the backward formula looks ahead.",
     after=("causal", "gradcheck"),
+    timed=True,
 )
 def causal_gradient(subject: Subject) -> None:
     """d y[t] / d x[t + k] = 0, exactly."""
     if not differentiable(subject).causal:
         raise Skip("the record says causal=False")
-    time_in, time_out = subject.op.time
+    time_in, time_out = subject.time
     for last in range(subject.rows - 1):
         leaves = subject.leaves()
         past = [y.narrow(time_out, 0, last + 1).sin().sum() for y in subject.value(*leaves)]

@@ -53,12 +53,12 @@ def _agrees(subject: Subject, strict: bool) -> None:
     program = exported(doors, strict)
     kept = any(node.target is subject.op.overload for node in program.graph.nodes)
     assert kept, f"{subject.op.qualified_name} is not in the exported graph"
-    for inputs in _sizes(doors, subject.rows):
+    for inputs in _sizes(doors):
         same(program.module()(*inputs), doors(*inputs), 1e-12, f"exported: {[tuple(x.shape) for x in inputs]}")
 
 
-def _sizes(doors: Doors, rows: int) -> list[tuple[torch.Tensor, ...]]:
-    return [doors.inputs(), doors.inputs(3, 2 * rows)]
+def _sizes(doors: Doors) -> list[tuple[torch.Tensor, ...]]:
+    return [doors.inputs(), doors.inputs(3, 2 * doors.rows)]
 
 
 @row(
@@ -81,8 +81,7 @@ def run_ahead_of_time(doors: Doors) -> None:
         if foreign:
             program = program.run_decompositions(torch.export.default_decompositions() | foreign)
         torch._inductor.aoti_compile_and_package(program, package_path=f"{folder}/model.pt2", inductor_configs=QUICK)
-        rows = doors.subjects[0].rows
-        sizes = [doors.inputs()] if foreign else _sizes(doors, rows)
+        sizes = [doors.inputs()] if foreign else _sizes(doors)
         torch.save([(inputs, doors(*inputs)) for inputs in sizes], Path(folder, "data.pt"))
         command = [sys.executable, "-c", FRESH, folder, *map(str, native)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -107,9 +106,8 @@ def run_onnx(doors: Doors) -> None:
     except ImportError as missing:
         raise Skip(f"ONNX is not installed: {missing}") from missing
     loops = any(s.op.traceable is None for s in doors.subjects)
-    rows = doors.subjects[0].rows
     try:
-        _onnx_agrees(doors, True, _sizes(doors, rows))
+        _onnx_agrees(doors, True, _sizes(doors))
     except Exception:
         if not loops:
             raise

@@ -42,6 +42,11 @@ class Doors(torch.nn.Module):
         sized = [resized(subject, batch=batch, rows=rows) for subject in self.subjects]
         return tuple(x.contiguous() for subject in sized for x in subject.tensors if isinstance(x, Tensor))
 
+    @property
+    def rows(self) -> int:
+        """The longest time of the samples."""
+        return max(subject.rows for subject in self.subjects)
+
     def dynamic(self, time: bool = True) -> tuple[dict[int, Any], ...]:
         """For each input the axes that may change: the batch, and time."""
         return tuple(axes for subject in self.subjects for axes in _dynamic(subject, time))
@@ -55,7 +60,9 @@ def _dynamic(subject: Subject, time: bool) -> list[dict[int, Any]]:
     axes: list[dict[int, Any]] = []
     for i, x in enumerate(subject.tensors):
         if isinstance(x, Tensor):
-            changing = [0] * (i in carriers) + [x.dim() + subject.op.time[0]] * (time and i in subject.panels)
+            changing = [0] * (i in carriers)
+            if time and i in subject.panels:
+                changing.append(x.dim() + subject.time[0])
             axes.append({axis: Dim.DYNAMIC for axis in changing if x.shape[axis] > 1})
     return axes
 

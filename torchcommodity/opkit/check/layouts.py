@@ -51,7 +51,9 @@ def _reference(subject: Subject, what: str) -> Outputs:
 
 
 def _formed(subject: Subject, outputs: Outputs, what: str) -> None:
-    (into, out), first = subject.op.time, subject.tensors[0]
+    if not subject.op.time:
+        return
+    (into, out), first = subject.time, subject.tensors[0]
     for y in outputs:
         right = y.dim() == first.dim() + into - out and y.shape[out] == subject.rows
         assert right, (
@@ -60,11 +62,13 @@ def _formed(subject: Subject, outputs: Outputs, what: str) -> None:
 
 
 def _first(subject: Subject, rows: int) -> Subject:
-    return subject.with_panels(lambda x: x.narrow(subject.op.time[0], 0, rows).contiguous())
+    return subject.with_panels(lambda x: x.narrow(subject.time[0], 0, rows).contiguous())
 
 
 @row(
-    "A series shorter than the window is all warm-up: give NaN rows, or refuse with the operator's name.", after=VALUES
+    "A series shorter than the window is all warm-up: give NaN rows, or refuse with the operator's name.",
+    after=VALUES,
+    timed=True,
 )
 def short(subject: Subject) -> None:
     """Fewer rows than the window, down to one: right, or refused by the operator's own words."""
@@ -75,7 +79,9 @@ def short(subject: Subject) -> None:
 
 
 @row(
-    "T = 0 must give an output without rows, or be refused with the operator's name: guard the first row.", after=VALUES
+    "T = 0 must give an output without rows, or be refused with the operator's name: guard the first row.",
+    after=VALUES,
+    timed=True,
 )
 def no_rows(subject: Subject) -> None:
     """T = 0: right, or refused by the operator's own words."""
@@ -83,10 +89,12 @@ def no_rows(subject: Subject) -> None:
     _right_or_refused(empty, "T = 0")
 
 
-@row("N = 1 must work as every other number of assets does: do not squeeze.", after=VALUES)
+@row("N = 1 must work as every other number of assets does: do not squeeze.", after=VALUES, timed=True)
 def one_asset(subject: Subject) -> None:
     """N = 1: right, or refused by the operator's own words."""
-    width, time = subject.tensors[0].shape[-1], subject.op.time[0]
+    width, time = subject.tensors[0].shape[-1], subject.time[0]
+    if subject.op.one_by_one:
+        raise Skip("the record says one_by_one: the last axis is as long as the weights want it")
 
     def narrow(i: int, x: Tensor) -> Tensor:
         for axis in range(1 + time if i in subject.panels else -1, 0):
@@ -99,12 +107,12 @@ def one_asset(subject: Subject) -> None:
 
 def batched(subject: Subject) -> tuple[int, list[int]]:
     """How many batch axes the first tensor has, and which tensors carry the first of them."""
-    axes = subject.tensors[0].dim() + subject.op.time[0]
+    axes = subject.batch_axes
     if axes < 1:
         raise Skip("the sample has no batch axis")
     length, carriers = subject.tensors[0].shape[0], []
     for i, x in enumerate(subject.tensors):
-        led = x is not None and (x.dim() + subject.op.time[0] == axes if i in subject.panels else x.dim() >= axes)
+        led = x is not None and (x.dim() + subject.time[0] == axes if i in subject.panels else x.dim() >= axes)
         if led and x.shape[0] == length and (i in subject.panels or x.dim() > 1):
             carriers.append(i)
     return axes, carriers
@@ -124,7 +132,7 @@ def no_batch(subject: Subject) -> None:
     _right_or_refused(_changed(subject, carriers, lambda x: x[:0].contiguous()), "B = 0")
 
 
-@row("Write axes from the end (-2 is time): leading axes are batches, as many as come.", after=VALUES)
+@row("Write axes from the end (-2 is time): leading axes are batches, as many as come.", after=VALUES, timed=True)
 def batch_axes(subject: Subject) -> None:
     """Two batch axes and none give what one gives."""
     axes, carriers = batched(subject)

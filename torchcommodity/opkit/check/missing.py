@@ -20,7 +20,7 @@ def _complete(subject: Subject) -> Subject:
 
 def _series(subject: Subject, outputs: Outputs) -> list[tuple[Tensor, int]]:
     """Each output with its warm-up, time first; one output may have a warm-up for each entry of its last axis."""
-    lookback, axis = subject.lookback, subject.op.time[1]
+    lookback, axis = subject.lookback, subject.time[1]
     led = [y.movedim(axis, 0) for y in outputs]
     if isinstance(lookback, int):
         return _judged((y, lookback) for y in led)
@@ -37,6 +37,7 @@ def _judged(pairs: Iterable[tuple[Tensor, int]]) -> list[tuple[Tensor, int]]:
     "The first `lookback` rows must be NaN, and on complete input no later row may be. Mend the warm-up, or what the "
     "record says in `lookback`.",
     after=VALUES,
+    timed=True,
 )
 def warm_up(subject: Subject) -> None:
     """The first `lookback` rows are NaN, and none after them."""
@@ -59,7 +60,7 @@ def with_missing(subject: Subject, which: int) -> Subject:
 
     def remove(x: Tensor) -> Tensor:
         x = x.clone()
-        x.movedim(subject.op.time[0], 0)[(subject.rows // 2,) + (0,) * (x.dim() - 1)] = torch.nan
+        x.movedim(subject.time[0], 0)[(subject.rows // 2,) + (0,) * (x.dim() - 1)] = torch.nan
         return x
 
     return subject.given([remove(x) if i == which else x for i, x in enumerate(subject.tensors)])
@@ -74,6 +75,7 @@ def _holed(subject: Subject) -> list[Subject]:
 @row(
     "With a missing value the kernel and the reference part: decide the rule, write it in the docstring, mend one.",
     after=VALUES,
+    timed=True,
 )
 def missing_value(subject: Subject) -> None:
     """A missing value: kernel and reference agree."""
@@ -93,6 +95,7 @@ def _pulled(subject: Subject, at_missing: float) -> Outputs:
     "A missing input poisons the gradient: 0 * NaN is NaN. Replace it before it is multiplied: `torch.where`, "
     "`nan_to_num`, not a mask afterwards.",
     after=("missing_value", "gradcheck"),
+    timed=True,
 )
 def missing_gradient(subject: Subject) -> None:
     """A missing value leaves every gradient finite."""
@@ -112,7 +115,7 @@ def missing_gradient(subject: Subject) -> None:
 def nan_gradient(subject: Subject) -> None:
     """A NaN output ignores its incoming gradient, whatever it is."""
     differentiable(subject)
-    for holed in (subject, *_holed(subject)):
+    for holed in (subject, *(_holed(subject) if subject.op.time else ())):
         expected = _pulled(holed, 0.0)
         for poison in (torch.nan, 1e30):
             got = _pulled(holed, poison)

@@ -44,7 +44,7 @@ def _judge_digits(subject: Subject, what: str) -> bool:
     pairs = [(x, y) for x, y in zip(subject.call(), wide.defined()) if x.is_floating_point()]
     judged = [(x, y, y.isfinite() & (y.abs() < LARGE)) for x, y in pairs]
     for i, (x, y, known) in enumerate(judged):
-        size = y.where(known, torch.nan).abs().nanmedian(subject.op.time[1], keepdim=True).values.nan_to_num(0.0)
+        size = y.where(known, torch.nan).abs().nanmedian(subject.time[1], keepdim=True).values.nan_to_num(0.0)
         wrong = known & ~((x.double() - y).abs() <= DIGITS * (y.abs() + size))
         at = wrong.nonzero()
         assert not len(at), (
@@ -63,6 +63,7 @@ def _at_level(x: Tensor, noise: float) -> Tensor:
     "Digits cancel at a large level. Subtract a row of the window before you square or sum, or accumulate in double; "
     "never E[x^2] - E[x]^2.",
     after=(*VALUES, "values_float32"),
+    timed=True,
 )
 def level(subject: Subject) -> None:
     """At a level of 1e6 four digits stay right: noise of 1e-2 in float64, of 1 in float32."""
@@ -84,10 +85,11 @@ def level(subject: Subject) -> None:
     "Errors pile up over a long series. Anchor running sums anew now and then, or accumulate in double.",
     after=("level",),
     once=True,
+    timed=True,
 )
 def long(subject: Subject) -> None:
     """Over 3000 rows four digits stay right, in float32."""
-    time = subject.op.time[0]
+    time = subject.time[0]
     longer = subject.with_panels(lambda x: repeated(x, time, 3000)).mapped(narrowed)
     if not _judge_digits(longer, "over 3000 rows"):
         raise Skip("no result within range")

@@ -10,14 +10,14 @@ def resized(
     subject: Subject, *, batch: int | None = None, rows: int | None = None, assets: int | None = None
 ) -> Subject:
     """Axes of length one stay: they broadcast. `batch` is the first axis, if the first tensor has one to lead with."""
-    time, first = subject.op.time[0], subject.tensors[0]
-    wide, leading = first.shape[-1], first.shape[:time]
+    first = subject.tensors[0]
+    wide, leading = first.shape[-1], first.shape[: subject.batch_axes]
 
     def resize(i: int, x: Tensor) -> Tensor:
         if i in subject.panels and rows is not None:
-            x = repeated(x, time, rows)
+            x = repeated(x, subject.time[0], rows)
         if assets is not None and wide > 1:
-            for axis in range(1 + time if i in subject.panels else -1, 0):
+            for axis in range(1 + subject.time[0] if i in subject.panels else -1, 0):
                 x = repeated(x, axis, assets) if x.dim() >= -axis and x.shape[axis] == wide else x
         lead = len(leading) and x.dim() > (len(leading) if i in subject.panels else 0) and x.shape[0] == leading[0] > 1
         return repeated(x, 0, batch) if batch is not None and lead and not _is_assets(i, x) else x

@@ -9,14 +9,11 @@ from typing import Literal
 
 import torch
 
+from torchcommodity.opkit.check.subject import Skip as Skip
 from torchcommodity.opkit.check.subject import Subject
 
 Judge = Callable[[Subject], None]
 Status = Literal["pass", "fail", "skip"]
-
-
-class Skip(Exception):  # noqa: N818  # it is no error
-    """A promise that cannot be judged here; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,7 @@ class Row:
     after: tuple[str, ...]  # rows that this one builds on: where they fail, it is not judged
     once: bool  # judged on the first sample only
     compiled: bool  # costs seconds
+    timed: bool  # speaks of rows of time or of free leading axes: void where the record says `time=None`
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,14 @@ ROWS: dict[str, Row] = {}
 
 
 def row(
-    remedy: str, *, after: Sequence[str] = (), once: bool = False, compiled: bool = False
+    remedy: str, *, after: Sequence[str] = (), once: bool = False, compiled: bool = False, timed: bool = False
 ) -> Callable[[Judge], Judge]:
     """Register a function as a row: its name is the row's, the first line of its docstring the promise."""
 
     def register(judge: Judge) -> Judge:
         promise = (judge.__doc__ or "").strip().splitlines()[0]
-        ROWS[judge.__name__] = Row(judge.__name__, promise, remedy, judge, tuple(after), once or compiled, compiled)
+        once_only = once or compiled
+        ROWS[judge.__name__] = Row(judge.__name__, promise, remedy, judge, tuple(after), once_only, compiled, timed)
         return judge
 
     return register
@@ -103,6 +102,8 @@ def judged(row: Row, subjects: Sequence[Subject]) -> Result:
     start, skips = time.perf_counter(), []
     for subject in subjects[: 1 if row.once else None]:
         try:
+            if row.timed and not subject.op.time:
+                raise Skip("the record says time=None: there are no rows of time, and the batch is no free axis")
             _quietly(row.judge, subject)
         except Skip as reason:
             skips.append(str(reason))

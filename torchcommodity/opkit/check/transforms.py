@@ -31,11 +31,12 @@ def func_grad(subject: Subject) -> None:
 
 
 def _stacked(subject: Subject) -> tuple[Any, ...]:
-    """Three samples in one: as it is, backwards in time, assets in another order."""
+    """Three samples in one: as it is, backwards in time, assets in another order; so too weights and batches."""
 
     def three(i: int, x: Tensor) -> Tensor:
-        panel = i in subject.panels
-        return torch.stack([x, x.flip(subject.op.time[0]) if panel else x, x.flip(-1) if panel else x])
+        if i in subject.panels:
+            return torch.stack([x, x.flip(subject.time[0]), x.flip(-1)])
+        return torch.stack([x, x.flip(0), x.flip(-1)] if subject.op.one_by_one and x.dim() else [x, x, x])
 
     return tuple(three(i, x) if isinstance(x, Tensor) else x for i, x in enumerate(subject.tensors))
 

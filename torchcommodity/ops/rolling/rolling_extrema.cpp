@@ -8,12 +8,12 @@ namespace {
 // Of each column: how many values, the best, and its row (the latest of equal ones). Minima are maxima of -x.
 template <typename scalar_t, typename index_t>
 struct Best {
-  scalar_t value[kBlock];
-  index_t row[kBlock], count[kBlock];
+  scalar_t value[kStrip];
+  index_t row[kStrip], count[kStrip];
 
   explicit Best() {
-    std::fill_n(value, kBlock, -std::numeric_limits<scalar_t>::infinity());
-    std::fill_n(row, kBlock, index_t(-1)), std::fill_n(count, kBlock, index_t(0));
+    std::fill_n(value, kStrip, -std::numeric_limits<scalar_t>::infinity());
+    std::fill_n(row, kStrip, index_t(-1)), std::fill_n(count, kStrip, index_t(0));
   }
 
   inline void see(const scalar_t* x, index_t t, int64_t width, scalar_t sign, bool later) {

@@ -9,7 +9,7 @@ template <typename scalar_t>
 COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
                           int64_t window, double least, double* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
-  double total[kBlock] = {}, count[kBlock] = {};
+  double total[kStrip] = {}, count[kStrip] = {};
   const auto add = [&](int64_t t) {
     const scalar_t* row = x + t * stride;
     for (int64_t n = 0; n < width; ++n) {
@@ -18,17 +18,18 @@ COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t str
       count[n] += finite ? 1 : 0;
     }
   };
-  if (block.begin == 0) std::fill_n(suffix, 2 * rows * kBlock, 0.0);
+  if (block.begin == 0) std::fill_n(suffix, 2 * rows * kStrip, 0.0);
   for (int64_t j = window - 1; block.begin > 0 && j >= 0; --j) {
-    std::copy_n(total, width, suffix + 2 * j * kBlock);
-    std::copy_n(count, width, suffix + (2 * j + 1) * kBlock);
+    std::copy_n(total, width, suffix + 2 * j * kStrip);
+    std::copy_n(count, width, suffix + (2 * j + 1) * kStrip);
     add(block.begin - window + j);
   }
   std::fill_n(total, width, 0.0), std::fill_n(count, width, 0.0);
   for (int64_t j = 0; j < rows; ++j) {
     add(block.begin + j);
     scalar_t* to = y + (block.begin + j) * stride;
-    const double *before = suffix + 2 * j * kBlock, *counted = before + kBlock;
+    if (j + kAhead < rows) fetch(x + (block.begin + j + kAhead) * stride, width), fetch(to + kAhead * stride, width);
+    const double *before = suffix + 2 * j * kStrip, *counted = before + kStrip;
     for (int64_t n = 0; n < width; ++n) {
       const double held = counted[n] + count[n];
       to[n] = static_cast<scalar_t>(held >= least ? (before[n] + total[n]) / held : NAN);

@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.ops.rolling.rolling_adjoint import operator as adjoint
 from torchcommodity.ops.rolling.window import check_window, present
-from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops.rolling.window_sum import window_sum
 
 
 def rolling_mean(
@@ -77,9 +78,8 @@ def _fake(x: Tensor, window: int, min_periods: int) -> Tensor:
 
 def _backward(grad: Tensor, *, x: Tensor, window: int) -> Tensor:
     # dx_s = sum of g_t / n_t over the windows that hold s, n_t values each
-    finite = x.isfinite()
-    count = window_sum(finite.to(x.dtype), window)
-    return window_spread(grad / count.clamp(min=1), window).where(finite, 0)
+    dx: Tensor = adjoint(grad, x, window, 0, 1)
+    return dx
 
 
 def _jvp(d_x: Tensor, *, x: Tensor, window: int) -> Tensor:

@@ -10,7 +10,7 @@ namespace {
 
 // Of each column: how many values, the one they are taken against, the sum of the differences and of their squares.
 struct Sums {
-  double count[kBlock] = {}, anchor[kBlock] = {}, sum[kBlock] = {}, squares[kBlock] = {};
+  double count[kStrip] = {}, anchor[kStrip] = {}, sum[kStrip] = {}, squares[kStrip] = {};
 
   template <typename scalar_t>
   inline void add(const scalar_t* row, int64_t width) {
@@ -27,20 +27,20 @@ template <typename scalar_t>
 COMMODITY_SIMD void variances(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
                               int64_t window, double least, double ddof, bool root, double* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
-  if (block.begin == 0) std::fill_n(suffix, 3 * rows * kBlock, 0.0);
+  if (block.begin == 0) std::fill_n(suffix, 3 * rows * kStrip, 0.0);
   Sums before, now;
   for (int64_t j = window - 1; block.begin > 0 && j >= 0; --j) {
-    double* to = suffix + 3 * j * kBlock;
+    double* to = suffix + 3 * j * kStrip;
     std::copy_n(before.count, width, to);
-    std::copy_n(before.sum, width, to + kBlock);
-    std::copy_n(before.squares, width, to + 2 * kBlock);
+    std::copy_n(before.sum, width, to + kStrip);
+    std::copy_n(before.squares, width, to + 2 * kStrip);
     before.add(x + (block.begin - window + j) * stride, width);
   }
   for (int64_t j = 0; j < rows; ++j) {
     now.add(x + (block.begin + j) * stride, width);
     scalar_t* to = y + (block.begin + j) * stride;
-    const double *count = suffix + 3 * j * kBlock, *sum = count + kBlock, *squares = sum + kBlock;
-    double variance[kBlock];
+    const double *count = suffix + 3 * j * kStrip, *sum = count + kStrip, *squares = sum + kStrip;
+    double variance[kStrip];
     for (int64_t n = 0; n < width; ++n) {
       const bool both = (count[n] > 0) & (now.count[n] > 0);
       const double apart = both ? now.anchor[n] - before.anchor[n] : 0, held = count[n] + now.count[n];

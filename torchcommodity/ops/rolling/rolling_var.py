@@ -5,8 +5,8 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer
+from torchcommodity.ops.rolling.rolling_adjoint import operator as adjoint
 from torchcommodity.ops.rolling.window import check_window, present
-from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 
 
 def rolling_var(
@@ -87,16 +87,10 @@ def _fake(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) -> Te
 
 def _backward(grad: Tensor, *, x: Tensor, window: int, ddof: int, root: bool, output: Tensor) -> Tensor:
     # dv_t / dx_s = 2 (x_s - mean_t) / (n_t - ddof),   d sqrt(v_t) = dv_t / (2 sqrt(v_t))
-    finite = x.isfinite()
-    known = x.double().where(finite, 0)
-    count = window_sum(finite.to(known), window)
-    mean = window_sum(known, window) / count.clamp(min=1)
-    pull = grad.double() * 2
     if root:
-        pull = torch.where(output > 0, pull / (2 * output.where(output > 0, 1)), 0)
-    pull = pull / (count - ddof).clamp(min=1)
-    dx = known * window_spread(pull, window) - window_spread(pull * mean, window)
-    return dx.where(finite, 0).to(x.dtype)
+        grad = torch.where(output > 0, grad / (2 * output.where(output > 0, 1)), 0)
+    dx: Tensor = adjoint(grad, x, window, ddof, 2)
+    return dx
 
 
 def _oracle(x: Tensor, window: int, min_periods: int | None = None, ddof: int = 1) -> Tensor:

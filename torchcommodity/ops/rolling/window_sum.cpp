@@ -10,10 +10,10 @@ template <typename sum_t, typename scalar_t>
 COMMODITY_SIMD void sums(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
                          int64_t window, sum_t* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
-  sum_t total[kBlock] = {};
-  if (block.begin == 0) std::fill_n(suffix, rows * kBlock, sum_t(0));
+  sum_t total[kStrip] = {};
+  if (block.begin == 0) std::fill_n(suffix, rows * kStrip, sum_t(0));
   for (int64_t j = window - 1; block.begin > 0 && j >= 0; --j) {
-    std::copy_n(total, width, suffix + j * kBlock);
+    std::copy_n(total, width, suffix + j * kStrip);
     const scalar_t* row = x + (block.begin - window + j) * stride;
     for (int64_t n = 0; n < width; ++n) total[n] += row[n];
   }
@@ -21,7 +21,8 @@ COMMODITY_SIMD void sums(const scalar_t* x, scalar_t* __restrict y, int64_t stri
   for (int64_t j = 0; j < rows; ++j) {
     const scalar_t* row = x + (block.begin + j) * stride;
     scalar_t* to = y + (block.begin + j) * stride;
-    const sum_t* before = suffix + j * kBlock;
+    const sum_t* before = suffix + j * kStrip;
+    if (j + kAhead < rows) fetch(row + kAhead * stride, width), fetch(to + kAhead * stride, width);
     for (int64_t n = 0; n < width; ++n) {
       total[n] += row[n];
       to[n] = static_cast<scalar_t>(before[n] + total[n]);

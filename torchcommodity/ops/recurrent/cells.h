@@ -1,0 +1,106 @@
+// One unit of a recurrent cell at one step, forward and backward: shared by the CPU and the CUDA kernels.
+#pragma once
+#include <bit>
+
+#include "portable.h"
+
+namespace commodity {
+
+// e^x - 1 without a branch, so that a loop over units is vectorised: e^x = 2^n e^r with |r| <= ln 2 / 2.
+COMMODITY_INLINE float exp_minus_one(float x) {
+#if defined(__CUDA_ARCH__)
+  return expm1f(x);
+#else
+  x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
+  const float shifted = x * 1.44269504f + 12582912.0f;  // the nearest integer n, in the last bits
+  const float n = shifted - 12582912.0f;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  const float scale = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3F800000u);
+  const float q = 0.5f + r * (1.66666667e-1f +
+                              r * (4.16666667e-2f + r * (8.33333333e-3f + r * (1.38888889e-3f + r * 1.984127e-4f))));
+  return scale * (r + r * r * q) + (scale - 1.0f);
+#endif
+}
+
+COMMODITY_INLINE double exp_minus_one(double x) {
+#if defined(__CUDA_ARCH__)
+  return expm1(x);
+#else
+  x = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
+  const double shifted = x * 1.4426950408889634 + 6755399441055744.0;
+  const double n = shifted - 6755399441055744.0;
+  const double r = (x - n * 6.93147180369123816490e-1) - n * 1.90821492927058770002e-10;
+  const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + 0x3FF0000000000000ull);
+  double q = 1.0 / 6227020800;  // 1 / 13!, then down to 1 / 2!
+  q = q * r + 1.0 / 479001600, q = q * r + 1.0 / 39916800, q = q * r + 1.0 / 3628800, q = q * r + 1.0 / 362880;
+  q = q * r + 1.0 / 40320, q = q * r + 1.0 / 5040, q = q * r + 1.0 / 720, q = q * r + 1.0 / 120;
+  q = q * r + 1.0 / 24, q = q * r + 1.0 / 6, q = q * r + 0.5;
+  return scale * (r + r * r * q) + (scale - 1.0);
+#endif
+}
+
+template <typename scalar_t>
+COMMODITY_INLINE scalar_t logistic(scalar_t x) {
+  const scalar_t y = scalar_t(1) / (scalar_t(2) + exp_minus_one(-x));
+  return x < (sizeof(scalar_t) == 4 ? -87 : -708) ? scalar_t(0) : y;
+}
+
+template <typename scalar_t>
+COMMODITY_INLINE scalar_t tanh_of(scalar_t x) {
+  const scalar_t e = exp_minus_one(x + x);
+  return e / (e + scalar_t(2));
+}
+
+// c' = f c + i g, h' = o tanh(c'); the gates z stand in the order i, f, g, o, as in torch.nn.LSTM.
+struct Lstm {
+  static constexpr int kGates = 4;
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t before, scalar_t& c, scalar_t& h) {
+    c = logistic(z[1]) * before + logistic(z[0]) * tanh_of(z[2]);
+    h = logistic(z[3]) * tanh_of(c);
+  }
+
+  // From the gradients of h' and c' those of z and of c.
+  template <typename scalar_t>
+  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h,
+                                    scalar_t d_c, scalar_t (&d_z)[kGates], scalar_t& d_before) {
+    const scalar_t i = logistic(z[0]), f = logistic(z[1]), g = tanh_of(z[2]), o = logistic(z[3]), y = tanh_of(c);
+    const scalar_t d = d_c + d_h * o * (1 - y * y);
+    d_z[0] = d * g * i * (1 - i);
+    d_z[1] = d * before * f * (1 - f);
+    d_z[2] = d * i * (1 - g * g);
+    d_z[3] = d_h * y * o * (1 - o);
+    d_before = d * f;
+  }
+};
+
+// c' = c + i g, h' = o tanh(c') with g = elu; the gates z stand in the order i, o, g.
+struct Lltm {
+  static constexpr int kGates = 3;
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE scalar_t elu(scalar_t x) {
+    const scalar_t below = exp_minus_one(x);
+    return x > 0 ? x : below;
+  }
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t before, scalar_t& c, scalar_t& h) {
+    c = before + logistic(z[0]) * elu(z[2]);
+    h = logistic(z[1]) * tanh_of(c);
+  }
+
+  template <typename scalar_t>
+  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h,
+                                    scalar_t d_c, scalar_t (&d_z)[kGates], scalar_t& d_before) {
+    const scalar_t i = logistic(z[0]), o = logistic(z[1]), g = elu(z[2]), y = tanh_of(c);
+    const scalar_t d = d_c + d_h * o * (1 - y * y);
+    d_z[0] = d * g * i * (1 - i);
+    d_z[1] = d_h * y * o * (1 - o);
+    d_z[2] = d * i * (z[2] > 0 ? scalar_t(1) : g + 1);
+    d_before = d;
+  }
+};
+
+}  // namespace commodity

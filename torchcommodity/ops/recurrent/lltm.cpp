@@ -1,0 +1,22 @@
+// The long-long-term memory of PyTorch's extension tutorial over a sequence, and its adjoint.
+#include "recurrence.h"
+
+using namespace commodity;
+
+namespace {
+
+auto lltm(const Tensor& gates, const Tensor& missing, const Tensor& weight, const Tensor& h0, const Tensor& c0) {
+  return layer<Lltm>("lltm", gates, missing, weight, h0, c0);
+}
+
+auto lltm_backward(const Tensor& grad_h, const Tensor& grad_c, const Tensor& gates, const Tensor& missing,
+                   const Tensor& weight, const Tensor& h0, const Tensor& c0, const Tensor& h, const Tensor& c) {
+  return adjoint<Lltm>("lltm_backward", grad_h, grad_c, gates, missing, weight, h0, c0, h, c);
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(lltm, "(Tensor gates, Tensor missing, Tensor weight, Tensor h0, Tensor c0) -> (Tensor, Tensor)")
+COMMODITY_OPERATOR(lltm_backward,
+                   "(Tensor grad_h, Tensor grad_c, Tensor gates, Tensor missing, Tensor weight, Tensor h0, Tensor c0, "
+                   "Tensor h, Tensor c) -> (Tensor, Tensor, Tensor)")
