@@ -36,7 +36,7 @@ struct Sar {
   COMMODITY_INLINE void begin(scalar_t h, scalar_t l, int64_t t, const SarSettings<scalar_t>& settings) {
     const bool falls = low - l > 0 && h - high < low - l;
     side = settings.start == 0 ? (falls ? -1 : 1) : (settings.start > 0 ? 1 : -1);
-    level = settings.start == 0 ? (side > 0 ? low : -high) : side * std::abs(settings.start);
+    level = settings.start == 0 ? (side > 0 ? low : -high) : settings.start;  // negative: falling, as in the mirror
     keep = 0, gain = settings.start == 0 ? 1 : 0, source = settings.start == 0 ? row : -1, source_near = true;
     extreme = side > 0 ? h : -l, extreme_row = t, factor = settings.initial[side < 0];
     high = h, low = l, row = t;  // the first step knows no other row, as TA-Lib has it
@@ -68,7 +68,8 @@ struct Sar {
       factor = settings.initial[side < 0], extreme = side > 0 ? h : -l, extreme_row = t;
     } else if ((side > 0 ? h : -l) > extreme) {
       extreme = side > 0 ? h : -l, extreme_row = t;
-      factor = std::min(factor + settings.step[side < 0], settings.most[side < 0]);
+      const scalar_t grown = factor + settings.step[side < 0], most = settings.most[side < 0];
+      factor = grown < most ? grown : most;
     }
     const SarRow<scalar_t> now = {side * level, keep, gain, source, of_high(), side};
     level += factor * (extreme - level), keep = 1 - factor, gain = factor, source = extreme_row, source_near = false;

@@ -9,6 +9,7 @@ from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, refuse
 from torchcommodity.ops.rolling.look_back import look_back
 from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
+from torchcommodity.ops.volatility.parameters import in_full
 
 
 class ParabolicSAR(NamedTuple):
@@ -181,14 +182,19 @@ def _far(side: Tensor, high: Tensor, low: Tensor) -> Tensor:
 
 
 def _pick(side: Tensor, both: tuple[float, float], like: Tensor) -> Tensor:
-    return torch.where(side > 0, torch.full_like(like, both[0]), torch.full_like(like, both[1]))
+    return torch.where(side > 0, _in_full(like, both[0]), _in_full(like, both[1]))
+
+
+def _in_full(like: Tensor, number: float) -> Tensor:
+    """Far from zero meanwhile: the optimizer of ONNX leaves out what it takes for one."""
+    return in_full(like, number * 2.0**30) / 2.0**30
 
 
 def _begin(s: _State, h: Tensor, w: Tensor, now: Tensor, start: float, factors: _Factors) -> _State:
     none = torch.zeros_like(h)
     falls = (s.low - w > 0) & (h - s.high < s.low - w) if start == 0 else none > (1 if start > 0 else -1)
     side = 1 - 2 * falls.long()
-    level = _near(side, s.high, s.low) if start == 0 else side.to(h) * abs(start)
+    level = _near(side, s.high, s.low) if start == 0 else side * _in_full(h, abs(start))
     source, gain = (s.row, none + 1) if start == 0 else (torch.full_like(s.row, -1), none)
     factor = _pick(side, factors.first, h)
     return _State(h, w, now, level, _far(side, h, w), now, factor, none, gain, source, torch.ones_like(now), side)
