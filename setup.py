@@ -19,8 +19,8 @@ def extensions():
     # without traps a test for NaN in a loop can be vectorised; NaN keeps its meaning
     loops = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
     host = ["-std=c++20", *loops, "-Wall", "-Werror=return-type", STABLE_ABI]
-    device = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", "-gencode=arch=compute_80,code=sm_80",
-              "-gencode=arch=compute_90,code=[sm_90,compute_90]"]  # fmt: skip
+    targets = ["compute_80,code=sm_80", "compute_90,code=sm_90", "compute_90,code=compute_90"]
+    device = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", *(f"-gencode=arch={target}" for target in targets)]
     return [
         (CUDAExtension if cuda else CppExtension)(
             "torchcommodity._C",
@@ -32,8 +32,22 @@ def extensions():
     ]
 
 
+class Build(BuildExtension):
+    """An operator's .cpp and .cu have one stem: each gets an object file of its own."""
+
+    def build_extensions(self):
+        named = self.compiler.object_filenames
+
+        def object_filenames(sources, *args, **kwargs):
+            objects = zip(sources, named(sources, *args, **kwargs))
+            return [f"{name[:-2]}.cuda.o" if source.endswith(".cu") else name for source, name in objects]
+
+        self.compiler.object_filenames = object_filenames
+        super().build_extensions()
+
+
 setup(
     ext_modules=extensions(),
-    cmdclass={"build_ext": BuildExtension},
+    cmdclass={"build_ext": Build},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

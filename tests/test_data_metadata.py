@@ -75,11 +75,18 @@ def test_what_is_no_tensor_passes_through(name):
     assert function(marked()) == expected
 
 
+def test_what_is_joined_keeps_what_all_agree_on():
+    a = MetadataTensor([1.0], unit="$", source="EIA")
+    b = MetadataTensor([2.0], unit="EUR", source="EIA", note="b only")
+    for join in (torch.cat, torch.stack, torch.hstack, torch.vstack):
+        assert dict(join([b, a, torch.ones(1)]).metadata) == {"source": "EIA"}
+    assert dict(torch.cat([b, torch.ones(1)]).metadata) == dict(b.metadata)
+
+
 def test_the_first_operand_wins():
     a, b = MetadataTensor([1.0], unit="$"), MetadataTensor([2.0], unit="EUR", note="b only")
     assert dict((a + b).metadata) == {"unit": "$"}
     assert dict((b + a).metadata) == {"unit": "EUR", "note": "b only"}
-    assert torch.cat([b, a]).metadata["unit"] == "EUR"
     assert torch.where(torch.tensor([True]), a, b).metadata["unit"] == "$"
     assert torch.add(a, other=b).metadata["unit"] == "$"
 

@@ -44,7 +44,7 @@ def test_files_stay_small(path: Path) -> None:
 
 
 def test_every_public_name_is_there() -> None:
-    for module in (torchcommodity, torchcommodity.ops, torchcommodity.opkit):
+    for module in (torchcommodity, torchcommodity.nn, torchcommodity.ops, torchcommodity.opkit):
         assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
         assert all(hasattr(module, name) for name in module.__all__)
 

@@ -1,5 +1,6 @@
 """Rolling correlation."""
 
+import torch
 from row import Call, Row, uniform
 from torch import Tensor
 
@@ -23,13 +24,34 @@ def torch_correlation(panel: Tensor) -> Call:
     return call
 
 
+def torchrolling_correlation(panel: Tensor) -> Call:
+    import torchrolling
+
+    left, right = torch.triu_indices(panel.shape[-1], panel.shape[-1], offset=1)  # it takes each pair once, too
+    return lambda: torchrolling.rolling(panel[:, left], 60, dim=0).corr(panel[:, right])
+
+
+PEERS = {
+    "pandas rolling().corr()": pandas_correlation,
+    "torch unfold and matmul": torch_correlation,
+    "torchrolling, each pair once": torchrolling_correlation,
+}
+
 ROWS = (
     Row(
         "rolling_correlation",
         "w=60, (2500, 20)",
         uniform(2500, 20),
         lambda x: ops.rolling_correlation(x, 60),
-        {"pandas rolling().corr()": pandas_correlation, "torch unfold and matmul": torch_correlation},
+        PEERS,
+        target=20,
+    ),
+    Row(
+        "rolling_correlation_pairs",
+        "w=60, (2500, 20), each pair once",
+        uniform(2500, 20),
+        lambda x: ops.rolling_correlation(x, 60, packed=True),
+        PEERS,
         target=20,
     ),
 )

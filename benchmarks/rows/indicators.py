@@ -1,5 +1,7 @@
 """Technical indicators."""
 
+from collections.abc import Callable
+
 from row import Call, Row, columns, uniform
 from torch import Tensor
 
@@ -17,6 +19,24 @@ def talib_indicators(panel: Tensor) -> Call:
     return call
 
 
+def loop(name: str, **settings: float) -> Callable[..., Call]:
+    """TA-Lib by column; several panels are high, low, close."""
+
+    def peer(*panels: Tensor) -> Call:
+        import talib
+
+        function, series = getattr(talib, name), list(zip(*map(columns, panels)))
+        return lambda: [function(*x, **settings) for x in series]
+
+    return peer
+
+
+def bars() -> tuple[Tensor, ...]:
+    """High, low and close."""
+    (close,) = uniform(2500, 1000)()
+    return close * 1.02, close * 0.97, close
+
+
 ROWS = (
     Row(
         "technical_indicators",
@@ -25,5 +45,54 @@ ROWS = (
         lambda x: ops.technical_indicators(x),
         {"TA-Lib SMA, SMA, RSI, BBANDS by column": talib_indicators},
         target=12,
+    ),
+    Row(
+        "linear_recurrence",
+        "indicators.rsi, (2500, 1000)",
+        uniform(2500, 1000),
+        lambda x: ops.indicators.rsi(x),
+        {"TA-Lib RSI by column": loop("RSI")},
+    ),
+    Row(
+        "linear_recurrence",
+        "indicators.macd, (2500, 1000)",
+        uniform(2500, 1000),
+        lambda x: ops.indicators.macd(x),
+        {"TA-Lib MACD by column": loop("MACD")},
+    ),
+    Row(
+        "linear_recurrence",
+        "indicators.atr, (2500, 1000)",
+        bars,
+        lambda high, low, close: ops.indicators.atr(high, low, close),
+        {"TA-Lib ATR by column": loop("ATR")},
+    ),
+    Row(
+        "linear_recurrence",
+        "indicators.adx, (2500, 1000)",
+        bars,
+        lambda high, low, close: ops.indicators.adx(high, low, close),
+        {"TA-Lib ADX by column": loop("ADX")},
+    ),
+    Row(
+        "window_sum",
+        "indicators.bbands, (2500, 1000)",
+        uniform(2500, 1000),
+        lambda x: ops.indicators.bbands(x),
+        {"TA-Lib BBANDS by column": loop("BBANDS")},
+    ),
+    Row(
+        "rolling_extrema",
+        "indicators.stoch, (2500, 1000)",
+        bars,
+        lambda high, low, close: ops.indicators.stoch(high, low, close),
+        {"TA-Lib STOCH by column": loop("STOCH")},
+    ),
+    Row(
+        "parabolic_sar",
+        "(2500, 1000)",
+        lambda: bars()[:2],
+        lambda high, low: ops.parabolic_sar(high, low),
+        {"TA-Lib SAR by column": loop("SAR")},
     ),
 )

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import backtest, data, doctor, forecast, op
+from torchcommodity.cli import backtest, data, diagnose, doctor, forecast, op
 
 
 class Commands(TyperGroup):
@@ -44,4 +44,5 @@ app.command("forecast")(forecast.forecast)
 app.command("backtest")(backtest.backtest)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")
+app.command("diagnose")(diagnose.diagnose)
 app.command("doctor")(doctor.doctor)

@@ -1,7 +1,8 @@
 """`torchcommodity op`: which operators there are, and whether they keep their contract."""
 
 import json as json_
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -9,7 +10,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 import torchcommodity.ops  # noqa: F401  # fills the registry
-from torchcommodity.opkit import OPERATORS, Op, Report
+from torchcommodity.cli.options import named
+from torchcommodity.opkit import OPERATORS, Report, new
 from torchcommodity.opkit import check as judge
 
 app = typer.Typer(help="Operators and their contract.", no_args_is_help=True)
@@ -32,7 +34,7 @@ def list_() -> None:
 
 @app.command("check")
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="Operators, as `op list` names them.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="As `op list` names them, or package.module:name.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every operator.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Without the rows that compile or export.")] = False,
@@ -40,7 +42,7 @@ def check(
     """Judge operators by the contract. Exit code 1 if a promise is broken."""
     console, reports = Console(), []
     for op in _named(names or [], all_):
-        with console.status(f"checking {op.qualified_name}"):
+        with console.status(f"checking {getattr(op, 'qualified_name', op)}"):
             reports.append(judge(op, compiled=not quick))
         if not json:
             console.print(_table(reports[-1]))
@@ -50,12 +52,26 @@ def check(
         raise typer.Exit(1)
 
 
-def _named(names: list[str], everything: bool) -> list[Op]:
+@app.command("new")
+def new_(
+    name: Annotated[str, typer.Argument(help="A Python identifier in lower case.")],
+    cuda: Annotated[bool, typer.Option("--cuda", help="With a CUDA kernel.")] = False,
+    dest: Annotated[Path, typer.Option(help="The folder in which the package is put.")] = Path(),
+) -> None:
+    """Write a package with one operator, which builds and keeps its contract at once."""
+    folder = new(name, dest, cuda=cuda)
+    console = Console(highlight=False)
+    console.print(f"{folder} is there. Build it and run its contract:", soft_wrap=True)
+    console.print(f"  cd {folder} && pip install --no-build-isolation --editable . && pytest", soft_wrap=True)
+
+
+def _named(names: list[str], everything: bool) -> list[Any]:
     if everything:
         return [op for _, op in sorted(OPERATORS.items())]
     if not names:
         raise typer.BadParameter("name an operator, or say --all")
-    found = {short: op for key, op in OPERATORS.items() for short in (key, op.name)}
+    found: dict[str, Any] = {short: op for key, op in OPERATORS.items() for short in (key, op.name)}
+    found |= {name: named(name) for name in names if name not in found and ":" in name}
     if unknown := [name for name in names if name not in found]:
         known = ", ".join(sorted(op.name for op in OPERATORS.values()))
         raise typer.BadParameter(f"no operator {', '.join(unknown)}; there are: {known}")

@@ -1,7 +1,10 @@
 """Options that several commands share, and what they stand for."""
 
+import os
+import pkgutil
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,3 +34,16 @@ def names(symbols: str) -> list[str]:
     if not wanted:
         raise ValueError(f"--symbols: expected names separated by commas; got {symbols!r}")
     return wanted
+
+
+def named(path: str) -> Any:
+    """What `package.module:name` names, also where the package lies in the folder that we are in."""
+    if ":" not in path:
+        raise typer.BadParameter(f"say package.module:name; got {path!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return pkgutil.resolve_name(path)
+    except (ImportError, AttributeError) as error:
+        raise typer.BadParameter(f"there is no {path}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())

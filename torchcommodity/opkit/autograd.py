@@ -24,12 +24,14 @@ Masks = list[Tensor | None]
 class Gradients:
     """The formulas of an operator, and what its forward pass keeps for them.
 
-    A formula names what it needs by keyword-only parameters: an argument of the operator, or "output".
+    A formula names what it needs by keyword-only parameters: an argument of the operator, "output" for all outputs, or
+    "output1" for one of several.
     """
 
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
+    masks: bool = True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -50,6 +52,13 @@ class Gradients:
     @cached_property
     def kept(self) -> list[int]:
         return [i for i, name in enumerate(self.arguments) if any(name in names for names in self.needs.values())]
+
+    @cached_property
+    def kept_outputs(self) -> list[int]:
+        """Those that are kept for `backward`: all, where they are masked here; else those that it names."""
+        every = range(len(self.overload._schema.returns))
+        named = self.needs[self.backward]
+        return [i for i in every if self.masks or "output" in named or f"output{i}" in named]
 
     def call(self, formula: Formula, values: Iterable[Any], kept: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: kept[name] for name in self.needs[formula]}))
@@ -96,6 +105,15 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
+def pulled(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
+    """Backward formula of a function that is made of operators: its gradients in `tensors`, differentiable again."""
+    with torch.enable_grad():
+        at = list(tensors)
+        probes = [torch.zeros_like(x, requires_grad=True) for x in at]  # torch.func lets no tensor require a gradient
+        result = function(*(x + probe for x, probe in zip(at, probes)))
+        return torch.autograd.grad(result, probes, grad, create_graph=True, materialize_grads=True)
+
+
 def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:
@@ -103,18 +121,19 @@ def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) 
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _recall(ctx: Any, saved: Iterable[Tensor]) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each output was NaN (None if it is no floating point).
+def _recall(ctx: Any, saved: Iterable[Tensor], which: list[int], masked: bool) -> tuple[dict[str, Any], Masks]:
+    """What the formulas asked for, and where each of those outputs was NaN (None if it is no floating point).
 
-    Formulas receive `output` with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
+    Masked outputs come with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
     """
     arguments = list(saved)
-    outputs = [arguments.pop() for _ in range(ctx.outputs)][::-1]
+    outputs = [arguments.pop() for _ in which][::-1]
     masks = [y.isnan() if y.is_floating_point() else None for y in outputs]
-    clean = [y if mask is None else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
+    clean = [y if mask is None or not masked else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
     tensors = iter(arguments)
     kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
-    return kept | {"output": tuple(clean) if len(clean) > 1 else clean[0]}, masks
+    whole = {"output": tuple(clean) if len(clean) > 1 else clean[0]} if len(which) == ctx.outputs else {}
+    return kept | {f"output{i}": y for i, y in zip(which, clean)} | whole, masks
 
 
 def _masked(values: Iterable[Any], masks: Masks) -> list[Any]:
@@ -137,14 +156,15 @@ def _node(gradients: Gradients) -> Any:
             ctx.outputs = len(outputs)
             kept = {gradients.arguments[i]: args[i] for i in gradients.kept}
             ctx.kept = {name: Tensor if isinstance(value, Tensor) else value for name, value in kept.items()}
-            saved = (*[value for value in kept.values() if isinstance(value, Tensor)], *outputs)
-            ctx.save_for_backward(*saved)
-            ctx.save_for_forward(*saved)
+            saved = [value for value in kept.values() if isinstance(value, Tensor)]
+            ctx.save_for_backward(*saved, *[outputs[i] for i in gradients.kept_outputs])
+            ctx.save_for_forward(*saved, *outputs)  # not beyond this call
             return result
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            kept, masks = _recall(ctx, ctx.saved_tensors)
+            kept, masks = _recall(ctx, ctx.saved_tensors, gradients.kept_outputs, gradients.masks)
+            masks = masks if gradients.masks else [None] * ctx.outputs
             results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept))
             return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
 
@@ -154,7 +174,7 @@ def _node(gradients: Gradients) -> Any:
             with private.tangents_enabled(True):  # PyTorch calls us with it off; outer levels need it
                 # Unpacking one level keeps jacfwd(jacfwd) right: what was saved is dual in this level too.
                 primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
-                kept, masks = _recall(ctx, primals)
+                kept, masks = _recall(ctx, primals, [*range(ctx.outputs)], gradients.masks)
                 pushed = (
                     gradients.call(gradients.jvp, given, kept)
                     if gradients.jvp
@@ -163,4 +183,5 @@ def _node(gradients: Gradients) -> Any:
                 results = [None if mask is None else tangent for tangent, mask in zip(_masked(pushed, masks), masks)]
             return tuple(results) if len(results) > 1 else results[0]
 
+    Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints
     return Node

@@ -1,11 +1,16 @@
 """A tensor that carries facts about its numbers through ordinary torch functions."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import torch
+
+JOINING = {
+    torch.cat, torch.concat, torch.concatenate, torch.stack, torch.hstack, torch.vstack, torch.dstack,
+    torch.row_stack, torch.column_stack, torch.block_diag,
+}  # fmt: skip
 
 
 class MetadataTensor(torch.Tensor):
@@ -13,7 +18,9 @@ class MetadataTensor(torch.Tensor):
 
     Every tensor that a torch function returns carries the metadata of the *first* `MetadataTensor` among its operands,
     positional before keyword; plain tensors mix in freely and add nothing. An operand written in place (`x.add_(y)`,
-    `out=x`) keeps its own. Results that are not tensors pass through.
+    `out=x`) keeps its own. Where tensors are joined (`cat`, `stack` and their like), the facts on which all marked ones
+    agree are kept: of a fact that differs, what is joined has none; a subclass may `merge` otherwise. Results that are
+    not tensors pass through.
 
     The metadata say where the numbers come from, not which row or column they are: `x[:, 0]` carries the same facts as
     `x`. `torchcommodity.data.Panel` narrows them together with its columns.
@@ -65,12 +72,17 @@ class MetadataTensor(torch.Tensor):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = super().__torch_function__(func, types, args, dict(kwargs or {}))  # type: ignore[no-untyped-call]
-        operands = _marked((args, kwargs or {}))
-        first = next((operand for operand in operands if "_metadata" in operand.__dict__), None)
-        for tensor in _marked(result):
-            if first is not None and "_metadata" not in tensor.__dict__:
-                tensor._metadata = first._metadata
+        facts = [x._metadata for x in _marked((args, kwargs or {})) if "_metadata" in x.__dict__]
+        for tensor in _marked(result) if facts else ():
+            if "_metadata" not in tensor.__dict__:
+                tensor._metadata = cls.merge(facts) if func in JOINING else facts[0]
         return result
+
+    @classmethod
+    def merge(cls, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The facts of what is joined from tensors with these: those on which all agree."""
+        first, *others = facts
+        return {name: fact for name, fact in first.items() if all(name in x and bool(x[name] == fact) for x in others)}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetadataTensor":
         if id(self) not in memo:

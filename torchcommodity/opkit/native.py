@@ -1,6 +1,7 @@
 """The compiled kernels: load a library once, and say why where it cannot be."""
 
 import os
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,10 +47,31 @@ def _load(folder: Path, stem: str) -> Native:
     if not found:
         return Native(None, f"no {stem}*.so in {folder}; build it with: pip install -e . --no-build-isolation")
     try:
-        torch.ops.load_library(str(found[0]))
+        load_library(found[0])
     except OSError as error:
-        return Native(None, f"{found[0].name} does not load with torch {torch.__version__} ({error}); build it again")
+        return Native(None, str(error))
     return Native(found[0])
+
+
+def load_library(path: Path) -> None:
+    """`torch.ops.load_library`, which says what to do where the library was built for another torch or machine."""
+    try:
+        torch.ops.load_library(str(path))
+    except OSError as error:
+        remedy = _remedy(str(error.__cause__ or error))
+        raise OSError(f"{path.name} does not load with torch {torch.__version__}: {remedy}") from error
+
+
+def _remedy(error: str) -> str:
+    """In place of "undefined symbol", what it means."""
+    missing = re.search(r"undefined symbol: (\S+)", error)
+    if missing and "cuda" in missing[1].lower():
+        return f"it was built for CUDA and this torch has none ({missing[1]}); build it here, or install torch for CUDA"
+    if missing and missing[1].startswith(("aoti_torch_", "torch_")):
+        return f"it was built for a newer torch ({missing[1]} is absent); upgrade torch, or build it again here"
+    if missing:
+        return f"it was built against another torch's C++ library ({missing[1]}); build it again, on the stable ABI"
+    return f"{error}; build it again here"
 
 
 def libraries() -> tuple[Path, ...]:

@@ -98,7 +98,7 @@ def derived_jvp(subject: Subject) -> None:
 
 def _without_jvp(op: Any, run: Callable[[], Outputs]) -> Outputs:
     kernel = op.kernel
-    object.__setattr__(op, "kernel", autograd_kernel(Gradients(op.overload, op.backward, None)))
+    object.__setattr__(op, "kernel", autograd_kernel(Gradients(op.overload, op.backward, None, op.masks)))
     try:
         return run()
     finally:

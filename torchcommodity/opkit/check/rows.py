@@ -9,14 +9,11 @@ from typing import Literal
 
 import torch
 
+from torchcommodity.opkit.check.subject import Skip as Skip
 from torchcommodity.opkit.check.subject import Subject
 
 Judge = Callable[[Subject], None]
 Status = Literal["pass", "fail", "skip"]
-
-
-class Skip(Exception):  # noqa: N818  # it is no error
-    """A promise that cannot be judged here; the message says why."""
 
 
 @dataclass(frozen=True)

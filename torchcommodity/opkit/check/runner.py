@@ -1,20 +1,31 @@
 """`check`: the whole contract, judged on one operator."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from torchcommodity.opkit.cases import Cases, Sample
+from torchcommodity.opkit.check.foreign import as_foreign, foreign
 from torchcommodity.opkit.check.rows import ROWS, Report, Result, Row, judged
 from torchcommodity.opkit.check.subject import Subject
 from torchcommodity.opkit.op import Op
 
 
-def check(op: Op, *, only: str | Sequence[str] | None = None, compiled: bool = True) -> Report:
+def check(
+    op: Any,
+    *,
+    cases: Cases | Sequence[Sample] | None = None,
+    only: str | Sequence[str] | None = None,
+    compiled: bool = True,
+) -> Report:
     """Judge every promise that an operator makes by standing in the registry.
 
     Args:
-        op: the operator. What its `cases` do not supply is skipped, aloud; without any, samples are guessed.
+        op: a record; or an operator of any other make: `torch.library.custom_op`, `triton_op` or `TORCH_LIBRARY`, an
+            `autograd.Function`, a plain function. Of these is skipped what only records promise.
+        cases: samples, or more; None: those of the record. What they do not supply is skipped, aloud; without any,
+            samples are guessed. The oracle of an operator of another make is the definition of its values.
         only: names of rows; a row that one of them builds on is judged too.
         compiled: with the rows that compile (Inductor, AOTInductor, ONNX): seconds each.
 
@@ -22,17 +33,21 @@ def check(op: Op, *, only: str | Sequence[str] | None = None, compiled: bool = T
         A `Report`: iterable, with `ok`, `failures`, `rows`; it prints as a table that says how to mend each failure.
 
     Raises:
-        ValueError: `only` names no row.
+        ValueError: `only` names no row, or guessed samples do not fit.
+        TypeError: `op` is nothing that can be called.
     """
-    subjects = subjects_of(op)
+    given = Cases(door=op, samples=tuple(cases)) if isinstance(cases, Sequence) else cases
+    known = op if isinstance(op, Op) else foreign(op, given)
+    subjects = subjects_of(known, given)
     results: dict[str, Result] = {}
-    for row in _chosen(only, compiled):
+    rows = _chosen(only, compiled)
+    for row in rows if isinstance(known, Op) else map(as_foreign, rows):
         results[row.name] = _unjudged(row, results) or judged(row, subjects)
-    return Report(op.qualified_name, tuple(results.values()))
+    return Report(known.qualified_name, tuple(results.values()))
 
 
-def subjects_of(op: Op) -> tuple[Subject, ...]:
-    cases = op.cases() if op.cases else guessed(op)
+def subjects_of(op: Any, given: Cases | None = None) -> tuple[Subject, ...]:
+    cases = given or (op.cases() if op.cases else guessed(op))
     return tuple(Subject(op, cases, sample) for sample in cases.samples)
 
 

@@ -16,6 +16,10 @@ from torchcommodity.opkit.op import Op
 Outputs = tuple[Tensor, ...]
 
 
+class Skip(Exception):  # noqa: N818  # it is no error
+    """A promise that cannot be judged here; the message says why."""
+
+
 class Instead(TorchDispatchMode):
     """While it is open, `function` answers for an operator; `calls` keeps the arguments that reached it."""
 
@@ -34,7 +38,7 @@ class Instead(TorchDispatchMode):
 class Subject:
     """One operator on one sample. Its door is called with tensors; the settings are those of the sample."""
 
-    op: Op
+    op: Any  # an Op, or a Foreign
     cases: Cases
     sample: Sample
 
@@ -54,13 +58,19 @@ class Subject:
         return as_tuple(self.cases.door(*(tensors or self.tensors), **self.sample.settings))
 
     def defined(self, *tensors: Any) -> Outputs:
-        """The same, but the reference answers in place of the kernel."""
+        """The same, but the reference answers in place of the kernel; the oracle, for an operator of another make."""
+        if not isinstance(self.op, Op):
+            if not self.cases.oracle:
+                raise Skip("no oracle was given: there is nothing to compare its values with")
+            return as_tuple(self.cases.oracle(*(tensors or self.tensors), **self.sample.settings))
         with torch.no_grad(), Instead(self.op.overload, self.op.reference):
             return self.call(*tensors)
 
     @cached_property
     def arguments(self) -> tuple[Any, ...]:
         """What the public function hands to the operator."""
+        if getattr(self.op, "plain", False):
+            return self.tensors
         with torch.no_grad(), Instead(self.op.overload, self.op.overload) as spy:
             self.call()
         assert spy.calls, f"the public function never calls {self.op.qualified_name}"
@@ -75,17 +85,19 @@ class Subject:
 
     @cached_property
     def lookback(self) -> int | tuple[int, ...]:
-        return self.op.lookback(*self.settings)
+        rows: int | tuple[int, ...] = self.op.lookback(*self.settings)
+        return rows
 
     @cached_property
     def causal(self) -> bool:
-        return self.op.causal(*self.settings) if callable(self.op.causal) else self.op.causal
+        return bool(self.op.causal(*self.settings) if callable(self.op.causal) else self.op.causal)
 
     @cached_property
     def time(self) -> tuple[int, int]:
         """The time axis of panels and of outputs; rows that say `timed` may ask for it."""
         assert self.op.time, "the record says time=None"
-        return self.op.time
+        into, out = self.op.time
+        return into, out
 
     @cached_property
     def rows(self) -> int:

@@ -1,0 +1,311 @@
+"""Technical indicators on panels (..., T, N): TA-Lib's families, names in lower case, arguments and defaults.
+
+What holds for every one of them, so that their own pages need not say it again:
+
+**Shapes.** Each panel is (..., T, N), leading axes batch, then time, then asset; all panels of a call have one shape,
+and so has each output. Many series at once are what N and the leading axes are for. float16 and bfloat16 are computed
+in float32. An output is in the unit of the price unless its page says more.
+
+**Warm-up.** The output keeps the length T. The first `lookback(name, **settings)` rows are NaN, TA-Lib's own number,
+counted from the first row where every panel is finite, for each series by itself.
+
+**Missing values.** A row is missing where one of its inputs is not finite, and it does not poison what follows. A
+window that holds a missing row gives NaN, and is whole again `timeperiod` rows later. An average that runs on
+(exponential, Wilder's, cumulative) stays where it is, and moves on with the next row; "the price before" is then the
+last one there was, so that changes across a gap sum to the whole way.
+
+**Gradients.** Differentiable in every panel, to any order, in both modes; a NaN output takes no part in the backward
+pass, and a missing value gets gradient zero. Where a divisor is zero the output is the constant that the page names. At
+a tie (two highest prices, no change) one side's derivative is taken.
+
+**Causality.** Row t depends on rows up to t only.
+
+**Seeds.** Tools disagree on how an average that runs on should start. `mode` chooses:
+
+- "talib" (default): the mean of the first `timeperiod` values. Equal to TA-Lib from the first row on.
+- "pandas": the average runs from the first value on, `ewm(alpha, adjust=False, ignore_na=True,
+  min_periods=timeperiod)`.
+- "wilder": as in Wilder's book: for `atr` and `natr` the first row, which has no close before it, has a range too; for
+  the directional movement the first sum has `timeperiod` rows, where TA-Lib's has one less. Elsewhere TA-Lib is
+  Wilder's.
+- "simple": the plain mean over the last `timeperiod` rows in place of Wilder's average (Cutler's RSI).
+
+**Learnable periods.** Where `timeperiod` may be a Tensor, it is any real number >= 1, one for all or one per series (of
+a shape that broadcasts to (..., 1, N)), and may require a gradient. The gradient is that of the weight, 2 / (timeperiod
++ 1) or 1 / timeperiod; the number of rows in the seed and in the warm-up is `timeperiod` rounded up and held constant.
+A whole number gives what the int gives. A period below 1 gives NaN.
+
+**Errors.** ValueError or TypeError: a panel is no floating-point Tensor (..., T, N), panels differ in shape, dtype or
+device, a period is no int or too small, a mode or an average is unknown.
+
+**matype** is TA-Lib's number of a moving average: 0 sma, 1 ema, 2 wma, 3 dema, 4 tema, 5 trima, 6 kama, 8 t3, 9 hma, 12
+zlema, 13 rma.
+"""
+
+from torchcommodity.ops.indicators.arithmetic import add as add
+from torchcommodity.ops.indicators.arithmetic import cumsum as cumsum
+from torchcommodity.ops.indicators.arithmetic import div as div
+from torchcommodity.ops.indicators.arithmetic import mult as mult
+from torchcommodity.ops.indicators.arithmetic import sub as sub
+from torchcommodity.ops.indicators.arithmetic import sum as sum
+from torchcommodity.ops.indicators.bands import Bands as Bands
+from torchcommodity.ops.indicators.bands import accbands as accbands
+from torchcommodity.ops.indicators.bands import bbands as bbands
+from torchcommodity.ops.indicators.bands import donchian as donchian
+from torchcommodity.ops.indicators.bands import kc as kc
+from torchcommodity.ops.indicators.convergence import MACD as MACD
+from torchcommodity.ops.indicators.convergence import apo as apo
+from torchcommodity.ops.indicators.convergence import macd as macd
+from torchcommodity.ops.indicators.convergence import macdext as macdext
+from torchcommodity.ops.indicators.convergence import macdfix as macdfix
+from torchcommodity.ops.indicators.convergence import ppo as ppo
+from torchcommodity.ops.indicators.convergence import trix as trix
+from torchcommodity.ops.indicators.directional import adx as adx
+from torchcommodity.ops.indicators.directional import adxr as adxr
+from torchcommodity.ops.indicators.directional import dx as dx
+from torchcommodity.ops.indicators.directional import minus_di as minus_di
+from torchcommodity.ops.indicators.directional import minus_dm as minus_dm
+from torchcommodity.ops.indicators.directional import plus_di as plus_di
+from torchcommodity.ops.indicators.directional import plus_dm as plus_dm
+from torchcommodity.ops.indicators.extremes import MinMax as MinMax
+from torchcommodity.ops.indicators.extremes import MinMaxIndex as MinMaxIndex
+from torchcommodity.ops.indicators.extremes import max as max
+from torchcommodity.ops.indicators.extremes import maxindex as maxindex
+from torchcommodity.ops.indicators.extremes import midpoint as midpoint
+from torchcommodity.ops.indicators.extremes import midprice as midprice
+from torchcommodity.ops.indicators.extremes import min as min
+from torchcommodity.ops.indicators.extremes import minindex as minindex
+from torchcommodity.ops.indicators.extremes import minmax as minmax
+from torchcommodity.ops.indicators.extremes import minmaxindex as minmaxindex
+from torchcommodity.ops.indicators.indicator import lookback as lookback
+from torchcommodity.ops.indicators.oscillators import ERI as ERI
+from torchcommodity.ops.indicators.oscillators import ac as ac
+from torchcommodity.ops.indicators.oscillators import ao as ao
+from torchcommodity.ops.indicators.oscillators import cci as cci
+from torchcommodity.ops.indicators.oscillators import coppock as coppock
+from torchcommodity.ops.indicators.oscillators import dpo as dpo
+from torchcommodity.ops.indicators.oscillators import eri as eri
+from torchcommodity.ops.indicators.oscillators import fosc as fosc
+from torchcommodity.ops.indicators.oscillators import qstick as qstick
+from torchcommodity.ops.indicators.oscillators import tsi as tsi
+from torchcommodity.ops.indicators.oscillators import ultosc as ultosc
+from torchcommodity.ops.indicators.overlap import dema as dema
+from torchcommodity.ops.indicators.overlap import ema as ema
+from torchcommodity.ops.indicators.overlap import hma as hma
+from torchcommodity.ops.indicators.overlap import kama as kama
+from torchcommodity.ops.indicators.overlap import ma as ma
+from torchcommodity.ops.indicators.overlap import mavp as mavp
+from torchcommodity.ops.indicators.overlap import rma as rma
+from torchcommodity.ops.indicators.overlap import sma as sma
+from torchcommodity.ops.indicators.overlap import t3 as t3
+from torchcommodity.ops.indicators.overlap import tema as tema
+from torchcommodity.ops.indicators.overlap import trima as trima
+from torchcommodity.ops.indicators.overlap import vwma as vwma
+from torchcommodity.ops.indicators.overlap import wma as wma
+from torchcommodity.ops.indicators.overlap import zlema as zlema
+from torchcommodity.ops.indicators.parabolic_sar import ParabolicSAR as ParabolicSAR
+from torchcommodity.ops.indicators.parabolic_sar import _State as _State
+from torchcommodity.ops.indicators.price import HeikinAshi as HeikinAshi
+from torchcommodity.ops.indicators.price import avgprice as avgprice
+from torchcommodity.ops.indicators.price import ha as ha
+from torchcommodity.ops.indicators.price import medprice as medprice
+from torchcommodity.ops.indicators.price import typprice as typprice
+from torchcommodity.ops.indicators.price import wclprice as wclprice
+from torchcommodity.ops.indicators.rates import bop as bop
+from torchcommodity.ops.indicators.rates import mom as mom
+from torchcommodity.ops.indicators.rates import roc as roc
+from torchcommodity.ops.indicators.rates import rocp as rocp
+from torchcommodity.ops.indicators.rates import rocr as rocr
+from torchcommodity.ops.indicators.rates import rocr100 as rocr100
+from torchcommodity.ops.indicators.statistic import avgdev as avgdev
+from torchcommodity.ops.indicators.statistic import beta as beta
+from torchcommodity.ops.indicators.statistic import correl as correl
+from torchcommodity.ops.indicators.statistic import linearreg as linearreg
+from torchcommodity.ops.indicators.statistic import linearreg_angle as linearreg_angle
+from torchcommodity.ops.indicators.statistic import linearreg_intercept as linearreg_intercept
+from torchcommodity.ops.indicators.statistic import linearreg_slope as linearreg_slope
+from torchcommodity.ops.indicators.statistic import percentrank as percentrank
+from torchcommodity.ops.indicators.statistic import stddev as stddev
+from torchcommodity.ops.indicators.statistic import tsf as tsf
+from torchcommodity.ops.indicators.statistic import var as var
+from torchcommodity.ops.indicators.stochastic import KDJ as KDJ
+from torchcommodity.ops.indicators.stochastic import SMI as SMI
+from torchcommodity.ops.indicators.stochastic import Stoch as Stoch
+from torchcommodity.ops.indicators.stochastic import StochF as StochF
+from torchcommodity.ops.indicators.stochastic import kdj as kdj
+from torchcommodity.ops.indicators.stochastic import smi as smi
+from torchcommodity.ops.indicators.stochastic import stoch as stoch
+from torchcommodity.ops.indicators.stochastic import stochf as stochf
+from torchcommodity.ops.indicators.stochastic import stochrsi as stochrsi
+from torchcommodity.ops.indicators.stochastic import willr as willr
+from torchcommodity.ops.indicators.stops import sar as sar
+from torchcommodity.ops.indicators.stops import sarext as sarext
+from torchcommodity.ops.indicators.strength import cmo as cmo
+from torchcommodity.ops.indicators.strength import cmou as cmou
+from torchcommodity.ops.indicators.strength import imi as imi
+from torchcommodity.ops.indicators.strength import mfi as mfi
+from torchcommodity.ops.indicators.strength import rsi as rsi
+from torchcommodity.ops.indicators.trend import Aroon as Aroon
+from torchcommodity.ops.indicators.trend import Fractal as Fractal
+from torchcommodity.ops.indicators.trend import Vortex as Vortex
+from torchcommodity.ops.indicators.trend import aroon as aroon
+from torchcommodity.ops.indicators.trend import aroonosc as aroonosc
+from torchcommodity.ops.indicators.trend import er as er
+from torchcommodity.ops.indicators.trend import fractal as fractal
+from torchcommodity.ops.indicators.trend import vhf as vhf
+from torchcommodity.ops.indicators.trend import vortex as vortex
+from torchcommodity.ops.indicators.volatility import adr as adr
+from torchcommodity.ops.indicators.volatility import atr as atr
+from torchcommodity.ops.indicators.volatility import cvi as cvi
+from torchcommodity.ops.indicators.volatility import massi as massi
+from torchcommodity.ops.indicators.volatility import natr as natr
+from torchcommodity.ops.indicators.volatility import rvi as rvi
+from torchcommodity.ops.indicators.volatility import trange as trange
+from torchcommodity.ops.indicators.volume import ad as ad
+from torchcommodity.ops.indicators.volume import adosc as adosc
+from torchcommodity.ops.indicators.volume import cmf as cmf
+from torchcommodity.ops.indicators.volume import efi as efi
+from torchcommodity.ops.indicators.volume import marketfi as marketfi
+from torchcommodity.ops.indicators.volume import obv as obv
+from torchcommodity.ops.indicators.volume import wad as wad
+from torchcommodity.ops.indicators.volume_index import nvi as nvi
+from torchcommodity.ops.indicators.volume_index import pvi as pvi
+from torchcommodity.ops.indicators.volume_index import pvo as pvo
+from torchcommodity.ops.indicators.volume_index import pvt as pvt
+from torchcommodity.ops.indicators.volume_index import rvol as rvol
+from torchcommodity.ops.indicators.volume_index import vwap as vwap
+
+__all__ = [
+    "ERI",
+    "KDJ",
+    "MACD",
+    "SMI",
+    "Aroon",
+    "Bands",
+    "Fractal",
+    "HeikinAshi",
+    "MinMax",
+    "MinMaxIndex",
+    "ParabolicSAR",
+    "Stoch",
+    "StochF",
+    "Vortex",
+    "_State",
+    "ac",
+    "accbands",
+    "ad",
+    "add",
+    "adosc",
+    "adr",
+    "adx",
+    "adxr",
+    "ao",
+    "apo",
+    "aroon",
+    "aroonosc",
+    "atr",
+    "avgdev",
+    "avgprice",
+    "bbands",
+    "beta",
+    "bop",
+    "cci",
+    "cmf",
+    "cmo",
+    "cmou",
+    "coppock",
+    "correl",
+    "cumsum",
+    "cvi",
+    "dema",
+    "div",
+    "donchian",
+    "dpo",
+    "dx",
+    "efi",
+    "ema",
+    "er",
+    "eri",
+    "fosc",
+    "fractal",
+    "ha",
+    "hma",
+    "imi",
+    "kama",
+    "kc",
+    "kdj",
+    "linearreg",
+    "linearreg_angle",
+    "linearreg_intercept",
+    "linearreg_slope",
+    "lookback",
+    "ma",
+    "macd",
+    "macdext",
+    "macdfix",
+    "marketfi",
+    "massi",
+    "mavp",
+    "max",
+    "maxindex",
+    "medprice",
+    "mfi",
+    "midpoint",
+    "midprice",
+    "min",
+    "minindex",
+    "minmax",
+    "minmaxindex",
+    "minus_di",
+    "minus_dm",
+    "mom",
+    "mult",
+    "natr",
+    "nvi",
+    "obv",
+    "percentrank",
+    "plus_di",
+    "plus_dm",
+    "ppo",
+    "pvi",
+    "pvo",
+    "pvt",
+    "qstick",
+    "rma",
+    "roc",
+    "rocp",
+    "rocr",
+    "rocr100",
+    "rsi",
+    "rvi",
+    "rvol",
+    "sar",
+    "sarext",
+    "sma",
+    "smi",
+    "stddev",
+    "stoch",
+    "stochf",
+    "stochrsi",
+    "sub",
+    "sum",
+    "t3",
+    "tema",
+    "trange",
+    "trima",
+    "trix",
+    "tsf",
+    "tsi",
+    "typprice",
+    "ultosc",
+    "var",
+    "vhf",
+    "vortex",
+    "vwap",
+    "vwma",
+    "wad",
+    "wclprice",
+    "willr",
+    "wma",
+    "zlema",
+]

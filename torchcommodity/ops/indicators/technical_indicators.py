@@ -2,12 +2,11 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
-from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
-from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
+from torchcommodity.ops.indicators import technical_indicators_backward
+from torchcommodity.ops.indicators.technical_averages import averages, changes, windows
 
 
 def technical_indicators(
@@ -69,84 +68,21 @@ def technical_indicators(
 
 def _reference(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
     x = prices.where(prices.isfinite(), torch.nan)
-    gains, losses, defined = _averages(*_changes(x, mode), rsi, mode)
+    gains, losses, defined = averages(*changes(x, mode), rsi, mode)
     total = gains + losses
     strength = (100 * gains / total.where(total > 0, 1)).where(defined, torch.nan)
-    rows = _windows(x, band)
+    rows = windows(x, band)
     half = 2 * (rows - rows[..., :1]).std(-1, correction=0)
-    return torch.stack([_windows(x, short).mean(-1), _windows(x, long).mean(-1), strength, half], -1)
+    return torch.stack([windows(x, short).mean(-1), windows(x, long).mean(-1), strength, half], -1)
 
 
 def _fake(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
     return prices.new_empty(*prices.shape, 4)
 
 
-def _windows(x: Tensor, window: int) -> Tensor:
-    """(..., T, N) -> (..., T, N, W): row t holds rows t-W+1 .. t, NaN before the first."""
-    return pad(x, (0, 0, window, 0), value=torch.nan).unfold(-2, window, 1)[..., 1:, :, :]
-
-
-def _changes(x: Tensor, mode: str) -> tuple[Tensor, Tensor]:
-    """Price less the last one there was, and where there are both; "simple" asks for the price of the row before."""
-    finite = x.isfinite()
-    last = linear_recurrence((~finite).to(x), x.where(finite, 0))
-    known = finite if mode == "simple" else finite.cumsum(-2) > 0
-    known = finite & (_delayed(known.to(x)) > 0)  # a padded bool is more than Inductor can compile
-    return (x - _delayed(last)).where(known, 0), known
-
-
-def _delayed(x: Tensor) -> Tensor:
-    return pad(x, (0, 0, 1, 0))[..., :-1, :]
-
-
-def _keep(known: Tensor, rsi: int, dtype: torch.dtype) -> Tensor:
-    """The factor of yesterday's average: 1 while the first `rsi` changes are summed, and where there is no change."""
-    return 1 - (known & (known.cumsum(-2) > rsi)).to(dtype) / rsi
-
-
-def _averages(change: Tensor, known: Tensor, rsi: int, mode: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Average gain, average loss, and where they are defined."""
-    moves = torch.stack([change.clamp(min=0), -change.clamp(max=0)]) / rsi
-    if mode == "simple":
-        gains, losses = window_sum(moves, rsi)
-        return gains, losses, window_sum(known.to(torch.int64), rsi) == rsi
-    gains, losses = linear_recurrence(_keep(known, rsi, moves.dtype), moves)
-    return gains, losses, known.cumsum(-2) >= rsi
-
-
-def _backward(
-    grad: Tensor, *, prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str, output: Tensor
-) -> Tensor:
-    # averages: dx_s = sum of g_t / W over the windows that hold s
-    # h = 2 sd:  dh_t / dx_s = 4 (x_s - mean_t) / (W h_t)
-    g_short, g_long, g_rsi, g_half = grad.double().unbind(-1)
-    finite, half = prices.isfinite(), output[..., 3].double()
-    x = prices.double().where(finite, 0)
-    x = x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
-    pull = 4 / band * torch.where(half > 0, g_half / half.where(half > 0, 1), 0)
-    mean = window_sum(x, band) / band
-    dx = window_spread(g_short, short) / short + window_spread(g_long, long) / long
-    dx = dx + x * window_spread(pull, band) - window_spread(pull * mean, band)
-    return (dx + _backward_rsi(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
-
-
-def _backward_rsi(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
-    # dRSI = 100 (L dG - G dL) / (G + L)^2; then the averages and the changes, transposed: backwards in time
-    change, known = _changes(x, mode)
-    gains, losses, _ = _averages(change, known, rsi, mode)
-    total = gains + losses
-    push = 100 * g / total.where(total > 0, 1).square()
-    pushed = torch.stack([push * losses, -push * gains])
-    if mode == "simple":
-        d_gain, d_loss = window_spread(pushed, rsi) / rsi
-    else:
-        keep = _delayed(_keep(known, rsi, x.dtype).flip(-2))
-        d_gain, d_loss = linear_recurrence(keep, pushed.flip(-2)).flip(-2) / rsi
-    d_change = torch.where(change > 0, d_gain, 0) - torch.where(change < 0, d_loss, 0)
-    # the last price before row t is x_{t-1}, or what was the last before it: the price that is there takes all
-    missing = _delayed((~x.isfinite()).to(x).flip(-2))
-    d_last = linear_recurrence(missing, _delayed(d_change.flip(-2))).flip(-2)
-    return d_change - d_last
+def _backward(grad: Tensor, *, prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+    dx: Tensor = technical_indicators_backward.operator(prices, grad, short, long, rsi, band, mode)
+    return dx
 
 
 def _oracle(prices: Tensor, **settings: int) -> Tensor:
@@ -202,6 +138,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    masks=False,
     cases=_cases,
     lookback=lambda short, long, rsi, band, mode: (short - 1, long - 1, rsi, band - 1),
     time=(-2, -3),

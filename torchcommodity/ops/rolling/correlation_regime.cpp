@@ -1,5 +1,5 @@
-// How far a correlation structure (..., T, N, N) moved in `lag` rows, and a count of the regimes: (..., T) and (...,
-// T).
+// How far a correlation structure moved in `lag` rows, and a count of the regimes, both (..., T): of matrices
+// (..., T, N, N) what is off the diagonal, of pairs (..., T, 1, P) all.
 #include "native.h"
 
 using namespace commodity;
@@ -7,13 +7,13 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-scalar_t distance(const scalar_t* now, const scalar_t* before, int64_t assets) {
+scalar_t distance(const scalar_t* now, const scalar_t* before, int64_t rows, int64_t columns, bool packed) {
   double total = 0;
   int64_t pairs = 0;
-  for (int64_t i = 0; i < assets; ++i)
-    for (int64_t j = 0; j < assets; ++j) {
-      const double change = std::abs(static_cast<double>(now[i * assets + j]) - before[i * assets + j]);
-      const bool counted = i != j && std::isfinite(change);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      const double change = std::abs(static_cast<double>(now[i * columns + j]) - before[i * columns + j]);
+      const bool counted = (packed || i != j) && std::isfinite(change);
       total += counted ? change : 0;
       pairs += counted;
     }
@@ -29,29 +29,32 @@ void count(const scalar_t* shift, int64_t* regime, int64_t steps, double thresho
   }
 }
 
-std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double threshold, int64_t lag) {
+std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double threshold, int64_t lag, bool packed) {
   STD_TORCH_CHECK(correlation_.dim() >= 3 && lag >= 1, "correlation_regime: correlation (..., T, N, N), lag >= 1");
   const Tensor correlation = contiguous(correlation_);
   const std::vector<int64_t> shape(correlation.sizes().begin(), correlation.sizes().end() - 2);
   Tensor shift = new_empty(correlation, shape);
   Tensor regime = new_empty(correlation, shape, torch::headeronly::ScalarType::Long);
-  const int64_t steps = shape.back(), assets = correlation.size(-1), size = assets * assets;
+  const int64_t steps = shape.back(), rows = correlation.size(-2), columns = correlation.size(-1);
+  const int64_t size = rows * columns;
   const int64_t batch = shift.numel() ? shift.numel() / steps : 0;
-  THO_DISPATCH_V2(correlation.scalar_type(), "correlation_regime", AT_WRAP([&] {
-                    const scalar_t* from = correlation.const_data_ptr<scalar_t>();
-                    scalar_t* to = shift.mutable_data_ptr<scalar_t>();
-                    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
-                    torch::stable::parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
-                      for (int64_t i = first; i < last; ++i)
-                        to[i] = i % steps < lag ? NAN : distance(from + i * size, from + (i - lag) * size, assets);
-                    });
-                    for (int64_t i = 0; i < batch; ++i)
-                      count(to + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  THO_DISPATCH_V2(
+      correlation.scalar_type(), "correlation_regime", AT_WRAP([&] {
+        const scalar_t* from = correlation.const_data_ptr<scalar_t>();
+        scalar_t* to = shift.mutable_data_ptr<scalar_t>();
+        const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
+        torch::stable::parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i)
+            to[i] = i % steps < lag ? NAN : distance(from + i * size, from + (i - lag) * size, rows, columns, packed);
+        });
+        for (int64_t i = 0; i < batch; ++i)
+          count(to + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
+      }),
+      AT_EXPAND(AT_FLOATING_TYPES));
   return {shift, regime};
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(correlation_regime, "(Tensor correlation, float threshold, SymInt lag) -> (Tensor, Tensor)")
+COMMODITY_OPERATOR(correlation_regime,
+                   "(Tensor correlation, float threshold, SymInt lag, bool packed=False) -> (Tensor, Tensor)")

@@ -17,9 +17,11 @@ class CorrelationRegime(NamedTuple):
 
 
 def correlation_regime(
-    correlation: Tensor,  # (..., T, N, N)
+    correlation: Tensor,  # (..., T, N, N), or (..., T, P) if packed
     threshold: float = 0.3,
     lag: int = 21,
+    *,
+    packed: bool = False,
 ) -> CorrelationRegime:
     """Regimes of a correlation structure: shift_t = mean over i != j of |r_ij(t) - r_ij(t - lag)|; the number of the
     regime starts at 0 and rises by one when shift_t > `threshold`, at most once in `lag` rows.
@@ -28,6 +30,7 @@ def correlation_regime(
         correlation: such as `rolling_correlation` gives; without unit.
         threshold: the shift that makes a new regime, >= 0.
         lag: rows between the two structures, >= 1. 21 rows are a month of trading days.
+        packed: the last axis holds each pair once, as `rolling_correlation(..., packed=True)` gives them.
 
     Returns:
         shift, over the pairs that are finite in both rows, and NaN where there is none or t < `lag`; and regime, which
@@ -47,15 +50,17 @@ def correlation_regime(
     """
     check_panel("correlation_regime", correlation=correlation)
     check_integer("correlation_regime", 1, lag=lag)
-    if correlation.dim() < 3 or correlation.shape[-1] != correlation.shape[-2]:
+    if packed:
+        correlation = correlation.unsqueeze(-2)  # one row, without diagonal
+    elif correlation.dim() < 3 or correlation.shape[-1] != correlation.shape[-2]:
         refuse("correlation_regime", "correlation must be (..., T, N, N)", correlation=correlation)
     if not (math.isfinite(threshold) and threshold >= 0):
         refuse("correlation_regime", "threshold must be finite and >= 0", threshold=threshold)
-    return CorrelationRegime(*operator(correlation, float(threshold), lag))
+    return CorrelationRegime(*operator(correlation, float(threshold), lag, packed))
 
 
-def _reference(correlation: Tensor, threshold: float, lag: int) -> tuple[Tensor, Tensor]:
-    change, counted = _change(correlation, lag)
+def _reference(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
+    change, counted = _change(correlation, lag, packed)
     pairs = counted.sum((-2, -1))
     shift = (change.abs().sum((-2, -1)) / pairs).masked_fill(pairs == 0, torch.nan)
     number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)
@@ -67,22 +72,23 @@ def _reference(correlation: Tensor, threshold: float, lag: int) -> tuple[Tensor,
     return shift, torch.stack(numbers, -1) if numbers else shift.to(torch.int64)
 
 
-def _fake(correlation: Tensor, threshold: float, lag: int) -> tuple[Tensor, Tensor]:
+def _fake(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
     shape = correlation.shape[:-2]
     return correlation.new_empty(shape), correlation.new_empty(shape, dtype=torch.int64)
 
 
-def _change(correlation: Tensor, lag: int) -> tuple[Tensor, Tensor]:
+def _change(correlation: Tensor, lag: int, packed: bool) -> tuple[Tensor, Tensor]:
     """r(t) - r(t - lag), zero where it does not count, and where it counts: off the diagonal, finite in both rows."""
-    steps, assets = correlation.shape[-3], correlation.shape[-1]
-    before = pad(correlation, (0, 0, 0, 0, lag, 0), value=torch.nan)[..., :steps, :, :]
-    counted = (correlation - before).isfinite() & ~torch.eye(assets, dtype=torch.bool, device=correlation.device)
+    before = pad(correlation, (0, 0, 0, 0, lag, 0), value=torch.nan)[..., : correlation.shape[-3], :, :]
+    counted = (correlation - before).isfinite()
+    if not packed:
+        counted = counted & ~torch.eye(correlation.shape[-1], dtype=torch.bool, device=correlation.device)
     return (correlation.where(counted, 0) - before.where(counted, 0)), counted
 
 
-def _backward(grad: Tensor, _: Tensor | None, *, correlation: Tensor, lag: int) -> Tensor:
+def _backward(grad: Tensor, _: Tensor | None, *, correlation: Tensor, lag: int, packed: bool) -> Tensor:
     # d shift_t / d r(t) = sign(r(t) - r(t - lag)) / pairs, and its negative at r(t - lag)
-    change, counted = _change(correlation, lag)
+    change, counted = _change(correlation, lag, packed)
     each = change.sign() * (grad / counted.sum((-2, -1)).clamp(min=1))[..., None, None]
     return each - pad(each, (0, 0, 0, 0, 0, lag))[..., lag:, :, :]
 
@@ -97,7 +103,11 @@ def _cases() -> Cases:
     regime = torch.tensor([0, 0, 1, 2, 3])
     return Cases(
         door=correlation_regime,
-        samples=(Sample(r, threshold=0.6, lag=2), Sample(holed, lag=3), Sample(r[:1, :, :2, :2], lag=1)),
+        samples=(
+            Sample(r, threshold=0.6, lag=2),
+            Sample(holed, lag=3),
+            Sample(r[:1, :, :2, :2], lag=1),
+        ),
         bad=(
             Bad(Sample(r[..., :2], lag=2), r"correlation must be \(\.\.\., T, N, N\); got correlation \(2, 9, 3, 2\)"),
             Bad(Sample(r[0, 0], lag=2), r"correlation must be \(\.\.\., T, N, N\)"),
@@ -115,6 +125,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    lookback=lambda threshold, lag: (lag, 0),
+    lookback=lambda threshold, lag, packed: (lag, 0),
     time=(-3, -1),
 )

@@ -1,11 +1,15 @@
 """Pearson correlation of every pair of columns over a trailing window."""
 
+from functools import partial
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
-from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops.rolling import rolling_correlation_backward
+from torchcommodity.ops.rolling.pairs import pairs_of
 
 
 def rolling_correlation(
@@ -13,7 +17,8 @@ def rolling_correlation(
     window: int,
     *,
     min_periods: int | None = None,
-) -> Tensor:  # (..., T, N, N)
+    packed: bool = False,
+) -> Tensor:  # (..., T, N, N), or (..., T, N (N - 1) / 2) if packed
     """Pearson correlation of every pair over the last `window` rows, by pandas' rules for missing values.
 
     r_ij = c_ij / sqrt(c_ii c_jj), where c sums products about the means, over the rows of the window in which both
@@ -24,6 +29,8 @@ def rolling_correlation(
         window: rows, in [2, T].
         min_periods: the fewest rows that a pair must share, in [1, window]; `window` if None. One row never moves, so
             two are needed in any case.
+        packed: give each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`: row by row of the upper
+            triangle. `correlation_matrix` makes matrices of them.
 
     Returns:
         symmetric, in [-1, 1], the diagonal exactly 1; without unit. NaN where a pair shares fewer than `min_periods`
@@ -43,15 +50,18 @@ def rolling_correlation(
         >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, -0.01]])
         >>> ops.rolling_correlation(returns, window=3)[:, 0, 1]
         tensor([    nan,     nan, -1.0000, -0.4193])
+        >>> ops.rolling_correlation(returns, window=3, packed=True).shape
+        torch.Size([4, 1])
     """
-    check_panel("rolling_correlation", returns=returns)
+    chosen = pairs_operator if packed else operator
+    check_panel(chosen.name, returns=returns)
     least = window if min_periods is None else min_periods
-    check_integer("rolling_correlation", 1, window=window, min_periods=least)
+    check_integer(chosen.name, 1, window=window, min_periods=least)
     if not 2 <= window <= returns.shape[-2]:
-        refuse("rolling_correlation", "window must be in [2, T]", window=window, returns=returns)
+        refuse(chosen.name, "window must be in [2, T]", window=window, returns=returns)
     if least > window:
-        refuse("rolling_correlation", "min_periods must be in [1, window]", min_periods=least, window=window)
-    y: Tensor = operator(returns, window, least)
+        refuse(chosen.name, "min_periods must be in [1, window]", min_periods=least, window=window)
+    y: Tensor = chosen(returns, window, least)
     return y
 
 
@@ -73,43 +83,36 @@ def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
     return torch.stack(matrices, -3) if matrices else _fake(returns, window, min_periods)
 
 
+def _pairs_reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    return pairs_of(_reference(returns, window, min_periods))
+
+
 def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
     return returns.new_empty(*returns.shape, returns.shape[-1])
 
 
-def _backward(grad: Tensor, *, returns: Tensor, window: int, min_periods: int, output: Tensor) -> Tensor:
-    # With v_ij the sum of squares of i about its mean m_ij, over the rows that i and j share, and symmetric g:
-    # dr_ij / dx_i(s) = (x_j(s) - m_ji) / sqrt(v_ij v_ji) - r_ij (x_i(s) - m_ij) / v_ij
-    # dx_i(s) = sum_j x_j(s) A_ij - x_i(s) B_ij + C_ij, A, B, C summed over the windows that hold s: backwards in time
-    finite = returns.isfinite()
-    x = returns.double().where(finite, 0)
-    anchor = x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
-    x = (x - anchor).where(finite, 0).unsqueeze(-1)  # r does not change with the anchor, nor does its gradient
-    both = (finite.unsqueeze(-1) & finite.unsqueeze(-2)).double()
-    parts = torch.stack([both, x * both, x.square() * both]).flatten(-2)
-    count, total, squares = window_sum(parts, window).unflatten(-1, both.shape[-2:])
-    mean = total / count.clamp(min=1)
-    v = squares - total * mean
-    v = v.where(v > torch.finfo(v.dtype).tiny, 1)  # stands still: NaN, without gradient
-    g = (grad + grad.mT).double() * (1 - torch.eye(grad.shape[-1], dtype=v.dtype, device=v.device))
-    a, b = g * v.rsqrt() * v.mT.rsqrt(), g * output.double() / v
-    parts = torch.stack([a, b, b * mean - a * mean.mT]).flatten(-2)
-    A, B, C = window_spread(parts, window).unflatten(-1, both.shape[-2:])
-    dx: Tensor = ((x.mT * A - x * B + C) * both).sum(-1)
-    return dx.to(returns.dtype)
+def _pairs_fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    assets = returns.shape[-1]
+    return returns.new_empty(*returns.shape[:-1], assets * (assets - 1) // 2)
 
 
-def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None) -> Tensor:
+def _backward(grad: Tensor, *, returns: Tensor, window: int, output: Tensor) -> Tensor:
+    dx: Tensor = rolling_correlation_backward.operator(returns, grad, output, window)
+    return dx
+
+
+def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None, packed: bool = False) -> Tensor:
     import pandas as pd
 
     panels = [
         pd.DataFrame(panel.numpy()).rolling(window, min_periods).corr().to_numpy()
         for panel in returns.reshape(-1, *returns.shape[-2:])
     ]
-    return torch.stack([torch.as_tensor(panel) for panel in panels]).reshape(*returns.shape, -1)
+    matrices = torch.stack([torch.as_tensor(panel) for panel in panels]).reshape(*returns.shape, -1)
+    return pairs_of(matrices) if packed else matrices
 
 
-def _cases() -> Cases:
+def _cases(packed: bool = False) -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
     holed = x.clone()
@@ -122,36 +125,47 @@ def _cases() -> Cases:
     ramp = torch.tensor([[1.0, 4.0], [2.0, 3.0], [3.0, 1.0], [4.0, 2.0]], dtype=torch.double)
     expected = torch.full((4, 2, 2), torch.nan, dtype=torch.double)
     expected[3] = torch.tensor([[1.0, -0.8], [-0.8, 1.0]], dtype=torch.double)
+    expected = pairs_of(expected) if packed else expected
+    spearman = "Spearman's rank example: 1 - 6 sum d^2 / (n (n^2 - 1))"
+    single = () if packed else (Sample(x[0, :, :1], window=2),)
+
+    def sample(returns: Tensor, **settings: Any) -> Sample:
+        return Sample(returns, **settings, packed=packed)
+
     return Cases(
         door=rolling_correlation,
         samples=(
-            Sample(x, window=4),
-            Sample(holed, window=4, min_periods=3),
-            Sample(holed, window=9, min_periods=2),
-            Sample(x[0, :, :1], window=2),
+            sample(x, window=4),
+            sample(holed, window=4, min_periods=3),
+            sample(holed, window=9, min_periods=2),
+            *single,
         ),
         bad=(
             Bad(
-                Sample(torch.zeros(3, 40, 5), window=60),
-                r"rolling_correlation: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
+                sample(torch.zeros(3, 40, 5), window=60),
+                r"rolling_correlation(_pairs)?: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
             ),
-            Bad(Sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
+            Bad(sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
             Bad(
-                Sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"
+                sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"
             ),
-            Bad(Sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
-            Bad(Sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
-            Bad(Sample(x.long(), window=4), "returns must be of floating point", TypeError),
-            Bad(Sample(x, window=4.0), "window must be an int", TypeError),
+            Bad(sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
+            Bad(sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
+            Bad(sample(x.long(), window=4), "returns must be of floating point", TypeError),
+            Bad(sample(x, window=4.0), "window must be an int", TypeError),
         ),
-        golden=(Golden(Sample(ramp, window=4), expected, "Spearman's rank example: 1 - 6 sum d^2 / (n (n^2 - 1))"),),
+        golden=(Golden(sample(ramp, window=4), expected, spearman),),
         oracle=_oracle,
         oracle_samples=(
-            Sample(still, window=4, min_periods=3),
-            Sample(wide, window=30, min_periods=12),
-            Sample(wide.nan_to_num(0.3), window=60),
+            sample(still, window=4, min_periods=3),
+            sample(wide, window=30, min_periods=12),
+            sample(wide.nan_to_num(0.3), window=60),
         ),
     )
+
+
+def _lookback(window: int, min_periods: int) -> int:
+    return max(min_periods, 2) - 1
 
 
 operator = Op(
@@ -159,7 +173,17 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    masks=False,
     cases=_cases,
-    lookback=lambda window, min_periods: max(min_periods, 2) - 1,
+    lookback=_lookback,
     time=(-2, -3),
+)
+pairs_operator = Op(
+    "rolling_correlation_pairs",
+    reference=_pairs_reference,
+    fake=_pairs_fake,
+    backward=_backward,
+    masks=False,
+    cases=partial(_cases, packed=True),
+    lookback=_lookback,
 )

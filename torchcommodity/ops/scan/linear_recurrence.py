@@ -5,6 +5,8 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, refuse
+from torchcommodity.ops.scan.linear_recurrence_adjoint import operator as adjoint
+from torchcommodity.ops.scan.linear_recurrence_adjoint import previous
 
 
 def linear_recurrence(
@@ -71,25 +73,19 @@ def _fake(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
     return b.new_empty(b.shape)
 
 
-def _previous(y: Tensor, first: Tensor | None) -> Tensor:
-    first = torch.zeros_like(y[..., :1, :]) if first is None else first.unsqueeze(-2)
-    return torch.cat([first, y], dim=-2)[..., :-1, :]
-
-
 def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence, backwards in time.
     # da_t = L_t y_{t-1}    db_t = L_t    dinitial = a_0 L_0
-    a = a.masked_fill(a.isnan(), 0)  # from here on y is NaN and takes no part, but 0 * NaN would
-    sensitivity = operator(_previous(a.flip(-2), None), grad.flip(-2), None).flip(-2)
-    d_initial = None if initial is None else (a * sensitivity)[..., :1, :].sum(-2)
-    return sensitivity * _previous(output, initial), sensitivity, d_initial
+    d_a, d_b = adjoint(grad, a, output, initial)
+    d_initial = None if initial is None else (a[..., :1, :].nan_to_num() * d_b[..., :1, :]).sum(-2)
+    return d_a, d_b, d_initial
 
 
 def _jvp(
     d_a: Tensor, d_b: Tensor, d_initial: Tensor | None, *, a: Tensor, initial: Tensor | None, output: Tensor
 ) -> Tensor:
     # dy_t = a_t dy_{t-1} + (da_t y_{t-1} + db_t)
-    y: Tensor = operator(a, d_a * _previous(output, initial) + d_b, d_initial)
+    y: Tensor = operator(a, d_a * previous(output, initial) + d_b, d_initial)
     return y
 
 

@@ -1,0 +1,217 @@
+"""On a machine with a GPU: build, check every operator on it, time them, and write a Markdown table. One call.
+
+python benchmarks/cuda.py                            # to standard output
+python benchmarks/cuda.py --out docs/cuda.md         # with the date and the device
+python benchmarks/cuda.py --only rolling_correlation --no-build
+
+The check is the contract on samples that lie on the device: values against the reference, both dtypes, gradients,
+missing rows, shapes, causality by bits. A speed is shown only for an operator that passes.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+Call = Callable[[], object]
+ROOT = Path(__file__).resolve().parents[1]
+HEAD = "| operator | what, float32 unless said | ms | GB/s | of copy | peer | its ms | ratio |"
+RULE = "|---|---|---:|---:|---:|---|---:|---:|"
+PROMISES = [
+    "inputs_kept",
+    "no_alias",
+    "values_float64",
+    "values_float32",
+    "causal",
+    "warm_up",
+    "missing_value",
+    "strides",
+    "short",
+    "no_rows",
+    "one_asset",
+    "no_batch",
+    "batch_axes",
+    "level",
+    "long",
+    "gradcheck",
+    "missing_gradient",
+    "nan_gradient",
+]
+
+
+@dataclass(frozen=True)
+class Large:
+    """A call large enough to fill the device; its speed is the bytes of inputs and outputs over its time."""
+
+    operator: str
+    what: str
+    inputs: Callable[[], tuple[Tensor, ...]]
+    ours: Callable[..., Any]
+    peers: dict[str, Callable[..., Call]] = field(default_factory=dict)
+
+
+def panel(*shape: int, dtype: torch.dtype = torch.float32) -> Callable[[], tuple[Tensor, ...]]:
+    """Prices between 1 and 2."""
+    return lambda: (1 + torch.rand(shape, dtype=dtype, device="cuda"),)
+
+
+def build() -> None:
+    """In place, for the GPU that is here."""
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | {"TORCHCOMMODITY_CUDA": "1"})
+
+
+def failures(name: str) -> list[str]:
+    """The promises that an operator breaks on the device."""
+    from torchcommodity.opkit import OPERATORS
+    from torchcommodity.opkit.check.rows import ROWS, judged
+    from torchcommodity.opkit.check.runner import subjects_of
+
+    subjects = [subject.mapped(lambda x: x.cuda()) for subject in subjects_of(OPERATORS[f"commodity::{name}"])]
+    results = [judged(ROWS[promise], subjects) for promise in PROMISES]
+    return [f"{result.name} ({result.cause})" for result in results if result.status == "fail"]
+
+
+def milliseconds(calls: dict[str, Call], runs: int) -> dict[str, float]:
+    """Medians on the device's own clock, taken in turn; one round beforehand warms up."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(runs + 1):
+        for name, call in calls.items():
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            call()
+            end.record()
+            end.synchronize()
+            times[name] += [begin.elapsed_time(end)] if turn else []
+    return {name: median(values) for name, values in times.items()}
+
+
+def copy_bandwidth(runs: int) -> float:
+    """Bytes per millisecond that a copy reads and writes, beyond the caches."""
+    source = torch.ones(1 << 28, device="cuda")
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / milliseconds({"copy": lambda: target.copy_(source)}, runs)["copy"]
+
+
+def torchrolling_correlation(x: Tensor) -> Call:
+    import torchrolling
+
+    left, right = torch.triu_indices(x.shape[-1], x.shape[-1], offset=1, device=x.device)  # each pair once
+    return lambda: torchrolling.rolling(x[:, left], 60, dim=0).corr(x[:, right])
+
+
+def rows() -> list[Large]:
+    from torchcommodity import ops
+
+    wide, long = panel(4, 10000, 1024), panel(10000, 1024)
+    garch = {"omega": 1e-6, "alpha": 0.08, "beta": 0.9}
+    egarch = {"omega": -1.0, "alpha": 0.1, "beta": 0.9}
+    size = "(4, 10000, 1024)"
+    return [
+        Large("linear_recurrence", size, lambda: (wide()[0] / 2, *wide()), ops.linear_recurrence),
+        Large("rolling_mean", f"w=60, {size}", wide, lambda x: ops.rolling_mean(x, 60)),
+        Large("rolling_var", f"w=60, {size}", wide, lambda x: ops.rolling_var(x, 60)),
+        Large("rolling_extrema", f"w=60, {size}", wide, lambda x: ops.rolling_extrema(x, 60)),
+        Large("rolling_quantile", "median, w=60, (10000, 1024)", long, lambda x: ops.rolling_median(x, 60)),
+        Large("rolling_rank", "w=60, (10000, 1024)", long, lambda x: ops.rolling_rank(x, 60)),
+        Large("ewm_mean", f"span=20, {size}", wide, lambda x: ops.ewm_mean(x, span=20)),
+        Large("garch_variance", size, wide, lambda x: ops.garch_variance(x - 1.5, **garch)),
+        Large("egarch_variance", "(2500, 65536)", panel(2500, 65536), lambda x: ops.egarch_variance(x - 1.5, **egarch)),
+        Large("technical_indicators", "(2500, 16384)", panel(2500, 16384), ops.technical_indicators),
+        Large("seasonal_decompose", "(2520, 16384)", panel(2520, 16384), lambda x: ops.seasonal_decompose(x, 252)),
+        Large("stl", "(2520, 1000)", panel(2520, 1000), lambda x: ops.stl(x, 252)),
+        Large(
+            "rolling_correlation",
+            "w=60, (10000, 100)",
+            panel(10000, 100),
+            lambda x: ops.rolling_correlation(x, 60),
+            {"torchrolling, Triton, each pair once": torchrolling_correlation},
+        ),
+        Large(
+            "rolling_correlation_pairs",
+            "w=60, (10000, 100), each pair once",
+            panel(10000, 100),
+            lambda x: ops.rolling_correlation(x, 60, packed=True),
+            {"torchrolling, Triton, each pair once": torchrolling_correlation},
+        ),
+    ]
+
+
+def measured(row: Large, copy: float, runs: int) -> Iterator[str]:
+    """The lines of one row."""
+    inputs = row.inputs()
+    peers = {}
+    for name, make in row.peers.items():
+        try:
+            peers[name] = make(*inputs)
+        except ImportError as missing:
+            print(f"{row.operator}: no peer, {missing}", file=sys.stderr)
+    with torch.no_grad():
+        times = milliseconds({"": lambda: row.ours(*inputs)} | peers, runs)
+        moved = sum(x.nbytes for x in tree_leaves((inputs, row.ours(*inputs))) if isinstance(x, Tensor))
+    ours = times.pop("")
+    speed = f"| `{row.operator}` | {row.what} | {ours:.3f} | {moved / ours / 1e6:.0f} | {moved / ours / copy:.0%} |"
+    for peer, time in times.items() or {"": 0.0}.items():
+        yield f"{speed} {peer} | {time:.3f} | {time / ours:.1f}x |" if peer else f"{speed} | | |"
+
+
+def table(only: str | None, runs: int) -> str:
+    from torchcommodity import ops
+    from torchcommodity.opkit import OPERATORS
+
+    assert ops.NATIVE, ops.NATIVE.reason
+    names = [op.name for op in OPERATORS.values() if op.name == (only or op.name) and "cuda" in op.devices]
+    broken = {name: failed for name in sorted(names) if (failed := failures(name))}
+    copy = copy_bandwidth(runs)
+    lines = [HEAD, RULE]
+    for row in rows():
+        if row.operator in names:
+            lines += (
+                measured(row, copy, runs) if row.operator not in broken else [f"| `{row.operator}` | contract is red |"]
+            )
+    lines += ["", *(f"- `{name}`: {'; '.join(failed)}" for name, failed in broken.items())]
+    held = f"{len(names) - len(broken)} of {len(names)} operators keep the contract on the device."
+    return "\n".join([*lines, f"{held} {circumstances(copy, runs)}"])
+
+
+def circumstances(copy: float, runs: int) -> str:
+    describe = ["git", "describe", "--always", "--dirty"]
+    commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True).stdout
+    date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    return (
+        f"{date}, commit {commit.strip() or 'unknown'}, {torch.cuda.get_device_name()}, torch {torch.__version__}, "
+        f"CUDA {torch.version.cuda}, copy {copy / 1e6:.0f} GB/s; medians of {runs} runs on the device's clock, taken "
+        "in turn. GB/s counts inputs and outputs once."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="one operator")
+    parser.add_argument("--runs", type=int, default=21)
+    parser.add_argument("--no-build", action="store_true", help="the library is there")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("cuda.py: no GPU that torch can see")
+    if not given.no_build:
+        build()
+    sys.path.insert(0, str(ROOT))  # what was built, wherever this is called from
+    text = table(given.only, max(given.runs, 5))
+    print(text)
+    if given.out:
+        given.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Builds just in time: from text and from files, kept, at once from many processes, interrupted, and in error."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from torchcommodity import opkit
+from torchcommodity.opkit import native
+from torchcommodity.opkit.build import cache, inline
+
+SQUARE = """
+Tensor square(const Tensor& x_, double by = 1.0) {
+  const Tensor x = contiguous(x_);
+  Tensor y = empty_like(x);
+  dispatch<float, double>(x, "square", [&]<typename scalar_t>() {
+    const scalar_t* from = x.const_data_ptr<scalar_t>();
+    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+    parallel(x.numel(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = from[i] * from[i] * scalar_t(by);
+    });
+  });
+  return y;
+}
+"""
+PLAIN = "Tensor {name}(const Tensor& x) {{ return empty_like(x); }}"
+FILE = """
+#include "factor.h"
+#include "opkit.h"
+using namespace opkit;
+Tensor scaled(const Tensor& x) {
+  Tensor y = torch::stable::clone(x);
+  auto at = accessor<double, 2>(y);
+  for (int64_t i = 0; i < y.size(0); ++i) at[i][0] *= kFactor;
+  return y;
+}
+STABLE_TORCH_LIBRARY(SPACE, m) { m.def("scaled(Tensor x) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL(SPACE, CPU, m) { m.impl("scaled", TORCH_BOX(&scaled)); }
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_text_becomes_an_operator(empty_cache: Path) -> None:
+    built = opkit.load_inline("inline_square", SQUARE, functions=["square"])
+    x = torch.arange(6, dtype=torch.double).view(2, 3).mT
+    assert torch.equal(built.square(x, 3.0), 3 * x * x)
+    assert torch.equal(built.square(x.float()), (x * x).float())
+    with pytest.raises(RuntimeError, match="square: has no kernel for Long"):
+        built.square(x.long())
+    library = built.square.default._schema
+    assert str(library) == "inline_square::square(Tensor x, float by=1.) -> Tensor"
+    assert [path.suffix for path in empty_cache.rglob("*.so")] == [".so"]
+
+
+def test_what_was_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PLAIN.format(name="kept")
+    opkit.load_inline("inline_kept", text, functions=["kept"])
+    monkeypatch.setenv("CXX", "/nonexistent/compiler")
+    with pytest.raises(opkit.BuildError, match="no such compiler"):
+        opkit.load_inline("inline_kept", text + "\n", functions=["kept"])
+    monkeypatch.delenv("CXX")
+    monkeypatch.setattr(opkit.build.compiler.Recipe, "build", None)
+    opkit.load_inline("inline_kept", text, functions=["kept"])
+
+
+def test_changed_text_is_loaded_beside_the_old() -> None:
+    first = opkit.load_inline("inline_changed", SQUARE, functions=["square"])
+    second = opkit.load_inline("inline_changed", SQUARE.replace("from[i] * from[i]", "from[i]"), functions=["square"])
+    assert (first.square(torch.tensor([3.0])).item(), second.square(torch.tensor([3.0])).item()) == (9, 3)
+
+
+def test_an_error_shows_the_line_of_the_author() -> None:
+    wrong = SQUARE.replace("to[i] =", "to[i] = nothing *")
+    with pytest.raises(opkit.BuildError) as caught:
+        opkit.load_inline("inline_wrong", wrong, functions=["square"])
+    place, line, *_ = str(caught.value).splitlines()
+    assert place.startswith("inline_wrong.cpp:9:")
+    assert "nothing" in place
+    assert "to[i] = nothing * from[i]" in line
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [(["absent"], "no function absent"), ("square", "must name the functions"), ([], "must name the functions")],
+)
+def test_functions_that_are_not_there_are_refused(functions: object, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        opkit.load_inline("inline_none", SQUARE, functions=functions)  # type: ignore[arg-type]  # that is the point
+
+
+def test_signatures_become_schemas() -> None:
+    text = """std::tuple<Tensor, Tensor> f(const Tensor& x, const std::optional<Tensor>& y_,
+        int64_t k, bool up, const std::vector<int64_t>& sizes) { }"""
+    assert inline.schemas(text, ["f"])["f"] == "(Tensor x, Tensor? y, int k, bool up, int[] sizes) -> (Tensor, Tensor)"
+    with pytest.raises(ValueError, match=r"f: types of operators are Tensor, .*; got 'float'"):
+        inline.schemas("Tensor f(float x) {", ["f"])
+
+
+def test_files_are_built_anew_when_a_header_changes(tmp_path: Path) -> None:
+    (tmp_path / "factor.h").write_text("constexpr double kFactor = 5;")
+    source = tmp_path / "scaled.cpp"
+    source.write_text(FILE.replace("SPACE", "opkit_files"))
+    operators = opkit.load("opkit_files", [source])
+    assert operators.scaled(torch.ones(2, 2, dtype=torch.double)).tolist() == [[5, 1], [5, 1]]
+    opkit.load("opkit_files", [source])
+    (tmp_path / "factor.h").write_text("constexpr double kFactor = 6;")
+    with pytest.raises(RuntimeError, match="another build of 'opkit_files' is loaded in this process"):
+        opkit.load("opkit_files", [source])
+    with pytest.raises(FileNotFoundError, match="sources must be files"):
+        opkit.load("opkit_files", [tmp_path / "absent.cpp"])
+
+
+PROCESS = """
+import sys, torch
+from torchcommodity import opkit
+text = "Tensor same(const Tensor& x) { return torch::stable::clone(x); }"
+print(opkit.load_inline("inline_race", text, functions=["same"]).same(torch.ones(2)).sum().item())
+"""
+
+
+def start() -> "subprocess.Popen[str]":
+    command = [sys.executable, "-W", "ignore", "-c", PROCESS]
+    environment = os.environ | {"TORCHCOMMODITY_NATIVE": "0"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+
+
+def test_eight_processes_build_once(empty_cache: Path) -> None:
+    processes = [start() for _ in range(8)]
+    assert [process.communicate(timeout=120)[0].strip() for process in processes] == ["2.0"] * 8
+    assert len(list(empty_cache.rglob("*.so"))) == 1
+    assert not list(empty_cache.rglob("building-*"))
+
+
+def test_an_interrupted_build_breaks_nothing(empty_cache: Path) -> None:
+    process = start()
+    while not list(empty_cache.rglob("building-*")) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not list(empty_cache.rglob("*.so"))
+    assert start().communicate(timeout=120)[0].strip() == "2.0"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "words"),
+    [
+        ("aoti_torch_from_the_future", "it was built for a newer torch"),
+        ("_ZN3c105ErrorC1Ev_of_another", "it was built against another torch's C"),
+        ("aoti_torch_get_current_cuda_stream_", "it was built for CUDA and this torch has none"),
+    ],
+)
+def test_a_library_of_another_torch_is_refused_in_words(tmp_path: Path, symbol: str, words: str) -> None:
+    source = tmp_path / "other.cpp"
+    source.write_text(f'extern "C" int {symbol}(); static int x = {symbol}(); extern "C" int used() {{ return x; }}')
+    opkit.build.compiler.Recipe().build([source], tmp_path, tmp_path / "other.so")
+    with pytest.raises(OSError, match=rf"other.so does not load with torch .*: {words}"):
+        native.load_library(tmp_path / "other.so")
+
+
+def test_cuda_architectures_end_in_ptx() -> None:
+    assert opkit.build.flags.gencode(["8.0", "9.0"])[-1] == "-gencode=arch=compute_90,code=compute_90"
+
+
+def test_the_cache_may_be_moved(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache.folder() == empty_cache
+    monkeypatch.delenv("TORCHCOMMODITY_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert cache.folder() == Path("/elsewhere/torchcommodity/native")

@@ -1,0 +1,111 @@
+"""Models outside PyTorch as operators."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from torchcommodity import opkit
+
+
+def product(x: Any, y: Any) -> Any:
+    return np.sin(x) * y
+
+
+def slopes(grad: Any, x: Any, y: Any) -> Any:
+    return grad * np.cos(x) * y, grad * np.sin(x)
+
+
+@pytest.fixture
+def pair() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(3, 4, dtype=torch.double, generator=generator, requires_grad=True) for _ in range(2))
+    return x, y
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Inductor's own
+@pytest.mark.parametrize("gradient", ["given", "finite-difference"])
+def test_the_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
+    given = {"backward": slopes} if gradient == "given" else {}
+    operator = opkit.external(product, name=f"tests::product_{gradient[0]}", inputs=2, gradient=gradient, **given)
+    assert torch.equal(operator(*pair), pair[0].sin() * pair[1])
+    assert torch.autograd.gradcheck(operator, pair)
+    stacked = torch.stack([pair[0], 2 * pair[0]]).detach()
+    assert torch.equal(torch.vmap(operator, (0, None))(stacked, pair[1].detach())[1], operator(stacked[1], pair[1]))
+    compiled = torch.compile(lambda x, y: operator(x, y).square().sum(), fullgraph=True)
+    expected = torch.autograd.grad(operator(*pair).square().sum(), pair)
+    torch.testing.assert_close(torch.autograd.grad(compiled(*pair), pair), expected)
+
+
+def test_a_missing_gradient_is_an_error(pair: tuple[Tensor, Tensor]) -> None:
+    operator = opkit.external(np.sin, name="tests::no_gradient")
+    with pytest.raises(RuntimeError, match="tests::no_gradient: the model has no gradient"):
+        operator(pair[0]).sum().backward()
+    assert torch.equal(operator(pair[0].detach()), pair[0].detach().sin())
+    once = opkit.external(np.sin, name="tests::once", gradient="given", backward=lambda g, x: g * np.cos(x))
+    (first,) = torch.autograd.grad(once(pair[0]).sum(), pair[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="tests::once_backward: the model has no gradient"):
+        first.sum().backward()
+
+
+def test_straight_through_takes_the_model_for_the_identity(pair: tuple[Tensor, Tensor]) -> None:
+    operator = opkit.external(np.round, name="tests::rounded", gradient="straight-through")
+    (g,) = torch.autograd.grad((2 * operator(pair[0])).sum(), pair[0])
+    assert torch.equal(g, torch.full_like(g, 2))
+
+
+def test_a_regressor(pair: tuple[Tensor, Tensor]) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(50, 4))
+    model = linear_model.Ridge().fit(x, x @ [1.0, -2.0, 0.5, 0.0])
+    operator = opkit.external(model, name="tests::ridge", gradient="finite-difference")
+    assert operator(pair[0]).shape == (3,)
+    np.testing.assert_allclose(operator(pair[0]).detach().numpy(), model.predict(pair[0].detach().numpy()))
+    (g,) = torch.autograd.grad(operator(pair[0]).sum(), pair[0])
+    np.testing.assert_allclose(g.numpy(), np.tile(model.coef_, (3, 1)), atol=1e-8)
+    deep = torch.stack([pair[0], -pair[0]]).detach()
+    assert operator(deep).shape == (2, 3)
+    assert torch.equal(torch.vmap(operator)(deep), operator(deep))
+
+
+@pytest.mark.filterwarnings("ignore")  # the exporter's own
+def test_an_onnx_session(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    model, x = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)).double().eval(), torch.randn(3, 4).double()
+    program = torch.onnx.export(model, (x,), dynamo=True, verbose=False, dynamic_shapes=({0: torch.export.Dim("B")},))
+    program.save(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    operator = opkit.external(
+        session, name="tests::session", gradient="finite-difference", batched=True,
+        fake=lambda x: x.new_empty(*x.shape[:-1], 2),
+    )  # fmt: skip
+    torch.testing.assert_close(operator(x), model(x).detach())
+    leaf = x.clone().requires_grad_()
+    expected = torch.autograd.grad(model(leaf).sin().sum(), leaf)
+    torch.testing.assert_close(torch.autograd.grad(operator(leaf).sin().sum(), leaf), expected, atol=1e-6, rtol=1e-6)
+
+
+def test_another_shape_than_promised_is_told(pair: tuple[Tensor, Tensor]) -> None:
+    operator = opkit.external(lambda x: x.sum(-1), name="tests::summed")
+    with pytest.raises(RuntimeError, match=r"tests::summed: the model gave \(3,\), its fake says \(3, 4\)"):
+        operator(pair[0].detach())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gradient": "given"}, "backward must be there"),
+        ({"backward": slopes}, "backward must be there"),
+        ({"gradient": "guessed"}, "gradient must be one of none, given"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        opkit.external(np.sin, name="tests::never", **settings)
+    with pytest.raises(TypeError, match="model must be callable"):
+        opkit.external(3, name="tests::never")

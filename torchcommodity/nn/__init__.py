@@ -1,0 +1,13 @@
+"""Layers over `ops`: they own parameters and settings."""
+
+from torchcommodity.nn.fused import ConvBN1d as ConvBN1d
+from torchcommodity.nn.fused import ConvBN2d as ConvBN2d
+from torchcommodity.nn.fused import LinearBNReLU as LinearBNReLU
+from torchcommodity.nn.rolling_correlation import RollingCorrelation as RollingCorrelation
+
+__all__ = [
+    "ConvBN1d",
+    "ConvBN2d",
+    "LinearBNReLU",
+    "RollingCorrelation",
+]

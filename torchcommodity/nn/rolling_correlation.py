@@ -1,0 +1,71 @@
+"""From prices to rolling correlations with regimes marked."""
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from torchcommodity.ops import correlation_regime, log_returns, rolling_correlation
+
+
+class Correlations(NamedTuple):
+    correlation: Tensor  # (..., T, N, N), or (..., T, N (N - 1) / 2) if packed
+    shift: Tensor  # (..., T)
+    regime: Tensor  # (..., T) int64
+
+
+class RollingCorrelation(nn.Module):
+    """Correlations of log-returns over a trailing window, and where their structure changes.
+
+    `log_returns`, `rolling_correlation` and `correlation_regime` in one: a missing or non-positive price is bridged by
+    the next return, a return that is missing is left out of every pair.
+
+    Args:
+        window: rows, in [2, T].
+        min_periods: the fewest returns that a pair must share; `window` if None. The first row has no return, and a
+            missing price none either: give less than `window` where prices have gaps.
+        threshold: the shift, a mean absolute change of correlations, that makes a new regime; >= 0.
+        lag: rows between the two structures that are compared, >= 1.
+        packed: each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`, instead of full matrices.
+
+    Shape:
+        prices (..., T, N), in any unit -> correlation (..., T, N, N) or (..., T, N (N - 1) / 2), shift (..., T), regime
+        (..., T) int64. Causal. Correlations are NaN until a pair shares `min_periods` returns, shift for `lag` rows
+        more; the regime starts at 0. Correlations and shift are differentiable, the regime is a count.
+
+    Raises:
+        ValueError, TypeError: as `rolling_correlation` and `correlation_regime`, when it is called.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> prices = torch.tensor([[50.0, 3.0], [51.0, 3.1], [50.0, 3.0], [52.0, 2.9], [50.0, 3.0], [52.0, 2.9]])
+        >>> found = nn.RollingCorrelation(window=2, lag=2, packed=True)(prices)
+        >>> found.correlation.squeeze(-1)
+        tensor([nan, nan, 1., -1., -1., -1.])
+        >>> found.shift, found.regime
+        (tensor([nan, nan, nan, nan, 2., 0.]), tensor([0, 0, 0, 0, 1, 1]))
+    """
+
+    def __init__(
+        self,
+        window: int,
+        *,
+        min_periods: int | None = None,
+        threshold: float = 0.3,
+        lag: int = 21,
+        packed: bool = False,
+    ) -> None:
+        super().__init__()
+        self.window, self.min_periods = window, min_periods
+        self.threshold, self.lag, self.packed = threshold, lag, packed
+
+    def forward(self, prices: Tensor) -> Correlations:
+        returns = log_returns(prices)
+        correlation = rolling_correlation(returns, self.window, min_periods=self.min_periods, packed=self.packed)
+        return Correlations(correlation, *correlation_regime(correlation, self.threshold, self.lag, packed=self.packed))
+
+    def extra_repr(self) -> str:
+        return (
+            f"window={self.window}, min_periods={self.min_periods}, threshold={self.threshold}, lag={self.lag}, "
+            f"packed={self.packed}"
+        )

@@ -1,0 +1,120 @@
+"""Which torch functions run, on what shapes, for how long: for one tensor's descendants, or for a whole block."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._pytree import tree_leaves
+
+LOGGER = logging.getLogger("torchcommodity.opkit")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: the function's name, the shapes that went in and came out, and its seconds (its calls included)."""
+
+    name: str
+    given: tuple[tuple[int, ...], ...]
+    made: tuple[tuple[int, ...], ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        given, made = (", ".join(map(str, shapes)) for shapes in (self.given, self.made))
+        return f"{self.name}: {given} -> {made}, {1e6 * self.seconds:.0f} us"
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a block has called, in order. It prints as a table, the costliest function first."""
+
+    calls: list[Call] = field(default_factory=list)
+
+    def __iter__(self) -> Any:
+        return iter(self.calls)
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def __str__(self) -> str:
+        times, seconds = Counter(call.name for call in self.calls), Counter[str]()
+        for call in self.calls:
+            seconds[call.name] += call.seconds  # type: ignore[assignment]  # a Counter of seconds
+        width = max([len(name) for name in times], default=8)
+        rows = [f"{name:<{width}}  {times[name]:>5}  {1e3 * total:9.3f}" for name, total in seconds.most_common()]
+        return "\n".join([f"{'function':<{width}}  calls         ms", *rows])
+
+
+class trace(TorchFunctionMode):  # noqa: N801  # it is used as a function is
+    """Record every torch function that is called from Python inside the block.
+
+    >>> import torch
+    >>> from torchcommodity import opkit
+    >>> with opkit.trace() as calls:
+    ...     y = torch.ones(2, 3).exp().sum()
+    >>> [(call.name, call.made) for call in calls]
+    [('torch.ones', ((2, 3),)), ('torch.Tensor.exp', ((2, 3),)), ('torch.Tensor.sum', ((),))]
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = Calls()
+
+    def __enter__(self) -> Calls:
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self.calls
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result, call = _timed(func, args, kwargs or {})
+        self.calls.calls.append(call)
+        return result
+
+
+class LoggingTensor(torch.Tensor):
+    """A Tensor that logs every torch function on it and on what comes of it, to "torchcommodity.opkit" at INFO.
+
+    >>> import logging, torch
+    >>> x = LoggingTensor([1.0, 2.0])
+    >>> type(x.exp()).__name__
+    'LoggingTensor'
+    """
+
+    @staticmethod
+    def __new__(cls, data: Any) -> LoggingTensor:
+        tensor = data if isinstance(data, Tensor) else torch.as_tensor(data)
+        return tensor.as_subclass(cls)
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        inner = super().__torch_function__
+        result, call = _timed(lambda *a, **k: inner(func, types, a, k), args, kwargs or {}, _name(func))  # type: ignore[no-untyped-call]
+        LOGGER.info("%s", call)
+        return result
+
+
+def _timed(func: Any, args: Any, kwargs: Any, name: str = "") -> tuple[Any, Call]:
+    start = perf_counter()
+    result = func(*args, **kwargs)
+    return result, Call(name or _name(func), _shapes((args, kwargs)), _shapes(result), perf_counter() - start)
+
+
+def _name(func: Any) -> str:
+    return resolve_name(func) or str(getattr(func, "__qualname__", func))
+
+
+def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:
+    with torch._C.DisableTorchFunction():
+        return tuple(tuple(x.shape) for x in tree_leaves(value) if isinstance(x, Tensor))

@@ -1,0 +1,44 @@
+// The shares of exponential averages on a GPU: what was weighs as much as a linear recurrence says.
+#pragma once
+#include "device_windows.h"
+#include "ewm_weights.h"
+
+namespace commodity {
+
+template <typename scalar_t>
+struct EwmShares {
+  Values<scalar_t> x;
+  const scalar_t* alpha;
+  bool adjust, ignore_na;
+  double* to;  // the share of each value in the average of its row, zero where it is missing
+
+  COMMODITY_INLINE bool present(int64_t panel, int64_t t, int64_t n) const {
+    const scalar_t value = x(panel, t, n);
+    return value == value;
+  }
+  COMMODITY_INLINE double by(int64_t panel, int64_t n) const { return read(alpha + panel * x.assets + n); }
+
+  // EwmWeight::next as a map of the old weight
+  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
+    const bool here = present(panel, t, n);
+    if (here && !adjust) return {0, {1}};
+    return {here || !ignore_na ? 1 - by(panel, n) : 1, {here ? 1.0 : 0.0}};
+  }
+  COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>& before, const State<>&) const {
+    EwmWeight weight{before.y[0]};
+    to[x.at(panel, t, n)] = weight.next(present(panel, t, n), by(panel, n), adjust, ignore_na);
+  }
+};
+
+template <typename scalar_t>
+Tensor ewm_shares(const Tensor& x, const Tensor& alpha, bool adjust, bool ignore_na) {
+  const Panels panels(x);
+  const Tensor shares = scratch(x, x.numel());
+  const EwmShares<scalar_t> body{values_of<scalar_t>(x, panels), alpha.const_data_ptr<scalar_t>(), adjust, ignore_na,
+                                 data_of<double>(shares)};
+  recur(x, panels.batch, panels.steps, panels.assets, body, body, body);
+  return shares;
+}
+
+}  // namespace commodity

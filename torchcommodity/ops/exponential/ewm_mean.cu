@@ -1,0 +1,63 @@
+// The exponentially weighted mean of (..., T, N), with pandas' rules for what is missing, for one alpha per column.
+#include "ewm_device.h"
+
+using namespace commodity;
+
+namespace {
+
+// The row with which a column has as many values as are asked for.
+template <typename scalar_t>
+struct Known {
+  Values<scalar_t> x;
+  int64_t least;
+  int64_t* to;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
+    int64_t t = 0;
+    for (int64_t count = 0; t < x.steps; ++t) {
+      const scalar_t value = x(panel, t, n);
+      if (value == value && ++count == least) break;
+    }
+    to[panel * x.assets + n] = t;
+  }
+};
+
+template <typename scalar_t>
+struct Mean {
+  Values<scalar_t> x;
+  const double* shares;
+  const int64_t* known;
+  scalar_t* y;
+
+  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
+    const double share = read(shares + x.at(panel, t, n)), value = x(panel, t, n);
+    return {1 - share, {value == value ? share * value : 0}};
+  }
+  COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& now) const {
+    const bool enough = t >= read(known + panel * x.assets + n);
+    y[x.at(panel, t, n)] = static_cast<scalar_t>(enough ? now.y[0] : NAN);
+  }
+};
+
+Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na, int64_t min_periods, bool) {
+  STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_mean: alpha must have the dtype of x");
+  const Tensor x = contiguous(x_), alpha = contiguous(alpha_);
+  const Panels panels(x);
+  STD_TORCH_CHECK(alpha.numel() == panels.batch * panels.assets || panels.steps == 0, "ewm_mean: alpha (..., N)");
+  Tensor y = new_empty(x, x.sizes());
+  const Tensor known = scratch(x, panels.batch * panels.assets);
+  dispatch("ewm_mean", x, [&]<typename scalar_t>() {
+    const auto values = values_of<scalar_t>(x, panels);
+    launch_grid(x, Grid(panels.batch, panels.assets, 1),
+                Known<scalar_t>{values, std::max<int64_t>(1, min_periods), data_of<int64_t>(known)});
+    const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
+    const Mean<scalar_t> body{values, data_of<double>(shares), data_of<int64_t>(known), data_of<scalar_t>(y)};
+    recur(x, panels.batch, panels.steps, panels.assets, body, body, body);
+  });
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_CUDA(ewm_mean)

@@ -1,0 +1,19 @@
+// ATen's convolution, then batch normalisation over the batch: the product is normalised in its place.
+#include "batch_norm.h"
+#include "convolution.h"
+
+using namespace commodity;
+
+namespace {
+
+Outputs conv_bn(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
+                const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, Sizes stride, Sizes padding,
+                Sizes dilation, int64_t groups, double eps) {
+  return normalised<false>(convolution(x, weight, stride, padding, dilation, groups), bias, gamma, beta, eps);
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(conv_bn,
+                   "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, SymInt[] stride, "
+                   "SymInt[] padding, SymInt[] dilation, SymInt groups, float eps) -> (Tensor, Tensor, Tensor)")

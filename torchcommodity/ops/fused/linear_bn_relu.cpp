@@ -1,0 +1,19 @@
+// A matrix product, batch normalisation over the rows, ReLU: the product becomes the output in its place.
+#include "aten.h"
+#include "batch_norm.h"
+
+using namespace commodity;
+
+namespace {
+
+Outputs linear_bn_relu(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
+                       const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, double eps) {
+  const Tensor product = aten("aten::mm", x, torch::stable::transpose(weight, 0, 1));
+  return normalised<true>(product, bias, gamma, beta, eps);
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(linear_bn_relu,
+                   "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, float eps) -> (Tensor, "
+                   "Tensor, Tensor)")

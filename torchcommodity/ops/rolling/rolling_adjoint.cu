@@ -1,0 +1,91 @@
+// What the rolling mean (order 1) or variance (order 2) of (..., T, N) makes of a gradient: of every window what it
+// pushes back, then, for every row, the sum over the windows that hold it.
+#include "device_windows.h"
+
+using namespace commodity;
+
+namespace {
+
+// push_t = grad_t / n_t, or 2 grad_t / (n_t - ddof), and push_t times the mean, in planes of their own.
+template <typename scalar_t, int kWindows>
+struct Push {
+  static constexpr int kRows = kWindows;
+  Values<scalar_t> x;
+  const scalar_t* grad;
+  const double* anchors;
+  double* to;
+  int64_t window, plane;
+  double ddof;
+  bool variance;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const double anchor = read(anchors + panel * x.assets + n);
+    const auto see = [&](Sums<double, 2>& sums, int64_t t) {
+      const double value = x(panel, t, n) - anchor;
+      if (value == value) sums.of[0] += value, sums.of[1] += 1;
+    };
+    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!x.has(first + k)) return;
+      const int64_t at = x.at(panel, first + k, n);
+      const double held = sums.of[1], share = held > ddof ? 1 / (held - ddof) : 0;
+      to[at] = read(grad + at) * share * (variance ? 2 : 1);
+      to[plane + at] = held > 0 ? to[at] * (sums.of[0] / held) : 0;
+    });
+  }
+};
+
+// dx_s = sum of push_t, or x_s sum of push_t - sum of push_t mean_t, over the windows t that hold s. Rows are numbered
+// from the last one.
+template <typename scalar_t, int kWindows>
+struct Spread {
+  static constexpr int kRows = kWindows;
+  Values<scalar_t> x;
+  const double *anchors, *pushes;
+  scalar_t* dx;
+  int64_t window, plane;
+  bool variance;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const double anchor = read(anchors + panel * x.assets + n);
+    const auto see = [&](Sums<double, 2>& sums, int64_t back) {
+      if (!x.has(back)) return;
+      const int64_t at = x.at(panel, x.steps - 1 - back, n);
+      sums.of[0] += read(pushes + at), sums.of[1] += variance ? read(pushes + plane + at) : 0;
+    };
+    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!x.has(first + k)) return;
+      const int64_t s = x.steps - 1 - first - k;
+      const double value = x(panel, s, n) - anchor;
+      const double all = variance ? value * sums.of[0] - sums.of[1] : sums.of[0];
+      dx[x.at(panel, s, n)] = static_cast<scalar_t>(value == value ? all : 0);
+    });
+  }
+};
+
+Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, int64_t window, int64_t ddof, int64_t order) {
+  check_same("rolling_adjoint", grad_, x_);
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_adjoint: x (..., T, N), window >= 1");
+  const Tensor grad = contiguous(grad_), x = contiguous(x_);
+  Tensor dx = new_empty(x, x.sizes());
+  const Panels panels(x);
+  const int64_t rows = reach(panels, window), plane = x.numel();
+  const Tensor anchors = scratch(x, panels.batch * panels.assets), pushes = scratch(x, 2 * plane);
+  const double *anchor = data_of<double>(anchors), *push = data_of<double>(pushes);
+  const bool variance = order == 2;
+  dispatch("rolling_adjoint", x, [&]<typename scalar_t>() {
+    const auto values = values_of<scalar_t>(x, panels);
+    launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{values, data_of<double>(anchors)});
+    with_rows<8>(rows, [&]<int kRows>() {
+      launch_windows(x, panels,
+                     Push<scalar_t, kRows>{values, grad.const_data_ptr<scalar_t>(), anchor, data_of<double>(pushes),
+                                           rows, plane, variance ? double(ddof) : 0, variance});
+      launch_windows(x, panels,
+                     Spread<scalar_t, kRows>{values, anchor, push, data_of<scalar_t>(dx), rows, plane, variance});
+    });
+  });
+  return dx;
+}
+
+}  // namespace
+
+COMMODITY_CUDA(rolling_adjoint)

@@ -1,0 +1,60 @@
+// The mean of what is finite among the last `window` rows of (..., T, N).
+#include "windows.h"
+
+using namespace commodity;
+
+namespace {
+
+template <typename scalar_t>
+COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
+                          int64_t window, double least, double* __restrict suffix) {
+  const int64_t rows = block.end - block.begin, width = block.width;
+  double total[kStrip] = {}, count[kStrip] = {};
+  const auto add = [&](int64_t t) {
+    const scalar_t* row = x + t * stride;
+    for (int64_t n = 0; n < width; ++n) {
+      const bool finite = row[n] - row[n] == 0;
+      total[n] += finite ? row[n] : 0;
+      count[n] += finite ? 1 : 0;
+    }
+  };
+  if (block.begin == 0) std::fill_n(suffix, 2 * rows * kStrip, 0.0);
+  for (int64_t j = window - 1; block.begin > 0 && j >= 0; --j) {
+    std::copy_n(total, width, suffix + 2 * j * kStrip);
+    std::copy_n(count, width, suffix + (2 * j + 1) * kStrip);
+    add(block.begin - window + j);
+  }
+  std::fill_n(total, width, 0.0), std::fill_n(count, width, 0.0);
+  for (int64_t j = 0; j < rows; ++j) {
+    add(block.begin + j);
+    scalar_t* to = y + (block.begin + j) * stride;
+    if (j + kAhead < rows) fetch(x + (block.begin + j + kAhead) * stride, width), fetch(to + kAhead * stride, width);
+    const double *before = suffix + 2 * j * kStrip, *counted = before + kStrip;
+    for (int64_t n = 0; n < width; ++n) {
+      const double held = counted[n] + count[n];
+      to[n] = static_cast<scalar_t>(held >= least ? (before[n] + total[n]) / held : NAN);
+    }
+  }
+}
+
+Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_mean: x (..., T, N), window >= 1");
+  const Tensor x = contiguous(x_);
+  Tensor y = on_huge_pages(new_empty(x, x.sizes()));
+  const Panels panels(x);
+  const int64_t rows = reach(panels, window);
+  THO_DISPATCH_V2(x.scalar_type(), "rolling_mean", AT_WRAP([&] {
+                    const scalar_t* from = x.const_data_ptr<scalar_t>();
+                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    for_each_window_block<double>(panels, rows, 2, [&](const WindowBlock& block, double* suffix) {
+                      const int64_t at = block.panel * panels.size() + block.first;
+                      means(from + at, to + at, panels.assets, block, rows, double(min_periods), suffix);
+                    });
+                  }),
+                  AT_EXPAND(AT_FLOATING_TYPES));
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(rolling_mean, "(Tensor x, SymInt window, SymInt min_periods) -> Tensor")

@@ -1,0 +1,76 @@
+// The skewness (order 3) or excess kurtosis (order 4) of what is finite among the last `window` rows of (..., T, N).
+// Values are taken against one that is in the window itself: the first that a sum took in.
+#include "device_windows.h"
+
+using namespace commodity;
+
+namespace {
+
+struct Powers {
+  double count = 0, anchor = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0;
+
+  COMMODITY_INLINE void add(double x) {
+    if (x != x) return;
+    if (count == 0) anchor = x;
+    const double d = x - anchor, square = d * d;
+    count += 1, s1 += d, s2 += square, s3 += square * d, s4 += square * square;
+  }
+  COMMODITY_INLINE Powers with(const Powers& o) const {
+    if (o.count == 0) return *this;
+    if (count == 0) return o;
+    const double c = o.anchor - anchor, m = o.count;
+    return {count + m,
+            anchor,
+            s1 + o.s1 + m * c,
+            s2 + o.s2 + c * (2 * o.s1 + m * c),
+            s3 + o.s3 + c * (3 * o.s2 + c * (3 * o.s1 + m * c)),
+            s4 + o.s4 + c * (4 * o.s3 + c * (6 * o.s2 + c * (4 * o.s1 + m * c)))};
+  }
+  COMMODITY_INLINE double shape(bool kurtosis) const {  // unbiased
+    const double n = count, mean = s1 / n, second = s2 - s1 * mean;
+    const double third = s3 - 3 * mean * s2 + 2 * s1 * mean * mean;
+    const double fourth = s4 - 4 * mean * s3 + 6 * mean * mean * s2 - 3 * s1 * mean * mean * mean;
+    const double skew = n * std::sqrt(n - 1) / (n - 2) * third / (second * std::sqrt(second));
+    const double tails = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * fourth / (second * second) - 3 * (n - 1));
+    return second > 0 ? (kurtosis ? tails : skew) : NAN;
+  }
+};
+
+template <typename scalar_t, int kWindows>
+struct Shapes {
+  static constexpr int kRows = kWindows;
+  Values<scalar_t> x;
+  scalar_t* y;
+  int64_t window;
+  double least;
+  bool kurtosis;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const auto see = [&](Powers& powers, int64_t t) { powers.add(x(panel, t, n)); };
+    over_windows<kRows, Powers>(first, window, see, [&](int k, const Powers& powers) {
+      const double shape = powers.count >= least ? powers.shape(kurtosis) : NAN;
+      if (x.has(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(shape);
+    });
+  }
+};
+
+Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
+                  "rolling_shape: x (..., T, N), window >= 1, order 3 or 4");
+  const Tensor x = contiguous(x_);
+  Tensor y = new_empty(x, x.sizes());
+  const Panels panels(x);
+  const int64_t rows = reach(panels, window);
+  dispatch("rolling_shape", x, [&]<typename scalar_t>() {
+    with_rows<4>(rows, [&]<int kRows>() {
+      launch_windows(x, panels,
+                     Shapes<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows,
+                                             double(std::max(order, min_periods)), order == 4});
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_CUDA(rolling_shape)

@@ -1,0 +1,52 @@
+// The sum over the last `window` rows of (..., T, N), or over this row and the window - 1 after it.
+#include "device_windows.h"
+
+using namespace commodity;
+
+namespace {
+
+// With `ahead`, rows are numbered from the last one.
+template <typename scalar_t, typename sum_t, int kWindows>
+struct WindowSum {
+  static constexpr int kRows = kWindows;
+  const scalar_t* x;
+  scalar_t* y;
+  int64_t steps, assets, window;
+  bool ahead;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
+    const auto at = [&](int64_t t) { return (panel * steps + (ahead ? steps - 1 - t : t)) * assets + n; };
+    const auto see = [&](Sums<sum_t, 1>& sum, int64_t t) {
+      if (t >= 0 && t < steps) sum.of[0] += read(x + at(t));
+    };
+    over_windows<kRows, Sums<sum_t, 1>>(first, window, see, [&](int k, const Sums<sum_t, 1>& sum) {
+      if (first + k < steps) y[at(first + k)] = static_cast<scalar_t>(sum.of[0]);
+    });
+  }
+};
+
+template <typename scalar_t, typename sum_t>
+void all_sums(const Tensor& x, Tensor& y, int64_t window, bool ahead) {
+  const Panels panels(x);
+  const int64_t rows = reach(panels, window);
+  with_rows<16>(rows, [&]<int kRows>() {
+    launch_windows(x, panels,
+                   WindowSum<scalar_t, sum_t, kRows>{x.const_data_ptr<scalar_t>(), data_of<scalar_t>(y), panels.steps,
+                                                     panels.assets, rows, ahead});
+  });
+}
+
+Tensor window_sum(const Tensor& x_, int64_t window, bool ahead) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "window_sum: x (..., T, N), window >= 1");
+  const Tensor x = contiguous(x_);
+  Tensor y = new_empty(x, x.sizes());
+  if (x.scalar_type() == torch::headeronly::ScalarType::Long)
+    all_sums<int64_t, int64_t>(x, y, window, ahead);
+  else
+    dispatch("window_sum", x, [&]<typename scalar_t>() { all_sums<scalar_t, double>(x, y, window, ahead); });
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_CUDA(window_sum)

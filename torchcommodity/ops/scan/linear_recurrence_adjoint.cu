@@ -1,0 +1,56 @@
+// L_t = grad_t + a_{t+1} L_{t+1} backwards in time, for (..., T, N): what y_t = a_t y_{t-1} + b_t makes of a gradient.
+#include "device.h"
+
+using namespace commodity;
+
+namespace {
+
+// Rows are numbered from the last one.
+template <typename scalar_t>
+struct Adjoint {
+  const scalar_t *grad, *a, *y, *initial;
+  scalar_t *d_a, *d_b;
+  int64_t steps, assets;
+
+  COMMODITY_INLINE int64_t at(int64_t panel, int64_t back, int64_t n) const {
+    return (panel * steps + steps - 1 - back) * assets + n;
+  }
+  COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t back, int64_t n) const {
+    const double factor = back ? read(a + at(panel, back - 1, n)) : 0;
+    return {factor == factor ? factor : 0, {read(grad + at(panel, back, n))}};
+  }
+  COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& now) const {
+    const bool first = back == steps - 1;
+    const double before = !first ? read(y + at(panel, back + 1, n)) : initial ? read(initial + panel * assets + n) : 0;
+    d_b[at(panel, back, n)] = static_cast<scalar_t>(now.y[0]);
+    d_a[at(panel, back, n)] = static_cast<scalar_t>(!first || initial ? now.y[0] * before : 0);  // not infinity * 0
+  }
+};
+
+std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const Tensor& a_, const Tensor& y_,
+                                                     const std::optional<Tensor>& initial_) {
+  check_same("linear_recurrence_adjoint", grad_, a_);
+  check_same("linear_recurrence_adjoint", grad_, y_);
+  const Tensor grad = contiguous(grad_), a = contiguous(a_), y = contiguous(y_);
+  const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
+  Tensor d_a = new_empty(a, a.sizes()), d_b = new_empty(a, a.sizes());
+  const Panels panels(a);
+  dispatch("linear_recurrence_adjoint", a, [&]<typename scalar_t>() {
+    const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),
+                                 a.const_data_ptr<scalar_t>(),
+                                 y.const_data_ptr<scalar_t>(),
+                                 before,
+                                 d_a.mutable_data_ptr<scalar_t>(),
+                                 d_b.mutable_data_ptr<scalar_t>(),
+                                 panels.steps,
+                                 panels.assets};
+    recur(a, panels.batch, panels.steps, panels.assets, body, body, body);
+  });
+  return {d_a, d_b};
+}
+
+}  // namespace
+
+COMMODITY_CUDA(linear_recurrence_adjoint)

@@ -1,0 +1,107 @@
+// Filtered regime probabilities and log-likelihoods of returns (..., T, N): (..., T, K + 1, N). In float64 throughout.
+#include "native.h"
+#include "vector_math.h"
+
+using namespace commodity;
+
+namespace {
+
+using Row = double[kBlock];
+
+// Parameters of a block of columns: ln of the normal density of regime k is height - (r - mean)^2 steepness.
+struct Regimes {
+  int64_t count;
+  std::vector<Row> mean, height, steepness, transition, probability, joint;
+
+  template <typename scalar_t>
+  Regimes(int64_t count, const scalar_t* means, const scalar_t* variances, const scalar_t* transitions,
+          const scalar_t* initial, int64_t stride, int64_t width)
+      : count(count), mean(count), height(count), steepness(count), transition(count * count), probability(count),
+        joint(count) {
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t n = 0; n < width; ++n) {
+        const double variance = variances[k * stride + n];
+        mean[k][n] = means[k * stride + n];
+        height[k][n] = -0.5 * std::log(6.283185307179586477 * variance);
+        steepness[k][n] = 0.5 / variance;
+        joint[k][n] = initial[k * stride + n];
+      }
+    for (int64_t k = 0; k < count * count; ++k) std::copy_n(transitions + k * stride, width, transition[k]);
+  }
+
+  void predict(int64_t width) {
+    for (int64_t to = 0; to < count; ++to) {
+      std::fill_n(joint[to], width, 0.0);
+      for (int64_t from = 0; from < count; ++from)
+        for (int64_t n = 0; n < width; ++n) joint[to][n] += transition[from * count + to][n] * probability[from][n];
+    }
+  }
+
+  // Bayes' rule, by the largest density of a regime that is possible: nothing underflows that matters.
+  template <typename scalar_t>
+  void update(const scalar_t* r, scalar_t* likelihood, int64_t width) {
+    Row largest, total = {};
+    std::fill_n(largest, width, -std::numeric_limits<double>::infinity());
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t n = 0; n < width; ++n) {
+        const double density = log_density(k, r[n], n);
+        largest[n] = (joint[k][n] > 0) & (density > largest[n]) ? density : largest[n];
+      }
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t n = 0; n < width; ++n)
+        total[n] += joint[k][n] *= fast_exp(log_density(k, r[n], n) - largest[n]);
+    for (int64_t n = 0; n < width; ++n) likelihood[n] = largest[n] + fast_log(total[n]);
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t n = 0; n < width; ++n) probability[k][n] = joint[k][n] / total[n];
+  }
+
+  // A missing return says nothing: every regime has density 1.
+  double log_density(int64_t k, double r, int64_t n) const {
+    const double away = r - mean[k][n], density = height[k][n] - away * away * steepness[k][n];
+    return r == r ? density : 0;
+  }
+};
+
+template <typename scalar_t>
+COMMODITY_SIMD void filter(Regimes& regimes, const scalar_t* r, scalar_t* y, int64_t steps, int64_t stride,
+                           int64_t width) {
+  for (int64_t t = 0; t < steps; ++t, r += stride, y += (regimes.count + 1) * stride) {
+    if (t > 0) regimes.predict(width);
+    regimes.update(r, y + regimes.count * stride, width);
+    for (int64_t k = 0; k < regimes.count; ++k) std::copy_n(regimes.probability[k], width, y + k * stride);
+  }
+}
+
+Tensor hamilton_filter(const Tensor& returns_, const Tensor& mean_, const Tensor& variance_, const Tensor& transition_,
+                       const Tensor& initial_) {
+  const Tensor returns = contiguous(returns_), mean = contiguous(mean_), variance = contiguous(variance_),
+               transition = contiguous(transition_), initial = contiguous(initial_);
+  const Panels panels(returns);
+  const int64_t count = mean.size(-2), assets = panels.assets;
+  for (const Tensor& x : {mean, variance, initial, transition})
+    STD_TORCH_CHECK(x.scalar_type() == returns.scalar_type() && x.size(-1) == assets && x.size(-2) == count,
+                    "hamilton_filter: parameters must be (..., K, N) and have the dtype of returns (..., T, N)");
+  std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
+  shape.insert(shape.end() - 1, count + 1);
+  Tensor y = new_empty(returns, shape);
+  THO_DISPATCH_V2(returns.scalar_type(), "hamilton_filter", AT_WRAP([&] {
+                    const scalar_t* from = returns.const_data_ptr<scalar_t>();
+                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
+                      const int64_t at = panel * count * assets + first, width = last - first;
+                      Regimes regimes(count, mean.const_data_ptr<scalar_t>() + at,
+                                      variance.const_data_ptr<scalar_t>() + at,
+                                      transition.const_data_ptr<scalar_t>() + panel * count * count * assets + first,
+                                      initial.const_data_ptr<scalar_t>() + at, assets, width);
+                      filter(regimes, from + panel * panels.size() + first,
+                             to + panel * panels.size() * (count + 1) + first, panels.steps, assets, width);
+                    });
+                  }),
+                  AT_EXPAND(AT_FLOATING_TYPES));
+  return y;
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(hamilton_filter,
+                   "(Tensor returns, Tensor mean, Tensor variance, Tensor transition, Tensor initial) -> Tensor")
