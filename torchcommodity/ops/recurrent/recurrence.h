@@ -103,9 +103,11 @@ struct Block {
       std::copy_n(of.state(of.h, of.h0, series, t - 1), hidden, h);
       return;
     }
-    for (int64_t j = 0; j < hidden; ++j) {
+    const int64_t width = hidden, apart = wide;
+#pragma GCC ivdep  // or the inlined pointers may alias, and nothing is vectorised
+    for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G];
-      for (int g = 0; g < G; ++g) z[g] = given[g * hidden + j] + own[g * wide + j];
+      for (int g = 0; g < G; ++g) z[g] = given[g * width + j] + own[g * apart + j];
       Cell::step(z, before[j], c[j], h[j]);
     }
   }
@@ -138,11 +140,13 @@ struct Block {
     scalar_t* __restrict to = of.d_gates + at * G * hidden;
     for (int64_t j = 0; j < hidden; ++j) kept[j] = d_h[j] + grad_h[j], d_c[j] += grad_c[j];
     if (of.missing[at]) return void(std::fill_n(to, G * hidden, scalar_t(0)));
-    for (int64_t j = 0; j < hidden; ++j) {
+    const int64_t width = hidden, apart = wide;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G], d_z[G];
-      for (int g = 0; g < G; ++g) z[g] = given[g * hidden + j] + own[g * wide + j];
+      for (int g = 0; g < G; ++g) z[g] = given[g * width + j] + own[g * apart + j];
       Cell::pull(z, before[j], c[j], kept[j], d_c[j], d_z, d_c[j]);
-      for (int g = 0; g < G; ++g) to[g * hidden + j] = d_z[g];
+      for (int g = 0; g < G; ++g) to[g * width + j] = d_z[g];
     }
   }
 };
