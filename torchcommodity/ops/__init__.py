@@ -18,6 +18,7 @@ from torchcommodity.ops.fused.linear_bn_relu import linear_bn_relu as linear_bn_
 from torchcommodity.ops.indicators.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
 from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops.recurrent.lltm import lltm as lltm  # noqa: E402
+from torchcommodity.ops.recurrent.lltm_cell import lltm_cell as lltm_cell  # noqa: E402
 from torchcommodity.ops.recurrent.lstm import lstm as lstm  # noqa: E402
 from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
@@ -75,6 +76,7 @@ __all__ = [
     "linear_bn_relu",
     "linear_recurrence",
     "lltm",
+    "lltm_cell",
     "log_returns",
     "look_back",
     "lstm",

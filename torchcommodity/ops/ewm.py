@@ -1,10 +1,10 @@
-"""Exponentially weighted variance of returns about zero, a formula on the linear recurrence."""
+"""Exponentially weighted variance of returns about zero, a formula on `ewm_mean`."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit.door import check_panel, refuse
-from torchcommodity.ops.scan.linear_recurrence import linear_recurrence
+from torchcommodity.ops.exponential.ewm_mean import ewm_mean
 
 
 def ewm_variance(
@@ -28,7 +28,7 @@ def ewm_variance(
     Raises:
         ValueError, TypeError: `returns` is no floating-point panel, `halflife` is not positive.
 
-    Devices: those of `linear_recurrence`. Differentiable; a missing return gets gradient zero, a NaN row takes no part.
+    Devices: those of `ewm_mean`. Differentiable; a missing return gets gradient zero, a NaN row takes no part.
 
     References:
         J.P. Morgan, Reuters (1996). RiskMetrics Technical Document, 4th edition, section 5.2.
@@ -42,14 +42,6 @@ def ewm_variance(
     check_panel("ewm_variance", returns=returns)
     if not halflife > 0:
         refuse("ewm_variance", "halflife must be > 0", halflife=halflife, returns=returns)
-    present = torch.isfinite(returns)
-    squared = torch.where(present, returns, 0.0).square()
-    count = present.cumsum(-2)
-    a = 1 - 2 ** (-1 / halflife)
-    weight = a * present.to(squared)
-    if not adjust:
-        weight = torch.where(present & (count == 1), 1.0, weight)
-    v = linear_recurrence(1 - weight, weight * squared)
-    if adjust:
-        v = v / torch.where(count > 0, linear_recurrence(1 - weight, weight), 1.0)
-    return torch.where(count > 0, v, torch.nan)
+    present = returns.isfinite()
+    squared = returns.where(present, 0).square().where(present, torch.nan)
+    return ewm_mean(squared, halflife=halflife, adjust=adjust, ignore_na=True)

@@ -51,13 +51,14 @@ struct Panels {
 // Blocks do not depend on the number of threads, so neither do the bits.
 template <typename Body>
 void for_each_block(const Panels& panels, const Body& body) {
-  const int64_t blocks = (panels.assets + kBlock - 1) / kBlock;
-  const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(kBlock, panels.assets));
+  const int64_t blocks = std::max<int64_t>(1, (panels.assets + kBlock - 1) / kBlock);
+  const int64_t even = (panels.assets + blocks - 1) / blocks, block = (even + 7) / 8 * 8;  // 56 and 44, not 64 and 36
+  const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(block, panels.assets));
   const int64_t grain = std::max<int64_t>(1, kGrain / elements);
   torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = (i % blocks) * kBlock;
-      body(i / blocks, first, std::min(first + kBlock, panels.assets));
+      const int64_t first = (i % blocks) * block;
+      body(i / blocks, first, std::min(first + block, panels.assets));
     }
   });
 }

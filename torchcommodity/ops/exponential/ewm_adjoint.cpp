@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "ewm_weights.h"
-#include "native.h"
+#include "windows.h"
 
 using namespace commodity;
 

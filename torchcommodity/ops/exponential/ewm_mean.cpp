@@ -1,6 +1,6 @@
 // The exponentially weighted mean of (..., T, N), with pandas' rules for what is missing, for one alpha per column.
 #include "ewm_weights.h"
-#include "native.h"
+#include "windows.h"
 
 using namespace commodity;
 
@@ -12,7 +12,8 @@ COMMODITY_SIMD void means(const scalar_t* x, const scalar_t* alpha_, scalar_t* _
   double alpha[kBlock], mean[kBlock] = {}, count[kBlock] = {};
   EwmWeight weight[kBlock];
   std::copy_n(alpha_, width, alpha);
-  for (int64_t t = 0; t < steps; ++t, x += stride, y += stride)
+  for (int64_t t = 0; t < steps; ++t, x += stride, y += stride) {
+    if (t + kAhead < steps) fetch(x + kAhead * stride, width), fetch(y + kAhead * stride, width);
     for (int64_t n = 0; n < width; ++n) {
       const bool present = x[n] - x[n] == 0;
       const double share = weight[n].next(present, alpha[n], adjust, ignore_na);
@@ -20,6 +21,7 @@ COMMODITY_SIMD void means(const scalar_t* x, const scalar_t* alpha_, scalar_t* _
       count[n] += present ? 1 : 0;
       y[n] = static_cast<scalar_t>(count[n] >= least ? mean[n] : NAN);
     }
+  }
 }
 
 Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na, int64_t min_periods, bool) {

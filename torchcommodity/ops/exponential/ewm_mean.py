@@ -41,8 +41,8 @@ def ewm_mean(
         ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range, or not exactly one of com,
             span, halflife, alpha is given.
 
-    Devices: CPU native; elsewhere the reference. Differentiable to any order, in both modes, in x and in the Tensor that
-    says how fast; a missing value gets gradient zero, a NaN row takes no part.
+    Devices: CPU native; elsewhere the reference. Differentiable to any order, in both modes, in x and in the Tensor
+    that says how fast; a missing value gets gradient zero, a NaN row takes no part.
 
     References:
         Roberts (1959). Control chart tests based on geometric moving averages. doi:10.1080/00401706.1959.10489860.
@@ -93,7 +93,7 @@ def _oracle(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tenso
     if alpha is not None:
         settings["alpha"] = alpha.item()
     frame = pd.DataFrame(x.reshape(x.shape[-2:]).numpy())
-    return torch.tensor(frame.ewm(**settings).mean().to_numpy()).reshape(x.shape)  # type: ignore[arg-type]
+    return torch.tensor(frame.ewm(**settings).mean().to_numpy()).reshape(x.shape)
 
 
 def _cases() -> Cases:

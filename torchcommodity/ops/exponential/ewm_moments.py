@@ -82,8 +82,8 @@ def ewm_covariance(
     min_periods: int = 0,
     bias: bool = False,
 ) -> Tensor:  # (..., T, N, N)
-    """Exponentially weighted covariance of every pair, pandas' `ewm(...).cov(bias=bias)`: as `ewm_var`, of the rows that
-    have both. The speed is one for all, or broadcasts to (..., 1).
+    """Exponentially weighted covariance of every pair, pandas' `ewm(...).cov(bias=bias)`: as `ewm_var`, of the rows
+    that have both. The speed is one for all, or broadcasts to (..., 1).
 
     Example:
         >>> import torch
@@ -95,7 +95,7 @@ def ewm_covariance(
     first, second = pairs(x)
     decay = check_decay("ewm_covariance", first, com, span, halflife, alpha, min_periods)
     flat = _covariance(first, second, *decay, adjust, ignore_na, min_periods, bias)
-    return flat.unflatten(-1, (x.shape[-1],) * 2)
+    return _matrices(flat, x.shape[-1])
 
 
 def ewm_correlation(
@@ -116,7 +116,7 @@ def ewm_correlation(
         >>> import torch
         >>> from torchcommodity import ops
         >>> ops.ewm_correlation(torch.tensor([[1.0, 2.0], [3.0, 6.0], [2.0, 5.0]]), com=1)[-1, 0]
-        tensor([1.0000, 0.9820])
+        tensor([1.0000, 0.9234])
     """
     first, second = pairs(x)
     rate, learned = check_decay("ewm_correlation", first, com, span, halflife, alpha, min_periods)
@@ -129,7 +129,11 @@ def ewm_correlation(
     scale = moments(a, a) * moments(b, b)
     known = scale > 0
     flat = torch.where(known, moments(a, b), 0) / scale.where(known, 1).sqrt()
-    return flat.where(known, torch.nan).unflatten(-1, (x.shape[-1],) * 2)
+    return _matrices(flat.where(known, torch.nan), x.shape[-1])
+
+
+def _matrices(flat: Tensor, assets: int) -> Tensor:
+    return flat.reshape(*flat.shape[:-1], assets, assets)
 
 
 def _covariance(
@@ -140,9 +144,10 @@ def _covariance(
     both = x.isfinite() & y.isfinite()
     share = shares_by_formula(both, alpha.unsqueeze(-2).double(), adjust, ignore_na)
     decay = (alpha.double(), adjust, ignore_na, 0, learned)
-    apart = _apart(x, both, decay) * (_apart(y, both, decay) if y is not x else _apart(x, both, decay))
+    apart = _apart(x, both, decay)
+    apart = apart.square() if y is x else apart * _apart(y, both, decay)
     keep = 1 - share
-    c = recurrence(keep, keep * share * apart, None)
+    c: Tensor = recurrence(keep, keep * share * apart, None)
     known = both.cumsum(-2) >= max(min_periods, 1)
     if not bias:
         free = 1 - recurrence(keep.square(), share.square(), None)

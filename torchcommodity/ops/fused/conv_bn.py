@@ -15,7 +15,14 @@ from torchcommodity.ops.fused.batch_norm import (
     normalise,
     ones_and_zeros,
 )
-from torchcommodity.ops.fused.convolution import Size, convolve, convolve_backward, product_shape, settings_of
+from torchcommodity.ops.fused.convolution import (
+    Size,
+    convolve,
+    convolve_backward,
+    convolve_by_taps,
+    product_shape,
+    settings_of,
+)
 
 
 def conv_bn(
@@ -103,6 +110,23 @@ def _reference(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     return normalise(convolve(x, weight, None, stride, padding, dilation, groups), bias, gamma, beta, eps)
+
+
+def _traceable(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    settings = stride, padding, dilation, groups
+    z = convolve_by_taps(x, weight, *settings) if x.dtype == torch.double else convolve(x, weight, None, *settings)
+    return normalise(z, bias, gamma, beta, eps)
 
 
 def _fake(
@@ -212,6 +236,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    traceable=_traceable,
     masks=False,  # a NaN channel takes no part: batch_norm_backward sees to it, without the output
     cases=_cases,
     causal=False,

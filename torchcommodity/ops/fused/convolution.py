@@ -1,5 +1,6 @@
 """A convolution of one axis or two: its settings, checked at the door, and the calls of ATen's."""
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -84,6 +85,22 @@ def convolve(
 ) -> Tensor:
     x, both = _alike(x, padding)
     return torch.convolution(x, weight, bias, stride, both, dilation, False, [0] * len(stride), groups)
+
+
+def convolve_by_taps(
+    x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int], groups: int
+) -> Tensor:
+    """The same by one matrix product for each place in the window: onnxruntime has no convolution in float64."""
+    shape = product_shape(x, weight, stride, padding, dilation)
+    x = F.pad(x, [side for axis in range(len(padding) - 2, -1, -2) for side in padding[axis : axis + 2]])
+    blocks, taps, whole = weight.unflatten(0, (groups, -1)), list[Tensor](), (slice(None), slice(None))
+    for tap in itertools.product(*map(range, weight.shape[2:])):
+        firsts = [d * k for d, k in zip(dilation, tap)]
+        seen = tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(firsts, shape[2:], stride))
+        at_tap = x[whole + seen]
+        taps.append(blocks.flatten(3)[..., len(taps)] @ at_tap.unflatten(1, (groups, -1)).flatten(3))
+    z: Tensor = torch.stack(taps).sum(0).flatten(1, 2).unflatten(-1, shape[2:])
+    return z
 
 
 def convolve_backward(

@@ -40,47 +40,63 @@ struct Gradient {
   }
 
  private:
-  // Prices against the first that there is; NaN where missing.
+  // Prices against the first that there is; NaN where missing, and in columns that are not there.
   void level() {
+    Values anchor = {};
     for (int64_t n = 0; n < width; ++n) {
       int64_t first = 0;
       while (first < steps && !std::isfinite(x[first * stride + n])) ++first;
-      const double anchor = first < steps ? x[first * stride + n] : 0;
-      for (int64_t t = 0; t < steps; ++t) {
-        const scalar_t value = x[t * stride + n];
-        price[t][n] = value - value == 0 ? value - anchor : NAN;
+      anchor[n] = first < steps ? x[first * stride + n] : 0;
+    }
+    for (int64_t t = 0; t < steps; ++t) {
+      std::fill_n(price[t], kColumns, NAN);
+      for (int64_t n = 0; n < width; ++n) {
+        const double value = x[t * stride + n];
+        price[t][n] = value + (value - value) - anchor[n];
       }
     }
   }
 
-  double asks(int64_t t, int64_t n, int64_t which) const {
-    const scalar_t g = grad[(t * stride + n) * 4 + which];
-    return g - g == 0 ? g : 0;
+  // The gradients of row t, one indicator after another; what is not finite takes no part.
+  void read(int64_t t, Values* g) const {
+    const scalar_t* from = grad + t * stride * 4;
+    for (int64_t n = 0; n < width; ++n)
+      for (int k = 0; k < 4; ++k) {
+        const double value = from[4 * n + k];
+        g[k][n] = value - value == 0 ? value : 0;
+      }
   }
 
   void windows() {
     Window<double, 2> band(set.band);
-    Values run = {}, still = {}, previous;
+    Values run = {}, still = {}, previous, g[4] = {};
     std::fill_n(previous, kColumns, NAN);
     Row<double> anchor;
+    const Values* prices = price.data();
+    const double rows = set.band, brief = set.brief, extended = set.extended;
     for (int64_t t = 0; t < steps; ++t) {
-      const Values& row = price[t];
+      const double* row = prices[t];
+      double *short_ = asked[kBrief][t], *long_ = asked[kExtended][t], *pull = asked[kPull][t];
+      double *pulled = asked[kPulledMean][t], *kept = asked[kGain][t];  // until `strength` needs it
+      read(t, g);
       if (t % set.band == 0) std::copy_n(row, kColumns, anchor);
-      band.advance(t, width, [&](int k, int64_t r, int64_t n) {
-        const double d = price[r][n] - anchor[n];
+      band.advance(t, kColumns, [&](int k, int64_t r, int64_t n) {
+        const double d = prices[r][n] - anchor[n];
         return k ? d * d : d;
       });
-      for (int64_t n = 0; n < width; ++n) {
+#pragma GCC ivdep
+      for (int64_t n = 0; n < kColumns; ++n) {
         run[n] = row[n] == row[n] ? run[n] + 1 : 0;
         still[n] = row[n] == previous[n] ? still[n] + 1 : 1;
         previous[n] = row[n];
-        const double mean = band.sum[0][n] / set.band, variance = band.sum[1][n] / set.band - mean * mean;
-        const bool moves = (run[n] >= set.band) & (still[n] < set.band) & (variance > 0);
-        const double pull = moves ? 2 * asks(t, n, 3) / (set.band * std::sqrt(variance)) : 0;
-        asked[kBrief][t][n] = run[n] >= set.brief ? asks(t, n, 0) / set.brief : 0;
-        asked[kExtended][t][n] = run[n] >= set.extended ? asks(t, n, 1) / set.extended : 0;
-        asked[kPull][t][n] = pull;
-        asked[kPulledMean][t][n] = moves ? pull * (anchor[n] + mean) : 0;
+        const double mean = band.sum[0][n] / rows, variance = band.sum[1][n] / rows - mean * mean;
+        const bool moves = (run[n] >= rows) & (still[n] < rows) & (variance > 0);
+        const double half = std::sqrt(moves ? variance : 1), asks = moves ? 2 * g[3][n] : 0;
+        short_[n] = run[n] >= brief ? g[0][n] / brief : 0;
+        long_[n] = run[n] >= extended ? g[1][n] / extended : 0;
+        pull[n] = asks / (rows * half);
+        pulled[n] = moves ? pull[n] * (anchor[n] + mean) : 0;
+        kept[n] = g[2][n];
       }
     }
   }
@@ -89,57 +105,69 @@ struct Gradient {
     Window<double, 2> moves(set.wilder ? 1 : set.rsi, 0.0);
     Values last, seen = {}, known = {}, gain = {}, loss = {};
     std::fill_n(last, kColumns, NAN);
-    const double share = 1.0 / set.rsi;
+    const double rows = set.rsi, share = 1 / rows;
+    const bool wilder = set.wilder;
+    const Values* all = asked[kChange].data();
     for (int64_t t = 0; t < steps; ++t) {
-      const Values& row = price[t];
-      double *change = asked[kChange][t], *keep = asked[kKeep][t];
-      for (int64_t n = 0; n < width; ++n) {
+      const double* row = price[t];
+      double *change = asked[kChange][t], *keep = asked[kKeep][t], *up = asked[kGain][t], *down = asked[kLoss][t];
+#pragma GCC ivdep
+      for (int64_t n = 0; n < kColumns; ++n) {
         const double step = row[n] - last[n];
         const bool changed = step == step;
         change[n] = changed ? step : 0;
-        keep[n] = changed & (seen[n] >= set.rsi) ? 1 - share : 1;
-        gain[n] = keep[n] * gain[n] + std::max(change[n], 0.0) * share;
-        loss[n] = keep[n] * loss[n] + std::max(-change[n], 0.0) * share;
-        seen[n] += changed, known[n] = changed ? known[n] + 1 : 0;
-        last[n] = row[n] == row[n] || !set.wilder ? row[n] : last[n];
+        keep[n] = changed & (seen[n] >= rows) ? 1 - share : 1;
+        gain[n] = keep[n] * gain[n] + (change[n] > 0 ? change[n] : 0) * share;
+        loss[n] = keep[n] * loss[n] + (change[n] < 0 ? -change[n] : 0) * share;
+        seen[n] += changed ? 1 : 0, known[n] = changed ? known[n] + 1 : 0;
+        last[n] = (row[n] == row[n]) | !wilder ? row[n] : last[n];
       }
-      if (!set.wilder) {
-        const auto& all = asked[kChange];
-        moves.advance(t, width, [&](int k, int64_t r, int64_t n) { return std::max(k ? -all[r][n] : all[r][n], 0.0); });
-        for (int64_t n = 0; n < width; ++n) gain[n] = moves.sum[0][n] * share, loss[n] = moves.sum[1][n] * share;
+      if (!wilder) {
+        moves.advance(t, kColumns, [&](int k, int64_t r, int64_t n) {
+          const double moved = k ? -all[r][n] : all[r][n];
+          return moved > 0 ? moved : 0;
+        });
+        for (int64_t n = 0; n < kColumns; ++n) gain[n] = moves.sum[0][n] * share, loss[n] = moves.sum[1][n] * share;
       }
-      for (int64_t n = 0; n < width; ++n) {
-        const double total = gain[n] + loss[n], count = set.wilder ? seen[n] : known[n];
-        const double push = (count >= set.rsi) & (total > 0) ? 100 * share * asks(t, n, 2) / (total * total) : 0;
-        asked[kGain][t][n] = push * loss[n], asked[kLoss][t][n] = -push * gain[n];
+#pragma GCC ivdep
+      for (int64_t n = 0; n < kColumns; ++n) {
+        const double total = gain[n] + loss[n], count = wilder ? seen[n] : known[n];
+        const bool defined = (count >= rows) & (total > 0);
+        const double push = (defined ? 100 * share * up[n] : 0) / (defined ? total * total : 1);
+        up[n] = push * loss[n], down[n] = -push * gain[n];
       }
     }
   }
 
   // Backwards in time: row t is `steps - 1 - t` rows from the end.
   void spread(scalar_t* dx) {
-    Window<double, 1> brief(set.brief, 0.0), extended(set.extended, 0.0), pull(set.band, 0.0), mean(set.band, 0.0);
-    Window<double, 2> simple(set.wilder ? 1 : set.rsi, 0.0);
-    Values gain = {}, loss = {}, after = {}, keep = {};
+    Window<double, 1> brief(set.brief, 0.0), extended(set.extended, 0.0);
+    Window<double, 2> band(set.band, 0.0), simple(set.wilder ? 1 : set.rsi, 0.0);
+    Values gain = {}, loss = {}, after = {}, keep = {}, total;
     const auto of = [&](int kind) {
-      return [&, kind](int k, int64_t r, int64_t n) { return asked[kind + k][steps - 1 - r][n]; };
+      const Values *one = asked[kind].data() + steps - 1, *two = asked[kind + 1].data() + steps - 1;
+      return [one, two](int k, int64_t r, int64_t n) { return (k ? two : one)[-r][n]; };
     };
     for (int64_t r = 0; r < steps; ++r) {
       const int64_t t = steps - 1 - r;
-      brief.advance(r, width, of(kBrief)), extended.advance(r, width, of(kExtended));
-      pull.advance(r, width, of(kPull)), mean.advance(r, width, of(kPulledMean));
-      if (!set.wilder) simple.advance(r, width, of(kGain));
-      for (int64_t n = 0; n < width; ++n) {
-        gain[n] = set.wilder ? asked[kGain][t][n] + keep[n] * gain[n] : simple.sum[0][n];
-        loss[n] = set.wilder ? asked[kLoss][t][n] + keep[n] * loss[n] : simple.sum[1][n];
-        keep[n] = asked[kKeep][t][n];
-        const double change = asked[kChange][t][n], d = change > 0 ? gain[n] : change < 0 ? -loss[n] : 0;
-        const double value = price[t][n];
-        const bool there = value == value;
-        const double total = brief.sum[0][n] + extended.sum[0][n] + value * pull.sum[0][n] - mean.sum[0][n];
-        dx[t * stride + n] = there ? total + d - after[n] : 0;
+      const double *up = asked[kGain][t], *down = asked[kLoss][t], *held = asked[kKeep][t], *change = asked[kChange][t];
+      const double* value = price[t];
+      brief.advance(r, kColumns, of(kBrief)), extended.advance(r, kColumns, of(kExtended));
+      band.advance(r, kColumns, of(kPull));
+      if (!set.wilder) simple.advance(r, kColumns, of(kGain));
+      const bool wilder = set.wilder;
+#pragma GCC ivdep
+      for (int64_t n = 0; n < kColumns; ++n) {
+        gain[n] = wilder ? up[n] + keep[n] * gain[n] : simple.sum[0][n];
+        loss[n] = wilder ? down[n] + keep[n] * loss[n] : simple.sum[1][n];
+        keep[n] = held[n];
+        const double rising = change[n] > 0 ? gain[n] : 0, d = change[n] < 0 ? -loss[n] : rising;
+        const bool there = value[n] == value[n];
+        const double asks = brief.sum[0][n] + extended.sum[0][n] + value[n] * band.sum[0][n] - band.sum[1][n];
+        total[n] = there ? asks + d - after[n] : 0;
         after[n] = (there ? 0 : after[n]) + d;  // what later rows ask of the last price before them
       }
+      for (int64_t n = 0; n < width; ++n) dx[t * stride + n] = total[n];
     }
   }
 };

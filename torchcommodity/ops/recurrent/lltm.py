@@ -60,16 +60,16 @@ def _states(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor 
     hidden, state = h0.shape[-1], (*input.shape[:-2], h0.shape[-1])
     shapes = {"h0": state, "c0": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
     sequence.check_tensors("lltm", tensors, shapes)
-    return sequence.states(operator, input, (h0, c0), weight[:, hidden:], weight[:, :hidden], bias)
+    return sequence.states(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
 
 
-def _step(z: Tensor, c: Tensor) -> State:
+def step(z: Tensor, c: Tensor) -> State:
     i, o, g = z.chunk(3, -1)
     c = c + i.sigmoid() * F.elu(g)
     return o.sigmoid() * c.tanh(), c
 
 
-def _pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+def pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
     i, o, g = z.chunk(3, -1)
     i, o, y = i.sigmoid(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
@@ -92,16 +92,16 @@ def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
-    shapes = ((2, 7, 3), (2, 5), (2, 5), (15, 8), (15,))
+    shapes = ((2, 5, 3), (2, 4), (2, 4), (12, 7), (12,))
     x, h0, c0, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     return Cases(
         door=_states,
         samples=(Sample(x, h0, c0, weight, bias), Sample(x, h0, c0, weight)),
         bad=(
             Bad(Sample(x[0, 0], h0, c0, weight), r"lltm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),
-            Bad(Sample(x, h0[:1], c0, weight), r"lltm: h0 must be \(2, 5\); got input \(2, 7, 3\), h0 \(1, 5\)"),
-            Bad(Sample(x[..., :2], h0, c0, weight), r"lltm: weight must be \(15, 7\)"),
-            Bad(Sample(x, h0, c0, weight, bias[:4]), r"lltm: bias must be \(15,\)"),
+            Bad(Sample(x, h0[:1], c0, weight), r"lltm: h0 must be \(2, 4\); got input \(2, 5, 3\), h0 \(1, 4\)"),
+            Bad(Sample(x[..., :2], h0, c0, weight), r"lltm: weight must be \(12, 6\)"),
+            Bad(Sample(x, h0, c0, weight, bias[:4]), r"lltm: bias must be \(12,\)"),
             Bad(Sample(x.long(), h0, c0, weight), "lltm: input must be of floating point", TypeError),
             Bad(Sample(x.float(), h0, c0, weight), "lltm: all tensors must be of one dtype", TypeError),
         ),
@@ -109,4 +109,4 @@ def _cases() -> Cases:
     )
 
 
-operator = sequence.records("lltm", 3, _step, _pull, _cases)
+operator = sequence.records("lltm", 3, step, pull, _cases)

@@ -72,7 +72,7 @@ def _states(
     shapes = {"h0": state, "c0": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
     sequence.check_tensors("lstm", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
     bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
-    return sequence.states(operator, input, (h0, c0), weight_ih, weight_hh, bias)
+    return sequence.states(operator, input, h0, c0, weight_ih, weight_hh, bias)
 
 
 def _step(z: Tensor, c: Tensor) -> State:
@@ -104,17 +104,17 @@ def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: T
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
-    shapes = ((2, 7, 3), (2, 5), (2, 5), (20, 3), (20, 5), (20,), (20,))
+    shapes = ((2, 5, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,), (16,))
     x, h0, c0, *weights = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     return Cases(
         door=_states,
         samples=(Sample(x, h0, c0, *weights), Sample(x, h0, c0, *weights[:2])),
         bad=(
             Bad(Sample(x[0, 0], h0, c0, *weights), r"lstm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),
-            Bad(Sample(x, h0[:1], c0, *weights), r"lstm: h0 must be \(2, 5\); got input \(2, 7, 3\), h0 \(1, 5\)"),
-            Bad(Sample(x[..., :2], h0, c0, *weights), r"lstm: weight_ih must be \(20, 2\)"),
-            Bad(Sample(x, h0, c0, weights[0], weights[1][:10]), r"lstm: weight_ih must be|weight_hh must be \(20, 5\)"),
-            Bad(Sample(x, h0, c0, *weights[:3], weights[3][:4]), r"lstm: bias_hh must be \(20,\)"),
+            Bad(Sample(x, h0[:1], c0, *weights), r"lstm: h0 must be \(2, 4\); got input \(2, 5, 3\), h0 \(1, 4\)"),
+            Bad(Sample(x[..., :2], h0, c0, *weights), r"lstm: weight_ih must be \(16, 2\)"),
+            Bad(Sample(x, h0, c0, weights[0], weights[1][:10]), r"lstm: weight_hh must be \(16, 4\)"),
+            Bad(Sample(x, h0, c0, *weights[:3], weights[3][:4]), r"lstm: bias_hh must be \(16,\)"),
             Bad(Sample(x.long(), h0, c0, *weights), "lstm: input must be of floating point", TypeError),
             Bad(Sample(x.float(), h0, c0, *weights), "lstm: all tensors must be of one dtype", TypeError),
         ),

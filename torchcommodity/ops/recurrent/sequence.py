@@ -32,28 +32,43 @@ def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict
         refuse(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
 
 
-def states(
-    operator: Op, input: Tensor, hx: State, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None
-) -> State:  # (..., T, H) each
-    """h and c after every row: one product projects all rows onto the gates, the operator does the rest."""
-    if _autocast(input):
-        with torch.autocast(input.device.type, enabled=False):
-            return states(operator, *_single(input, hx, weight_ih, weight_hh, bias))
-    if input.dtype in HALF:
-        h, c = states(operator, *_single(input, hx, weight_ih, weight_hh, bias))
-        return h.to(input.dtype), c.to(input.dtype)
-    missing = input.isnan().any(-1)
-    gates = F.linear(input.masked_fill(missing.unsqueeze(-1), 0), weight_ih, bias)
-    h, c = operator(gates, missing, weight_hh, *hx)
-    return h, c
+def widened(compute: Callable[..., State], *tensors: Tensor | None) -> State:
+    """compute(*tensors), outside autocast; half precision is computed in float32 and comes back as it came."""
+    first = next(x for x in tensors if x is not None)
+    if not (_autocast(first) or first.dtype in HALF):
+        return compute(*tensors)
+    floats = [None if x is None else x.float() for x in tensors]
+    if _autocast(first):
+        with torch.autocast(first.device.type, enabled=False):
+            return compute(*floats)
+    h, c = compute(*floats)
+    return h.to(first.dtype), c.to(first.dtype)
 
 
 def _autocast(x: Tensor) -> bool:
     return not x.is_meta and torch.is_autocast_enabled(x.device.type)
 
 
-def _single(input: Tensor, hx: State, *weights: Tensor | None) -> tuple[Any, ...]:
-    return input.float(), (hx[0].float(), hx[1].float()), *(None if x is None else x.float() for x in weights)
+def without_missing(input: Tensor) -> tuple[Tensor, Tensor]:
+    """The input with zeros in every row (or sample) that lacks a value, and which these are."""
+    missing = input.isnan().any(-1)
+    return input.masked_fill(missing.unsqueeze(-1), 0), missing
+
+
+def states(operator: Op, input: Tensor, *others: Tensor | None) -> State:  # (..., T, H) each
+    """h and c after every row: one product projects all rows onto the gates, the operator does the rest.
+
+    `others` are h0, c0, weight_ih, weight_hh and the bias.
+    """
+
+    def compute(
+        input: Tensor, h0: Tensor, c0: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None
+    ) -> State:
+        known, missing = without_missing(input)
+        h, c = operator(F.linear(known, weight_ih, bias), missing, weight_hh, h0, c0)
+        return h, c
+
+    return widened(compute, input, *others)
 
 
 def with_last(h: Tensor, c: Tensor, hx: State) -> tuple[Tensor, State]:
@@ -122,7 +137,7 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
         def definition(grad_h: Tensor, grad_c: Tensor, gates: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
             return _run_back(step, pull, grad_h, grad_c, gates, missing, *rest)
 
-        first, second, third, *rest = _differentiated(definition, (grad_h, grad_c, gates, weight, h0, c0), grads)
+        first, second, third, *rest = differentiated(definition, (grad_h, grad_c, gates, weight, h0, c0), grads)
         return first, second, third, None, *rest, None, None
 
     operator = Op(name, reference=reference, fake=fake, backward=backward, cases=cases, one_by_one=True)
@@ -172,7 +187,7 @@ def _run_back(
     return (torch.stack(rows[::-1], -2) if rows else torch.empty_like(gates)), d_h, d_c
 
 
-def _differentiated(
+def differentiated(
     function: Callable[..., tuple[Tensor, ...]], inputs: tuple[Tensor, ...], grads: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     """The gradients of `inputs` from those of the outputs, in every mode, to any order."""
@@ -184,13 +199,14 @@ def _differentiated(
 
 def _cases_back(operator: Op, adjoint: Op, gates: int) -> Cases:
     generator = torch.Generator().manual_seed(1)
-    shapes = ((2, 7, 5 * gates), (5 * gates, 5), (2, 5), (2, 5), (2, 7, 5), (2, 7, 5))
+    shapes = ((2, 3, 4 * gates), (4 * gates, 4), (2, 4), (2, 4), (2, 3, 4), (2, 3, 4))
     tensors = [torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes]
 
     def door(gates: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, grad_h: Tensor, grad_c: Tensor) -> Tensor:
-        """All outputs in one, the states' repeated along time, so that there are rows."""
+        """All outputs in one, those of states repeated along time. `Op` hands on no gradient that is NaN."""
         missing = gates.isnan().any(-1)
         gates = gates.masked_fill(missing.unsqueeze(-1), 0)
+        grad_h, grad_c = (grad.masked_fill(grad.isnan(), 0) for grad in (grad_h, grad_c))
         h, c = operator(gates, missing, weight, h0, c0)
         d_gates, *states = adjoint(grad_h, grad_c, gates, missing, weight, h0, c0, h, c)
         return torch.cat([d_gates, *(d.unsqueeze(-2).expand(h.shape) for d in states)], -1)

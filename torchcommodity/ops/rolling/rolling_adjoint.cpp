@@ -10,13 +10,13 @@ namespace {
 
 constexpr int64_t kChunk = 16;  // blocks that one task takes: it begins with the block after them, once more
 
-template <typename scalar_t>
+template <typename scalar_t, bool variance>
 struct Adjoint {
   const scalar_t *grad, *x;
   scalar_t* dx;
   const int64_t steps, stride, window, width;
   const double ddof;
-  const bool variance;
+  static constexpr int64_t kPushed = (variance ? 2 : 1) * kStrip;
   double *suffix, *push[2];  // of each row of a block: count and sum; push and push times mean, of two blocks
 
   inline void add(double* count, double* total, int64_t t) const {
@@ -50,7 +50,7 @@ struct Adjoint {
       for (int64_t n = 0; n < width; ++n) {
         const double held = counted[n] + count[n], share = held > ddof ? 1 / (held - ddof) : 0;
         push[n] = g[n] * share * (variance ? 2 : 1);
-        pushed[n] = held > 0 ? push[n] * ((sum[n] + total[n]) / held) : 0;
+        if (variance) pushed[n] = held > 0 ? push[n] * ((sum[n] + total[n]) / held) : 0;
       }
     }
   }
@@ -60,7 +60,7 @@ struct Adjoint {
     double total[2 * kStrip] = {};
     for (int64_t j = 0; j < window; ++j) {
       double* row = next + 2 * j * kStrip;
-      for (int64_t n = 0; n < 2 * kStrip; ++n) {
+      for (int64_t n = 0; n < kPushed; ++n) {
         const double own = row[n];
         row[n] = total[n], total[n] += own;
       }
@@ -68,12 +68,13 @@ struct Adjoint {
     std::fill_n(total, 2 * kStrip, 0.0);
     for (int64_t j = window - 1; j >= 0; --j) {
       const double *own = now + 2 * j * kStrip, *after = next + 2 * j * kStrip;
-      for (int64_t n = 0; n < 2 * kStrip; ++n) total[n] += own[n];
+      for (int64_t n = 0; n < kPushed; ++n) total[n] += own[n];
       if (begin + j >= steps) continue;
       const scalar_t* value = x + (begin + j) * stride;
       scalar_t* to = dx + (begin + j) * stride;
       for (int64_t n = 0; n < width; ++n) {
-        const double v = value[n], pushes = total[n] + after[n], pulled = total[kStrip + n] + after[kStrip + n];
+        const double v = value[n], pushes = total[n] + after[n],
+                     pulled = variance ? total[kStrip + n] + after[kStrip + n] : 0;
         to[n] = static_cast<scalar_t>(v - v == 0 ? (variance ? v * pushes - pulled : pushes) : 0);
       }
     }
@@ -88,13 +89,13 @@ struct Adjoint {
   }
 };
 
-template <typename scalar_t>
-COMMODITY_SIMD void adjoint(const Adjoint<scalar_t>& strip, int64_t from, int64_t to) {
+template <typename scalar_t, bool variance>
+COMMODITY_SIMD void adjoint(const Adjoint<scalar_t, variance>& strip, int64_t from, int64_t to) {
   strip.run(from, to);
 }
 
-template <typename scalar_t>
-void all_adjoints(const Tensor& grad, const Tensor& x, Tensor& dx, int64_t window, int64_t ddof, int64_t order) {
+template <typename scalar_t, bool variance>
+void all_adjoints(const Tensor& grad, const Tensor& x, Tensor& dx, int64_t window, int64_t ddof) {
   const Panels panels(x);
   if (x.numel() == 0) return;
   const scalar_t *from = grad.const_data_ptr<scalar_t>(), *values = x.const_data_ptr<scalar_t>();
@@ -106,20 +107,28 @@ void all_adjoints(const Tensor& grad, const Tensor& x, Tensor& dx, int64_t windo
     for (int64_t i = first_task; i < last_task; ++i) {
       const int64_t chunk = i % chunks * kChunk, first = i / chunks % strips * kStrip;
       const int64_t at = i / chunks / strips * panels.size() + first;
-      const Adjoint<scalar_t> strip{from + at,
-                                    values + at,
-                                    to + at,
-                                    panels.steps,
-                                    panels.assets,
-                                    window,
-                                    std::min(kStrip, panels.assets - first),
-                                    order == 2 ? double(ddof) : 0.0,
-                                    order == 2,
-                                    scratch.get(),
-                                    {scratch.get() + 2 * channel, scratch.get() + 4 * channel}};
+      double* const rows = scratch.get();
+      const Adjoint<scalar_t, variance> strip{from + at,
+                                              values + at,
+                                              to + at,
+                                              panels.steps,
+                                              panels.assets,
+                                              window,
+                                              std::min(kStrip, panels.assets - first),
+                                              variance ? double(ddof) : 0.0,
+                                              rows,
+                                              {rows + 2 * channel, rows + 4 * channel}};
       adjoint(strip, chunk, std::min(chunk + kChunk, blocks));
     }
   });
+}
+
+template <typename scalar_t>
+void of_order(int64_t order, const Tensor& grad, const Tensor& x, Tensor& dx, int64_t window, int64_t ddof) {
+  if (order == 2)
+    all_adjoints<scalar_t, true>(grad, x, dx, window, ddof);
+  else
+    all_adjoints<scalar_t, false>(grad, x, dx, window, ddof);
 }
 
 Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, int64_t window, int64_t ddof, int64_t order) {
@@ -129,8 +138,7 @@ Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, int64_t window, in
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
   const int64_t rows = reach(Panels(x), window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_adjoint",
-                  AT_WRAP([&] { all_adjoints<scalar_t>(grad, x, dx, rows, ddof, order); }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+                  AT_WRAP([&] { of_order<scalar_t>(order, grad, x, dx, rows, ddof); }), AT_EXPAND(AT_FLOATING_TYPES));
   return dx;
 }
 

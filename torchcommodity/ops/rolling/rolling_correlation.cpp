@@ -1,5 +1,7 @@
 // Pearson correlation of every pair over the last `window` rows of (..., T, N): matrices (..., T, N, N), or the pairs
 // i < j alone, (..., T, N (N - 1) / 2).
+#include <cstring>
+
 #include "correlation_window.h"
 
 using namespace commodity;
@@ -31,14 +33,17 @@ struct Target {
   }
 };
 
-// The columns [first, last) of a team against all after them, and the windows where nothing is missing.
+// The correlations of a team: right in the windows where nothing is missing.
 template <typename scalar_t>
 struct Pairs {
+  typedef scalar_t Narrow __attribute__((vector_size(kLanes * sizeof(scalar_t))));
   Team team;
   ManyLanes suffix, prefix;
-  std::vector<scalar_t> r;
+  std::vector<scalar_t> r;     // the lanes of a pair side by side
+  std::vector<int32_t> place;  // which pair of r stands there, for each element that a tile of columns fills
+  std::vector<scalar_t> nowhere;
 
-  Pairs(int64_t assets, int64_t window) : team(assets, window) {}
+  Pairs(int64_t assets, int64_t window) : team(assets, window), nowhere(assets * assets) {}
 
   void run(const Target<scalar_t>* targets, int64_t members) {
     team.columns();
@@ -54,55 +59,88 @@ struct Pairs {
  private:
   void add(int64_t row, int64_t first, int64_t last, const Lanes* before, Lanes* after) const {
     const Lanes* x = &team.x[row * team.assets];
-    for (int64_t i = first; i < last; ++i)
-      for (int64_t j = i + 1; j < team.assets; ++j) *after++ = *before++ + x[i] * x[j];
+    for (int64_t i = first; i < last; ++i) {
+      const Lanes own = x[i];
+      for (int64_t j = i + 1; j < team.assets; ++j) *after++ = *before++ + own * x[j];
+    }
   }
 
+  // Columns [first, last) against all after them.
   void tile(int64_t first, int64_t last, int64_t pairs, const Target<scalar_t>* targets, int64_t members) {
     const int64_t N = team.assets, window = team.window;
     suffix.resize(window * pairs);
     prefix.assign(pairs, Lanes{});
-    r.resize(pairs * kLanes);
+    r.resize((pairs + last - first) * kLanes);
+    arrange(first, last, pairs, targets->packed);
     for (int64_t row = window - 1; row >= 0; --row) {
-      Lanes* after = &suffix[row * pairs];
+      Lanes* after = suffix.data() + row * pairs;
       add(row, first, last, row + 1 < window ? after + pairs : prefix.data(), after);
     }
     for (int64_t w = 0; w < window; ++w) {
       if (w > 0) add(w + window - 1, first, last, prefix.data(), prefix.data());
-      finish(first, last, &suffix[w * pairs], &team.sum[w * N], &team.scale[w * N]);
-      for (int64_t l = 0; l < members; ++l)
-        if (w < team.windows[l]) scatter(first, last, w, l, targets[l]);
+      finish(first, last, suffix.data() + w * pairs, &team.sum[w * N], &team.scale[w * N]);
+      scalar_t* rows[kLanes];
+      for (int l = 0; l < kLanes; ++l)
+        rows[l] = l < members && w < team.windows[l] ? targets[l].row(team.begin[l] + w + window - 1) : nowhere.data();
+      targets->packed ? spill(place.data(), pairs, first * (2 * N - first - 1) / 2, rows) : scatter(first, last, rows);
     }
+  }
+
+  void arrange(int64_t first, int64_t last, int64_t pairs, bool packed) {
+    const auto before = [&](int64_t i) { return (i - first) * (2 * team.assets - i - first - 1) / 2 - i - 1; };
+    place.clear();
+    for (int64_t k = 0; packed && k < pairs; ++k) place.push_back(k);
+    for (int64_t i = first; !packed && i < team.assets; ++i)
+      for (int64_t j = first; j < (i < last ? team.assets : last); ++j)
+        place.push_back(i == j ? pairs + i - first : before(std::min(i, j)) + std::max(i, j));
   }
 
   void finish(int64_t first, int64_t last, const Lanes* before, const Lanes* sum, const Lanes* scale) {
     const Lanes* after = prefix.data();
-    scalar_t* to = r.data();
+    scalar_t *to = r.data(), *diagonal = to + prefix.size() * kLanes;
     for (int64_t i = first; i < last; ++i) {
       const Lanes mean = sum[i] / static_cast<double>(team.window), own = scale[i];
-      for (int64_t j = i + 1; j < team.assets; ++j, to += kLanes) {
+      for (int64_t j = i + 1; j < team.assets; ++j) {
         Lanes value = (*before++ + *after++ - mean * sum[j]) * (own * scale[j]);
-        value = value > 1.0 ? Lanes{} + 1.0 : value;
+        value = value > 1.0 ? Lanes{} + 1.0 : value;  // NaN stays
         value = value < -1.0 ? Lanes{} - 1.0 : value;
-        for (int l = 0; l < kLanes; ++l) to[l] = static_cast<scalar_t>(value[l]);
+        put(value, to), to += kLanes;
       }
+      put(own * 0.0 + 1.0, diagonal), diagonal += kLanes;
     }
   }
 
-  void scatter(int64_t first, int64_t last, int64_t w, int64_t lane, const Target<scalar_t>& target) const {
-    const int64_t N = team.assets;
-    scalar_t* row = target.row(team.begin[lane] + w + team.window - 1);
-    const scalar_t* from = r.data() + lane;
-    if (target.packed) {
-      scalar_t* to = row + first * (2 * N - first - 1) / 2;
-      for (int64_t k = 0; k < static_cast<int64_t>(prefix.size()); ++k) to[k] = from[k * kLanes];
-      return;
+  static void put(const Lanes& value, scalar_t* to) {
+    const Narrow narrow = __builtin_convertvector(value, Narrow);
+    std::memcpy(to, &narrow, sizeof(Narrow));
+  }
+
+  void get(int32_t pair, Narrow& value) const { std::memcpy(&value, &r[pair * kLanes], sizeof(Narrow)); }
+
+  void scatter(int64_t first, int64_t last, scalar_t* const* rows) const {
+    const int32_t* from = place.data();
+    for (int64_t i = first; i < team.assets; ++i) {
+      const int64_t count = (i < last ? team.assets : last) - first;
+      spill(from, count, i * team.assets + first, rows);
+      from += count;
     }
-    for (int64_t i = first; i < last; ++i) {
-      const double own = team.scale[w * N + i][lane];
-      row[i * N + i] = own == own ? scalar_t(1) : scalar_t(NAN);
-      for (int64_t j = i + 1; j < N; ++j, from += kLanes) row[i * N + j] = row[j * N + i] = *from;
+  }
+
+  // `count` of r, which hold the lanes side by side, to the row of each lane.
+  void spill(const int32_t* from, int64_t count, int64_t at, scalar_t* const* rows) const {
+    int64_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+      Narrow a, b, c, d;
+      get(from[k], a), get(from[k + 1], b), get(from[k + 2], c), get(from[k + 3], d);
+      const Narrow low = __builtin_shufflevector(a, b, 0, 4, 1, 5), low2 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+      const Narrow high = __builtin_shufflevector(a, b, 2, 6, 3, 7), high2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      const Narrow across[kLanes] = {
+          __builtin_shufflevector(low, low2, 0, 1, 4, 5), __builtin_shufflevector(low, low2, 2, 3, 6, 7),
+          __builtin_shufflevector(high, high2, 0, 1, 4, 5), __builtin_shufflevector(high, high2, 2, 3, 6, 7)};
+      for (int l = 0; l < kLanes; ++l) std::memcpy(rows[l] + at + k, &across[l], sizeof(Narrow));
     }
+    for (; k < count; ++k)
+      for (int l = 0; l < kLanes; ++l) rows[l][at + k] = r[from[k] * kLanes + l];
   }
 };
 

@@ -24,7 +24,7 @@ struct Source {
 
   double* sink(int64_t r, int64_t window, int64_t t) const { return (r < window ? as_first : as_second) + t * assets; }
 
-  // Gradient of i and j < i or > i at t, of both halves, and their correlation; what is not finite takes no part.
+  // Gradient of i and any other j at t, of both halves, and their correlation; what is not finite takes no part.
   void read(int64_t t, int64_t i, int64_t j, double& g, double& r) const {
     const int64_t low = std::min(i, j), high = std::max(i, j);
     g = r = 0;
@@ -32,6 +32,20 @@ struct Source {
       take(t * size() + low * (2 * assets - low - 1) / 2 + high - low - 1, 1, g, r);
     else
       take(t * size() + i * assets + j, 0.5, g, r), take(t * size() + j * assets + i, 0.5, g, r);
+  }
+
+  // The same of every pair i < j, each `kLanes` after the one before it.
+  void read_all(int64_t t, double* g, double* r) const {
+    int64_t at = t * size();
+    if (packed)
+      for (const int64_t end = at + size(); at < end; ++at, g += kLanes, r += kLanes) *g = *r = 0, take(at, 1, *g, *r);
+    else
+      for (int64_t i = 0; i < assets; ++i)
+        for (int64_t j = i + 1; j < assets; ++j, g += kLanes, r += kLanes) {
+          double from = 0, about = 0;
+          take(at + i * assets + j, 0.5, from, about), take(at + j * assets + i, 0.5, from, about);
+          *g = from, *r = about;
+        }
   }
 
  private:
@@ -45,7 +59,7 @@ struct Source {
 template <typename scalar_t>
 struct Complete {
   Team team;
-  ManyLanes A, B, C, sum, dx;
+  ManyLanes A, B, C, sum, dx, grad, r;
 
   Complete(int64_t assets, int64_t window)
       : team(assets, window),
@@ -53,7 +67,9 @@ struct Complete {
         B(window * assets),
         C(window * assets),
         sum(team.pairs + 2 * assets),
-        dx(assets) {}
+        dx(assets),
+        grad(team.pairs),
+        r(team.pairs) {}
 
   void run(const Source<scalar_t>* sources, const bool* wanted) {
     team.columns();
@@ -66,24 +82,25 @@ struct Complete {
  private:
   void weigh(int64_t w, const Source<scalar_t>* sources, const bool* wanted) {
     const int64_t N = team.assets;
-    const Lanes *s = &team.sum[w * N], *own = &team.scale[w * N];
+    const Lanes *s = &team.sum[w * N], *own = &team.scale[w * N], *g = grad.data(), *about = r.data();
     Lanes *a = &A[w * team.pairs], *b = &B[w * N], *c = &C[w * N];
-    for (int64_t i = 0; i < N; ++i)
-      for (int64_t j = i + 1; j < N; ++j, ++a) {
-        Lanes g = {}, r = {};
-        for (int l = 0; l < kLanes; ++l)
-          if (wanted[l] && w < team.windows[l]) {
-            double from, about;
-            sources[l].read(team.begin[l] + w + team.window - 1, i, j, from, about);
-            g[l] = from, r[l] = about;
-          }
-        *a = g != 0.0 ? g * (own[i] * own[j]) : Lanes{};  // where a column stands still there is no correlation
-        b[i] += g * r, b[j] += g * r;
-        c[i] -= *a * s[j], c[j] -= *a * s[i];
-      }
+    for (int l = 0; l < kLanes; ++l)
+      if (wanted[l] && w < team.windows[l])
+        sources[l].read_all(team.begin[l] + w + team.window - 1, reinterpret_cast<double*>(grad.data()) + l,
+                            reinterpret_cast<double*>(r.data()) + l);
+      else
+        for (Lanes& each : grad) each[l] = 0;
     for (int64_t i = 0; i < N; ++i) {
-      b[i] = b[i] != 0.0 ? b[i] * own[i] * own[i] : Lanes{};
-      c[i] = (c[i] + b[i] * s[i]) / static_cast<double>(team.window);
+      Lanes mine = b[i], level = c[i];
+      for (int64_t j = i + 1; j < N; ++j, ++a, ++g, ++about) {
+        const Lanes weight = *g != 0.0 ? *g * (own[i] * own[j]) : Lanes{};  // NaN where a column stands still
+        const Lanes pull = *g * *about;
+        mine += pull, b[j] += pull;
+        level -= weight * s[j], c[j] -= weight * s[i];
+        *a = weight;
+      }
+      b[i] = mine != 0.0 ? mine * own[i] * own[i] : Lanes{};
+      c[i] = (level + b[i] * s[i]) / static_cast<double>(team.window);
     }
   }
 

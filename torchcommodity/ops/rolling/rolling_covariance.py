@@ -124,7 +124,7 @@ def rolling_covariance(
     check_integer("rolling_covariance", 0, ddof=ddof)
     x, y = pairs(returns)
     covariance = _pairs(x, y, x.isfinite() & y.isfinite(), window, least, ddof)
-    return covariance.unflatten(-1, (returns.shape[-1],) * 2)
+    return covariance.reshape(*returns.shape, returns.shape[-1])
 
 
 def pairs(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -106,9 +106,8 @@ def _reference(
     known = count >= max(min_periods, 1)
     below, above = values.gather(-1, at).where(known.unsqueeze(-1), 0).unbind(-1)
     since = (window - 1 - order).gather(-1, at).where(known.unsqueeze(-1), -1)
-    return (below + (above - below) * share.to(x.dtype)).where(known, torch.nan), *(
-        s.contiguous() for s in since.unbind(-1)
-    )
+    value = (below + (above - below) * share.to(x.dtype)).where(known, torch.nan)
+    return value, since[..., 0].contiguous(), since[..., 1].contiguous()
 
 
 def _fake(
@@ -141,7 +140,7 @@ def _oracle(
     import pandas as pd
 
     rolling = pd.DataFrame(x.reshape(x.shape[-2:]).numpy()).rolling(window, min_periods)
-    values = rolling.quantile(quantile, interpolation)  # type: ignore[arg-type]
+    values = rolling.quantile(quantile, interpolation)
     return torch.tensor(values.to_numpy()).reshape(x.shape)
 
 

@@ -70,7 +70,7 @@ def _oracle(x: Tensor, window: int, min_periods: int | None = None, **settings: 
     import pandas as pd
 
     rolling = pd.DataFrame(x.reshape(x.shape[-2:]).numpy()).rolling(window, min_periods)
-    return torch.tensor(rolling.rank(**settings).to_numpy()).reshape(x.shape)  # type: ignore[arg-type]
+    return torch.tensor(rolling.rank(**settings).to_numpy()).reshape(x.shape)
 
 
 def _cases() -> Cases:

@@ -29,7 +29,8 @@ class Cycles:
 
     def _phases(self, panel: Tensor, first: int, last: int, cycles: int) -> Tensor:  # (..., cycles, phases x N)
         laid = pad(panel, (0, 0, 0, -panel.shape[-2] % self.period)).unflatten(-2, (-1, self.period))
-        return laid[..., :cycles, first:last, :].flatten(-2)
+        phases: Tensor = laid[..., :cycles, first:last, :].flatten(-2)
+        return phases
 
     def _joined(self, parts: list[Tensor], rows: int) -> Tensor:
         cycles = -(-rows // self.period)

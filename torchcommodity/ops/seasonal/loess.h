@@ -7,7 +7,7 @@
 
 namespace commodity {
 
-constexpr int64_t kLanes = 8;  // series side by side: two registers of AVX2, one of AVX-512
+constexpr int64_t kLanes = 8;     // series side by side: two registers of AVX2, one of AVX-512
 constexpr int64_t kTogether = 4;  // fits computed together, so that a row is read once for all of them
 
 struct Smoother {
@@ -182,8 +182,7 @@ struct Balance {
 inline Balance balance(const Loess& loess, const double* weights, const bool* present, int64_t stride) {
   const int64_t size = loess.size() * kLanes;
   std::vector<double> sums[3] = {std::vector<double>(size), std::vector<double>(size), std::vector<double>(size)};
-  for (int k = 0; k < 3; ++k)
-    sum_windows(loess, Table(kMoment0 + k), weights, stride, sums[k].data(), kLanes);
+  for (int k = 0; k < 3; ++k) sum_windows(loess, Table(kMoment0 + k), weights, stride, sums[k].data(), kLanes);
   Balance b{std::vector<double>(size), std::vector<double>(size), std::vector<int64_t>(size)};
   const double least = std::pow(0.001 * double(loess.rows - 1), 2);
   int64_t last[kLanes];
@@ -200,7 +199,8 @@ inline Balance balance(const Loess& loess, const double* weights, const bool* pr
     b.source[i] = some ? i : itself ? int64_t(Balance::kRow) : last[n];
   }
   for (int64_t i = size - kLanes - 1; i >= 0 && !b.whole; --i)  // none before it: the first one after
-    if (b.source[i] == Balance::kNone) b.source[i] = b.source[i + kLanes] == Balance::kRow ? i + kLanes : b.source[i + kLanes];
+    if (b.source[i] == Balance::kNone)
+      b.source[i] = b.source[i + kLanes] == Balance::kRow ? i + kLanes : b.source[i + kLanes];
   return b;
 }
 
@@ -266,8 +266,8 @@ inline void spread(const Loess& loess, const double* grad, int64_t next, double*
 }
 
 // Under weights, what goes by them is added to `weighted`, the gradient of y times the weights, and the rest to y.
-inline void spread(const Loess& loess, const Balance& b, const double* grad, int64_t next, double* y,
-                   double* weighted, int64_t stride, Scratch& scratch) {
+inline void spread(const Loess& loess, const Balance& b, const double* grad, int64_t next, double* y, double* weighted,
+                   int64_t stride, Scratch& scratch) {
   const int64_t size = loess.size() * kLanes;
   scratch.fit.assign(size, 0), scratch.sums.resize(size);
   double *fit = scratch.fit.data(), *sums = scratch.sums.data();

@@ -50,7 +50,7 @@ def windows(like: Tensor, smoother: Smoother, beyond: bool) -> Windows:
 
 
 class Loess:
-    """The smoother of panels (..., T, N) under given weights; `beyond` fits the rows before the first and after the last.
+    """The smoother of panels (..., T, N) under given weights; `beyond` fits the row before the first and one more.
 
     A window whose weights are all zero has no fit: y stands in where it is present, else the last fit before, else the
     first one after, else zero.

@@ -6,8 +6,8 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-COMMODITY_SIMD void decompose(const Plan& plan, const scalar_t* x, scalar_t* const (&to)[4], int64_t at,
-                              int64_t stride, int64_t width) {
+COMMODITY_SIMD void decompose(const Plan& plan, const scalar_t* x, scalar_t* const (&to)[4], int64_t at, int64_t stride,
+                              int64_t width) {
   Series series(plan);
   series.read(x + at, stride, width);
   series.run();

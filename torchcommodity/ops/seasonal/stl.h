@@ -10,9 +10,15 @@ struct Plan {
   bool weighted;
   Loess longer, shorter, trend, low_pass;
   Plan(int64_t steps_, int64_t period_, const Smoother (&by)[3], int64_t inner_, int64_t outer_, bool weighted_)
-      : steps(steps_), period(period_), inner(inner_), outer(outer_), weighted(weighted_),
-        longer(steps / period + 1, by[0], true, weighted), shorter(steps / period, by[0], true, weighted),
-        trend(steps, by[1], false, weighted), low_pass(steps, by[2], false, false) {}
+      : steps(steps_),
+        period(period_),
+        inner(inner_),
+        outer(outer_),
+        weighted(weighted_),
+        longer(steps / period + 1, by[0], true, weighted),
+        shorter(steps / period, by[0], true, weighted),
+        trend(steps, by[1], false, weighted),
+        low_pass(steps, by[2], false, false) {}
   const Loess& phase(int64_t j) const { return j < steps % period ? longer : shorter; }
 };
 
@@ -55,8 +61,16 @@ struct Series {
   bool missing = false;
 
   explicit Series(const Plan& plan_)
-      : plan(plan_), size(plan.steps * kLanes), y(size), weights(size, 1.0), trend(size), seasonal(size), rest(size),
-        weighted(size), cycles(size + 2 * plan.period * kLanes), work(cycles.size()),
+      : plan(plan_),
+        size(plan.steps * kLanes),
+        y(size),
+        weights(size, 1.0),
+        trend(size),
+        seasonal(size),
+        rest(size),
+        weighted(size),
+        cycles(size + 2 * plan.period * kLanes),
+        work(cycles.size()),
         present(std::make_unique<bool[]>(size)) {
     std::fill_n(present.get(), size, true);
   }
@@ -84,8 +98,7 @@ struct Series {
   void balance_all() {
     phases.clear(), of_trend.clear();
     for (int64_t j = 0; j < plan.period; ++j)
-      phases.push_back(
-          balance(plan.phase(j), &weights[j * kLanes], &present[j * kLanes], plan.period * kLanes));
+      phases.push_back(balance(plan.phase(j), &weights[j * kLanes], &present[j * kLanes], plan.period * kLanes));
     of_trend.push_back(balance(plan.trend, weights.data(), present.get(), kLanes));
   }
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.door import check_integer, check_panel, refuse
 from torchcommodity.opkit.autograd import pulled
+from torchcommodity.opkit.door import check_integer, check_panel, refuse
 from torchcommodity.ops.seasonal import stl_backward
 from torchcommodity.ops.seasonal.inner_loop import InnerLoop, centred
 from torchcommodity.ops.seasonal.loess import FAR, NEAR
@@ -96,8 +96,9 @@ def stl(
     _check_length(3, seasonal=seasonal)
     _check_length(period + 1, trend=trend)
     _check_length(period + 1, low_pass=low_pass)
-    inner, outer = (INNER[robust] if inner_iter is None else inner_iter), (
-        OUTER[robust] if outer_iter is None else outer_iter
+    inner, outer = (
+        (INNER[robust] if inner_iter is None else inner_iter),
+        (OUTER[robust] if outer_iter is None else outer_iter),
     )
     check_integer("stl", 1, inner_iter=inner)
     check_integer("stl", 0, outer_iter=outer)
@@ -165,20 +166,21 @@ def _backward(
 ) -> Tensor:
     settings = (period, lengths, degrees, jumps, inner)
     if not outer:  # linear in x: the transpose
-        return stl_backward.operator(d_trend, d_seasonal, d_residual, x, *settings)
+        linear: Tensor = stl_backward.operator(d_trend, d_seasonal, d_residual, x, *settings)
+        return linear
     grads = torch.stack([d_trend, d_seasonal, d_residual, d_weights])
     (d_x,) = pulled(lambda x: torch.stack(_reference(x, *settings, outer)), (x,), grads)
     return d_x
 
 
 def _oracle(x: Tensor, period: int, **settings: object) -> Four:
-    from statsmodels.tsa.seasonal import STL as Fortran
+    import statsmodels.tsa.seasonal as peer
 
     names = {f"{part}_degree": f"{part}_deg" for part in ("seasonal", "trend", "low_pass")}
     passes = {name: settings.pop(name) for name in ("inner_iter", "outer_iter") if name in settings}
     renamed = {names.get(name, name): value for name, value in settings.items()}
     rows = x.transpose(-1, -2)
-    found = [Fortran(row, period=period, **renamed).fit(**passes) for row in rows.flatten(0, -2).numpy()]
+    found = [peer.STL(row, period=period, **renamed).fit(**passes) for row in rows.flatten(0, -2).numpy()]
     parts = [[getattr(each, part) for each in found] for part in ("trend", "seasonal", "resid", "weights")]
     trend, seasonal, residual, weights = (
         torch.stack([torch.as_tensor(row) for row in part]).view(rows.shape).transpose(-1, -2) for part in parts
@@ -219,6 +221,4 @@ def _cases() -> Cases:
     )
 
 
-operator = Op(
-    "stl", reference=_reference, fake=_fake, backward=_backward, cases=_cases, causal=False
-)
+operator = Op("stl", reference=_reference, fake=_fake, backward=_backward, cases=_cases, causal=False)

@@ -20,6 +20,7 @@ REASONS = (
     "a return is infinite",
 )
 NO_RETURN, TOO_FEW, CONSTANT, INFINITE = 3, 4, 5, 6
+WEAK = 15.0  # gain of log-likelihood over constant variance below which several optima were met
 
 
 @dataclass(frozen=True)
@@ -122,20 +123,31 @@ class _Model:
             limits += [1 / 500, -1 / 2.05]
         return like.new_tensor(rows), like.new_tensor(limits)
 
+    def point(self, alpha: float, persistence: float, falls: float = 1) -> list[float]:
+        """Of unit variance; `falls` is what falling returns weigh, where 1 is as much as rising ones."""
+        arms = [alpha] if not self.asymmetric else [alpha * (2 - falls), alpha * falls]
+        return [1 - persistence, *arms, persistence - alpha, *[1 / 8] * self.tail]
+
     def starts(self) -> list[list[float]]:
-        """A small grid: the share of the last square, and the persistence."""
-        pairs = [(0.03, 0.9), (0.1, 0.9), (0.03, 0.98), (0.08, 0.98), (0.05, 0.995), (0.1, 0.6), (0.2, 0.9)]
-        arms = [(1.0,)] if not self.asymmetric else [(1.0, 1.0), (0.2, 1.8)]
+        """Constant variance, then a small grid of where to climb from."""
+        pairs = [(0.05, 0.9), (0.04, 0.98), (0.12, 0.97), (0.1, 0.6)]
         return [
-            [1 - p, *(a * side for side in sides), p - a, *[1 / 8] * self.tail] for a, p in pairs for sides in arms
+            self.point(0, 0),
+            *(self.point(*pair, side) for pair in pairs for side in (1, 1.8)[: 1 + self.asymmetric]),
         ]
+
+    def far_starts(self) -> list[list[float]]:
+        """Where a weak series may have another optimum: a short memory, a long one."""
+        return [self.point(0.1, 0.5), self.point(0.01, 0.995)]
 
     def parameters(self, x: Tensor) -> Tensor:
         """(4, n) for `garch_score`."""
         omega, rising, falling, beta = x[:, 0], x[:, 1], x[:, 1 + self.asymmetric], x[:, 2 + self.asymmetric]
         return torch.stack([omega, rising, falling, beta])
 
-    def statistics(self, panel: Tensor, count: Tensor, backcast: Tensor, x: Tensor, derivatives: bool = True) -> list[Tensor]:
+    def statistics(
+        self, panel: Tensor, count: Tensor, backcast: Tensor, x: Tensor, derivatives: bool = True
+    ) -> list[Tensor]:
         """Log-likelihood, gradient, minus the second derivatives, sum of squared scores; by nu, not yet by 1 / nu."""
         nu, size = 1 / x[:, -1], len(self.names)
         constant, slope, curve = _normalising(nu) if self.tail else (nu * 0 - 0.5 * math.log(math.tau), nu, nu)
@@ -178,29 +190,32 @@ def _fit(returns: Tensor, model: _Model) -> dict[str, Tensor]:
 
 
 def _prepared(returns: Tensor, size: int) -> tuple[Tensor, ...]:
-    """The panel from each series' first return on, at unit scale; scale, backcast, count; a reason not to fit, or -1."""
-    seen = ~returns.isnan()
-    count, steps = seen.sum(0), len(returns)
-    if steps and not seen[0].all():
-        rows = torch.arange(steps, device=returns.device).unsqueeze(1) + seen.int().argmax(0)
-        returns = torch.where(rows < steps, returns.gather(0, rows.clamp(max=steps - 1)), torch.nan)
-    infinite = returns.isinf().any(0)
-    filled = torch.where(returns.isfinite(), returns, 0)
+    """The panel at unit scale, each series from its first return on; scale, backcast, count; why not to fit, or -1."""
+    missing = returns.isnan()
+    holes = bool(missing.any())  # each look at a whole panel takes time
+    if holes:
+        returns, missing = _from_first(returns, missing)
+    count = len(returns) - missing.sum(0)
+    filled = torch.where(missing, 0, returns) if holes else returns
     scale = (filled.square().sum(0) / count.clamp(min=1)).sqrt()
-    flat = _flat(returns)
-    reason = torch.where(flat, CONSTANT, -1).masked_fill(count < 10 * size, TOO_FEW)
-    reason = reason.masked_fill(infinite, INFINITE).masked_fill(count == 0, NO_RETURN)
+    reason = torch.where(count < 10 * size, TOO_FEW, -1)
+    if len(returns):
+        low, high = (torch.where(missing, returns[0], returns) if holes else returns).aminmax(dim=0)
+        reason = torch.where((reason < 0) & (low == high), CONSTANT, reason)
+    reason = torch.where(scale.isinf(), INFINITE, reason).masked_fill(count == 0, NO_RETURN)
+    weights = 0.94 ** torch.arange(len(returns[:75]), dtype=scale.dtype, device=scale.device).unsqueeze(1)
+    weights = weights * ~missing[:75]
     unit = returns / torch.where(scale > 0, scale, 1)
-    early = unit[:75]
-    weights = 0.94 ** torch.arange(len(early), dtype=unit.dtype, device=unit.device).unsqueeze(1) * ~early.isnan()
-    backcast = (weights * torch.where(early.isnan(), 0, early.square())).sum(0) / weights.sum(0)
+    backcast = (weights * filled[:75].square()).sum(0) / weights.sum(0) / scale**2
     return unit, scale, backcast, count, reason
 
 
-def _flat(returns: Tensor) -> Tensor:
-    high = torch.where(returns.isnan(), -torch.inf, returns).amax(0) if len(returns) else returns.new_zeros(returns.shape[1])
-    low = torch.where(returns.isnan(), torch.inf, returns).amin(0) if len(returns) else high
-    return high <= low
+def _from_first(returns: Tensor, missing: Tensor) -> tuple[Tensor, Tensor]:
+    """What was before the first return is not there; as many rows are missing at the end."""
+    steps = len(returns)
+    rows = torch.arange(steps, device=returns.device).unsqueeze(1) + missing.int().argmin(0)
+    returns = torch.where(rows < steps, returns.gather(0, rows.clamp(max=steps - 1)), torch.nan)
+    return returns, returns.isnan()
 
 
 def _climb(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> dict[str, Tensor]:
@@ -209,7 +224,7 @@ def _climb(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> dic
 
     def objective(x: Tensor, which: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         nonlocal columns, shown
-        if len(which) < len(columns):  # solved series leave the panel
+        if not torch.equal(which, columns):  # solved series leave the panel
             columns, shown = which, panel[:, which]
         value, gradient, hessian, _ = model.statistics(shown, count[which], backcast[which], x)
         if model.tail:
@@ -217,7 +232,12 @@ def _climb(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> dic
         return -value, -gradient, hessian
 
     bounds, limits = model.bounds(panel)
-    solved = interior_point.minimise(objective, _start(panel, backcast, count, model), bounds, limits)
+    x = panel.new_tensor(model.starts())
+    values = _likelihoods(panel, backcast, count, model, x)
+    solved = interior_point.minimise(objective, x[values[1:].argmax(0) + 1], bounds, limits)
+    weak = (-solved.value - values[0] < WEAK).nonzero().squeeze(1)
+    for start in panel.new_tensor(model.far_starts()):
+        solved = interior_point.better(solved, interior_point.minimise(objective, start, bounds, limits, which=weak))
     x = solved.x
     omega, rising, falling, beta = model.parameters(x)
     nu = 1 / x[:, -1] if model.tail else torch.full_like(omega, torch.inf)
@@ -228,12 +248,10 @@ def _climb(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> dic
     return found | state | {f"error_{name}": error for name, error in zip(model.names, errors)}
 
 
-def _start(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> Tensor:
-    starts = panel.new_tensor(model.starts())
-    values = [
-        model.statistics(panel, count, backcast, x.expand(panel.shape[1], -1), derivatives=False)[0] for x in starts
-    ]
-    return starts[torch.stack(values).argmax(0)]
+def _likelihoods(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model, points: Tensor) -> Tensor:
+    """(points, n)"""
+    every = [x.expand(panel.shape[1], -1) for x in points]
+    return torch.stack([model.statistics(panel, count, backcast, x, derivatives=False)[0] for x in every])
 
 
 def _by_inverse(gradient: Tensor, information: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:

@@ -77,7 +77,8 @@ def garch_forecast(
 def _factors(persistence: Tensor, longest: int) -> tuple[Tensor, ...]:
     """How v_k, k = 1 to `longest`, and its sum depend on v_1 and omega: each (..., H, N).
 
-    v_k = p^(k-1) v_1 + (1 + p + ... + p^(k-2)) omega: recurrences are right for every p; a closed form divides by 1 - p.
+    v_k = p^(k-1) v_1 + (1 + p + ... + p^(k-2)) omega: recurrences are right for every p, where a closed
+    form divides by 1 - p.
     """
     p = persistence.unsqueeze(-2).expand(*persistence.shape[:-1], longest, persistence.shape[-1])
     one, zero = torch.ones_like(persistence), torch.zeros_like(persistence)

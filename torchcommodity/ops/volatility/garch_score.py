@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Op
+from torchcommodity.opkit import Cases, Op, Sample
 
 
 def _reference(
@@ -14,7 +14,7 @@ def _reference(
     asymmetric: bool,
     derivatives: bool,
 ) -> Tensor:
-    """(..., statistics, N): the log-likelihood without its constants; its gradient by omega, alpha (if asymmetric, two),
+    """(..., statistics, N): the log-likelihood without its constants; its gradient by omega, alpha (two if asymmetric),
     beta and nu; minus its second derivatives and the sum of squared scores, both as the columns of an upper triangle.
 
     A missing return counts as its expectation in the variance, and not at all in the likelihood. Without
@@ -40,13 +40,19 @@ def _reference(
         bent = bent - (pull / h)[..., None, None, :] * second
         if tail is not None:
             across = -(tailed[1] * u)
-            bent = torch.cat([torch.cat([bent, across.unsqueeze(-3)], -3), torch.cat([across, tailed[2]], -2).unsqueeze(-2)], -2)
+            bent = torch.cat(
+                [torch.cat([bent, across.unsqueeze(-3)], -3), torch.cat([across, tailed[2]], -2).unsqueeze(-2)], -2
+            )
         outer = score.unsqueeze(-2) * score.unsqueeze(-3)
         row = [likelihood - torch.where(seen, h.log() / 2, 0), score, bent, outer]
         sums = [a + b for a, b in zip(sums, row)] if sums else row
         slope = torch.where(seen, beta, expected)
         by = torch.stack([zero, *(torch.where(seen, 0, share) for share in by_arm), one], -2)  # dslope / dparameter
-        second = slope * second + by.unsqueeze(-2) * first.unsqueeze(-3) + by.unsqueeze(-3) * first.unsqueeze(-2)
+        second = (
+            slope[..., None, None, :] * second
+            + by.unsqueeze(-2) * first.unsqueeze(-3)
+            + by.unsqueeze(-3) * first.unsqueeze(-2)
+        )
         squares = [torch.where(seen, x * x * side, h * share) for side, share in zip(_sides(x, arms), by_arm)]
         first = torch.stack([one, *squares, h], -2) + slope.unsqueeze(-2) * first
         weight = torch.where(x < 0, falling, rising)
@@ -91,4 +97,36 @@ def _fake(
     return returns.new_empty((*returns.shape[:-2], 1 + size + size * (size + 1), returns.shape[-1]))
 
 
-operator = Op("garch_score", reference=_reference, fake=_fake, causal=False)
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    returns = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
+    shares = torch.rand(2, 7, 3, dtype=torch.double, generator=generator) / 2 + 0.1
+    parameters, backcast, tail = shares[:, :4], 2 * shares[:, 4], shares[:, 5:] + torch.tensor([[4.0], [0.0]]).double()
+    symmetric = parameters[:, [0, 1, 1, 3]]
+    holes = returns.clone()
+    holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
+    return Cases(
+        door=_door,
+        samples=(
+            Sample(returns, parameters, backcast, tail, asymmetric=True),
+            Sample(holes, parameters, backcast, tail, asymmetric=True),
+            Sample(holes, symmetric, backcast, asymmetric=False),
+            Sample(holes, symmetric, backcast, tail, asymmetric=False, derivatives=False),
+        ),
+    )
+
+
+def _door(
+    returns: Tensor,
+    parameters: Tensor,
+    backcast: Tensor,
+    tail: Tensor | None = None,
+    *,
+    asymmetric: bool,
+    derivatives: bool = True,
+) -> Tensor:
+    y: Tensor = operator(returns, parameters, backcast, tail, asymmetric, derivatives)
+    return y
+
+
+operator = Op("garch_score", reference=_reference, fake=_fake, cases=_cases, time=None)

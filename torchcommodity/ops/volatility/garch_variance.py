@@ -1,7 +1,4 @@
-"""h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}: the variance that yesterday knew of.
-
-Longer than most, for its six tensors each need a rule at the door and a derivative in both directions.
-"""
+"""h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1}: the variance that yesterday knew of."""
 
 import torch
 from torch import Tensor
@@ -9,7 +6,9 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, check_values
 from torchcommodity.ops.scan.linear_recurrence import operator as recur
-from torchcommodity.ops.volatility.parameters import following, parameter, preceding
+from torchcommodity.ops.volatility.garch_variance_backward import operator as adjoint
+from torchcommodity.ops.volatility.garch_variance_backward import parts
+from torchcommodity.ops.volatility.parameters import parameter, preceding
 
 
 def garch_variance(
@@ -98,27 +97,11 @@ def _fake(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Te
     return returns.new_empty(returns.shape)
 
 
-def _parts(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Missing rows as 0 and 1, their returns as 0, the share of gamma that counts, and alpha + gamma x that share."""
-    missing = returns.isnan()
-    r = returns.masked_fill(missing, 0)
-    falling = (r < 0).to(r) + 0.5 * missing
-    return missing.to(r), r, falling, alpha.unsqueeze(-2) + gamma.unsqueeze(-2) * falling
-
-
 def _backward(
-    grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output: Tensor
+    grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output0: Tensor
 ) -> tuple[Tensor, ...]:
-    # L_t = grad_{t+1} + (dh_{t+2} / dh_{t+1}) L_{t+1} is what h_{t+1} owes: the same recurrence, backwards in time.
-    # With s_t = r_t^2, or h_t where r_t is missing:  domega = sum L_t         dalpha = sum L_t s_t
-    # dgamma = sum L_t falling_t s_t                  dbeta = sum L_t h_t      dr_t = 2 L_t weight_t r_t
-    missing, r, falling, weight = _parts(returns, alpha, gamma)
-    slope = beta.unsqueeze(-2) + weight * missing
-    later = recur(following(slope).flip(-2), following(grad).flip(-2), None).flip(-2)
-    square = r * r + missing * output
-    d_initial = (grad + slope * later)[..., :1, :].sum(-2)
-    sums = [(later * x).sum(-2) for x in (square, output, falling * square)]
-    return 2 * later * weight * r, later.sum(-2), *sums, d_initial
+    y = adjoint(grad, returns, alpha, beta, gamma, output0)
+    return y[..., : returns.shape[-2], :], *y[..., returns.shape[-2] :, :].unbind(-2)
 
 
 def _jvp(
@@ -136,7 +119,8 @@ def _jvp(
     output: Tensor,
 ) -> Tensor:
     # dh_t = (dh_t / dh_{t-1}) dh_{t-1} + the differentials of the parameters and of r_{t-1}
-    missing, r, falling, weight = _parts(returns, alpha, gamma)
+    missing, r, falling, weight = parts(returns, alpha, gamma)
+    output = output.masked_fill(output.isnan(), 0)
     moved = (d_alpha.unsqueeze(-2) + d_gamma.unsqueeze(-2) * falling) * (r * r + missing * output)
     moved = moved + d_omega.unsqueeze(-2) + d_beta.unsqueeze(-2) * output
     moved = moved + 2 * weight * r * d_returns.masked_fill(returns.isnan(), 0)
@@ -146,7 +130,7 @@ def _jvp(
 
 
 def _traceable(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
-    missing, r, _, weight = _parts(returns, alpha, gamma)
+    missing, r, _, weight = parts(returns, alpha, gamma)
     slope, adds = beta.unsqueeze(-2) + weight * missing, omega.unsqueeze(-2) + weight * r * r
     h: Tensor = recur(preceding(slope, torch.zeros_like(beta)), preceding(adds, initial), None)
     return h
@@ -217,5 +201,6 @@ operator = Op(
     backward=_backward,
     jvp=_jvp,
     traceable=_traceable,
+    masks=False,  # `garch_variance_backward` does it
     cases=_cases,
 )

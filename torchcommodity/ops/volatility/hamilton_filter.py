@@ -26,8 +26,8 @@ def hamilton_filter(
 ) -> HamiltonFilter:
     """Hamilton's filter of K regimes s_t, each with its normal distribution, that follow each other as a Markov chain.
 
-    p_t|t-1(j) = sum_i transition_ij p_t-1(i), then Bayes' rule: p_t(j) = p_t|t-1(j) f_j(r_t) / sum_i p_t|t-1(i) f_i(r_t)
-    with f_j the density of N(mean_j, variance_j); ln of the denominator is the log-likelihood of the row.
+    p_t|t-1(j) = sum_i transition_ij p_t-1(i), then Bayes' rule: p_t(j) = p_t|t-1(j) f_j(r_t) / c_t, with f_j the density
+    of N(mean_j, variance_j) and c_t the sum of the numerators, whose logarithm is the log-likelihood of the row.
 
     Args:
         returns: log-returns per step; NaN is a missing return.
@@ -97,7 +97,9 @@ def _first(
     words = "transition must be >= 0, and its rows must add up to 1"
     rules = {"variance must be > 0": (variance > 0).all(-2), words: _add_up(transition, slack).all(-2)}
     if initial is not None:
-        return initial, rules | {"initial must be >= 0 and add up to 1": _add_up(initial.unsqueeze(-3), slack).squeeze(-2)}
+        return initial, rules | {
+            "initial must be >= 0 and add up to 1": _add_up(initial.unsqueeze(-3), slack).squeeze(-2)
+        }
     # p = P'p and 1'p = 1, so (I - P' + 11') p = 1
     chain = torch.eye(mean.shape[-2], dtype=mean.dtype, device=mean.device) + 1 - transition.movedim(-1, -3).mT
     first, failed = torch.linalg.solve_ex(chain, torch.ones_like(chain[..., :1]))
@@ -204,7 +206,7 @@ def _cases() -> Cases:
         bad=(
             Bad(Sample(returns[0, 0], *full[1:]), r"hamilton_filter: returns must be \(\.\.\., T, N\)"),
             Bad(Sample(returns, mean, -variance, transition), "variance must be > 0; got"),
-            Bad(Sample(returns, mean, variance, 2 * transition), "transition must be >= 0, and its rows must add up to"),
+            Bad(Sample(returns, mean, variance, 2 * transition), "transition must be >= 0, and its rows must add"),
             Bad(Sample(*full[:4], 2 * initial), "initial must be >= 0 and add up to 1"),
             Bad(
                 Sample(returns, mean, variance, torch.eye(2).double().unsqueeze(-1)),
@@ -225,6 +227,4 @@ def _cases() -> Cases:
     )  # fmt: skip
 
 
-operator = Op(
-    "hamilton_filter", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=(-2, -3)
-)
+operator = Op("hamilton_filter", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=(-2, -3))

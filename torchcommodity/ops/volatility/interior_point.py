@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -10,7 +9,6 @@ from torch import Tensor
 CONVERGED, EXHAUSTED, STALLED = 0, 1, 2
 GAP = 1e-6  # what is left to gain, in the unit of the objective, when a problem counts as solved
 SHARE = 0.99  # of the way to the nearest bound that a step may go
-Batch = TypeVar("Batch", bound="Problems")
 
 # (points (n, P), which problems (n,)) -> values (n,), gradients (n, P), Hessians (n, P, P)
 Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
@@ -35,31 +33,48 @@ class Problems:
         return Problems(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def minimise(objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, most: int = 60) -> Problems:
-    """min f(x) where `bounds` @ x > `limits`, from an `x` (n, P) inside, each of n problems on its own.
+def minimise(
+    objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, which: Tensor | None = None, most: int = 60
+) -> Problems:
+    """min f(x) where `bounds` @ x > `limits`, from `x` (n, P) inside, or (P,) for all; each problem on its own.
 
     Each turn evaluates every problem that is not solved once: a step is taken, or halved for the next turn. Where the
     Hessian is not positive definite the sizes of its eigenvalues stand in for them, so each direction leads downhill.
+    `which` are the numbers of the problems, if not all.
 
     Reference: Nocedal, Wright (2006). Numerical Optimization, section 19. doi:10.1007/978-0-387-40065-5
     """
-    numbers = torch.arange(len(x), device=x.device)
-    one = torch.ones_like(x[:, 0])
-    now = Problems(numbers, x, *objective(x, numbers), 0.1 / (x @ bounds.T - limits), 0.1 * one, one, numbers * 0 - 1, numbers * 0)
-    done = now
+    which = torch.arange(len(x), device=x.device) if which is None else which
+    x = x.expand(len(which), -1).contiguous()
+    now = _begun(objective, x, bounds, limits, which)
+    places, done = torch.arange(len(which), device=x.device), now
     for _ in range(most):
-        now = _turn(objective, now, bounds, limits)
         active = now.status < 0
         if 2 * int(active.sum()) <= len(active):
-            done = _kept(done, now)
-            now = now.at(active)
-        if not len(now.which):
+            done = _put(done, places, now)
+            places, now = places[active], now.at(active)
+        if not len(places):
             break
-    return _kept(done, replace(now, status=torch.where(now.status < 0, EXHAUSTED, now.status)))
+        now = _turn(objective, now, bounds, limits)
+    return _put(done, places, replace(now, status=torch.where(now.status < 0, EXHAUSTED, now.status)))
 
 
-def _kept(done: Problems, now: Problems) -> Problems:
-    return Problems(*(getattr(done, f.name).index_copy(0, now.which, getattr(now, f.name)) for f in fields(done)))
+def better(problems: Problems, tried: Problems) -> Problems:
+    """`problems`, all of them, with those of `tried` that came out lower."""
+    lower = tried.at(tried.value < problems.value[tried.which])
+    return _put(problems, lower.which, lower)
+
+
+def _begun(objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, which: Tensor) -> Problems:
+    one, zero = torch.ones_like(x[:, 0]), torch.zeros_like(which)
+    barrier = 0.1 * one
+    dual = barrier.unsqueeze(1) / (x @ bounds.T - limits)
+    return Problems(which, x, *objective(x, which), dual, barrier, one, zero - 1, zero)
+
+
+def _put(problems: Problems, places: Tensor, new: Problems) -> Problems:
+    pairs = ((getattr(problems, field.name), getattr(new, field.name)) for field in fields(problems))
+    return Problems(*(old.index_copy(0, places, value) for old, value in pairs))
 
 
 def _turn(objective: Objective, now: Problems, bounds: Tensor, limits: Tensor) -> Problems:
@@ -70,7 +85,9 @@ def _turn(objective: Objective, now: Problems, bounds: Tensor, limits: Tensor) -
     moved = direction @ bounds.T
     d_dual = now.barrier[:, None] / slack - now.dual * (1 + moved / slack)
     solved = (gain < GAP) & ((slack * now.dual).sum(1) < 10 * GAP)
-    status = torch.where(now.status >= 0, now.status, torch.where(solved, CONVERGED, torch.where(now.shrink < 1e-7, STALLED, -1)))
+    status = torch.where(
+        now.status >= 0, now.status, torch.where(solved, CONVERGED, torch.where(now.shrink < 1e-7, STALLED, -1))
+    )
     step = now.shrink * _longest(slack, moved)
     x = now.x + step[:, None] * direction
     value, gradient, hessian = objective(x, now.which)
@@ -81,7 +98,9 @@ def _turn(objective: Objective, now: Problems, bounds: Tensor, limits: Tensor) -
     barrier = (new_slack * dual).mean(1) * torch.where(step > 0.9, 0.05, torch.where(step > 0.5, 0.2, 0.7))
     barrier = torch.minimum(barrier, now.barrier).clamp(min=GAP / 10)
     dual = torch.minimum(torch.maximum(dual, barrier[:, None] / new_slack / 1e6), barrier[:, None] / new_slack * 1e6)
-    tried = Problems(now.which, x, value, gradient, hessian, dual, barrier, torch.ones_like(step), status, now.iterations + 1)
+    tried = Problems(
+        now.which, x, value, gradient, hessian, dual, barrier, torch.ones_like(step), status, now.iterations + 1
+    )
     stayed = replace(now, shrink=now.shrink / 2, status=status, iterations=now.iterations + (status < 0))
     return Problems(*(_where(taken, getattr(tried, f.name), getattr(stayed, f.name)) for f in fields(now)))
 
