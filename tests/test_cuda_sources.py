@@ -18,14 +18,13 @@ from torch.utils.cpp_extension import library_paths
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 EMULATION = Path(__file__).parent / "cuda_emulation"
 REGISTERED = re.compile(r"^COMMODITY_CUDA\((\w+)\)", re.MULTILINE)
-BY_REFERENCE = ("stl_backward",)  # on CUDA its formula runs, which is made of torch operators
 NAMES = sorted(name for path in KERNELS for name in REGISTERED.findall(path.read_text()))
 
 
 def test_every_native_operator_has_a_kernel_for_cuda() -> None:
     declared = re.compile(r"^COMMODITY_OPERATOR\(\s*(\w+)", re.MULTILINE)
     native = {name for path in OPS.glob("*/*.cpp") for name in declared.findall(path.read_text())}
-    assert native == {*NAMES, *BY_REFERENCE}
+    assert native == set(NAMES)
 
 
 def test_nvcc_compiles_every_kernel(tmp_path: Path) -> None:

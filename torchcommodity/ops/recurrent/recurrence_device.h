@@ -50,28 +50,31 @@ struct ForwardStep {
 };
 
 // D_t = d loss / d h_t through all that follows: D_t = grad_t + d_gates_{t+1} W, or D_{t+1} where row t+1 is missing.
+// In double: what comes to c is a sum over all of time.
 template <typename Cell, typename scalar_t>
 struct BackwardStep {
   RecurrentLayer<scalar_t> of;
   const scalar_t *grad_h, *grad_c, *own, *later;  // own: (series * steps, gates); later: d_gates_{t+1} W, or null
-  scalar_t *kept, *d_c, *d_gates;
+  double *kept, *d_c;
+  scalar_t* d_gates;
   int64_t t;
 
-  COMMODITY_INLINE scalar_t arriving(int64_t series, int64_t j) const {
+  COMMODITY_INLINE double arriving(int64_t series, int64_t j) const {
     const int64_t item = series * of.hidden + j;
     return !later ? 0 : of.missing[of.at(series, t + 1)] ? kept[item] : later[item];
   }
   COMMODITY_INLINE void operator()(int64_t item) const {
     const int64_t series = item / of.hidden, j = item % of.hidden, at = of.at(series, t);
     const int64_t wide = Cell::kGates * of.hidden;
-    const scalar_t total = arriving(series, j) + read(grad_h + at * of.hidden + j);
-    const scalar_t of_c = (later ? d_c[item] : 0) + read(grad_c + at * of.hidden + j);
-    scalar_t z[Cell::kGates], d_z[Cell::kGates] = {}, before = of_c;
+    const double total = arriving(series, j) + read(grad_h + at * of.hidden + j);
+    const double of_c = (later ? d_c[item] : 0) + read(grad_c + at * of.hidden + j);
+    double z[Cell::kGates], d_z[Cell::kGates] = {}, before = of_c;
     for (int g = 0; g < Cell::kGates; ++g)
-      z[g] = read(of.gates + at * wide + g * of.hidden + j) + read(own + at * wide + g * of.hidden + j);
+      z[g] = double(read(of.gates + at * wide + g * of.hidden + j)) + read(own + at * wide + g * of.hidden + j);
     if (!of.missing[at])
-      Cell::pull(z, of.state(of.c, of.c0, series, t - 1, j), of.c[at * of.hidden + j], total, of_c, d_z, before);
-    for (int g = 0; g < Cell::kGates; ++g) d_gates[at * wide + g * of.hidden + j] = d_z[g];
+      Cell::pull(z, double(of.state(of.c, of.c0, series, t - 1, j)), double(of.c[at * of.hidden + j]), total, of_c, d_z,
+                 before);
+    for (int g = 0; g < Cell::kGates; ++g) d_gates[at * wide + g * of.hidden + j] = scalar_t(d_z[g]);
     kept[item] = total, d_c[item] = before;
   }
 };
@@ -80,10 +83,10 @@ struct BackwardStep {
 template <typename Cell, typename scalar_t>
 struct FirstState {
   BackwardStep<Cell, scalar_t> step;  // of t = -1
-  scalar_t* d_h0;
+  scalar_t *d_h0, *d_c0;
   COMMODITY_INLINE void operator()(int64_t item) const {
-    d_h0[item] = step.arriving(item / step.of.hidden, item % step.of.hidden);
-    if (!step.later) step.d_c[item] = 0;
+    d_h0[item] = scalar_t(step.arriving(item / step.of.hidden, item % step.of.hidden));
+    d_c0[item] = scalar_t(step.later ? step.d_c[item] : 0);
   }
 };
 
@@ -171,7 +174,8 @@ std::tuple<Tensor, Tensor, Tensor> adjoint(const char* name, const Tensor& grad_
   const int64_t wide = Cell::kGates * given.hidden, states = given.series * given.hidden;
   const Tensor h = contiguous(h_), c = contiguous(c_), grad_h = contiguous(grad_h_), grad_c = contiguous(grad_c_);
   Tensor d_gates = new_empty(gates, gates.sizes()), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
-  const Tensor previous = new_empty(h, {given.series * given.steps, given.hidden}), kept = new_empty(h, {states});
+  const Tensor previous = new_empty(h, {given.series * given.steps, given.hidden}), kept = scratch(h, states);
+  const Tensor carried = scratch(h, states);
   const Tensor rows = view(d_gates, {given.series, given.steps, wide});
   dispatch(name, gates, [&]<typename scalar_t>() {
     const auto of = given.template layer<scalar_t>(h, c);
@@ -183,8 +187,8 @@ std::tuple<Tensor, Tensor, Tensor> adjoint(const char* name, const Tensor& grad_
                                       grad_c.const_data_ptr<scalar_t>(),
                                       own.const_data_ptr<scalar_t>(),
                                       nullptr,
-                                      data_of<scalar_t>(kept),
-                                      d_c0.mutable_data_ptr<scalar_t>(),
+                                      data_of<double>(kept),
+                                      data_of<double>(carried),
                                       d_gates.mutable_data_ptr<scalar_t>(),
                                       0};
     for (step.t = given.steps - 1; step.t >= 0; --step.t) {
@@ -192,7 +196,8 @@ std::tuple<Tensor, Tensor, Tensor> adjoint(const char* name, const Tensor& grad_
       later = aten("aten::mm", select(rows, 1, step.t), given.weight);
       step.later = later->template const_data_ptr<scalar_t>();
     }
-    launch(h, states, FirstState<Cell, scalar_t>{step, d_h0.mutable_data_ptr<scalar_t>()});
+    launch(h, states,
+           FirstState<Cell, scalar_t>{step, d_h0.mutable_data_ptr<scalar_t>(), d_c0.mutable_data_ptr<scalar_t>()});
   });
   return {d_gates, d_h0, d_c0};
 }
