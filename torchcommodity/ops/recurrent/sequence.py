@@ -159,7 +159,8 @@ def _run(step: Step, gates: Tensor, missing: Tensor, weight: Tensor, h: Tensor, 
     for t in range(gates.shape[-2]):
         moved, gone = step(gates[..., t, :] + F.linear(h, weight), c), missing[..., t, None]
         h, c = torch.where(gone, h, moved[0]), torch.where(gone, c, moved[1])
-        hs.append(h), cs.append(c)
+        hs.append(h)
+        cs.append(c)
     empty = gates.new_empty((*gates.shape[:-1], h.shape[-1]))
     return (torch.stack(hs, -2), torch.stack(cs, -2)) if hs else (empty, empty.clone())
 
