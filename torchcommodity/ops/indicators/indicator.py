@@ -55,7 +55,7 @@ def indicator(lookback: Callable[..., int], **least: int) -> Callable[[Callable[
 
 
 def _in_strips(function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], panel: Tensor) -> R:
-    """A wide panel goes through strip by strip of its series, so that what a formula makes on the way stays in cache."""
+    """A wide panel goes strip by strip of series, so that what a formula makes meanwhile stays in cache."""
     assets = panel.shape[-1]
     if torch.compiler.is_compiling() or panel.numel() < 4 * STRIP:
         return function(*args, **kwargs)
