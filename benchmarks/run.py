@@ -2,13 +2,14 @@
 
 python benchmarks/run.py                       # to standard output
 python benchmarks/run.py --out speed.md
-python benchmarks/run.py --readme README.md    # between <!-- speed --> and <!-- /speed -->
+python benchmarks/run.py --readme README.md --page docs/performance.md
 python benchmarks/run.py --only garch_variance --runs 15
 """
 
 import argparse
 import platform
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import cache
@@ -84,8 +85,16 @@ def processor() -> str:
 def table(only: str | None, runs: int, threads: int) -> str:
     torch.set_num_threads(threads)
     bandwidth = copy_bandwidth(runs)
-    lines = [line for row in ROWS if only in (None, row.operator) for line in measured(row, bandwidth, runs)]
+    lines = list[str]()
+    for row in (row for row in ROWS if only in (None, row.operator)):
+        lines += measured(row, bandwidth, runs)
+        print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join([HEAD, RULE, *lines, "", circumstances(bandwidth, threads, runs)])
+
+
+def with_targets(text: str) -> str:
+    """Of a table, the rows that have a target."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("| `") or not line.endswith(" |  |"))
 
 
 def main() -> None:
@@ -94,14 +103,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--readme", type=Path)
+    parser.add_argument("--page", type=Path, help="between its <!-- speed --> and <!-- /speed -->")
+    parser.add_argument("--readme", type=Path, help="the same, but only the rows with a target")
     given = parser.parse_args()
     text = table(given.only, max(given.runs, 5), given.threads)
+    if given.page:
+        into(given.page, "speed", text)
     if given.readme:
-        into(given.readme, "speed", text)
+        into(given.readme, "speed", with_targets(text))
     if given.out:
         given.out.write_text(text + "\n")
-    if not (given.readme or given.out):
+    if not (given.readme or given.page or given.out):
         print(text)
 
 
