@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-NATIVE := $(shell find torchcommodity/ops -name "*.cpp" -o -name "*.cu" -o -name "*.h")
+NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
 .PHONY: forecast test check bench dev clean
 

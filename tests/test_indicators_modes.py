@@ -219,3 +219,17 @@ def test_bad_input_is_refused_in_words(call, error, message, bars: tuple[Tensor,
 def test_every_public_name_is_there() -> None:
     assert indicators.__all__ == sorted(indicators.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
     assert all(hasattr(indicators, name) for name in indicators.__all__)
+
+
+def test_a_wide_panel_goes_through_in_strips(bars: tuple[Tensor, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    high, low, close = (panel * torch.linspace(1, 2, 40, dtype=torch.double) for panel in bars)
+    each = torch.linspace(5, 20, 40, dtype=torch.double, requires_grad=True)
+
+    def found() -> tuple[Tensor, ...]:
+        y = torch.stack([indicators.rsi(close, each), *indicators.stoch(high, low, close), *indicators.macd(close)])
+        return y.detach(), *torch.autograd.grad(y.nansum(), each)
+
+    whole = found()
+    monkeypatch.setattr("torchcommodity.ops.indicators.indicator.STRIP", 300)
+    for one, other in zip(whole, found(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12, equal_nan=True)

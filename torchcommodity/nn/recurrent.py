@@ -80,10 +80,8 @@ class LSTM(nn.Module):
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         for k, suffix in enumerate(self._suffixes()):
             features = input_size if k < self.directions else hidden_size * self.directions
-            shapes: dict[str, tuple[int, ...]] = {
-                "weight_ih": (4 * hidden_size, features),
-                "weight_hh": (4 * hidden_size, hidden_size),
-            }
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (4 * hidden_size, features)}
+            shapes |= {"weight_hh": (4 * hidden_size, hidden_size)}
             shapes |= {"bias_ih": (4 * hidden_size,), "bias_hh": (4 * hidden_size,)} if bias else {}
             for name, shape in shapes.items():
                 setattr(self, name + suffix, nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))

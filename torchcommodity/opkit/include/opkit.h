@@ -66,15 +66,15 @@ template <typename scalar_t, size_t axes>
 auto accessor(const Tensor& x) {
   STD_TORCH_CHECK(x.dim() == int64_t(axes), "accessor: expected ", axes, " axes; got ", x.dim());
   return torch::headeronly::HeaderOnlyTensorAccessor<scalar_t, axes>(static_cast<scalar_t*>(x.data_ptr()),
-                                                                      x.sizes().data(), x.strides().data());
+                                                                     x.sizes().data(), x.strides().data());
 }
 
 // The same for a CUDA kernel, to be passed by value.
 template <typename scalar_t, size_t axes>
 auto packed_accessor(const Tensor& x) {
   STD_TORCH_CHECK(x.dim() == int64_t(axes), "packed_accessor: expected ", axes, " axes; got ", x.dim());
-  return torch::headeronly::HeaderOnlyGenericPackedTensorAccessor<scalar_t, axes>(
-      static_cast<scalar_t*>(x.data_ptr()), x.sizes().data(), x.strides().data());
+  return torch::headeronly::HeaderOnlyGenericPackedTensorAccessor<scalar_t, axes>(static_cast<scalar_t*>(x.data_ptr()),
+                                                                                  x.sizes().data(), x.strides().data());
 }
 
 #if defined(__CUDACC__)

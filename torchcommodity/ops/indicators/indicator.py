@@ -19,6 +19,7 @@ Smoothing = Literal["talib", "wilder", "pandas", "simple"]
 Seed = Literal["talib", "pandas"]
 MAType = Literal[0, 1, 2, 3, 4, 5, 6, 8, 9, 12, 13]  # TA-Lib's numbers of moving averages
 
+STRIP = 1 << 18  # elements: a megabyte in float32
 HALF = {torch.float16, torch.bfloat16}
 LOOKBACKS: dict[str, Callable[..., int]] = {}
 
@@ -43,7 +44,7 @@ def indicator(lookback: Callable[..., int], **least: int) -> Callable[[Callable[
                 _check_setting(name, key, kinds.get(key), given[key], least.get(key, 1))
             narrow = {x.dtype for x in panels.values()} & HALF
             if not narrow:
-                return function(*args, **kwargs)
+                return _in_strips(function, args, kwargs, next(iter(panels.values())))
             outputs = function(*tree_map(_wide, args), **tree_map(_wide, kwargs))
             narrowed: R = tree_map(lambda y: y.to(*narrow) if y.is_floating_point() else y, outputs)
             return narrowed
@@ -51,6 +52,26 @@ def indicator(lookback: Callable[..., int], **least: int) -> Callable[[Callable[
         return checked
 
     return register
+
+
+def _in_strips(function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], panel: Tensor) -> R:
+    """A wide panel goes strip by strip of series, so that what a formula makes meanwhile stays in cache."""
+    assets = panel.shape[-1]
+    if torch.compiler.is_compiling() or panel.numel() < 4 * STRIP:
+        return function(*args, **kwargs)
+    width = max(16, STRIP * assets // panel.numel())
+    if width >= assets:
+        return function(*args, **kwargs)
+
+    def strip(first: int) -> R:
+        def cut(x: Any) -> Any:
+            of_series = isinstance(x, Tensor) and x.dim() and x.shape[-1] == assets
+            return x[..., first : first + width] if of_series else x
+
+        return function(*map(cut, args), **{key: cut(value) for key, value in kwargs.items()})
+
+    joined: R = tree_map(lambda *parts: torch.cat(parts, -1), *map(strip, range(0, assets, width)))
+    return joined
 
 
 def lookback(name: str, **settings: Any) -> int:
