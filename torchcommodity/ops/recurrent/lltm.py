@@ -74,7 +74,7 @@ def pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tupl
     i, o, y = i.sigmoid(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
     slope = torch.where(g > 0, 1.0, g.clamp(max=0).exp())  # of elu
-    return torch.cat([d_c * F.elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope], -1), d_c
+    return sequence.known(o * y, d_c * F.elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:

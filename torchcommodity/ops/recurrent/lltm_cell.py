@@ -147,7 +147,7 @@ def _cases_adjoint() -> Cases:
     )
 
 
-operator = Op("lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)
+operator = Op("lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None, masks=False)
 adjoint = Op(
     "lltm_cell_backward",
     reference=_adjoint,

@@ -86,7 +86,7 @@ def _pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tup
     i, f, g, o, y = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
     d_z = (d_c * g * i * (1 - i), d_c * before * f * (1 - f), d_c * i * (1 - g * g), d_h * y * o * (1 - o))
-    return torch.cat(d_z, -1), d_c * f
+    return sequence.known(o * y, *d_z, d_c * f)
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None) -> State:

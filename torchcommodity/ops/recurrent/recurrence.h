@@ -45,16 +45,21 @@ inline void multiply(const scalar_t* const* rows, int64_t depth, const scalar_t*
     for (int c = 0; c < C; ++c) *reinterpret_cast<Vector*>(to + r * row + c * column) = sum[r][c];
 }
 
+// `blocks` of a packed matrix, from `block` on, times the rows; the products of a block stand `next` after the last's.
 template <int R, int C, typename scalar_t>
-inline void product(const scalar_t* const* rows, int64_t count, const Packed<scalar_t>& w, scalar_t* to, int64_t row,
-                    int64_t column, int64_t next) {
-  for (int64_t block = 0; block < w.blocks; ++block, to += next) {
-    const scalar_t* packed = w.values.data() + block * w.depth * C * kLanes<scalar_t>;
+inline void product(const scalar_t* const* rows, int64_t count, const Packed<scalar_t>& w, int64_t block,
+                    int64_t blocks, scalar_t* to, int64_t row, int64_t column, int64_t next) {
+  const scalar_t* packed = w.values.data() + block * w.depth * C * kLanes<scalar_t>;
+  for (; blocks > 0; --blocks, to += next, packed += w.depth * C * kLanes<scalar_t>) {
     int64_t r = 0;
     for (; r + R <= count; r += R) multiply<R, C>(rows + r, w.depth, packed, to + r * row, row, column);
     for (; r < count; ++r) multiply<1, C>(rows + r, w.depth, packed, to + r * row, row, column);
   }
 }
+
+// Gates whose products are summed side by side: with four series as many sums as the registers hold.
+template <typename Cell>
+constexpr int kTogether = Cell::kGates % 3 ? 2 : 3;
 
 template <typename scalar_t>
 struct Layer {
@@ -71,7 +76,7 @@ struct Layer {
 
 template <typename Cell, typename scalar_t>
 struct Block {
-  static constexpr int G = Cell::kGates, R = G == 4 ? 2 : 4;
+  static constexpr int G = Cell::kGates, C = kTogether<Cell>;
   static constexpr int64_t L = kLanes<scalar_t>;
   const Layer<scalar_t> of;
   const Packed<scalar_t>&forward, &backward;
@@ -83,7 +88,8 @@ struct Block {
   // h_{t-1} times the weights, into `raw` (series, gates, wide).
   void recall(int64_t t) {
     for (int64_t r = 0; r < count; ++r) rows[r] = of.state(of.h, of.h0, first + r, t - 1);
-    product<R, G>(rows, count, forward, raw.data(), G * wide, wide, L);
+    for (int g = 0; g < G; g += C)
+      product<4, C>(rows, count, forward, g / C * wide / L, wide / L, raw.data() + g * wide, G * wide, wide, L);
   }
 
   void run() {
@@ -120,7 +126,7 @@ struct Block {
       for (int64_t r = 0; r < count; ++r)
         pull(first + r, t, raw.data() + r * G * wide, &d_h[r * twice], &d_c[r * hidden], &kept[r * hidden]);
       for (int64_t r = 0; r < count; ++r) rows[r] = of.d_gates + ((first + r) * of.steps + t) * G * hidden;
-      product<4, 2>(rows, count, backward, d_h.data(), twice, L, 2 * L);
+      product<4, 2>(rows, count, backward, 0, twice / (2 * L), d_h.data(), twice, L, 2 * L);
       for (int64_t r = 0; r < count; ++r)
         if (of.missing[(first + r) * of.steps + t]) std::copy_n(&kept[r * hidden], hidden, &d_h[r * twice]);
     }
@@ -168,12 +174,13 @@ COMMODITY_SIMD void pull(Block<Cell, double>& block) {
   block.pull();
 }
 
-// The weights (gates * hidden, hidden): h times their transpose, a block for the same units of every gate.
-template <typename scalar_t>
-Packed<scalar_t> packed_forward(const scalar_t* weight, int64_t hidden, int gates) {
-  const int64_t L = kLanes<scalar_t>;
-  return {hidden, round_up(hidden, L) / L, gates, [=](int64_t k, int64_t block, int gate, int64_t lane) {
-            const int64_t j = block * L + lane;
+// The weights (gates * hidden, hidden): h times their transpose, a block for the same units of some gates.
+template <typename Cell, typename scalar_t>
+Packed<scalar_t> packed_forward(const scalar_t* weight, int64_t hidden) {
+  const int64_t L = kLanes<scalar_t>, wide = round_up(hidden, L) / L;
+  constexpr int C = kTogether<Cell>;
+  return {hidden, wide * Cell::kGates / C, C, [=](int64_t k, int64_t block, int c, int64_t lane) {
+            const int64_t gate = block / wide * C + c, j = block % wide * L + lane;
             return j < hidden ? weight[(gate * hidden + j) * hidden + k] : scalar_t(0);
           }};
 }
@@ -206,7 +213,7 @@ void check_layer(const char* name, const Tensor& gates, const Tensor& missing, c
 template <typename Cell, typename scalar_t, typename Body>
 void for_each_series(const Layer<scalar_t>& layer, int64_t series, const scalar_t* weight, bool adjoint,
                      const Body& body) {
-  const auto forward = packed_forward(weight, layer.hidden, Cell::kGates);
+  const auto forward = packed_forward<Cell>(weight, layer.hidden);
   const auto backward = packed_backward(weight, adjoint ? layer.hidden : 0, Cell::kGates);
   const int64_t blocks = (series + kSeries - 1) / kSeries, work = kSeries * layer.steps * layer.hidden * Cell::kGates;
   torch::stable::parallel_for(

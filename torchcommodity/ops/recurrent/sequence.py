@@ -51,8 +51,18 @@ def _autocast(x: Tensor) -> bool:
 
 def without_missing(input: Tensor) -> tuple[Tensor, Tensor]:
     """The input with zeros in every row (or sample) that lacks a value, and which these are."""
-    missing = input.isnan().any(-1)
-    return input.masked_fill(missing.unsqueeze(-1), 0), missing
+    missing = input.detach().amax(-1).isnan()  # a third of the time of isnan().any(-1)
+    return _without_nan(input), missing
+
+
+def _without_nan(x: Tensor) -> Tensor:
+    return x.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
+
+
+def known(h: Tensor, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of the gates in one, and that of c: none where the state is NaN, which takes no part."""
+    *d_z, d_c = (torch.where(h.isnan(), 0.0, gradient) for gradient in gradients)
+    return torch.cat(d_z, -1), d_c
 
 
 def states(operator: Op, input: Tensor, *others: Tensor | None) -> State:  # (..., T, H) each
@@ -103,7 +113,7 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
         # D_t = grad_t + W' d_gates_{t+1}, backwards in time; d_gates_t = (d gates_t / d h_t, c_t)' D_t
         # dW = sum_t d_gates_t h_{t-1}'
         d_gates, d_h0, d_c0 = adjoint(grad_h, grad_c, gates, missing, weight, h0, c0, *output)
-        before = torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :]
+        before = _without_nan(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
         return d_gates, None, d_gates.flatten(0, -2).mT @ before.flatten(0, -2), d_h0, d_c0
 
     def reference_back(
@@ -140,7 +150,15 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
         first, second, third, *rest = differentiated(definition, (grad_h, grad_c, gates, weight, h0, c0), grads)
         return first, second, third, None, *rest, None, None
 
-    operator = Op(name, reference=reference, fake=fake, backward=backward, cases=cases, one_by_one=True)
+    operator = Op(
+        name,
+        reference=reference,
+        fake=fake,
+        backward=backward,
+        masks=False,  # the adjoint does it
+        cases=cases,
+        one_by_one=True,
+    )
     adjoint = Op(
         f"{name}_backward",
         reference=reference_back,
