@@ -62,17 +62,18 @@ struct Lstm {
   }
 
   // From the gradients of h' and c' those of z and of c; a NaN state takes no part.
-  template <typename scalar_t>
-  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h,
-                                    scalar_t d_c, scalar_t (&d_z)[kGates], scalar_t& d_before) {
+  template <typename scalar_t, typename sum_t>  // d_c is summed over all of time
+  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h, sum_t d_c,
+                                    scalar_t (&d_z)[kGates], sum_t& d_before) {
     const scalar_t i = logistic(z[0]), f = logistic(z[1]), g = tanh_of(z[2]), o = logistic(z[3]), y = tanh_of(c);
-    const scalar_t d = d_c + d_h * o * (1 - y * y);
+    const sum_t whole = d_c + d_h * o * (1 - y * y);
+    const scalar_t d = scalar_t(whole);
     const bool known = o * y == o * y;
     d_z[0] = known ? d * g * i * (1 - i) : 0;
     d_z[1] = known ? d * before * f * (1 - f) : 0;
     d_z[2] = known ? d * i * (1 - g * g) : 0;
     d_z[3] = known ? d_h * y * o * (1 - o) : 0;
-    d_before = known ? d * f : 0;
+    d_before = known ? whole * f : 0;
   }
 };
 
@@ -92,17 +93,18 @@ struct Lltm {
     h = logistic(z[1]) * tanh_of(c);
   }
 
-  template <typename scalar_t>
-  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h,
-                                    scalar_t d_c, scalar_t (&d_z)[kGates], scalar_t& d_before) {
+  template <typename scalar_t, typename sum_t>  // d_c is summed over all of time
+  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h, sum_t d_c,
+                                    scalar_t (&d_z)[kGates], sum_t& d_before) {
     const scalar_t i = logistic(z[0]), o = logistic(z[1]), g = elu(z[2]), y = tanh_of(c);
-    const scalar_t d = d_c + d_h * o * (1 - y * y);
+    const sum_t whole = d_c + d_h * o * (1 - y * y);
+    const scalar_t d = scalar_t(whole);
     const scalar_t slope = z[2] > 0 ? scalar_t(1) : g + 1;
     const bool known = o * y == o * y;
     d_z[0] = known ? d * g * i * (1 - i) : 0;
     d_z[1] = known ? d_h * y * o * (1 - o) : 0;
     d_z[2] = known ? d * i * slope : 0;
-    d_before = known ? d : 0;
+    d_before = known ? whole : 0;
   }
 };
 

@@ -120,7 +120,8 @@ struct Block {
 
   // D_t = d loss / d h_t through all that follows: D_t = grad_t + d_gates_{t+1} W, or D_{t+1} where row t+1 is missing.
   void pull() {
-    std::vector<scalar_t> d_h(count * twice), d_c(count * hidden), kept(count * hidden);
+    std::vector<scalar_t> d_h(count * twice), kept(count * hidden);
+    std::vector<double> d_c(count * hidden);  // a sum over all of time
     for (int64_t t = of.steps - 1; t >= 0; --t) {
       recall(t);
       for (int64_t r = 0; r < count; ++r)
@@ -136,8 +137,8 @@ struct Block {
     }
   }
 
-  void pull(int64_t series, int64_t t, const scalar_t* __restrict own, scalar_t* __restrict d_h,
-            scalar_t* __restrict d_c, scalar_t* __restrict kept) {
+  void pull(int64_t series, int64_t t, const scalar_t* __restrict own, scalar_t* __restrict d_h, double* __restrict d_c,
+            scalar_t* __restrict kept) {
     const int64_t at = series * of.steps + t;
     const scalar_t* __restrict given = of.gates + at * G * hidden;
     const scalar_t* __restrict before = of.state(of.c, of.c0, series, t - 1);

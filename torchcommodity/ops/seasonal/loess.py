@@ -105,7 +105,10 @@ def _carried(fits: Tensor, known: Tensor) -> Tensor:
         reach = 1
         while reach < fits.shape[-2]:
             shift = (0, 0, reach, -reach)
-            fits, known = fits.where(known, pad(fits, shift)), known | (pad(known.to(fits), shift) > 0)  # of a padded bool Inductor makes no C++
+            fits, known = (
+                fits.where(known, pad(fits, shift)),
+                known | (pad(known.to(fits), shift) > 0),
+            )  # of a padded bool Inductor makes no C++
             reach *= 2
         fits, known = fits.flip(-2), known.flip(-2)
     return fits
