@@ -121,14 +121,17 @@ def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) 
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _recall(ctx: Any, saved: Iterable[Tensor], which: list[int], masked: bool) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each of those outputs was NaN (None if it is no floating point).
+def _recall(
+    ctx: Any, saved: Iterable[Tensor], which: list[int], masked: bool, pushed: bool = False
+) -> tuple[dict[str, Any], Masks]:
+    """What the formulas asked for, and where each of those outputs was NaN (None if it is no floating point,
+    or nobody asks: `pushed` tangents are always masked).
 
     Masked outputs come with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
     """
     arguments = list(saved)
     outputs = [arguments.pop() for _ in which][::-1]
-    masks = [y.isnan() if y.is_floating_point() else None for y in outputs]
+    masks = [y.isnan() if y.is_floating_point() and (masked or pushed) else None for y in outputs]
     clean = [y if mask is None or not masked else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
     tensors = iter(arguments)
     kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
@@ -174,7 +177,7 @@ def _node(gradients: Gradients) -> Any:
             with private.tangents_enabled(True):  # PyTorch calls us with it off; outer levels need it
                 # Unpacking one level keeps jacfwd(jacfwd) right: what was saved is dual in this level too.
                 primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
-                kept, masks = _recall(ctx, primals, [*range(ctx.outputs)], gradients.masks)
+                kept, masks = _recall(ctx, primals, [*range(ctx.outputs)], gradients.masks, pushed=True)
                 pushed = (
                     gradients.call(gradients.jvp, given, kept)
                     if gradients.jvp

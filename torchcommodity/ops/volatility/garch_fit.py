@@ -20,7 +20,6 @@ REASONS = (
     "a return is infinite",
 )
 NO_RETURN, TOO_FEW, CONSTANT, INFINITE = 3, 4, 5, 6
-WEAK = 15.0  # gain of log-likelihood over constant variance below which several optima were met
 
 
 @dataclass(frozen=True)
@@ -136,9 +135,10 @@ class _Model:
             *(self.point(*pair, side) for pair in pairs for side in (1, 1.8)[: 1 + self.asymmetric]),
         ]
 
-    def far_starts(self) -> list[list[float]]:
-        """Where a weak series may have another optimum: a short memory, a long one."""
-        return [self.point(0.1, 0.5), self.point(0.01, 0.995)]
+    def far_starts(self) -> list[tuple[float, list[float]]]:
+        """Where else an optimum was met: a short memory, next to none, a long one. Each with the gain of log-likelihood
+        over constant variance below which a series is sent there, for a strong one has one optimum."""
+        return [(30, self.point(0.25, 0.75)), (12, self.point(0.03, 0.25)), (12, self.point(0.01, 0.995))]
 
     def parameters(self, x: Tensor) -> Tensor:
         """(4, n) for `garch_score`."""
@@ -149,9 +149,11 @@ class _Model:
         self, panel: Tensor, count: Tensor, backcast: Tensor, x: Tensor, derivatives: bool = True
     ) -> list[Tensor]:
         """Log-likelihood, gradient, minus the second derivatives, sum of squared scores; by nu, not yet by 1 / nu."""
-        nu, size = 1 / x[:, -1], len(self.names)
-        constant, slope, curve = _normalising(nu) if self.tail else (nu * 0 - 0.5 * math.log(math.tau), nu, nu)
-        tail = torch.stack([nu, slope]) if self.tail else None
+        size, tail, constant = len(self.names), None, torch.full_like(x[:, 0], -0.5 * math.log(math.tau))
+        if self.tail:
+            nu = 1 / x[:, -1]
+            constant, slope, curve = _normalising(nu)
+            tail = torch.stack([nu, slope])
         y = garch_score(panel, self.parameters(x), backcast, tail, self.asymmetric, derivatives).T
         pairs = size * (size + 1) // 2
         value, gradient, information, outer = y.split([1, size, pairs, pairs], 1)
@@ -235,9 +237,10 @@ def _climb(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> dic
     x = panel.new_tensor(model.starts())
     values = _likelihoods(panel, backcast, count, model, x)
     solved = interior_point.minimise(objective, x[values[1:].argmax(0) + 1], bounds, limits)
-    weak = (-solved.value - values[0] < WEAK).nonzero().squeeze(1)
-    for start in panel.new_tensor(model.far_starts()):
-        solved = interior_point.better(solved, interior_point.minimise(objective, start, bounds, limits, which=weak))
+    gain = -solved.value - values[0]
+    for limit, start in model.far_starts():
+        weak, x = (gain < limit).nonzero().squeeze(1), panel.new_tensor(start)
+        solved = interior_point.better(solved, interior_point.minimise(objective, x, bounds, limits, which=weak))
     x = solved.x
     omega, rising, falling, beta = model.parameters(x)
     nu = 1 / x[:, -1] if model.tail else torch.full_like(omega, torch.inf)
