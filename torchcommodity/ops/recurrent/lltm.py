@@ -65,7 +65,7 @@ def _states(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor 
 
 def step(z: Tensor, c: Tensor) -> State:
     i, o, g = z.chunk(3, -1)
-    c = c + i.sigmoid() * F.elu(g)
+    c = c + i.sigmoid() * _elu(g)
     return o.sigmoid() * c.tanh(), c
 
 
@@ -74,7 +74,12 @@ def pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tupl
     i, o, y = i.sigmoid(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
     slope = torch.where(g > 0, 1.0, g.clamp(max=0).exp())  # of elu
-    return sequence.known(o * y, d_c * F.elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
+    return sequence.known(o * y, d_c * _elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
+
+
+def _elu(x: Tensor) -> Tensor:
+    """F.elu, which onnxruntime lacks in double precision."""
+    return torch.where(x > 0, x, x.clamp(max=0).exp() - 1)
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
