@@ -1,4 +1,4 @@
-"""Recurrent layers: one step, and whole sequences trained, against PyTorch written out and against its own LSTM."""
+"""Recurrent layers: a cell, and whole sequences."""
 
 from collections.abc import Callable
 
@@ -7,105 +7,133 @@ from row import Call, Row
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity import nn, ops
+from torchcommodity import ops
+
+State = tuple[Tensor, Tensor]
 
 
-def eager_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """The cell of PyTorch's tutorial, as its Python says it."""
-    gates = F.linear(torch.cat([h, x], 1), weight, bias).chunk(3, 1)
-    c = c + F.elu(gates[2]) * torch.sigmoid(gates[0])
-    return torch.tanh(c) * torch.sigmoid(gates[1]), c
+def tutorial_step(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> State:
+    """The LLTM of PyTorch's extension tutorial, in eager mode."""
+    gates = F.linear(torch.cat([h, x], dim=1), weight, bias).chunk(3, dim=1)
+    input_gate, output_gate, candidate = torch.sigmoid(gates[0]), torch.sigmoid(gates[1]), F.elu(gates[2])
+    c = c + candidate * input_gate
+    return torch.tanh(c) * output_gate, c
 
 
-def our_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    return ops.lltm_cell(x, (h, c), weight, bias)
-
-
-def eager_sequence(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    h, rows = x.new_zeros(len(x), weight.shape[0] // 3), []
-    c = h
-    for step in x.unbind(1):
-        h, c = eager_cell(step, h, c, weight, bias)
+def tutorial_loop(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    rows = []
+    for row in x.unbind(1):
+        h, c = tutorial_step(row, h, c, weight, bias)
         rows.append(h)
     return torch.stack(rows, 1)
 
 
-def our_sequence(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    zero = x.new_zeros(len(x), weight.shape[0] // 3)
-    return ops.lltm(x, (zero, zero), weight, bias)[0]
+def tutorial_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Call:
+    return training_step(tutorial_loop, x, h, c, weight, bias)
 
 
-def random(*shapes: tuple[int, ...]) -> Callable[[], tuple[Tensor, ...]]:
+def our_step(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> State:
+    return ops.lltm_cell(x, (h, c), weight, bias)
+
+
+def our_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return ops.lltm(x, (h, c), weight, bias)[0]
+
+
+def our_lstm(x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> Tensor:
+    return ops.lstm(x, (h, c), *weights)[0]
+
+
+def backward(step: Callable[..., State], x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> Call:
+    """Gradients of the weights, as in training."""
+    leaves = [w.clone().requires_grad_() for w in weights]
+    loss = torch.stack([y.sum() for y in step(x, h, c, *leaves)]).sum()
+    return lambda: torch.autograd.grad(loss, leaves, retain_graph=True)
+
+
+def training_step(layer: Callable[..., Tensor], x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> Call:
+    leaves = [w.clone().requires_grad_() for w in weights]
+    return lambda: torch.autograd.grad(layer(x, h, c, *leaves).sum(), leaves)
+
+
+def torch_layer(x: Tensor, hidden: int) -> tuple[torch.nn.LSTM, Callable[[], Tensor]]:
+    layer = torch.nn.LSTM(x.shape[-1], hidden, batch_first=True)
+    return layer, lambda: layer(x)[0]
+
+
+def torch_forward(x: Tensor, h: Tensor, *others: Tensor) -> Call:
+    _, call = torch_layer(x, h.shape[-1])
+    return torch.no_grad()(call)
+
+
+def torch_training_step(x: Tensor, h: Tensor, *others: Tensor) -> Call:
+    layer, call = torch_layer(x, h.shape[-1])
+    weights = list(layer.parameters())
+    return lambda: torch.autograd.grad(call().sum(), weights)
+
+
+def tensors(*shapes: tuple[int, ...]) -> Callable[[], tuple[Tensor, ...]]:
     generator = torch.Generator().manual_seed(0)
-    return lambda: tuple(0.1 * torch.randn(shape, generator=generator) for shape in shapes)
+    return lambda: tuple(torch.randn(shape, generator=generator) / shape[-1] ** 0.5 for shape in shapes)
 
 
-def backward(f: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Call]:
-    def prepare(*inputs: Tensor) -> Call:
-        leaves = [x.clone().requires_grad_() for x in inputs]
-        outputs = f(*leaves)
-        grads = [torch.ones_like(y) for y in outputs]
-        return lambda: torch.autograd.grad(outputs, leaves, grads, retain_graph=True)
-
-    return prepare
-
-
-def training(f: Callable[..., Tensor]) -> Callable[..., Call]:
-    def prepare(*inputs: Tensor) -> Call:
-        leaves = [x.clone().requires_grad_() for x in inputs]
-        return lambda: torch.autograd.grad(f(*leaves).sum(), leaves)
-
-    return prepare
-
-
-def layer(made: torch.nn.Module) -> Callable[..., Call]:
-    def prepare(x: Tensor, *_: Tensor) -> Call:
-        leaves = [x.clone().requires_grad_(), *made.parameters()]
-        return lambda: torch.autograd.grad(made(leaves[0])[0].sum(), leaves)
-
-    return prepare
-
-
-CELL = random((64, 1024), (64, 128), (64, 128), (384, 1152), (384,))
-SEQUENCE = random((32, 60, 16), (192, 80), (192,))
-THEIRS = torch.nn.LSTM(16, 64, batch_first=True)
-OURS = nn.LSTM(16, 64, batch_first=True)
-LOOP, LSTM = {"torch loop over rows": training(eager_sequence)}, {"torch.nn.LSTM": layer(THEIRS)}
+CELL = tensors((64, 1024), (64, 128), (64, 128), (384, 1152), (384,))
+LLTM = tensors((32, 60, 16), (32, 64), (32, 64), (192, 80), (192,))
+LSTM = tensors((32, 60, 16), (32, 64), (32, 64), (256, 16), (256, 64), (256,), (256,))
+SMALL = tensors((64, 252, 13), (64, 8), (64, 8), (32, 13), (32, 8), (32,), (32,))
 
 ROWS = (
     Row(
         "lltm_cell",
-        "forward, B=64, in=1024, hidden=128",
+        "B=64 in=1024 hidden=128, forward",
         CELL,
-        our_cell,
-        {"eager torch": lambda *x: lambda: eager_cell(*x)},
+        our_step,
+        {"eager torch LLTM": lambda *x: lambda: tutorial_step(*x)},
         target=1.2,
     ),
     Row(
         "lltm_cell",
-        "backward, same",
+        "B=64 in=1024 hidden=128, backward",
         CELL,
-        our_cell,
-        {"eager torch": backward(eager_cell)},
-        timed=backward(our_cell),
+        our_step,
+        {"eager torch LLTM": lambda *x: backward(tutorial_step, *x)},
+        timed=lambda *x: backward(our_step, *x),
         target=1.2,
     ),
     Row(
         "lltm",
-        "forward and backward, T=60, B=32, in=16, hidden=64",
-        SEQUENCE,
+        "T=60 B=32 in=16 hidden=64, forward+backward",
+        LLTM,
         our_sequence,
-        LOOP,
-        timed=training(our_sequence),
+        {"Python loop": tutorial_sequence},
+        timed=lambda *x: training_step(our_sequence, *x),
         target=4,
     ),
-    Row("lltm", "same", SEQUENCE, our_sequence, LSTM, timed=training(our_sequence), target=1),
+    Row(
+        "lltm",
+        "T=60 B=32 in=16 hidden=64, forward+backward",
+        LLTM,
+        our_sequence,
+        {"nn.LSTM": torch_training_step},
+        timed=lambda *x: training_step(our_sequence, *x),
+        target=1,
+    ),
+    Row("lstm", "T=60 B=32 in=16 hidden=64", LSTM, our_lstm, {"nn.LSTM": torch_forward}, target=1),
     Row(
         "lstm",
-        "nn.LSTM, forward and backward, same",
-        SEQUENCE,
-        lambda x, *_: OURS(x)[0],
+        "T=60 B=32 in=16 hidden=64, forward+backward",
         LSTM,
-        timed=layer(OURS),
+        our_lstm,
+        {"nn.LSTM": torch_training_step},
+        timed=lambda *x: training_step(our_lstm, *x),
+    ),
+    Row("lstm", "T=252 B=64 in=13 hidden=8", SMALL, our_lstm, {"nn.LSTM": torch_forward}, target=1),
+    Row(
+        "lstm",
+        "T=252 B=64 in=13 hidden=8, forward+backward",
+        SMALL,
+        our_lstm,
+        {"nn.LSTM": torch_training_step},
+        timed=lambda *x: training_step(our_lstm, *x),
     ),
 )

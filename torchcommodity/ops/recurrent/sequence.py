@@ -19,30 +19,34 @@ Pull = Callable[..., tuple[Tensor, Tensor]]  # gates, c before, c, d_h, d_c -> d
 def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict[str, tuple[Any, ...]]) -> None:
     """Each is of floating point and of its shape, and all are of one dtype, which autocast forgives, and device."""
     given = {name: x for name, x in tensors.items() if x is not None}
+    first = next(iter(given.values()))
     for name, x in given.items():
         if not isinstance(x, Tensor):
             refuse(operator, f"{name} must be a Tensor", TypeError, **{name: type(x).__name__})
         if not x.is_floating_point():
             refuse(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
-    for name, shape in shapes.items():
-        if name in given and tuple(given[name].shape) != shape:
-            refuse(operator, f"{name} must be {tuple(map(int, shape))}", **given)
-    if len({(None if _autocast(x) else x.dtype, x.device) for x in given.values()}) > 1:
-        kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in given.items()}
-        refuse(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
+        if name in shapes and tuple(x.shape) != shapes[name]:
+            refuse(operator, f"{name} must be {tuple(map(int, shapes[name]))}", **given)
+        if (x.dtype != first.dtype and not _autocast(first)) or x.device != first.device:
+            kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in given.items()}
+            refuse(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
 
 
 def widened(compute: Callable[..., State], *tensors: Tensor | None) -> State:
     """compute(*tensors), outside autocast; half precision is computed in float32 and comes back as it came."""
-    first = next(x for x in tensors if x is not None)
-    if not (_autocast(first) or first.dtype in HALF):
-        return compute(*tensors)
-    floats = [None if x is None else x.float() for x in tensors]
+    first = tensors[0]
+    assert first is not None
     if _autocast(first):
         with torch.autocast(first.device.type, enabled=False):
-            return compute(*floats)
-    h, c = compute(*floats)
+            return compute(*_single(tensors))
+    if first.dtype not in HALF:
+        return compute(*tensors)
+    h, c = compute(*_single(tensors))
     return h.to(first.dtype), c.to(first.dtype)
+
+
+def _single(tensors: tuple[Tensor | None, ...]) -> list[Tensor | None]:
+    return [None if x is None else x.float() for x in tensors]
 
 
 def _autocast(x: Tensor) -> bool:
