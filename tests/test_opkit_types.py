@@ -12,7 +12,10 @@ from torch.utils._pytree import tree_leaves
 from torchcommodity import opkit
 from torchcommodity.opkit import LoggingTensor, MetadataTensor, ScalarTensor
 
-UNWRITTEN = {"empty_like", "new_empty", "new_empty_strided", "resize_", "resize_as_", "new", "_empty_affine_quantized"}
+UNWRITTEN = ("empty_like", "new_empty", "new_empty_strided", "resize_", "resize_as_", "new", "_empty_affine_quantized")
+PACKED = ("fbgemm_pack_gemm_matrix_fp16",)  # as unwritten: its header has gaps
+ITS_OWN = ("__reduce_ex__", "_base.__get__")  # a subclass pickles itself, and is a view of the tensor it was made of
+NOT_COMPARED = tuple(f".{name}" for name in UNWRITTEN + PACKED + ITS_OWN)
 TARGET = ScalarTensor(3, 0.5)
 MATRIX = torch.arange(9.0).view(3, 3)
 CLOSED = {
@@ -161,7 +164,7 @@ def test_metadata_under_every_function() -> None:
         )
 
     found = coverage(lambda x: MetadataTensor(x, **facts), right)
-    found.wrong = [name for name in found.wrong if name.rsplit(".", 1)[-1] not in UNWRITTEN]
+    found.wrong = [name for name in found.wrong if not name.endswith(NOT_COMPARED)]
     assert len(found.right) > 700, str(found)
     assert found.share >= 0.98, found.refused
     assert not found.wrong
@@ -169,6 +172,6 @@ def test_metadata_under_every_function() -> None:
 
 def test_logging_under_every_function() -> None:
     found = coverage(LoggingTensor, same_numbers)
-    found.wrong = [name for name in found.wrong if name.rsplit(".", 1)[-1] not in UNWRITTEN]
+    found.wrong = [name for name in found.wrong if not name.endswith(NOT_COMPARED)]
     assert found.share >= 0.98, found.refused
     assert not found.wrong
