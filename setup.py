@@ -18,7 +18,7 @@ def extensions():
     cuda = glob("torchcommodity/ops/**/*.cu", recursive=True) if CUDA_ASKED else []
     # without traps a test for NaN in a loop can be vectorised; NaN keeps its meaning
     loops = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
-    host = ["-std=c++20", *loops, "-Wall", "-Werror=return-type", STABLE_ABI]
+    host = ["-std=c++20", "-g0", *loops, "-Wall", "-Werror=return-type", STABLE_ABI]
     targets = ["compute_80,code=sm_80", "compute_90,code=sm_90", "compute_90,code=compute_90"]
     device = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", *(f"-gencode=arch={target}" for target in targets)]
     return [

@@ -94,29 +94,29 @@ def run_ahead_of_time(doors: Doors) -> None:
     compiled=True,
 )
 def onnx(subject: Subject) -> None:
-    """ONNX runs in onnxruntime and agrees."""
-    run_onnx(Doors([subject]))
+    """ONNX runs in onnxruntime and agrees: at any number of rows, or where the definition loops, at the sample's."""
+    _wanted()
+    try:
+        run_onnx(Doors([subject]))
+    except Exception:
+        if subject.op.traceable is not None:
+            raise
+        run_onnx(Doors([subject]), time=False)
 
 
-def run_onnx(doors: Doors) -> None:
-    """At any number of rows, or, where the definition is a loop over time, at that of the sample."""
+def _wanted() -> None:
     try:
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as missing:
         raise Skip(f"ONNX is not installed: {missing}") from missing
-    loops = any(s.op.traceable is None for s in doors.subjects)
-    try:
-        _onnx_agrees(doors, True, _sizes(doors))
-    except Exception:
-        if not loops:
-            raise
-        _onnx_agrees(doors, False, [doors.inputs()])
 
 
-def _onnx_agrees(doors: Doors, time: bool, sizes: list[tuple[torch.Tensor, ...]]) -> None:
+def run_onnx(doors: Doors, time: bool = True) -> None:
+    """Exported with free batch and, if asked, free time; run at the size of the sample and, if so, at another."""
     import onnxruntime
 
+    sizes = _sizes(doors) if time else [doors.inputs()]
     torch._dynamo.reset()
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns where torchvision is not
     with torch.no_grad(), mock.patch.object(registration, "disabled", True):

@@ -5,12 +5,14 @@ using namespace commodity;
 
 namespace {
 
+COMMODITY_SIMD void run(Series& series) { series.run(); }  // in double, whatever came: compiled once
+
 template <typename scalar_t>
-COMMODITY_SIMD void decompose(const Plan& plan, const scalar_t* x, scalar_t* const (&to)[4], int64_t at, int64_t stride,
+void decompose(const Plan& plan, const scalar_t* x, scalar_t* const (&to)[4], int64_t at, int64_t stride,
                               int64_t width) {
   Series series(plan);
   series.read(x + at, stride, width);
-  series.run();
+  run(series);
   series.write(to, at, stride, width);
 }
 

@@ -11,13 +11,18 @@ struct Gradients {
   scalar_t* to;
 };
 
+// In double, whatever came: compiled once.
+COMMODITY_SIMD void run_back(Series& series) {
+  if (series.missing) series.balance_all();
+  for (int64_t pass = 0; pass < series.plan.inner; ++pass) series.inner_pass_back(series.missing);
+}
+
 // y = x - level, residual = y - trend - seasonal, and the level comes back to the trend.
 template <typename scalar_t>
-COMMODITY_SIMD void transpose(const Plan& plan, const Gradients<scalar_t>& g, int64_t first, int64_t stride,
+void transpose(const Plan& plan, const Gradients<scalar_t>& g, int64_t first, int64_t stride,
                               int64_t width) {
   Series series(plan);
   series.read(g.x + first, stride, width);
-  if (series.missing) series.balance_all();
   std::fill(series.y.begin(), series.y.end(), 0.0);
   double level[kLanes] = {};
   for (int64_t t = 0; t < plan.steps; ++t)
@@ -28,7 +33,7 @@ COMMODITY_SIMD void transpose(const Plan& plan, const Gradients<scalar_t>& g, in
       series.seasonal[i] = g.seasonal[at] - series.y[i];
       level[n] += g.trend[at];
     }
-  for (int64_t pass = 0; pass < plan.inner; ++pass) series.inner_pass_back(series.missing);
+  run_back(series);
   for (int64_t i = 0; i < series.size; ++i) level[i % kLanes] -= series.present[i] ? series.y[i] : 0;
   for (int64_t t = 0; t < plan.steps; ++t)
     for (int64_t n = 0; n < width; ++n) {
