@@ -9,7 +9,7 @@ COMMODITY_SIMD void run(Series& series) { series.run(); }  // in double, whateve
 
 template <typename scalar_t>
 void decompose(const Plan& plan, const scalar_t* x, scalar_t* const (&to)[4], int64_t at, int64_t stride,
-                              int64_t width) {
+               int64_t width) {
   Series series(plan);
   series.read(x + at, stride, width);
   run(series);

@@ -19,8 +19,7 @@ COMMODITY_SIMD void run_back(Series& series) {
 
 // y = x - level, residual = y - trend - seasonal, and the level comes back to the trend.
 template <typename scalar_t>
-void transpose(const Plan& plan, const Gradients<scalar_t>& g, int64_t first, int64_t stride,
-                              int64_t width) {
+void transpose(const Plan& plan, const Gradients<scalar_t>& g, int64_t first, int64_t stride, int64_t width) {
   Series series(plan);
   series.read(g.x + first, stride, width);
   std::fill(series.y.begin(), series.y.end(), 0.0);
