@@ -55,8 +55,10 @@ def _backward(
     multiplicative: bool,
     causal: bool,
 ) -> tuple[Tensor, ...]:
-    tensors = (prices, d_trend, d_seasonal, d_residual)
-    return pulled(lambda *at: _reference(*at, period, multiplicative, causal), tensors, grad)
+    def again(x: Tensor, d_trend: Tensor, d_seasonal: Tensor, d_residual: Tensor) -> Tensor:
+        return _reference(x, d_trend, d_seasonal, d_residual, period, multiplicative, causal)
+
+    return pulled(again, (prices, d_trend, d_seasonal, d_residual), grad)
 
 
 def _weighted(prices: Tensor, weights: Tensor, period: int, multiplicative: bool, causal: bool) -> Tensor:
