@@ -63,13 +63,18 @@ void for_each_block(const Panels& panels, const Body& body) {
   });
 }
 
-// Asks for huge pages under a large fresh output, whose first touch of small ones costs more than the arithmetic.
+// Asks for huge pages under a large fresh output, whose first touch of small ones costs more than the arithmetic, and
+// touches each once: threads that meet in one that nobody has touched both clear it.
 inline Tensor on_huge_pages(Tensor y) {
 #if defined(MADV_HUGEPAGE)
   constexpr uintptr_t page = uintptr_t(1) << 21;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(y.data_ptr());
-  const uintptr_t first = (begin + page - 1) / page * page, last = (begin + y.numel() * y.element_size()) / page * page;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  const uintptr_t first = (begin + page - 1) / page, last = (begin + y.numel() * y.element_size()) / page;
+  if (first >= last) return y;
+  madvise(reinterpret_cast<void*>(first * page), (last - first) * page, MADV_HUGEPAGE);
+  torch::stable::parallel_for(first, last, 1, [](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) *reinterpret_cast<volatile char*>(i * page) = 0;
+  });
 #endif
   return y;
 }

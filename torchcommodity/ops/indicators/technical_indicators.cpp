@@ -2,7 +2,7 @@
 //
 // Sums are of differences against a row that every window of the block holds: neither a high level nor an outlier costs
 // digits, so they are kept in the panel's own dtype, twice as many to a vector in float32.
-#include "window.h"
+#include "trailing.h"
 
 using namespace commodity;
 
@@ -12,104 +12,119 @@ namespace {
 // missing price is no change, and the next change is against the last price there was.
 template <typename scalar_t>
 struct Wilder {
-  const scalar_t period;
-  Row<scalar_t> last, seen = {}, gain = {}, loss = {};
+  using Vec = commodity::Vec<scalar_t>;
+  const scalar_t period, share = 1 / period;
+  Vec last = Vec{} + scalar_t(NAN), seen = {}, gain = {}, loss = {};
 
-  explicit Wilder(int64_t period) : period(period) { std::fill_n(last, kBlock, scalar_t(NAN)); }
-
-  void advance(int64_t t, const Prices<scalar_t>& prices) {
-    const scalar_t share = 1 / period;
-    for (int64_t n = 0; n < prices.width; ++n) {
-      const scalar_t price = prices(t, n), change = price - last[n];
-      const bool changed = change == change;
-      const scalar_t keep = changed & (seen[n] >= period) ? 1 - share : 1;
-      gain[n] = keep * gain[n] + (change > 0 ? change : 0) * share;
-      loss[n] = keep * loss[n] + (change < 0 ? -change : 0) * share;
-      seen[n] += changed ? 1 : 0;
-      last[n] = price == price ? price : last[n];
-    }
+  void advance(const Vec& price) {
+    const Vec change = price - last;
+    const auto changed = change == change;
+    const Vec keep = changed & (seen >= period) ? 1 - share : scalar_t(1);
+    gain = keep * gain + (change > 0 ? change : 0) * share;
+    loss = keep * loss + (change < 0 ? -change : 0) * share;
+    seen += changed ? scalar_t(1) : scalar_t(0);
+    last = price == price ? price : last;
   }
 };
+
+// As many columns as a vector holds.
+template <typename scalar_t, bool whole>
+struct Indicators {
+  using Vec = commodity::Vec<scalar_t>;
+  const Columns<scalar_t, scalar_t, whole> prices;
+  Trailing<scalar_t, 1> shorter, longer;
+  Trailing<scalar_t, 2> band, changes;
+  Wilder<scalar_t> wilder;
+  Vec anchor[3], still = {}, previous = Vec{} + scalar_t(NAN);
+
+  Indicators(const Columns<scalar_t, scalar_t, whole>& prices, int64_t brief, int64_t extended, int64_t rsi,
+             int64_t band)
+      : prices(prices), shorter(brief), longer(extended), band(band), changes(rsi), wilder{scalar_t(rsi)} {}
+
+  void average(Trailing<scalar_t, 1>& window, Vec& anchor, int64_t t, const Vec& price, Vec& mean) {
+    if (window.turns(t)) anchor = price;
+    window.advance(t, [&](int64_t r, Vec(&terms)[1]) { prices.read(r, terms[0]), terms[0] -= anchor; });
+    mean = anchor + window.sum[0] * (1 / scalar_t(window.window));
+  }
+
+  void bollinger(int64_t t, const Vec& price, Vec& half) {
+    if (band.turns(t)) anchor[2] = price;
+    band.advance(t, [&](int64_t r, Vec(&terms)[2]) {
+      prices.read(r, terms[0]), terms[0] -= anchor[2];
+      terms[1] = terms[0] * terms[0];
+    });
+    const scalar_t rows = band.window, share = 1 / rows;
+    const Vec mean = band.sum[0] * share, variance = band.sum[1] * share - mean * mean;
+    still = price == previous ? still + 1 : 1;
+    previous = price;
+    half = (still < rows) & (variance > 0) ? variance : variance * 0;  // 0, or NaN
+    root<scalar_t>(half);
+    half *= 2;
+  }
+
+  template <bool smooth>
+  void strength(int64_t t, const Vec& price, Vec& rsi) {
+    if constexpr (smooth) {
+      wilder.advance(price);
+      index(wilder.gain, wilder.loss, rsi);
+      rsi = wilder.seen >= wilder.period ? rsi : scalar_t(NAN);
+    } else {
+      changes.advance(t, [&](int64_t r, Vec(&terms)[2]) {
+        Vec now, before = Vec{} + scalar_t(NAN);
+        prices.read(r, now);
+        if (r > 0) prices.read(r - 1, before);
+        const Vec change = now - before;
+        terms[0] = change > 0 ? change : change * 0, terms[1] = change < 0 ? -change : change * 0;
+      });
+      index(changes.sum[0], changes.sum[1], rsi);
+    }
+  }
+
+  static void index(const Vec& gain, const Vec& loss, Vec& rsi) {
+    const Vec total = gain + loss;
+    rsi = total == 0 ? 0 : 100 * gain / total;
+  }
+
+  template <bool smooth>
+  void run(scalar_t* y) {
+    for (int64_t t = 0; t < prices.steps; ++t) {
+      Vec price, channel[4], rows[4];
+      prices.read(t, price), prices.fetch(t + kAhead);
+      average(shorter, anchor[0], t, price, channel[0]);
+      average(longer, anchor[1], t, price, channel[1]);
+      strength<smooth>(t, price, channel[2]);
+      bollinger(t, price, channel[3]);
+      interleave<scalar_t>(channel, rows);
+      write(rows, y + 4 * t * prices.stride);
+    }
+  }
+
+  void write(const Vec (&rows)[4], scalar_t* y) const {
+    if constexpr (whole)
+      for (const Vec& row : rows) store<scalar_t>(row, y), y += Simd<scalar_t>::count;
+    else
+      std::memcpy(y, rows, 4 * prices.width * sizeof(scalar_t));
+  }
+};
+
+struct Settings {
+  int64_t brief, extended, rsi, band;
+  bool wilder;
+};
+
+template <bool whole, typename scalar_t>
+void run(const Settings& set, const Columns<scalar_t, scalar_t, whole>& columns, scalar_t* y) {
+  Indicators<scalar_t, whole> block(columns, set.brief, set.extended, set.rsi, set.band);
+  set.wilder ? block.template run<true>(y) : block.template run<false>(y);
+}
 
 template <typename scalar_t>
-struct Indicators {
-  const Prices<scalar_t> prices;
-  Window<scalar_t, 1> shorter, longer;
-  Window<scalar_t, 2> band, changes;
-  Wilder<scalar_t> wilder;
-  Row<scalar_t> anchor[3], still = {}, previous, channel[4];
-
-  Indicators(Prices<scalar_t> prices, int64_t brief, int64_t extended, int64_t rsi, int64_t band, bool wilder)
-      : prices(prices), shorter(brief), longer(extended), band(band), changes(wilder ? 1 : rsi), wilder(rsi) {
-    std::fill_n(previous, kBlock, scalar_t(NAN));
-  }
-
-  void average(Window<scalar_t, 1>& window, Row<scalar_t>& anchor, int64_t t, scalar_t* to) {
-    shift(window.window, anchor, t);
-    window.advance(t, prices.width, [&](int, int64_t r, int64_t n) { return prices(r, n) - anchor[n]; });
-    const scalar_t share = scalar_t(1) / window.window;
-    for (int64_t n = 0; n < prices.width; ++n) to[n] = anchor[n] + window.sum[0][n] * share;
-  }
-
-  void shift(int64_t window, Row<scalar_t>& anchor, int64_t t) {
-    if (t % window == 0)
-      for (int64_t n = 0; n < prices.width; ++n) anchor[n] = prices(t, n);
-  }
-
-  void bollinger(int64_t t, scalar_t* to) {
-    const Row<scalar_t>& base = anchor[2];
-    shift(band.window, anchor[2], t);
-    band.advance(t, prices.width, [&](int k, int64_t r, int64_t n) {
-      const scalar_t d = prices(r, n) - base[n];
-      return k ? d * d : d;
-    });
-    const scalar_t share = scalar_t(1) / band.window, rows = band.window;
-    for (int64_t n = 0; n < prices.width; ++n) {
-      const scalar_t price = prices(t, n), mean = band.sum[0][n] * share;
-      const scalar_t variance = band.sum[1][n] * share - mean * mean;
-      still[n] = price == previous[n] ? still[n] + 1 : 1;
-      previous[n] = price;
-      const scalar_t flat = variance * 0;  // 0, or NaN
-      to[n] = 2 * std::sqrt((still[n] < rows) & (variance > 0) ? variance : flat);
-    }
-  }
-
-  void strength(int64_t t, bool smooth, scalar_t* to) {
-    if (smooth) {
-      wilder.advance(t, prices);
-      for (int64_t n = 0; n < prices.width; ++n) {
-        const scalar_t rsi = index(wilder.gain[n], wilder.loss[n]);
-        to[n] = wilder.seen[n] >= wilder.period ? rsi : scalar_t(NAN);
-      }
-      return;
-    }
-    changes.advance(t, prices.width, [&](int k, int64_t r, int64_t n) {
-      const scalar_t change = r > 0 ? prices(r, n) - prices(r - 1, n) : scalar_t(NAN), moved = k ? -change : change;
-      return moved > 0 ? moved : change * 0;
-    });
-    for (int64_t n = 0; n < prices.width; ++n) to[n] = index(changes.sum[0][n], changes.sum[1][n]);
-  }
-
-  static scalar_t index(scalar_t gain, scalar_t loss) {
-    const scalar_t total = gain + loss;
-    return total == 0 ? 0 : 100 * gain / total;
-  }
-
-  void run(int64_t steps, bool smooth, scalar_t* y) {
-    for (int64_t t = 0; t < steps; ++t, y += 4 * prices.stride) {
-      average(shorter, anchor[0], t, channel[0]);
-      average(longer, anchor[1], t, channel[1]);
-      strength(t, smooth, channel[2]);
-      bollinger(t, channel[3]);
-      for (int64_t n = 0; n < prices.width; ++n)
-        for (int k = 0; k < 4; ++k) y[4 * n + k] = channel[k][n];
-    }
-  }
-};
-
-COMMODITY_SIMD void run(Indicators<float>& block, int64_t steps, bool wilder, float* y) { block.run(steps, wilder, y); }
-COMMODITY_SIMD void run(Indicators<double>& block, int64_t steps, bool wilder, double* y) {
-  block.run(steps, wilder, y);
+COMMODITY_SIMD void indicators(const Settings& set, const scalar_t* x, int64_t steps, int64_t stride, int64_t width,
+                               scalar_t* y) {
+  constexpr int64_t count = Simd<scalar_t>::count;
+  for (; width >= count; width -= count, x += count, y += 4 * count)
+    run(set, Columns<scalar_t, scalar_t, true>{x, steps, stride, count}, y);
+  if (width > 0) run(set, Columns<scalar_t, scalar_t, false>{x, steps, stride, width}, y);
 }
 
 Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extended, int64_t rsi, int64_t band,
@@ -120,15 +135,13 @@ Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extend
   shape.push_back(4);
   Tensor y = on_huge_pages(new_empty(prices, shape));
   const Panels panels(prices);
-  const bool wilder = mode == "wilder";
+  const Settings set{brief, extended, rsi, band, mode == "wilder"};
   THO_DISPATCH_V2(prices.scalar_type(), "technical_indicators", AT_WRAP([&] {
                     const scalar_t* from = prices.const_data_ptr<scalar_t>();
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
                       const int64_t at = panel * panels.size() + first;
-                      Indicators<scalar_t> block({from + at, panels.assets, last - first}, brief, extended, rsi, band,
-                                                 wilder);
-                      run(block, panels.steps, wilder, to + 4 * at);
+                      indicators(set, from + at, panels.steps, panels.assets, last - first, to + 4 * at);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

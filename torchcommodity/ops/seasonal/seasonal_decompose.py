@@ -1,7 +1,4 @@
-"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase.
-
-Longer than most, for both directions of the gradient are written out: torch.func cannot be nested in a formula.
-"""
+"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase."""
 
 from typing import NamedTuple
 
@@ -11,6 +8,7 @@ from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_integer, check_panel, refuse
+from torchcommodity.ops.seasonal import seasonal_decompose_backward
 from torchcommodity.ops.seasonal.steps import Steps, present_rows
 
 Three = tuple[Tensor, Tensor, Tensor]
@@ -137,15 +135,10 @@ def _backward(
     multiplicative: bool,
     causal: bool,
 ) -> Tensor:
-    # the transpose of every line of _jvp, last to first
-    s = Steps(prices, period, multiplicative, causal)
-    d_rest = d_residual / s.seasonal if multiplicative else d_residual
-    d_seasonal = (d_seasonal - (d_rest * s.residual if multiplicative else d_rest)) * s.known
-    d_mean = d_seasonal / s.centre if multiplicative else d_seasonal
-    d_mean = d_mean - s.middle_back(d_mean * s.seasonal if multiplicative else d_mean)
-    d_rest = d_rest + s.mean_back(d_mean)
-    d = d_rest / s.trend if multiplicative else d_rest
-    return (d + s.average_back(d_trend - (d * s.rest if multiplicative else d))).where(s.present, 0)
+    dx: Tensor = seasonal_decompose_backward.operator(
+        prices, d_trend, d_seasonal, d_residual, period, multiplicative, causal
+    )
+    return dx
 
 
 def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Three:
@@ -203,6 +196,7 @@ operator = Op(
     backward=_backward,
     jvp=_jvp,
     traceable=_traceable,
+    masks=False,
     cases=_cases,
     lookback=_lookback,
     causal=lambda period, multiplicative, causal: causal,

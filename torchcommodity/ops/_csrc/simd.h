@@ -1,0 +1,74 @@
+// Columns side by side in a vector of 32 bytes, whatever the instruction set: the compiler takes as many registers as
+// it needs. A kernel that walks through time with its state in vectors keeps it in registers.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace commodity {
+
+template <typename scalar_t>
+struct Simd {
+  static constexpr int count = 32 / sizeof(scalar_t);
+  typedef scalar_t type __attribute__((vector_size(32)));
+};
+template <typename scalar_t>
+using Vec = typename Simd<scalar_t>::type;
+
+// std::vector forgets how its elements must be aligned where an attribute says so.
+template <typename Value>
+struct OnCacheLines {
+  using value_type = Value;
+  static constexpr std::align_val_t line{64};
+  Value* allocate(size_t count) { return static_cast<Value*>(::operator new(count * sizeof(Value), line)); }
+  void deallocate(Value* values, size_t) { ::operator delete(values, line); }
+  bool operator==(const OnCacheLines&) const = default;
+};
+
+template <typename Value>
+using Many = std::vector<Value, OnCacheLines<Value>>;
+
+// Memory of another precision is converted on its way.
+template <typename number_t, typename scalar_t>
+inline void load(Vec<number_t>& x, const scalar_t* from) {
+  typedef scalar_t Row __attribute__((vector_size(Simd<number_t>::count * sizeof(scalar_t))));
+  Row row;
+  std::memcpy(&row, from, sizeof(Row));
+  x = __builtin_convertvector(row, Vec<number_t>);
+}
+
+template <typename number_t, typename scalar_t>
+inline void store(const Vec<number_t>& x, scalar_t* to) {
+  typedef scalar_t Row __attribute__((vector_size(Simd<number_t>::count * sizeof(scalar_t))));
+  const Row row = __builtin_convertvector(x, Row);
+  std::memcpy(to, &row, sizeof(Row));
+}
+
+template <typename scalar_t>
+inline void root(Vec<scalar_t>& x) {
+  for (int l = 0; l < Simd<scalar_t>::count; ++l) x[l] = std::sqrt(x[l]);
+}
+
+// Two vectors, element by element in turn: the first half of what that makes, and the second.
+template <typename scalar_t>
+inline void zip(const Vec<scalar_t>& a, const Vec<scalar_t>& b, Vec<scalar_t>& low, Vec<scalar_t>& high) {
+  constexpr int count = Simd<scalar_t>::count;
+  [&]<int... k>(std::integer_sequence<int, k...>) {
+    low = __builtin_shufflevector(a, b, (k / 2 + k % 2 * count)...);
+    high = __builtin_shufflevector(a, b, (count / 2 + k / 2 + k % 2 * count)...);
+  }(std::make_integer_sequence<int, count>());
+}
+
+// Four values of each column, one behind the other where they come out. Of four columns this is its own inverse.
+template <typename scalar_t>
+inline void interleave(const Vec<scalar_t> (&x)[4], Vec<scalar_t> (&to)[4]) {
+  Vec<scalar_t> even[2], odd[2];
+  zip<scalar_t>(x[0], x[2], even[0], even[1]), zip<scalar_t>(x[1], x[3], odd[0], odd[1]);
+  zip<scalar_t>(even[0], odd[0], to[0], to[1]), zip<scalar_t>(even[1], odd[1], to[2], to[3]);
+}
+
+}  // namespace commodity

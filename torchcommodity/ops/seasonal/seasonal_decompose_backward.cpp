@@ -1,0 +1,82 @@
+// The gradient of seasonal_decompose in its prices: the transpose of its moving average and of its means by phase.
+#include "adjoint.h"
+#include "trailing.h"
+
+using namespace commodity;
+
+namespace {
+
+struct Settings {
+  int64_t period, steps, stride;
+  bool multiplicative, causal;
+};
+
+// The columns of a vector, and what is kept of each row: one row of all kinds after the other.
+template <typename scalar_t, bool whole>
+struct Memory {
+  using Lane = Vec<double>;
+  using Prices = Columns<scalar_t, double, whole>;
+  Prices prices, gradients[3];
+  scalar_t* dx;
+  Lane *rows, *phases;
+
+  void price(int64_t t, Lane& to) const { prices.read(t, to), prices.fetch(t + kAhead); }
+  void gradient(int part, int64_t t, Lane& to) const { gradients[part].read(t, to), gradients[part].fetch(t - kAhead); }
+  void write(int64_t t, const Lane& value) const { prices.write(t, value, dx); }
+  Lane& row(int kind, int64_t t) const { return rows[t * kRowKinds + kind]; }
+  Lane& phase(int kind, int64_t k) const { return phases[k * kPhaseKinds + kind]; }
+};
+
+template <typename scalar_t, bool whole>
+void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t at, int64_t width,
+             Many<Vec<double>>& kept, scalar_t* dx) {
+  const auto columns = [&](const scalar_t* from) {
+    return Columns<scalar_t, double, whole>{from + at, s.steps, s.stride, width};
+  };
+  std::fill(kept.begin() + s.steps * kRowKinds, kept.end(), Vec<double>{});
+  Vec<double>* rows = kept.data();
+  const Memory<scalar_t, whole> memory{
+      columns(x), {columns(grads[0]), columns(grads[1]), columns(grads[2])}, dx + at, rows, rows + s.steps * kRowKinds};
+  SeasonalAdjoint<Vec<double>, Memory<scalar_t, whole>>(memory, s.period, s.steps, s.multiplicative, s.causal).run();
+}
+
+template <typename scalar_t>
+COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t at,
+                            int64_t width, scalar_t* dx) {
+  constexpr int64_t count = Simd<double>::count;
+  Many<Vec<double>> memory(s.steps * kRowKinds + s.period * kPhaseKinds);
+  for (; width >= count; width -= count, at += count) adjoint<scalar_t, true>(s, x, grads, at, count, memory, dx);
+  if (width > 0) adjoint<scalar_t, false>(s, x, grads, at, width, memory, dx);
+}
+
+template <typename scalar_t>
+void adjoint_all(const Settings& s, const Tensor& prices, const std::array<Tensor, 3>& gradients, Tensor& dx) {
+  const Panels panels(prices);
+  const scalar_t *x = prices.const_data_ptr<scalar_t>(), *grads[3];
+  for (int i = 0; i < 3; ++i) grads[i] = gradients[i].const_data_ptr<scalar_t>();
+  scalar_t* to = dx.mutable_data_ptr<scalar_t>();
+  for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
+    adjoint(s, x, grads, panel * panels.size() + first, last - first, to);
+  });
+}
+
+Tensor seasonal_decompose_backward(const Tensor& prices_, const Tensor& d_trend_, const Tensor& d_seasonal_,
+                                   const Tensor& d_residual_, int64_t period, bool multiplicative, bool causal) {
+  STD_TORCH_CHECK(period >= 2, "seasonal_decompose_backward: period must be >= 2");
+  for (const Tensor* grad : {&d_trend_, &d_seasonal_, &d_residual_})
+    check_same("seasonal_decompose_backward", prices_, *grad);
+  const Tensor prices = contiguous(prices_), d_trend = contiguous(d_trend_), d_seasonal = contiguous(d_seasonal_);
+  const Tensor d_residual = contiguous(d_residual_);
+  Tensor dx = new_empty(prices, prices.sizes());
+  const std::array<Tensor, 3> gradients = {d_trend, d_seasonal, d_residual};
+  const Settings s{period, prices.size(-2), prices.size(-1), multiplicative, causal};
+  THO_DISPATCH_V2(prices.scalar_type(), "seasonal_decompose_backward",
+                  AT_WRAP([&] { adjoint_all<scalar_t>(s, prices, gradients, dx); }), AT_EXPAND(AT_FLOATING_TYPES));
+  return dx;
+}
+
+}  // namespace
+
+COMMODITY_OPERATOR(seasonal_decompose_backward,
+                   "(Tensor prices, Tensor d_trend, Tensor d_seasonal, Tensor d_residual, SymInt period, "
+                   "bool multiplicative, bool causal) -> Tensor")
