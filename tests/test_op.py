@@ -44,6 +44,51 @@ def test_a_record_without_a_formula_is_not_differentiable() -> None:
     assert forward_only(torch.ones(2)).equal(torch.ones(2))
 
 
+def test_a_formula_is_told_which_gradients_are_asked_for() -> None:
+    told = []
+
+    def backward(
+        grad: Tensor, *, x: Tensor, y: Tensor, needs_input_grad: tuple[bool, ...]
+    ) -> tuple[Tensor | None, ...]:
+        told.append(needs_input_grad)
+        return grad * y if needs_input_grad[0] else None, grad * x if needs_input_grad[1] else None
+
+    product = Op("test_op::product", reference=_product, fake=lambda x, y: _same(x), backward=backward)
+    x, y = torch.tensor(2.0), torch.tensor(3.0, requires_grad=True)
+    assert torch.autograd.grad(product(x, y), y)[0] == 2
+    assert torch.func.grad(product, argnums=(0, 1))(x, y.detach()) == (3, 2)
+    assert torch.func.jvp(lambda x: product(x, y.detach()), (x,), (x,))[1] == 6
+    assert told == [(False, True), (True, True), (True, True)]
+
+
+def _product(x: Tensor, y: Tensor) -> Tensor:
+    return x * y
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_the_gradient_of_an_output_that_nobody_uses(materialize: bool) -> None:
+    given: list[Tensor | None] = []
+
+    def backward(first: Tensor, second: Tensor | None) -> Tensor:
+        given.append(second)
+        return first if second is None else first - second
+
+    name = f"test_op::unused_{materialize}".lower()
+    op = Op(name, reference=_both, fake=_both_same, backward=backward, materialize_grads=materialize)
+    x = torch.ones(2, requires_grad=True)
+    assert torch.autograd.grad(op(x)[0].sum(), x)[0].equal(torch.ones(2))
+    assert [None if grad is None else grad.tolist() for grad in given] == [[0, 0] if materialize else None]
+    assert torch.func.jvp(op, (torch.ones(2),), (torch.ones(2),))[1][1].equal(-torch.ones(2))
+
+
+def _both(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x.clone(), -x
+
+
+def _both_same(x: Tensor) -> tuple[Tensor, Tensor]:
+    return _same(x), _same(x)
+
+
 def test_a_second_record_replaces_the_first() -> None:
     first = Op("test_op::twice", reference=_square, fake=_same)
     second = Op("test_op::twice", reference=_minus_square, fake=_same)

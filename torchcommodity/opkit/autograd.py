@@ -24,14 +24,15 @@ Masks = list[Tensor | None]
 class Gradients:
     """The formulas of an operator, and what its forward pass keeps for them.
 
-    A formula names what it needs by keyword-only parameters: an argument of the operator, "output" for all outputs, or
-    "output1" for one of several.
+    A formula names what it needs by keyword-only parameters: an argument of the operator, "output" for all outputs,
+    "output1" for one of several, or "needs_input_grad", which says for each Tensor argument whether it is asked for.
     """
 
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
     masks: bool = True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
+    materialize_grads: bool = True  # a gradient or tangent that nobody gave is zeros; False: None
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -60,11 +61,16 @@ class Gradients:
         named = self.needs[self.backward]
         return [i for i in every if self.masks or "output" in named or f"output{i}" in named]
 
+    def asked(self, ctx: Any) -> dict[str, Any]:
+        needs = zip(ctx.needs_input_grad[1:], self.is_tensor)
+        return {"needs_input_grad": tuple(need for need, tensor in needs if tensor)}
+
     def call(self, formula: Formula, values: Iterable[Any], kept: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: kept[name] for name in self.needs[formula]}))
 
     def transpose(self, tangents: list[Any], kept: dict[str, Any], masks: Masks) -> list[Tensor | None]:
         """Forward mode from `backward`: it is linear in the gradient, so differentiating it transposes it."""
+        kept = kept | {"needs_input_grad": tuple(t is not None for t in tangents)}
         with torch.enable_grad():
             outputs = zip(as_tuple(kept["output"]), masks)
             probes = [None if mask is None else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
@@ -156,6 +162,7 @@ def _node(gradients: Gradients) -> Any:
                 result = _below(gradients.overload, keyset, args)
             outputs = as_tuple(result)
             ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
+            ctx.set_materialize_grads(gradients.materialize_grads)
             ctx.outputs = len(outputs)
             kept = {gradients.arguments[i]: args[i] for i in gradients.kept}
             ctx.kept = {name: Tensor if isinstance(value, Tensor) else value for name, value in kept.items()}
@@ -168,7 +175,7 @@ def _node(gradients: Gradients) -> Any:
         def backward(ctx: Any, *grads: Any) -> Any:
             kept, masks = _recall(ctx, ctx.saved_tensors, gradients.kept_outputs, gradients.masks)
             masks = masks if gradients.masks else [None] * ctx.outputs
-            results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept))
+            results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept | gradients.asked(ctx)))
             return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
 
         @staticmethod
