@@ -89,6 +89,17 @@ def _both_same(x: Tensor) -> tuple[Tensor, Tensor]:
     return _same(x), _same(x)
 
 
+def test_complex_numbers_are_differentiated_by_torchs_convention() -> None:
+    def backward(grad: Tensor, *, x: Tensor) -> Tensor:
+        return 2 * x.conj() * grad
+
+    operator = Op("test_op::complex_square", reference=_square, fake=_same, backward=backward)
+    x = torch.randn(3, dtype=torch.cdouble, requires_grad=True)
+    assert torch.autograd.gradcheck(operator, x, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(operator, x)
+    assert operator(x.conj()).equal(operator(x).conj().resolve_conj())
+
+
 def test_a_second_record_replaces_the_first() -> None:
     first = Op("test_op::twice", reference=_square, fake=_same)
     second = Op("test_op::twice", reference=_minus_square, fake=_same)

@@ -120,6 +120,10 @@ def pulled(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Ten
         return torch.autograd.grad(result, probes, grad, create_graph=True, materialize_grads=True)
 
 
+def _continuous(y: Tensor) -> bool:
+    return y.is_floating_point() or y.is_complex()
+
+
 def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:
@@ -130,14 +134,14 @@ def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) 
 def _recall(
     ctx: Any, saved: Iterable[Tensor], which: list[int], masked: bool, pushed: bool = False
 ) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each of those outputs was NaN (None if it is no floating point,
+    """What the formulas asked for, and where each of those outputs was NaN (None if it is an integer,
     or nobody asks: `pushed` tangents are always masked).
 
     Masked outputs come with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
     """
     arguments = list(saved)
     outputs = [arguments.pop() for _ in which][::-1]
-    masks = [y.isnan() if y.is_floating_point() and (masked or pushed) else None for y in outputs]
+    masks = [y.isnan() if _continuous(y) and (masked or pushed) else None for y in outputs]
     clean = [y if mask is None or not masked else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
     tensors = iter(arguments)
     kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
@@ -161,7 +165,7 @@ def _node(gradients: Gradients) -> Any:
             with torch.set_grad_enabled(outer), private.tangents_enabled(outer):
                 result = _below(gradients.overload, keyset, args)
             outputs = as_tuple(result)
-            ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
+            ctx.mark_non_differentiable(*[y for y in outputs if not _continuous(y)])
             ctx.set_materialize_grads(gradients.materialize_grads)
             ctx.outputs = len(outputs)
             kept = {gradients.arguments[i]: args[i] for i in gradients.kept}
