@@ -135,6 +135,32 @@ def test_the_native_library_is_loaded() -> None:
     assert OPERATORS["commodity::linear_recurrence"].devices[0] == "cpu"
 
 
+COMPILED = """
+import torch
+from torchcommodity.opkit import Op
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return x * 2.0
+
+def backward(grad):
+    return FACTOR * grad
+
+op = Op("test_op::kept", reference=reference, fake=lambda x: x.new_empty(x.shape), backward=backward)
+x = torch.ones(3, requires_grad=True)
+torch.compile(op)(x).sum().backward()
+print(x.grad[0].item())
+"""
+
+
+def test_a_changed_formula_is_compiled_anew(tmp_path: Path) -> None:
+    environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCHCOMMODITY_NATIVE": "0"}
+    for factor in ("2", "3"):  # a new process would be given the old gradient from PyTorch's cache on disk
+        (tmp_path / "changed.py").write_text(COMPILED.replace("FACTOR", factor))
+        command = [sys.executable, "-W", "ignore", str(tmp_path / "changed.py")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout.strip() == f"{factor}.0", done.stderr
+
+
 def test_without_a_library_the_reference_runs() -> None:
     code = """
 import torch

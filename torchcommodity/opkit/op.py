@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_map
 from torchcommodity.opkit import torch_private as private
 from torchcommodity.opkit.autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torchcommodity.opkit.cases import Cases
+from torchcommodity.opkit.fingerprint import remember
 
 NAMESPACE = "commodity"
 HALF = {torch.float16, torch.bfloat16}
@@ -77,6 +78,7 @@ class Op:
         if self.qualified_name not in OPERATORS:
             _register(self)
         OPERATORS[self.qualified_name] = self
+        remember(self.qualified_name, self.backward, self.jvp)
         private.decomposition_table[overload] = self.traceable or self.reference  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
 
