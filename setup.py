@@ -1,6 +1,7 @@
 """The native library: every ops/**/*.cpp (and *.cu where CUDA is) in one abi3, stable-ABI shared object."""
 
 import os
+import runpy
 import shutil
 from glob import glob
 
@@ -8,7 +9,7 @@ import torch
 from setuptools import setup
 from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
 
-STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # runs on every torch >= 2.10
+FLAGS = runpy.run_path("torchcommodity/opkit/build/flags.py")  # the package itself needs what is built here
 CUDA_ASKED = os.environ.get("TORCHCOMMODITY_CUDA", "1" if CUDA_HOME and torch.version.cuda else "0") == "1"
 
 
@@ -16,17 +17,12 @@ def extensions():
     if not (os.environ.get("CXX") or shutil.which("c++")):
         return []  # without a compiler every operator runs through its reference, slower
     cuda = glob("torchcommodity/ops/**/*.cu", recursive=True) if CUDA_ASKED else []
-    # without traps a test for NaN in a loop can be vectorised; NaN keeps its meaning
-    loops = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
-    host = ["-std=c++20", "-g0", *loops, "-Wall", "-Werror=return-type", STABLE_ABI]
-    targets = ["compute_80,code=sm_80", "compute_90,code=sm_90", "compute_90,code=compute_90"]
-    device = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", *(f"-gencode=arch={target}" for target in targets)]
     return [
         (CUDAExtension if cuda else CppExtension)(
             "torchcommodity._C",
             sorted(glob("torchcommodity/ops/**/*.cpp", recursive=True) + cuda),
             include_dirs=[os.path.abspath("torchcommodity/ops/_csrc")],
-            extra_compile_args={"cxx": host, "nvcc": device},
+            extra_compile_args={"cxx": [*FLAGS["HOST"]], "nvcc": [*FLAGS["DEVICE"], *FLAGS["gencode"]()]},
             py_limited_api=True,
         )
     ]

@@ -44,6 +44,62 @@ def test_a_record_without_a_formula_is_not_differentiable() -> None:
     assert forward_only(torch.ones(2)).equal(torch.ones(2))
 
 
+def test_a_formula_is_told_which_gradients_are_asked_for() -> None:
+    told = []
+
+    def backward(
+        grad: Tensor, *, x: Tensor, y: Tensor, needs_input_grad: tuple[bool, ...]
+    ) -> tuple[Tensor | None, ...]:
+        told.append(needs_input_grad)
+        return grad * y if needs_input_grad[0] else None, grad * x if needs_input_grad[1] else None
+
+    product = Op("test_op::product", reference=_product, fake=lambda x, y: _same(x), backward=backward)
+    x, y = torch.tensor(2.0), torch.tensor(3.0, requires_grad=True)
+    assert torch.autograd.grad(product(x, y), y)[0] == 2
+    assert torch.func.grad(product, argnums=(0, 1))(x, y.detach()) == (3, 2)
+    assert torch.func.jvp(lambda x: product(x, y.detach()), (x,), (x,))[1] == 6
+    assert told == [(False, True), (True, True), (True, True)]
+
+
+def _product(x: Tensor, y: Tensor) -> Tensor:
+    return x * y
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_the_gradient_of_an_output_that_nobody_uses(materialize: bool) -> None:
+    given: list[Tensor | None] = []
+
+    def backward(first: Tensor, second: Tensor | None) -> Tensor:
+        given.append(second)
+        return first if second is None else first - second
+
+    name = f"test_op::unused_{materialize}".lower()
+    op = Op(name, reference=_both, fake=_both_same, backward=backward, materialize_grads=materialize)
+    x = torch.ones(2, requires_grad=True)
+    assert torch.autograd.grad(op(x)[0].sum(), x)[0].equal(torch.ones(2))
+    assert [None if grad is None else grad.tolist() for grad in given] == [[0, 0] if materialize else None]
+    assert torch.func.jvp(op, (torch.ones(2),), (torch.ones(2),))[1][1].equal(-torch.ones(2))
+
+
+def _both(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x.clone(), -x
+
+
+def _both_same(x: Tensor) -> tuple[Tensor, Tensor]:
+    return _same(x), _same(x)
+
+
+def test_complex_numbers_are_differentiated_by_torchs_convention() -> None:
+    def backward(grad: Tensor, *, x: Tensor) -> Tensor:
+        return 2 * x.conj() * grad
+
+    operator = Op("test_op::complex_square", reference=_square, fake=_same, backward=backward)
+    x = torch.randn(3, dtype=torch.cdouble, requires_grad=True)
+    assert torch.autograd.gradcheck(operator, x, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(operator, x)
+    assert operator(x.conj()).equal(operator(x).conj().resolve_conj())
+
+
 def test_a_second_record_replaces_the_first() -> None:
     first = Op("test_op::twice", reference=_square, fake=_same)
     second = Op("test_op::twice", reference=_minus_square, fake=_same)
@@ -77,6 +133,32 @@ def test_half_precision_comes_back_as_it_came() -> None:
 def test_the_native_library_is_loaded() -> None:
     assert ops.NATIVE, ops.NATIVE.reason
     assert OPERATORS["commodity::linear_recurrence"].devices[0] == "cpu"
+
+
+COMPILED = """
+import torch
+from torchcommodity.opkit import Op
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return x * 2.0
+
+def backward(grad):
+    return FACTOR * grad
+
+op = Op("test_op::kept", reference=reference, fake=lambda x: x.new_empty(x.shape), backward=backward)
+x = torch.ones(3, requires_grad=True)
+torch.compile(op)(x).sum().backward()
+print(x.grad[0].item())
+"""
+
+
+def test_a_changed_formula_is_compiled_anew(tmp_path: Path) -> None:
+    environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCHCOMMODITY_NATIVE": "0"}
+    for factor in ("2", "3"):  # a new process would be given the old gradient from PyTorch's cache on disk
+        (tmp_path / "changed.py").write_text(COMPILED.replace("FACTOR", factor))
+        command = [sys.executable, "-W", "ignore", str(tmp_path / "changed.py")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout.strip() == f"{factor}.0", done.stderr
 
 
 def test_without_a_library_the_reference_runs() -> None:

@@ -62,6 +62,29 @@ def test_text_becomes_an_operator(empty_cache: Path) -> None:
     assert [path.suffix for path in empty_cache.rglob("*.so")] == [".so"]
 
 
+def test_a_record_finds_the_kernel_that_was_built_from_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    opkit.load_inline(
+        "inline_record", SQUARE.replace(", double by = 1.0", "").replace("scalar_t(by)", "2"), None, ["square"]
+    )
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    operator = opkit.Op("inline_record::square", reference=reference, fake=lambda x: x.new_empty(x.shape))
+    assert operator.devices == ("cpu",)
+    assert operator(torch.ones(2)).equal(torch.full((2,), 2.0))
+
+
+def test_a_function_without_tensors_answers_too() -> None:
+    text = (
+        "int64_t twice(int64_t k) { return 2 * k; }\nTensor first(const Tensor& x) { return torch::stable::clone(x); }"
+    )
+    built = opkit.load_inline("inline_number", text, functions=["twice", "first"])
+    assert built.twice(21) == 42
+    with pytest.raises(NotImplementedError, match=r"inline_number::first.*Meta"):
+        built.first(torch.ones(2, device="meta"))
+
+
 def test_what_was_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     text = PLAIN.format(name="kept")
     opkit.load_inline("inline_kept", text, functions=["kept"])

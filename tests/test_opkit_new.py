@@ -1,6 +1,7 @@
 """`op new`: the package that it writes builds, and keeps the contract."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,11 @@ from typer.testing import CliRunner
 from torchcommodity import opkit
 from torchcommodity.cli.op import app
 from torchcommodity.opkit.check import ROWS
+
+PAGE = Path(__file__).parent.parent / "docs" / "writing-an-op.md"
+ROWS_THAT_DO_NOT_COMPILE = [f"[{row.name}]" for row in ROWS.values() if not row.compiled]
+JUDGED = "import halve; from torchcommodity import opkit; print(opkit.check(halve.operator, compiled=False))"
+CHOSEN = " or ".join(["kernel_is_loaded", "halve", *ROWS_THAT_DO_NOT_COMPILE])
 
 
 def run(folder: Path, *command: str) -> str:
@@ -26,10 +32,17 @@ def test_the_package_builds_and_keeps_its_contract(tmp_path: Path) -> None:
     folder = tmp_path / "halve"
     assert (folder / "halve/halve.cu").exists()
     run(folder, "setup.py", "-q", "build_ext", "--inplace")
-    rows = [row.name for row in ROWS.values() if not row.compiled]
-    chosen = " or ".join(["kernel_is_loaded", "halve", *(f"[{row}]" for row in rows)])
-    assert "passed" in run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen)
+    assert "passed" in run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN)
     assert "the CUDA kernel" in (folder / "README.md").read_text()
+
+
+def test_the_page_holds_word_by_word(tmp_path: Path) -> None:
+    folder = opkit.new("halve", tmp_path)
+    for step in re.findall(r"^```diff\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL):
+        subprocess.run(["git", "apply", "--unidiff-zero", "-"], input=step, cwd=folder, text=True, check=True)
+    run(folder, "setup.py", "-q", "build_ext", "--inplace")
+    run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "halve")  # the docstring
+    assert "0 fail" in run(folder, "-c", JUDGED)
 
 
 def test_without_cuda_nothing_speaks_of_it(tmp_path: Path) -> None:

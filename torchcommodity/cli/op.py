@@ -60,9 +60,11 @@ def new_(
 ) -> None:
     """Write a package with one operator, which builds and keeps its contract at once."""
     folder = new(name, dest, cuda=cuda)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)  # .[dev] is no markup
     console.print(f"{folder} is there. Build it and run its contract:", soft_wrap=True)
-    console.print(f"  cd {folder} && pip install --no-build-isolation --editable . && pytest", soft_wrap=True)
+    console.print(
+        f"  cd {folder} && pip install --no-build-isolation --editable '.[dev]' && python -m pytest", soft_wrap=True
+    )
 
 
 def _named(names: list[str], everything: bool) -> list[Any]:

@@ -24,14 +24,15 @@ Masks = list[Tensor | None]
 class Gradients:
     """The formulas of an operator, and what its forward pass keeps for them.
 
-    A formula names what it needs by keyword-only parameters: an argument of the operator, "output" for all outputs, or
-    "output1" for one of several.
+    A formula names what it needs by keyword-only parameters: an argument of the operator, "output" for all outputs,
+    "output1" for one of several, or "needs_input_grad", which says for each Tensor argument whether it is asked for.
     """
 
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
     masks: bool = True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
+    materialize_grads: bool = True  # a gradient or tangent that nobody gave is zeros; False: None
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -60,11 +61,16 @@ class Gradients:
         named = self.needs[self.backward]
         return [i for i in every if self.masks or "output" in named or f"output{i}" in named]
 
+    def asked(self, ctx: Any) -> dict[str, Any]:
+        needs = zip(ctx.needs_input_grad[1:], self.is_tensor)
+        return {"needs_input_grad": tuple(need for need, tensor in needs if tensor)}
+
     def call(self, formula: Formula, values: Iterable[Any], kept: dict[str, Any]) -> tuple[Any, ...]:
         return as_tuple(formula(*values, **{name: kept[name] for name in self.needs[formula]}))
 
     def transpose(self, tangents: list[Any], kept: dict[str, Any], masks: Masks) -> list[Tensor | None]:
         """Forward mode from `backward`: it is linear in the gradient, so differentiating it transposes it."""
+        kept = kept | {"needs_input_grad": tuple(t is not None for t in tangents)}
         with torch.enable_grad():
             outputs = zip(as_tuple(kept["output"]), masks)
             probes = [None if mask is None else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
@@ -114,6 +120,10 @@ def pulled(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Ten
         return torch.autograd.grad(result, probes, grad, create_graph=True, materialize_grads=True)
 
 
+def _continuous(y: Tensor) -> bool:
+    return y.is_floating_point() or y.is_complex()
+
+
 def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:
@@ -124,14 +134,14 @@ def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) 
 def _recall(
     ctx: Any, saved: Iterable[Tensor], which: list[int], masked: bool, pushed: bool = False
 ) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each of those outputs was NaN (None if it is no floating point,
+    """What the formulas asked for, and where each of those outputs was NaN (None if it is an integer,
     or nobody asks: `pushed` tangents are always masked).
 
     Masked outputs come with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
     """
     arguments = list(saved)
     outputs = [arguments.pop() for _ in which][::-1]
-    masks = [y.isnan() if y.is_floating_point() and (masked or pushed) else None for y in outputs]
+    masks = [y.isnan() if _continuous(y) and (masked or pushed) else None for y in outputs]
     clean = [y if mask is None or not masked else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
     tensors = iter(arguments)
     kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
@@ -155,7 +165,8 @@ def _node(gradients: Gradients) -> Any:
             with torch.set_grad_enabled(outer), private.tangents_enabled(outer):
                 result = _below(gradients.overload, keyset, args)
             outputs = as_tuple(result)
-            ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
+            ctx.mark_non_differentiable(*[y for y in outputs if not _continuous(y)])
+            ctx.set_materialize_grads(gradients.materialize_grads)
             ctx.outputs = len(outputs)
             kept = {gradients.arguments[i]: args[i] for i in gradients.kept}
             ctx.kept = {name: Tensor if isinstance(value, Tensor) else value for name, value in kept.items()}
@@ -168,7 +179,7 @@ def _node(gradients: Gradients) -> Any:
         def backward(ctx: Any, *grads: Any) -> Any:
             kept, masks = _recall(ctx, ctx.saved_tensors, gradients.kept_outputs, gradients.masks)
             masks = masks if gradients.masks else [None] * ctx.outputs
-            results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept))
+            results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept | gradients.asked(ctx)))
             return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
 
         @staticmethod

@@ -10,15 +10,15 @@ from torch import Tensor
 class Sample:
     """Arguments of the public function: `Sample(returns, window=5)`.
 
-    Tensors come first and by position, settings by name. Tensors are float64 (or integers), small enough for
-    finite differences, and no other axis is as long as time.
+    Tensors come first and by position, an absent one as None; settings by name. Tensors are float64 (or integers),
+    small enough for finite differences, and no other axis is as long as time.
     """
 
-    def __init__(self, *tensors: Tensor, **settings: Any) -> None:
+    def __init__(self, *tensors: Tensor | None, **settings: Any) -> None:
         self.tensors, self.settings = tensors, settings
 
     def __repr__(self) -> str:
-        shapes = [str(tuple(x.shape)) for x in self.tensors]
+        shapes = ["None" if x is None else str(tuple(x.shape)) for x in self.tensors]
         return ", ".join([*shapes, *(f"{name}={value!r}" for name, value in self.settings.items())])
 
 

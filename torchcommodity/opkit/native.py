@@ -21,6 +21,7 @@ class Native:
 
 
 _LOADED: dict[Path, Native] = {}
+_LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
 def load(folder: Path, stem: str = "_C") -> Native:
@@ -60,6 +61,7 @@ def load_library(path: Path) -> None:
     except OSError as error:
         remedy = _remedy(str(error.__cause__ or error))
         raise OSError(f"{path.name} does not load with torch {torch.__version__}: {remedy}") from error
+    _LIBRARIES.append(path)
 
 
 def _remedy(error: str) -> str:
@@ -75,5 +77,5 @@ def _remedy(error: str) -> str:
 
 
 def libraries() -> tuple[Path, ...]:
-    """The native libraries that this process has loaded."""
-    return tuple(native.path for native in _LOADED.values() if native.path)
+    """The native libraries that this process has loaded, by whatever build, and that are still there."""
+    return tuple(path for path in _LIBRARIES if path.exists())

@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_map
 from torchcommodity.opkit import torch_private as private
 from torchcommodity.opkit.autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torchcommodity.opkit.cases import Cases
+from torchcommodity.opkit.fingerprint import remember
 
 NAMESPACE = "commodity"
 HALF = {torch.float16, torch.bfloat16}
@@ -57,6 +58,7 @@ class Op:
     jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
     traceable: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
     masks: bool = True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
+    materialize_grads: bool = True  # zeros for the gradient of an output that nobody used; False: None
     cases: Callable[[], Cases] | None = None  # samples, bad inputs, golden numbers, oracle: for `check`
     lookback: Callable[..., int | tuple[int, ...]] = _no_lookback  # (*settings) -> rows of warm-up, of each output
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
@@ -69,12 +71,14 @@ class Op:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
-        gradients = Gradients(overload, self.backward, self.jvp, self.masks) if self.backward else None
+        rules = {"masks": self.masks, "materialize_grads": self.materialize_grads}
+        gradients = Gradients(overload, self.backward, self.jvp, **rules) if self.backward else None
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:
             _register(self)
         OPERATORS[self.qualified_name] = self
+        remember(self.qualified_name, self.backward, self.jvp)
         private.decomposition_table[overload] = self.traceable or self.reference  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
 

@@ -27,22 +27,25 @@ class Recipe:
 
     def compile_command(self, source: Path, target: Path) -> list[str]:
         headers = [f"-I{folder}" for folder in (INCLUDE, *self.include)]
-        headers += [f"-isystem{folder}" for folder in _torch_headers()]
+        headers += [part for folder in _torch_headers() for part in ("-isystem", str(folder))]  # nvcc wants two words
         if source.suffix == ".cu":
             host = ["-Xcompiler", "-fPIC"]
             return [nvcc(), *DEVICE, *gencode(), *host, *self.flags, *headers, "-c", str(source), "-o", str(target)]
         return [cxx(), *HOST, "-fPIC", *self.flags, *headers, "-c", str(source), "-o", str(target)]
 
-    def link_command(self, objects: Sequence[Path], target: Path) -> list[str]:
-        shared = ["-dynamiclib", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
-        return [cxx(), *shared, *map(str, objects), f"-L{_torch_folder() / 'lib'}", *_libraries(), "-o", str(target)]
+    def link_command(self, objects: Sequence[Path], target: Path, cuda: bool = False) -> list[str]:
+        mac = sys.platform == "darwin"
+        shared = ["-dynamiclib", "-undefined", "dynamic_lookup"] if mac else ["-shared"]
+        linker = nvcc() if cuda else cxx()  # nvcc knows where CUDA's runtime lies
+        libraries = [f"-L{_torch_folder() / 'lib'}", *_libraries(cuda)]
+        return [linker, *shared, *map(str, objects), *libraries, "-o", str(target)]
 
     def build(self, sources: Sequence[Path], folder: Path, target: Path) -> None:
         """Compile the sources, two or more at a time, into `folder`, and link them into `target`."""
         objects = [folder / f"{i}.o" for i in range(len(sources))]
         with ThreadPoolExecutor(max_workers=min(len(sources), os.cpu_count() or 1)) as pool:
             list(pool.map(lambda pair: _run(self.compile_command(*pair), folder), zip(sources, objects)))
-        _run(self.link_command(objects, target), folder)
+        _run(self.link_command(objects, target, any(source.suffix == ".cu" for source in sources)), folder)
 
 
 def cxx() -> str:
@@ -71,8 +74,9 @@ def _torch_headers() -> list[Path]:
     return [include, include / "torch/csrc/api/include"]
 
 
-def _libraries() -> list[str]:
-    return [f"-l{name}" for name in ("torch", "torch_cpu", "c10")]
+def _libraries(cuda: bool) -> list[str]:
+    built_for_cuda = cuda and list((_torch_folder() / "lib").glob("libtorch_cuda.*"))  # else it is refused when loaded
+    return [f"-l{name}" for name in ("torch", "torch_cpu", "c10", *(["torch_cuda"] if built_for_cuda else []))]
 
 
 def _run(command: list[str], folder: Path) -> None:

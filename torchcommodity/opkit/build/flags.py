@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # one library for every torch from 2.10 on
 # without traps a test for NaN inside a loop can be vectorised; NaN keeps its meaning
-HOST = ("-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Werror=return-type", STABLE_ABI)
+HOST = ("-std=c++20", "-g0", "-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Werror=return-type", STABLE_ABI)
 DEVICE = ("-std=c++20", "-O3", "-DUSE_CUDA", STABLE_ABI)
 ARCHITECTURES = ("8.0", "9.0")
 

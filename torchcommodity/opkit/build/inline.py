@@ -51,12 +51,23 @@ def _type(function: str, text: str) -> str:
     return TYPES[kind]
 
 
-def translation_unit(text: Path, namespace: str, schemas: Mapping[str, str]) -> str:
-    """What is compiled: the author's text, in whose lines errors are counted, and its registration."""
+def translation_unit(text: Path, namespace: str, schemas: Mapping[str, str], cuda: bool = False) -> str:
+    """What is compiled: the author's text, in whose lines errors are counted, and its registration.
+
+    It answers on the devices that it was written for, so that a tensor of another one meets the reference of a record,
+    or an error; only a function without a Tensor to tell the device answers everywhere.
+    """
     defined = "\n".join(f'  m.def("{function}{schema}");' for function, schema in schemas.items())
-    bound = "\n".join(f'  m.impl("{function}", TORCH_BOX(&{function}));' for function in schemas)
+    told = [function for function, schema in schemas.items() if "Tensor" in schema.partition("->")[0]]
+    devices = ["CPU", *(["CUDA"] if cuda else [])]
+    bound = dict.fromkeys(devices, told) | {"CompositeExplicitAutograd": [f for f in schemas if f not in told]}
     return (
         f'{PRELUDE}#line 1 "{text}"\n{text.read_text()}\n'
         f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{\n{defined}\n}}\n"
-        f"STABLE_TORCH_LIBRARY_IMPL({namespace}, CompositeExplicitAutograd, m) {{\n{bound}\n}}\n"
+        + "".join(_bound(namespace, key, functions) for key, functions in bound.items())
     )
+
+
+def _bound(namespace: str, key: str, functions: Sequence[str]) -> str:
+    lines = "\n".join(f'  m.impl("{function}", TORCH_BOX(&{function}));' for function in functions)
+    return f"STABLE_TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{\n{lines}\n}}\n"

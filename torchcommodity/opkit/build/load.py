@@ -41,8 +41,9 @@ def load(
     key = _key(paths, recipe, name)
     if _LOADED.get(name, key) != key:
         raise RuntimeError(f"load: another build of {name!r} is loaded in this process; start a new one to take it up")
-    native.load_library(cache.kept(name, key, lambda workplace, target: recipe.build(paths, workplace, target)))
-    _LOADED[name] = key
+    if name not in _LOADED:
+        native.load_library(cache.kept(name, key, lambda workplace, target: recipe.build(paths, workplace, target)))
+        _LOADED[name] = key
     return getattr(torch.ops, name)
 
 
@@ -59,7 +60,8 @@ def load_inline(
     Args:
         name: the namespace of the operators.
         cpp: C++; `opkit.h` is included and its names are open, so that a function on `Tensor` is all there is to write.
-        cuda: CUDA; its functions are declared in `cpp` and called from there.
+        cuda: CUDA; its functions are declared in `cpp` and called from there. With it the operators also answer on
+            CUDA tensors: `cpp` asks `x.is_cuda()`.
         functions: the names of the functions that become operators, with schemas read off their signatures; or a
             mapping from names to schemas, "(Tensor x, int k) -> Tensor".
         flags: further options for the compiler.
@@ -87,13 +89,14 @@ def load_inline(
     def build(workplace: Path, target: Path) -> None:
         text, unit, device = (workplace / file for file in (f"{name}.cpp", "unit.cpp", f"{name}.cu"))
         text.write_text(cpp)
-        unit.write_text(inline.translation_unit(text, space, schemas))
+        unit.write_text(inline.translation_unit(text, space, schemas, bool(cuda)))
         if cuda:
             device.write_text(inline.PRELUDE + f'#line 1 "{device}"\n{cuda}\n')
         recipe.build([unit, device] if cuda else [unit], workplace, target)
 
-    native.load_library(cache.kept(space, key, build))
-    _LOADED[space] = key
+    if space not in _LOADED:  # a library can be loaded once, wherever the cache may be by now
+        native.load_library(cache.kept(space, key, build))
+        _LOADED[space] = key
     return SimpleNamespace(**{function: getattr(getattr(torch.ops, space), function) for function in schemas})
 
 

@@ -49,7 +49,8 @@ class Foreign:
     @cached_property
     def qualified_name(self) -> str:
         found = _overload(self.function)
-        return str(found._name) if found else str(getattr(self.function, "__name__", type(self.function).__name__))
+        named = getattr(self.function, "__self__", self.function)  # a Function is called by its `apply`
+        return str(found._name) if found else str(getattr(named, "__name__", type(self.function).__name__))
 
     @property
     def overload(self) -> Any:
@@ -70,7 +71,7 @@ class Foreign:
     def backward(self) -> bool:
         """Whether it can be differentiated: a gradient comes back from what it gives."""
         sample = self.cases().samples[0]
-        leaves = [x.detach().clone().requires_grad_() if _floating(x) else x for x in sample.tensors]
+        leaves: list[Any] = [_leaf(x) for x in sample.tensors]
         outputs = self.cases().door(*leaves, **sample.settings)
         listed = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         attached = [y.sum() for y in listed if isinstance(y, Tensor) and y.requires_grad]
@@ -85,11 +86,16 @@ class Foreign:
 
 def foreign(operator: Any, cases: Cases | None) -> Foreign:
     """Wrap anything that can be called; without cases its samples are guessed from its signature, and tried."""
-    function = operator.apply if _is_function(operator) else operator
+    function = called(operator)
     if not callable(function):
         raise TypeError(f"check: expected an operator, or anything that can be called; got {type(operator).__name__}")
     made = cases or _guessed(operator, function)
     return Foreign(function, lambda: made)
+
+
+def called(operator: Any) -> Any:
+    """What is called with tensors: of an `autograd.Function` its `apply`."""
+    return operator.apply if _is_function(operator) else operator
 
 
 def as_foreign(row: Row) -> Row:
@@ -120,6 +126,10 @@ def _overload(function: Any) -> Any:
     if isinstance(function, torch._ops.OpOverloadPacket):
         return getattr(function, function.overloads()[0])
     return function if isinstance(function, torch._ops.OpOverload) else getattr(function, "_opoverload", None)
+
+
+def _leaf(x: Any) -> Any:
+    return x.detach().clone().requires_grad_() if _floating(x) else x
 
 
 def _floating(x: Any) -> bool:

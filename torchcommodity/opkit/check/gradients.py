@@ -97,8 +97,8 @@ def derived_jvp(subject: Subject) -> None:
 
 
 def _without_jvp(op: Any, run: Callable[[], Outputs]) -> Outputs:
-    kernel = op.kernel
-    object.__setattr__(op, "kernel", autograd_kernel(Gradients(op.overload, op.backward, None, op.masks)))
+    kernel, derived = op.kernel, Gradients(op.overload, op.backward, None, op.masks, op.materialize_grads)
+    object.__setattr__(op, "kernel", autograd_kernel(derived))
     try:
         return run()
     finally:

@@ -25,7 +25,7 @@ def strides(subject: Subject) -> None:
     for name, change in LAYOUTS.items():
         strange, plain = subject.mapped(change), subject.mapped(change).mapped(torch.Tensor.contiguous)
         same(strange.call(), plain.call(), 1e-12, f"{name} input: the result")
-        if subject.op.backward:
+        if subject.op.backward and subject.floating:
             same(strange.gradients(), plain.gradients(), 1e-12, f"{name} input: the gradient")
 
 

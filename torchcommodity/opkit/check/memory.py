@@ -99,8 +99,9 @@ def threads(subject: Subject) -> None:
     """One thread and many give the same bits."""
     if not subject.tensors or not isinstance(subject.tensors[0], Tensor):
         raise Skip("no tensor to enlarge")
-    wide = 130 if subject.op.time and not subject.op.one_by_one else None  # else weights want it as long as it is
-    for batch, rows, assets in ((32, 2048, None), (1, 512, wide)):  # many panels; one wide panel
+    wide = None if subject.op.one_by_one else 130  # weights want it as long as it is
+    panels = ((32, 2048, None), (1, 512, wide))  # many panels; one wide panel
+    for batch, rows, assets in panels if subject.op.time else ((2048, None, None),):
         large = resized(subject, batch=batch, rows=rows, assets=assets)
         same_bits(_on_threads(4, large), _on_threads(1, large), f"{large.sample}: 4 threads against 1")
 

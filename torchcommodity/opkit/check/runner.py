@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchcommodity.opkit.cases import Cases, Sample
-from torchcommodity.opkit.check.foreign import as_foreign, foreign
+from torchcommodity.opkit.check.foreign import as_foreign, called, foreign
 from torchcommodity.opkit.check.rows import ROWS, Report, Result, Row, judged
 from torchcommodity.opkit.check.subject import Subject
 from torchcommodity.opkit.op import Op
@@ -36,7 +36,7 @@ def check(
         ValueError: `only` names no row, or guessed samples do not fit.
         TypeError: `op` is nothing that can be called.
     """
-    given = Cases(door=op, samples=tuple(cases)) if isinstance(cases, Sequence) else cases
+    given = Cases(door=called(op), samples=tuple(cases)) if isinstance(cases, Sequence) else cases
     known = op if isinstance(op, Op) else foreign(op, given)
     subjects = subjects_of(known, given)
     results: dict[str, Result] = {}

@@ -60,14 +60,16 @@ void dispatch(const Tensor& x, const char* operation, const Body& body) {
                   torch::headeronly::toString(type));
 }
 
-// x[i][j] by strides, for any layout. It refers to the memory of x and does not keep it alive: name the Tensor first,
-// never `accessor<...>(contiguous(x))`.
+// x[i][j] by strides, for any layout. It refers to the memory of x and does not keep it alive, so a temporary is
+// refused: name the Tensor first, never `accessor<...>(contiguous(x))`.
 template <typename scalar_t, size_t axes>
 auto accessor(const Tensor& x) {
   STD_TORCH_CHECK(x.dim() == int64_t(axes), "accessor: expected ", axes, " axes; got ", x.dim());
   return torch::headeronly::HeaderOnlyTensorAccessor<scalar_t, axes>(static_cast<scalar_t*>(x.data_ptr()),
                                                                      x.sizes().data(), x.strides().data());
 }
+template <typename scalar_t, size_t axes>
+auto accessor(const Tensor&& x) = delete;
 
 // The same for a CUDA kernel, to be passed by value.
 template <typename scalar_t, size_t axes>
@@ -76,6 +78,8 @@ auto packed_accessor(const Tensor& x) {
   return torch::headeronly::HeaderOnlyGenericPackedTensorAccessor<scalar_t, axes>(static_cast<scalar_t*>(x.data_ptr()),
                                                                                   x.sizes().data(), x.strides().data());
 }
+template <typename scalar_t, size_t axes>
+auto packed_accessor(const Tensor&& x) = delete;
 
 #if defined(__CUDACC__)
 
