@@ -59,4 +59,11 @@ inline bool complete(const scalar_t* x, int64_t rows, int64_t stride, int64_t wi
   return all;
 }
 
+// Whether nothing is missing in the windows of a block: then it need not be asked, nor counted, value by value.
+template <typename scalar_t>
+inline bool complete(const scalar_t* x, int64_t stride, const WindowBlock& block, int64_t window) {
+  const int64_t first = std::max<int64_t>(0, block.begin - window);
+  return complete(x + first * stride, block.end - first, stride, block.width);
+}
+
 }  // namespace commodity

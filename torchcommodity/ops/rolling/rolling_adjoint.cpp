@@ -70,7 +70,7 @@ struct Adjoint {
         const double share = 1 / (kind == kMean ? held : (held - ddof) * deviation);
         const bool known = (held >= least) & (deviation > 0);
         push[n] = known ? grad[at + n] * share : 0;
-        if (variance) pushed[n] = known ? push[n] * ((sum[n] + total[n]) / held) : 0;
+        if (variance) pushed[n] = known ? push[n] * (sum[n] + total[n]) * (1 / held) : 0;
       }
     }
   }

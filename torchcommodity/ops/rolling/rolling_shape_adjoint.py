@@ -95,8 +95,10 @@ def _fake(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> Tensor
 def _backward(
     grad_dx: Tensor, *, grad: Tensor, x: Tensor, y: Tensor, window: int, order: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    at = (grad.masked_fill(grad.isnan(), 0), x, y)
-    d_grad, d_x, d_y = pulled(lambda *at: _reference(*at, window, order), at, grad_dx)  # it is made of operators
+    def formula(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return _reference(grad, x, y, window, order)  # it is made of operators
+
+    d_grad, d_x, d_y = pulled(formula, (grad.masked_fill(grad.isnan(), 0), x, y), grad_dx)
     return d_grad, d_x, d_y
 
 
