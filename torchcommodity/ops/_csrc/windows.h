@@ -46,4 +46,24 @@ inline void fetch(const scalar_t* row, int64_t width) {
   for (int64_t n = 0; n < width; n += 64 / sizeof(scalar_t)) __builtin_prefetch(row + n);
 }
 
+// Whether every value of some rows, of kStrip columns at most, is finite.
+template <typename scalar_t>
+inline bool complete(const scalar_t* x, int64_t rows, int64_t stride, int64_t width) {
+  scalar_t off[kStrip] = {};
+  for (int64_t j = 0; j < rows; ++j, x += stride) {
+    if (j + kAhead < rows) fetch(x + kAhead * stride, width);
+    for (int64_t n = 0; n < width; ++n) off[n] += x[n] - x[n];
+  }
+  bool all = true;
+  for (int64_t n = 0; n < width; ++n) all &= off[n] == 0;
+  return all;
+}
+
+// Whether nothing is missing in the windows of a block: then it need not be asked, nor counted, value by value.
+template <typename scalar_t>
+inline bool complete(const scalar_t* x, int64_t stride, const WindowBlock& block, int64_t window) {
+  const int64_t first = std::max<int64_t>(0, block.begin - window);
+  return complete(x + first * stride, block.end - first, stride, block.width);
+}
+
 }  // namespace commodity

@@ -1,4 +1,5 @@
 // What the exponentially weighted mean makes of a gradient: each value gets its share of every later row's.
+// Where the mean is NaN its gradient takes no part.
 #include "ewm_device.h"
 
 using namespace commodity;
@@ -10,6 +11,7 @@ template <typename scalar_t>
 struct Adjoint {
   const scalar_t* grad;
   const double* shares;
+  const int64_t* known;
   scalar_t* dx;
   int64_t steps, assets;
 
@@ -17,7 +19,8 @@ struct Adjoint {
     return (panel * steps + steps - 1 - back) * assets + n;
   }
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t back, int64_t n) const {
-    return {back ? 1 - read(shares + at(panel, back - 1, n)) : 0, {read(grad + at(panel, back, n))}};
+    const bool enough = steps - 1 - back >= read(known + panel * assets + n);
+    return {back ? 1 - read(shares + at(panel, back - 1, n)) : 0, {enough ? read(grad + at(panel, back, n)) : 0}};
   }
   COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
   COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& now) const {
@@ -25,16 +28,22 @@ struct Adjoint {
   }
 };
 
-Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na, bool) {
+Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na,
+                   int64_t min_periods, bool) {
   check_same("ewm_adjoint", grad_, x_);
   STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_adjoint: alpha must have the dtype of x");
   const Tensor grad = contiguous(grad_), x = contiguous(x_), alpha = contiguous(alpha_);
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
   dispatch("ewm_adjoint", x, [&]<typename scalar_t>() {
+    const Tensor known = known_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
-    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(), data_of<double>(shares), data_of<scalar_t>(dx),
-                                 panels.steps, panels.assets};
+    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),
+                                 data_of<double>(shares),
+                                 data_of<int64_t>(known),
+                                 data_of<scalar_t>(dx),
+                                 panels.steps,
+                                 panels.assets};
     recur(x, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return dx;

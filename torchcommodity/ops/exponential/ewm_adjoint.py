@@ -19,11 +19,12 @@ def ewm_adjoint(
     alpha: Tensor,  # (..., N)
     adjust: bool = True,
     ignore_na: bool = False,
+    min_periods: int = 0,
 ) -> Tensor:  # (..., T, N)
     """The gradient of `ewm_mean` with respect to x, for a gradient of it: each value gets its share of every later row.
 
     L_t = grad_t + (1 - b_{t+1}) L_{t+1} and dx_t = b_t L_t, where b_t is the share of x_t in row t; of x it reads only
-    where values are missing. It looks ahead.
+    where values are missing. Rows before `min_periods` values, where the mean is NaN, take no part. It looks ahead.
 
     Raises:
         ValueError, TypeError: these are no floating-point panels of one shape, alpha is not (..., N).
@@ -39,7 +40,7 @@ def ewm_adjoint(
     check_panel("ewm_adjoint", grad=grad, x=x)
     if grad.shape != x.shape or alpha.shape != (*x.shape[:-2], x.shape[-1]):
         refuse("ewm_adjoint", "grad and x must be (..., T, N) and alpha (..., N)", grad=grad, x=x, alpha=alpha)
-    dx: Tensor = operator(grad, x, alpha, adjust, ignore_na, True)
+    dx: Tensor = operator(grad, x, alpha, adjust, ignore_na, min_periods, True)
     return dx
 
 
@@ -56,8 +57,15 @@ def shares(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
     return torch.stack(rows, -2) if rows else x.new_empty(x.shape)
 
 
-def _reference(grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, learned: bool) -> Tensor:
-    share = shares(x, alpha, adjust, ignore_na)
+def known_rows(x: Tensor, min_periods: int) -> Tensor:
+    """The rows by which a column has had enough values; before them the mean is NaN."""
+    return x.isfinite().cumsum(-2) >= max(min_periods, 1)
+
+
+def _reference(
+    grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
+) -> Tensor:
+    share, grad = shares(x, alpha, adjust, ignore_na), grad.where(known_rows(x, min_periods), 0)
     carried, rows = torch.zeros_like(alpha), []
     for t in reversed(range(x.shape[-2])):
         total = grad[..., t, :] + carried
@@ -66,7 +74,9 @@ def _reference(grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: 
     return torch.stack(rows[::-1], -2) if rows else x.new_empty(x.shape)
 
 
-def _fake(grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, learned: bool) -> Tensor:
+def _fake(
+    grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
+) -> Tensor:
     return x.new_empty(x.shape)
 
 
@@ -118,16 +128,21 @@ def _plain(present: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pull
 
 
 def _backward(
-    grad_dx: Tensor, *, grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, learned: bool
+    grad_dx: Tensor,
+    *,
+    grad: Tensor,
+    x: Tensor,
+    alpha: Tensor,
+    adjust: bool,
+    ignore_na: bool,
+    min_periods: int,
+    learned: bool,
 ) -> tuple[Tensor | None, ...]:
     # linear in grad, and the transpose is the mean itself, of what comes in
-    pulled = grad_dx.where(x.isfinite(), torch.nan)
+    pulled, known = grad_dx.where(x.isfinite(), torch.nan), known_rows(x, min_periods)
     y = torch.ops.commodity.ewm_mean(pulled, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
-    return (
-        y,
-        None,
-        pull_alpha(grad.masked_fill(grad.isnan(), 0), pulled, y, alpha, adjust, ignore_na) if learned else None,
-    )
+    d_alpha = pull_alpha(grad.where(known & ~grad.isnan(), 0), pulled, y, alpha, adjust, ignore_na) if learned else None
+    return y.where(known, 0), None, d_alpha
 
 
 def _cases() -> Cases:
@@ -141,7 +156,7 @@ def _cases() -> Cases:
         door=ewm_adjoint,
         samples=(
             Sample(grad, holed, alpha),
-            Sample(grad, holed, alpha, adjust=False),
+            Sample(grad, holed, alpha, adjust=False, min_periods=3),
             Sample(grad, holed, alpha, ignore_na=True),
             Sample(grad, x, alpha, adjust=False, ignore_na=True),
         ),

@@ -41,4 +41,31 @@ Tensor ewm_shares(const Tensor& x, const Tensor& alpha, bool adjust, bool ignore
   return shares;
 }
 
+// The row with which a column has as many values as are asked for.
+template <typename scalar_t>
+struct Known {
+  Values<scalar_t> x;
+  int64_t least;
+  int64_t* to;
+
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
+    int64_t t = 0;
+    for (int64_t count = 0; t < x.steps; ++t) {
+      const scalar_t value = x(panel, t, n);
+      if (value == value && ++count == least) break;
+    }
+    to[panel * x.assets + n] = t;
+  }
+};
+
+template <typename scalar_t>
+Tensor known_rows(const Tensor& x, int64_t min_periods) {
+  const Panels panels(x);
+  const Tensor known = scratch(x, panels.batch * panels.assets);
+  launch_grid(
+      x, Grid(panels.batch, panels.assets, 1),
+      Known<scalar_t>{values_of<scalar_t>(x, panels), std::max<int64_t>(1, min_periods), data_of<int64_t>(known)});
+  return known;
+}
+
 }  // namespace commodity

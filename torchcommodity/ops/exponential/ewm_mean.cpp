@@ -1,25 +1,27 @@
 // The exponentially weighted mean of (..., T, N), with pandas' rules for what is missing, for one alpha per column.
-#include "ewm_weights.h"
-#include "windows.h"
+#include "ewm_block.h"
 
 using namespace commodity;
 
 namespace {
 
+// A missing value has no share, and is taken for the mean itself.
 template <typename scalar_t>
-COMMODITY_SIMD void means(const scalar_t* x, const scalar_t* alpha_, scalar_t* __restrict y, int64_t steps,
-                          int64_t stride, int64_t width, bool adjust, bool ignore_na, double least) {
-  double alpha[kBlock], mean[kBlock] = {}, count[kBlock] = {};
-  EwmWeight weight[kBlock];
-  std::copy_n(alpha_, width, alpha);
-  for (int64_t t = 0; t < steps; ++t, x += stride, y += stride) {
-    if (t + kAhead < steps) fetch(x + kAhead * stride, width), fetch(y + kAhead * stride, width);
-    for (int64_t n = 0; n < width; ++n) {
-      const bool present = x[n] - x[n] == 0;
-      const double share = weight[n].next(present, alpha[n], adjust, ignore_na);
-      mean[n] += present ? share * (x[n] - mean[n]) : 0;
-      count[n] += present ? 1 : 0;
-      y[n] = static_cast<scalar_t>(count[n] >= least ? mean[n] : NAN);
+COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t steps, EwmBlock& block) {
+  double mean[kStrip] = {}, shares[kRows * kStrip];
+  for (int64_t t = 0; t < steps; t += kRows) {
+    const int64_t rows = std::min(kRows, steps - t);
+    const bool one = block.next(x, rows, shares);
+    for (int64_t j = 0; j < rows; ++j, x += block.stride, y += block.stride) {
+      const double *share = shares + j * kStrip, row = double(t + j);
+      if (j + kAhead < rows) fetch(y + kAhead * block.stride, block.width);
+      for (int64_t n = 0; one && n < block.width; ++n)
+        mean[n] += share[0] * (x[n] - mean[n]), y[n] = static_cast<scalar_t>(mean[n]);
+      for (int64_t n = 0; !one && n < block.width; ++n) {
+        const double value = x[n] - x[n] == 0 ? x[n] : mean[n];
+        mean[n] += share[n] * (value - mean[n]);
+        y[n] = static_cast<scalar_t>(row >= block.unknown[n] ? mean[n] : NAN);
+      }
     }
   }
 }
@@ -30,16 +32,19 @@ Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore
   const Panels panels(x);
   STD_TORCH_CHECK(alpha.numel() == panels.batch * panels.assets || panels.steps == 0, "ewm_mean: alpha (..., N)");
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
-  const double least = double(std::max<int64_t>(1, min_periods));
   THO_DISPATCH_V2(x.scalar_type(), "ewm_mean", AT_WRAP([&] {
                     const scalar_t* from = x.const_data_ptr<scalar_t>();
                     const scalar_t* by = alpha.const_data_ptr<scalar_t>();
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * panels.size() + first;
-                      means(from + at, by + panel * panels.assets + first, to + at, panels.steps, panels.assets,
-                            last - first, adjust, ignore_na, least);
-                    });
+                    for_each_block(
+                        panels,
+                        [&](int64_t panel, int64_t first, int64_t last) {
+                          const int64_t at = panel * panels.size() + first;
+                          EwmBlock block(by + panel * panels.assets + first, panels.assets, last - first, adjust,
+                                         ignore_na, min_periods);
+                          means(from + at, to + at, panels.steps, block);
+                        },
+                        kStrip);
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return y;

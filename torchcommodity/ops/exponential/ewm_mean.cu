@@ -5,23 +5,6 @@ using namespace commodity;
 
 namespace {
 
-// The row with which a column has as many values as are asked for.
-template <typename scalar_t>
-struct Known {
-  Values<scalar_t> x;
-  int64_t least;
-  int64_t* to;
-
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    int64_t t = 0;
-    for (int64_t count = 0; t < x.steps; ++t) {
-      const scalar_t value = x(panel, t, n);
-      if (value == value && ++count == least) break;
-    }
-    to[panel * x.assets + n] = t;
-  }
-};
-
 template <typename scalar_t>
 struct Mean {
   Values<scalar_t> x;
@@ -46,11 +29,9 @@ Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore
   const Panels panels(x);
   STD_TORCH_CHECK(alpha.numel() == panels.batch * panels.assets || panels.steps == 0, "ewm_mean: alpha (..., N)");
   Tensor y = new_empty(x, x.sizes());
-  const Tensor known = scratch(x, panels.batch * panels.assets);
   dispatch("ewm_mean", x, [&]<typename scalar_t>() {
     const auto values = values_of<scalar_t>(x, panels);
-    launch_grid(x, Grid(panels.batch, panels.assets, 1),
-                Known<scalar_t>{values, std::max<int64_t>(1, min_periods), data_of<int64_t>(known)});
+    const Tensor known = known_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
     const Mean<scalar_t> body{values, data_of<double>(shares), data_of<int64_t>(known), data_of<scalar_t>(y)};
     recur(x, panels.batch, panels.steps, panels.assets, body, body, body);

@@ -5,8 +5,8 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops.exponential.decay import Speed, check_decay
+from torchcommodity.ops.exponential.ewm_adjoint import known_rows, pull_alpha, shares
 from torchcommodity.ops.exponential.ewm_adjoint import operator as adjoint
-from torchcommodity.ops.exponential.ewm_adjoint import pull_alpha, shares
 
 
 def ewm_mean(
@@ -64,8 +64,7 @@ def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_peri
     for t in range(x.shape[-2]):
         mean = mean + torch.where(finite[..., t, :], share[..., t, :] * (x[..., t, :] - mean), 0)
         rows.append(mean)
-    known = finite.cumsum(-2) >= max(min_periods, 1)
-    return torch.stack(rows, -2).where(known, torch.nan) if rows else x.new_empty(x.shape)
+    return torch.stack(rows, -2).where(known_rows(x, min_periods), torch.nan) if rows else x.new_empty(x.shape)
 
 
 def _fake(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
@@ -73,13 +72,14 @@ def _fake(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: 
 
 
 def _backward(
-    grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, learned: bool
+    grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
 ) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + (1 - b_{t+1}) L_{t+1},  dx_t = b_t L_t,  db_t = L_t (x_t - y_{t-1})
-    dx = adjoint(grad, x, alpha, adjust, ignore_na, learned)
+    dx = adjoint(grad, x, alpha, adjust, ignore_na, min_periods, learned)
     if not learned:
         return dx, None
     y = operator(x, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
+    grad = grad.where(known_rows(x, min_periods), 0)
     return dx, pull_alpha(grad, x, y, alpha, adjust, ignore_na)
 
 
@@ -147,5 +147,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
+    masks=False,  # the adjoint does it
     lookback=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
 )

@@ -1,5 +1,5 @@
-// What the rolling mean (order 1) or variance (order 2) of (..., T, N) makes of a gradient: of every window what it
-// pushes back, then, for every row, the sum over the windows that hold it.
+// What the rolling mean (order 1) or variance (order 2) or its root of (..., T, N) makes of a gradient: of every window
+// what it pushes back, then, for every row, the sum over the windows that hold it.
 #include "device_windows.h"
 
 using namespace commodity;
@@ -11,11 +11,11 @@ template <typename scalar_t, int kWindows>
 struct Push {
   static constexpr int kRows = kWindows;
   Values<scalar_t> x;
-  const scalar_t* grad;
+  const scalar_t *grad, *root;
   const double* anchors;
   double* to;
   int64_t window, plane;
-  double ddof;
+  double least, ddof;
   bool variance;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
@@ -27,9 +27,10 @@ struct Push {
     over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
       if (!x.has(first + k)) return;
       const int64_t at = x.at(panel, first + k, n);
-      const double held = sums.of[1], share = held > ddof ? 1 / (held - ddof) : 0;
-      to[at] = read(grad + at) * share * (variance ? 2 : 1);
-      to[plane + at] = held > 0 ? to[at] * (sums.of[0] / held) : 0;
+      const double held = sums.of[1], deviation = root ? read(root + at) : 0.5;
+      const bool known = held >= least && deviation > 0;
+      to[at] = known ? read(grad + at) / (variance ? (held - ddof) * deviation : held) : 0;
+      to[plane + at] = known ? to[at] * (sums.of[0] / held) : 0;
     });
   }
 };
@@ -62,10 +63,13 @@ struct Spread {
   }
 };
 
-Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, int64_t window, int64_t ddof, int64_t order) {
+Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, const std::optional<Tensor>& root_, int64_t window,
+                       int64_t min_periods, int64_t ddof, int64_t order) {
   check_same("rolling_adjoint", grad_, x_);
+  if (root_) check_same("rolling_adjoint", *root_, x_);
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_adjoint: x (..., T, N), window >= 1");
   const Tensor grad = contiguous(grad_), x = contiguous(x_);
+  const std::optional<Tensor> root = root_ ? std::optional(contiguous(*root_)) : std::nullopt;
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
   const int64_t rows = reach(panels, window), plane = x.numel();
@@ -76,9 +80,11 @@ Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, int64_t window, in
     const auto values = values_of<scalar_t>(x, panels);
     launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{values, data_of<double>(anchors)});
     with_rows<8>(rows, [&]<int kRows>() {
-      launch_windows(x, panels,
-                     Push<scalar_t, kRows>{values, grad.const_data_ptr<scalar_t>(), anchor, data_of<double>(pushes),
-                                           rows, plane, variance ? double(ddof) : 0, variance});
+      launch_windows(
+          x, panels,
+          Push<scalar_t, kRows>{values, grad.const_data_ptr<scalar_t>(),
+                                root ? root->const_data_ptr<scalar_t>() : nullptr, anchor, data_of<double>(pushes),
+                                rows, plane, double(std::max(min_periods, ddof + 1)), double(ddof), variance});
       launch_windows(x, panels,
                      Spread<scalar_t, kRows>{values, anchor, push, data_of<scalar_t>(dx), rows, plane, variance});
     });

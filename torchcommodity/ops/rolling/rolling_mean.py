@@ -76,9 +76,9 @@ def _fake(x: Tensor, window: int, min_periods: int) -> Tensor:
     return x.new_empty(x.shape)
 
 
-def _backward(grad: Tensor, *, x: Tensor, window: int) -> Tensor:
+def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int) -> Tensor:
     # dx_s = sum of g_t / n_t over the windows that hold s, n_t values each
-    dx: Tensor = adjoint(grad, x, window, 0, 1)
+    dx: Tensor = adjoint(grad, x, None, window, min_periods, 0, 1)
     return dx
 
 
@@ -132,5 +132,6 @@ operator = Op(
     backward=_backward,
     jvp=_jvp,
     cases=_cases,
+    masks=False,  # the adjoint does it
     lookback=lambda window, min_periods: max(min_periods, 1) - 1,
 )

@@ -1,10 +1,10 @@
 // The two order statistics about a quantile of the last `window` rows of (..., T, N), and how many rows ago they stood.
 //
 // Each column keeps its window sorted, equal values by age: the oldest of them leaves first. What leaves and what comes
-// are one move of the values between their places.
+// are one move of the values between their places; in a short window, a sweep over all places of many columns at once.
 #include <memory>
 
-#include "windows.h"
+#include "sorted_lanes.h"
 
 using namespace commodity;
 
@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kColumns = 16;  // whose windows stay in the cache together
 constexpr int64_t kFew = 64;      // values that are faster counted than bisected
+constexpr int64_t kSwept = 1024;  // bytes of a window that are faster swept than searched
 
 enum Interpolation { kLinear, kLower, kHigher, kMidpoint, kNearest };
 
@@ -21,6 +22,9 @@ struct Sorted {
   scalar_t* values;
   int32_t* rows;
   int64_t size = 0;
+
+  inline scalar_t value(int64_t k, int64_t) const { return values[k]; }
+  inline int64_t row(int64_t k, int64_t) const { return rows[k]; }
 
   // How many values are less than x, or no more than x.
   inline int64_t below(scalar_t x, bool or_equal) const {
@@ -82,58 +86,114 @@ inline double share(double place, Interpolation interpolation) {
   }
 }
 
-struct Settings {
-  int64_t steps, stride, window, least;
-  double quantile;
-  Interpolation interpolation;
+// Where the quantile of so many values stands: between two places, or nowhere where they are too few.
+struct Place {
+  int64_t low = 0, high = 0;
+  double share = NAN;
+};
+
+std::vector<Place> places(int64_t window, int64_t least, double quantile, Interpolation interpolation) {
+  std::vector<Place> of(window + 1);
+  for (int64_t count = least; count <= window; ++count) {
+    const double place = quantile * (count - 1);
+    const int64_t low = static_cast<int64_t>(place);
+    of[count] = {low, std::min(low + 1, count - 1), share(place, interpolation)};
+  }
+  return of;
+}
+
+template <typename scalar_t>
+struct Panel {
+  const scalar_t* x;
+  scalar_t* y;
+  int64_t *low, *high;
+  const int64_t steps, stride, window;
+  const Place* places;
+
+  Panel operator+(int64_t at) const { return {x + at, y + at, low + at, high + at, steps, stride, window, places}; }
+  // The value that leaves in row t, if rows before `first` are left out.
+  inline scalar_t leaving(int64_t at, int64_t t, int64_t first) const {
+    return t - window >= first ? x[at - window * stride] : scalar_t(NAN);
+  }
+  inline void fetch_row(int64_t at, int64_t width) const {
+    fetch(x + at, width), fetch(y + at, width), fetch(low + at, width), fetch(high + at, width);
+  }
+  template <typename Sorted>
+  inline void put(int64_t at, int64_t t, int64_t count, const Sorted& sorted, int64_t lane) const {
+    const Place& place = places[count];
+    const bool known = place.share == place.share;
+    const double a = sorted.value(place.low, lane), b = sorted.value(place.high, lane);
+    y[at] = static_cast<scalar_t>(known ? a + (b - a) * place.share : NAN);
+    low[at] = known ? t - sorted.row(place.low, lane) : -1;
+    high[at] = known ? t - sorted.row(place.high, lane) : -1;
+  }
 };
 
 template <typename scalar_t>
-void quantiles(const Settings& s, const scalar_t* x, scalar_t* y, int64_t* low, int64_t* high, int64_t begin,
-               int64_t end, int64_t width, scalar_t* values, int32_t* rows) {
+inline bool finite(scalar_t x) {
+  return x - x == 0;
+}
+
+template <typename scalar_t>
+void search(const Panel<scalar_t>& p, int64_t begin, int64_t end, int64_t width, scalar_t* values, int32_t* rows) {
   Sorted<scalar_t> sorted[kColumns];
-  for (int64_t n = 0; n < width; ++n) sorted[n] = {values + n * s.window, rows + n * s.window};
-  const auto finite = [](scalar_t v) { return v - v == 0; };
-  for (int64_t t = std::max<int64_t>(0, begin - s.window + 1), first = t; t < end; ++t)
+  for (int64_t n = 0; n < width; ++n) sorted[n] = {values + n * p.window, rows + n * p.window};
+  for (int64_t t = std::max<int64_t>(0, begin - p.window + 1), first = t; t < end; ++t)
     for (int64_t n = 0; n < width; ++n) {
-      const int64_t at = t * s.stride + n;
+      const int64_t at = t * p.stride + n;
       Sorted<scalar_t>& window = sorted[n];
-      const scalar_t now = x[at], old = t - s.window >= first ? x[at - s.window * s.stride] : scalar_t(NAN);
+      const scalar_t now = p.x[at], old = p.leaving(at, t, first);
       if (finite(old) && finite(now))
         window.replace(old, now, t);
       else if (finite(old))
         window.leave(old);
       else if (finite(now))
         window.come(now, t);
-      if (t < begin) continue;
-      const bool known = window.size >= s.least;
-      const double place = s.quantile * (window.size - 1);
-      const int64_t i = known ? static_cast<int64_t>(place) : 0, j = std::min(i + 1, window.size - 1);
-      const double a = window.values[i], b = known ? window.values[j] : a;
-      y[at] = static_cast<scalar_t>(known ? a + (b - a) * share(place, s.interpolation) : NAN);
-      low[at] = known ? t - window.rows[i] : -1;
-      high[at] = known ? t - window.rows[j] : -1;
+      if (t >= begin) p.put(at, t, window.size, window, 0);
     }
 }
 
 template <typename scalar_t>
-void all_quantiles(const Tensor& x, Tensor& y, Tensor& low, Tensor& high, const Settings& s) {
-  const Panels panels(x);
-  if (x.numel() == 0) return;
-  const scalar_t* from = x.const_data_ptr<scalar_t>();
-  scalar_t* to = y.mutable_data_ptr<scalar_t>();
-  int64_t *to_low = low.mutable_data_ptr<int64_t>(), *to_high = high.mutable_data_ptr<int64_t>();
+COMMODITY_SIMD void sweep(const Panel<scalar_t>& p, int64_t begin, int64_t end, int64_t width,
+                          SortedLanes<scalar_t>& sorted) {
+  constexpr int64_t kLanes = SortedLanes<scalar_t>::kLanes;
+  constexpr scalar_t kNone = SortedLanes<scalar_t>::kNone;
+  typename SortedLanes<scalar_t>::Values leaving, coming;
+  scalar_t *old = reinterpret_cast<scalar_t*>(&leaving), *now = reinterpret_cast<scalar_t*>(&coming);
+  std::fill_n(old, kLanes, kNone), std::fill_n(now, kLanes, kNone);
+  int64_t count[kLanes] = {};
+  sorted.clear();
+  for (int64_t t = std::max<int64_t>(0, begin - p.window + 1), first = t; t < end; ++t) {
+    const int64_t row = t * p.stride;
+    if (t + kAhead < end) p.fetch_row(row + kAhead * p.stride, width);
+    for (int64_t n = 0; n < width; ++n) {
+      const scalar_t comes = p.x[row + n], leaves = p.leaving(row + n, t, first);
+      now[n] = finite(comes) ? comes : kNone, old[n] = finite(leaves) ? leaves : kNone;
+      count[n] += finite(comes) - finite(leaves);
+    }
+    sorted.replace(leaving, coming, t);
+    for (int64_t n = 0; t >= begin && n < width; ++n) p.put(row + n, t, count[n], sorted, n);
+  }
+}
+
+template <typename scalar_t>
+void all_quantiles(const Panels& panels, const Panel<scalar_t>& panel) {
+  if (panels.batch * panels.size() == 0) return;
+  const int64_t window = panel.window, steps = panels.steps;
+  const bool swept = window * int64_t(sizeof(scalar_t)) <= kSwept;
   // a chunk of rows begins with the window before it; order statistics do not depend on where it begins
-  const int64_t chunk = std::max<int64_t>(4096, 4 * s.window), chunks = (s.steps + chunk - 1) / chunk;
-  const int64_t strips = (panels.assets + kColumns - 1) / kColumns;
+  const int64_t chunk = std::max<int64_t>(4096, 4 * window), chunks = (steps + chunk - 1) / chunk;
+  const int64_t columns = swept ? SortedLanes<scalar_t>::kLanes : kColumns;
+  const int64_t strips = (panels.assets + columns - 1) / columns;
   torch::stable::parallel_for(0, panels.batch * strips * chunks, 1, [&](int64_t first_task, int64_t last_task) {
-    const std::unique_ptr<scalar_t[]> values(new scalar_t[kColumns * s.window]());
-    const std::unique_ptr<int32_t[]> rows(new int32_t[kColumns * s.window]());
+    SortedLanes<scalar_t> lanes(swept ? window : 0);
+    const std::unique_ptr<scalar_t[]> values(new scalar_t[swept ? 0 : kColumns * window]());
+    const std::unique_ptr<int32_t[]> rows(new int32_t[swept ? 0 : kColumns * window]());
     for (int64_t i = first_task; i < last_task; ++i) {
-      const int64_t begin = i % chunks * chunk, first = i / chunks % strips * kColumns;
-      const int64_t at = i / chunks / strips * panels.size() + first;
-      quantiles(s, from + at, to + at, to_low + at, to_high + at, begin, std::min(begin + chunk, s.steps),
-                std::min(kColumns, panels.assets - first), values.get(), rows.get());
+      const int64_t begin = i % chunks * chunk, first = i / chunks % strips * columns;
+      const int64_t end = std::min(begin + chunk, steps), width = std::min(columns, panels.assets - first);
+      const Panel<scalar_t> strip = panel + (i / chunks / strips * panels.size() + first);
+      swept ? sweep(strip, begin, end, width, lanes) : search(strip, begin, end, width, values.get(), rows.get());
     }
   });
 }
@@ -148,13 +208,15 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
   const auto rows = [&] { return on_huge_pages(new_empty(x, x.sizes(), torch::headeronly::ScalarType::Long)); };
   Tensor low = rows(), high = rows();
   const Panels panels(x);
-  const Settings s{panels.steps,
-                   panels.assets,
-                   reach(panels, window),
-                   std::max<int64_t>(1, min_periods),
-                   quantile,
-                   static_cast<Interpolation>(interpolation)};
-  THO_DISPATCH_V2(x.scalar_type(), "rolling_quantile", AT_WRAP([&] { all_quantiles<scalar_t>(x, y, low, high, s); }),
+  const int64_t reached = reach(panels, window);
+  const std::vector<Place> of_count =
+      places(reached, std::max<int64_t>(1, min_periods), quantile, static_cast<Interpolation>(interpolation));
+  THO_DISPATCH_V2(x.scalar_type(), "rolling_quantile", AT_WRAP([&] {
+                    all_quantiles(panels,
+                                  Panel<scalar_t>{x.const_data_ptr<scalar_t>(), y.mutable_data_ptr<scalar_t>(),
+                                                  low.mutable_data_ptr<int64_t>(), high.mutable_data_ptr<int64_t>(),
+                                                  panels.steps, panels.assets, reached, of_count.data()});
+                  }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return {y, low, high};
 }

@@ -4,10 +4,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops.rolling.rolling_mean import operator as mean_of
-from torchcommodity.ops.rolling.rolling_var import operator as variance_of
+from torchcommodity.ops.rolling.rolling_shape_adjoint import operator as adjoint
 from torchcommodity.ops.rolling.window import check_window, present
-from torchcommodity.ops.rolling.window_sum import window_spread, window_sum
 
 
 def rolling_skew(
@@ -85,48 +83,9 @@ def _fake(x: Tensor, window: int, min_periods: int, order: int) -> Tensor:
     return x.new_empty(x.shape)
 
 
-def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int, order: int, output: Tensor) -> Tensor:
-    # with z = x_s - m:  skew = k M3 / M2^1.5:  dx_s = k 3 (z^2 - M2 / n) / M2^1.5 - 3 skew z / M2
-    # kurt = q M4 / M2^2 - r:                   dx_s = q 4 (z^3 - M3 / n) / M2^2 - 4 (kurt + r) z / M2
-    finite = x.isfinite()
-    z, n, mean, second = _moments(x.double(), finite, window)
-    known = (second > 0) & (n >= max(min_periods, order))
-    n, second = n.where(known, 4), second.where(known, 1)
-    g, y = grad.double().where(known, 0), output.double()
-    if order == 3:
-        lead = g * 3 * n * (n - 1).sqrt() / (n - 2) / second**1.5
-        rest, tilt = lead * second / n, g * 3 * y / second
-    else:
-        skew = operator(x.double(), window, min_periods, 3).nan_to_num(0)
-        third = skew * (n - 2) / (n * (n - 1).sqrt()) * second**1.5
-        scale = (n - 1) / ((n - 2) * (n - 3))
-        lead = g * 4 * scale * (n + 1) * n / second.square()
-        rest, tilt = lead * third / n, g * 4 * (y + 3 * scale * (n - 1)) / second
-    dx = _spread(lead, z, mean, window, order - 1) - _total(rest, window) - _spread(tilt, z, mean, window, 1)
-    return dx.where(finite, 0).to(x.dtype)
-
-
-def _moments(x: Tensor, finite: Tensor, window: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Values about the mean of their column, zero where missing; count, mean and M2 of each window."""
-    level = x.where(finite, 0).sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)
-    z = (x - level.detach()).where(finite, 0)
-    n = window_sum(finite.to(z), window)
-    apart = z.where(finite, torch.nan)
-    mean = mean_of(apart, window, 1).nan_to_num(0)
-    return z, n, mean, variance_of(apart, window, 1, 0, False).nan_to_num(0) * n
-
-
-def _total(push: Tensor, window: int) -> Tensor:
-    return window_spread(push, window)
-
-
-def _spread(push: Tensor, z: Tensor, mean: Tensor, window: int, power: int) -> Tensor:
-    """The sum of push_t (z_s - mean_t)^power over the windows t that hold s."""
-    if power == 1:
-        return z * _total(push, window) - _total(push * mean, window)
-    if power == 2:
-        return z.square() * _total(push, window) - 2 * z * _total(push * mean, window) + _total(push * mean**2, window)
-    return z * _spread(push, z, mean, window, 2) - _spread(push * mean, z, mean, window, 2)
+def _backward(grad: Tensor, *, x: Tensor, window: int, order: int, output: Tensor) -> Tensor:
+    dx: Tensor = adjoint(grad, x, output, window, order)
+    return dx
 
 
 def _oracle(x: Tensor, window: int, min_periods: int | None = None) -> Tensor:
@@ -165,5 +124,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
+    masks=False,  # the adjoint does it
     lookback=lambda window, min_periods, order: max(min_periods, order) - 1,
 )

@@ -85,11 +85,11 @@ def _fake(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) -> Te
     return x.new_empty(x.shape)
 
 
-def _backward(grad: Tensor, *, x: Tensor, window: int, ddof: int, root: bool, output: Tensor) -> Tensor:
+def _backward(
+    grad: Tensor, *, x: Tensor, window: int, min_periods: int, ddof: int, root: bool, output: Tensor
+) -> Tensor:
     # dv_t / dx_s = 2 (x_s - mean_t) / (n_t - ddof),   d sqrt(v_t) = dv_t / (2 sqrt(v_t))
-    if root:
-        grad = torch.where(output > 0, grad / (2 * output.where(output > 0, 1)), 0)
-    dx: Tensor = adjoint(grad, x, window, ddof, 2)
+    dx: Tensor = adjoint(grad, x, output if root else None, window, min_periods, ddof, 2)
     return dx
 
 
@@ -144,5 +144,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
+    masks=False,  # the adjoint does it
     lookback=lambda window, min_periods, ddof, root: max(min_periods, 1, ddof + 1) - 1,
 )

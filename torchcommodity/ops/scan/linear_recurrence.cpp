@@ -28,11 +28,15 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
                     const scalar_t* from_b = b.const_data_ptr<scalar_t>();
                     const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * panels.size() + first;
-                      recurrence(from_a + at, from_b + at, before ? before + panel * panels.assets + first : nullptr,
-                                 to + at, panels.steps, panels.assets, last - first);
-                    });
+                    for_each_block(
+                        panels,
+                        [&](int64_t panel, int64_t first, int64_t last) {
+                          const int64_t at = panel * panels.size() + first;
+                          recurrence(from_a + at, from_b + at,
+                                     before ? before + panel * panels.assets + first : nullptr, to + at, panels.steps,
+                                     panels.assets, last - first);
+                        },
+                        panels.assets);
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return y;

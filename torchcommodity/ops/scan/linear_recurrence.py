@@ -85,7 +85,8 @@ def _jvp(
     d_a: Tensor, d_b: Tensor, d_initial: Tensor | None, *, a: Tensor, initial: Tensor | None, output: Tensor
 ) -> Tensor:
     # dy_t = a_t dy_{t-1} + (da_t y_{t-1} + db_t)
-    y: Tensor = operator(a, d_a * previous(output, initial) + d_b, d_initial)
+    before = previous(output, initial)
+    y: Tensor = operator(a, d_a * before.masked_fill(before.isnan(), 0) + d_b, d_initial)
     return y
 
 
@@ -127,4 +128,5 @@ operator = Op(
     jvp=_jvp,
     traceable=_traceable,
     cases=_cases,
+    masks=False,  # the adjoint does it
 )

@@ -1,4 +1,5 @@
 // L_t = grad_t + a_{t+1} L_{t+1} backwards in time, for (..., T, N): what y_t = a_t y_{t-1} + b_t makes of a gradient.
+// Where y is NaN it takes no part.
 #include "device.h"
 
 using namespace commodity;
@@ -16,15 +17,16 @@ struct Adjoint {
     return (panel * steps + steps - 1 - back) * assets + n;
   }
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t back, int64_t n) const {
-    const double factor = back ? read(a + at(panel, back - 1, n)) : 0;
-    return {factor == factor ? factor : 0, {read(grad + at(panel, back, n))}};
+    const double factor = back ? read(a + at(panel, back - 1, n)) : 0, now = read(y + at(panel, back, n));
+    return {factor == factor ? factor : 0, {now == now ? read(grad + at(panel, back, n)) : 0}};
   }
   COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
   COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& now) const {
     const bool first = back == steps - 1;
     const double before = !first ? read(y + at(panel, back + 1, n)) : initial ? read(initial + panel * assets + n) : 0;
     d_b[at(panel, back, n)] = static_cast<scalar_t>(now.y[0]);
-    d_a[at(panel, back, n)] = static_cast<scalar_t>(!first || initial ? now.y[0] * before : 0);  // not infinity * 0
+    const bool known = (!first || initial) && before == before;
+    d_a[at(panel, back, n)] = static_cast<scalar_t>(known ? now.y[0] * before : 0);  // not infinity * 0
   }
 };
 

@@ -16,7 +16,8 @@ def linear_recurrence_adjoint(
     """The gradients of y_t = a_t y_{t-1} + b_t, with respect to a and b, for a gradient of y. It looks ahead.
 
     Returns:
-        d_a and d_b: d_b_t = grad_t + a_{t+1} d_b_{t+1}, and d_a_t = d_b_t y_{t-1}. A missing factor counts as zero.
+        d_a and d_b: d_b_t = grad_t + a_{t+1} d_b_{t+1}, and d_a_t = d_b_t y_{t-1}. A missing factor counts as zero,
+        and so do a missing y and the gradient of it.
 
     Raises:
         ValueError, TypeError: these are no floating-point panels of one shape.
@@ -38,12 +39,13 @@ def linear_recurrence_adjoint(
 
 
 def _reference(grad: Tensor, a: Tensor, y: Tensor, initial: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    grad, before = grad.where(y == y, 0), previous(y, initial)
     carried, rows = grad.new_zeros(()), []
     for t in reversed(range(grad.shape[-2])):
         rows.append(grad[..., t, :] + carried)
         carried = a[..., t, :].masked_fill(a[..., t, :].isnan(), 0) * rows[-1]
     d_b = torch.stack(rows[::-1], dim=-2) if rows else grad.new_empty(grad.shape)
-    d_a = d_b * previous(y, initial)
+    d_a = d_b * before.where(before == before, 0)
     if initial is None:  # not even infinity times nothing
         d_a = torch.cat([torch.zeros_like(d_a[..., :1, :]), d_a[..., 1:, :]], dim=-2)
     return d_a, d_b
@@ -76,22 +78,25 @@ def _backward(
     # dgrad = M    da_t = M_{t-1} L_t    dy_{t-1} = g_a_t L_t
     d_b = output[1]
     g_a, g_b = (torch.zeros_like(d_b) if g is None else g for g in (g_a, g_b))
-    known, before = a.isfinite(), previous(y, initial)
+    known, there, before = a.isfinite(), y == y, previous(y, initial)
     push = g_a * before.masked_fill(before.isnan(), 0) + g_b
     moved = torch.ops.commodity.linear_recurrence(a.where(known, 0), push, None)
     d_y = g_a * d_b
     d_initial = None if initial is None else d_y[..., :1, :].sum(-2)
-    return moved, (previous(moved, None) * d_b).where(known, 0), _following(d_y), d_initial
+    d_a = (previous(moved, None) * d_b).where(known, 0)
+    return moved.where(there, 0), d_a, _following(d_y).where(there, 0), d_initial
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     grad, a, y = torch.rand(3, 2, 9, 3, dtype=torch.double, generator=generator)
     initial = torch.randn(2, 3, dtype=torch.double, generator=generator)
+    holed = y.clone()
+    holed[0, 5:, 1] = torch.nan
     ones = torch.ones(3, 1, dtype=torch.double)
     return Cases(
         door=linear_recurrence_adjoint,
-        samples=(Sample(grad, a, y, initial), Sample(grad, a, y)),
+        samples=(Sample(grad, a, y, initial), Sample(grad, a, y), Sample(grad, a, holed)),
         bad=(
             Bad(Sample(grad, a, y[0]), r"grad, a, y must be of one shape .*; got .*y \(9, 3\)"),
             Bad(Sample(grad, a.float(), y), "one dtype", TypeError),
