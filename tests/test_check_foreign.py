@@ -36,7 +36,7 @@ def test_a_lie_is_caught_in_its_row(operator: object, row: str) -> None:
     assert report[row].remedy
 
 
-@pytest.mark.parametrize("operator", HEALTHY, ids=str)
+@pytest.mark.parametrize("operator", HEALTHY, ids=lambda operator: getattr(operator, "__name__", str(operator)))
 def test_the_healthy_pass(operator: object) -> None:
     report = opkit.check(operator, compiled=False)
     assert report.ok, str(report)
