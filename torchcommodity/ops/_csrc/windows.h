@@ -46,12 +46,12 @@ inline void fetch(const scalar_t* row, int64_t width) {
   for (int64_t n = 0; n < width; n += 64 / sizeof(scalar_t)) __builtin_prefetch(row + n);
 }
 
-// Whether every value of some rows, of kStrip columns at most, is finite.
+// Whether every value of some rows, of kStrip columns at most, is finite. `left` rows are there to be fetched.
 template <typename scalar_t>
-inline bool complete(const scalar_t* x, int64_t rows, int64_t stride, int64_t width) {
+inline bool complete(const scalar_t* x, int64_t rows, int64_t stride, int64_t width, int64_t left = 0) {
   scalar_t off[kStrip] = {};
   for (int64_t j = 0; j < rows; ++j, x += stride) {
-    if (j + kAhead < rows) fetch(x + kAhead * stride, width);
+    if (j + kAhead < std::max(rows, left)) fetch(x + kAhead * stride, width);
     for (int64_t n = 0; n < width; ++n) off[n] += x[n] - x[n];
   }
   bool all = true;

@@ -12,7 +12,7 @@ COMMODITY_SIMD void adjoint(const scalar_t* grad, const scalar_t* x, scalar_t* _
                             EwmBlock& block, double* __restrict shares, bool* __restrict one) {
   const int64_t stride = block.stride, width = block.width;
   for (int64_t t = 0; t < steps; t += kRows)
-    one[t / kRows] = block.next(x + t * stride, std::min(kRows, steps - t), shares + t * kStrip);
+    one[t / kRows] = block.next(x + t * stride, steps - t, shares + t * kStrip);
   double carried[kStrip] = {};
   for (int64_t t = steps - 1; t >= 0; --t) {
     const scalar_t* g = grad + t * stride;

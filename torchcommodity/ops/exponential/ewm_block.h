@@ -28,11 +28,13 @@ struct EwmBlock {
     std::copy_n(alpha_, width, alpha);
   }
 
-  // The shares of `rows` rows, kStrip numbers each, and whether the first of each is that of all columns, which then
-  // all are known. Both ways go through the same arithmetic: what comes later must not change a bit.
+  // The shares of kRows rows, or what is left, kStrip numbers each, and whether the first of each is that of all
+  // columns, which then all are known. Both ways go through the same arithmetic: what comes later must not change a
+  // bit.
   template <typename scalar_t>
-  inline bool next(const scalar_t* x, int64_t rows, double* share) {
-    const bool one = alike() && complete(x, rows, stride, width);
+  inline bool next(const scalar_t* x, int64_t left, double* share) {
+    const int64_t rows = std::min(kRows, left);
+    const bool one = alike() && complete(x, rows, stride, width, left);
     const int64_t columns = one ? 1 : width;
     for (int64_t j = 0; j < rows; ++j, x += stride, share += kStrip)
       for (int64_t n = 0; n < columns; ++n) {

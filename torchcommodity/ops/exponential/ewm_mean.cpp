@@ -11,10 +11,10 @@ COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t ste
   double mean[kStrip] = {}, shares[kRows * kStrip];
   for (int64_t t = 0; t < steps; t += kRows) {
     const int64_t rows = std::min(kRows, steps - t);
-    const bool one = block.next(x, rows, shares);
+    const bool one = block.next(x, steps - t, shares);
     for (int64_t j = 0; j < rows; ++j, x += block.stride, y += block.stride) {
       const double *share = shares + j * kStrip, row = double(t + j);
-      if (j + kAhead < rows) fetch(y + kAhead * block.stride, block.width);
+      if (t + j + kAhead < steps) fetch(y + kAhead * block.stride, block.width);
       for (int64_t n = 0; one && n < block.width; ++n)
         mean[n] += share[0] * (x[n] - mean[n]), y[n] = static_cast<scalar_t>(mean[n]);
       for (int64_t n = 0; !one && n < block.width; ++n) {

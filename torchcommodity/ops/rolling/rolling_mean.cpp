@@ -5,52 +5,36 @@ using namespace commodity;
 
 namespace {
 
-// Of each column: how many values, and their sum.
-template <bool all>
-struct Sums {
-  double total[kStrip] = {}, count[kStrip] = {};
-
-  template <typename scalar_t>
-  inline void add(const scalar_t* row, int64_t width) {
-    for (int64_t n = 0; n < width; ++n) {
-      const bool finite = all || row[n] - row[n] == 0;
-      total[n] += finite ? row[n] : 0;
-      if (!all) count[n] += finite ? 1 : 0;
-    }
-  }
-};
-
-template <bool all, typename scalar_t>
-inline void means_of_block(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
-                           int64_t window, double least, double* __restrict suffix) {
+template <typename scalar_t>
+COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
+                          int64_t window, double least, double* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
-  Sums<all> earlier, now;
+  double total[kStrip] = {}, count[kStrip] = {};
+  const auto add = [&](int64_t t) {
+    const scalar_t* row = x + t * stride;
+    for (int64_t n = 0; n < width; ++n) {
+      const bool finite = row[n] - row[n] == 0;
+      total[n] += finite ? row[n] : 0;
+      count[n] += finite ? 1 : 0;
+    }
+  };
   if (block.begin == 0) std::fill_n(suffix, 2 * rows * kStrip, 0.0);
   for (int64_t j = window - 1; block.begin > 0 && j >= 0; --j) {
-    std::copy_n(earlier.total, width, suffix + 2 * j * kStrip);
-    if (!all) std::copy_n(earlier.count, width, suffix + (2 * j + 1) * kStrip);
-    earlier.add(x + (block.begin - window + j) * stride, width);
+    std::copy_n(total, width, suffix + 2 * j * kStrip);
+    std::copy_n(count, width, suffix + (2 * j + 1) * kStrip);
+    add(block.begin - window + j);
   }
+  std::fill_n(total, width, 0.0), std::fill_n(count, width, 0.0);
   for (int64_t j = 0; j < rows; ++j) {
-    now.add(x + (block.begin + j) * stride, width);
+    add(block.begin + j);
     scalar_t* to = y + (block.begin + j) * stride;
-    if (j + kAhead < rows) fetch(to + kAhead * stride, width);
+    if (j + kAhead < rows) fetch(x + (block.begin + j + kAhead) * stride, width), fetch(to + kAhead * stride, width);
     const double *before = suffix + 2 * j * kStrip, *counted = before + kStrip;
-    const double every = double(block.begin ? window : j + 1);
     for (int64_t n = 0; n < width; ++n) {
-      const double held = all ? every : counted[n] + now.count[n];
-      to[n] = static_cast<scalar_t>(held >= least ? (before[n] + now.total[n]) / held : NAN);
+      const double held = counted[n] + count[n];
+      to[n] = static_cast<scalar_t>(held >= least ? (before[n] + total[n]) / held : NAN);
     }
   }
-}
-
-template <typename scalar_t>
-COMMODITY_SIMD void means(const scalar_t* x, scalar_t* y, int64_t stride, const WindowBlock& block, int64_t window,
-                          double least, double* suffix) {
-  if (complete(x, stride, block, window))
-    means_of_block<true>(x, y, stride, block, window, least, suffix);
-  else
-    means_of_block<false>(x, y, stride, block, window, least, suffix);
 }
 
 Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
