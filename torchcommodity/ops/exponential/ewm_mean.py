@@ -5,8 +5,9 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops.exponential.decay import Speed, check_decay
-from torchcommodity.ops.exponential.ewm_adjoint import known_rows, pull_alpha, shares
+from torchcommodity.ops.exponential.ewm_adjoint import known_rows, pull_alpha, shares, shares_by_formula
 from torchcommodity.ops.exponential.ewm_adjoint import operator as adjoint
+from torchcommodity.ops.scan.linear_recurrence import operator as recur
 
 
 def ewm_mean(
@@ -65,6 +66,14 @@ def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_peri
         mean = mean + torch.where(finite[..., t, :], share[..., t, :] * (x[..., t, :] - mean), 0)
         rows.append(mean)
     return torch.stack(rows, -2).where(known_rows(x, min_periods), torch.nan) if rows else x.new_empty(x.shape)
+
+
+def _traceable(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
+    # y_t = (1 - b_t) y_{t-1} + b_t x_t
+    finite = x.isfinite()
+    share = shares_by_formula(finite, alpha.unsqueeze(-2), adjust, ignore_na)
+    mean: Tensor = recur(1 - share, share * x.where(finite, 0), None)
+    return mean.where(known_rows(x, min_periods), torch.nan)
 
 
 def _fake(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
@@ -146,6 +155,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    traceable=_traceable,
     cases=_cases,
     masks=False,  # the adjoint does it
     lookback=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
