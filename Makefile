@@ -10,8 +10,8 @@ NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.
 forecast: $(VENV)/forecast  ## prices in, out/report.html out
 	$(BIN)/torchcommodity forecast
 
-test: $(VENV)/dev  ## every test, doctest and README block
-	$(BIN)/python -m pytest
+test: $(VENV)/dev  ## every test, doctest and README block, a file per processor
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/dev  ## formats, lint, types
 	$(BIN)/ruff format --check .

@@ -29,7 +29,7 @@ def ewm_adjoint(
     Raises:
         ValueError, TypeError: these are no floating-point panels of one shape, alpha is not (..., N).
 
-    Devices: CPU native; elsewhere the reference. Differentiable in grad and alpha to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in grad and alpha to any order, in both modes.
 
     Example:
         >>> import torch

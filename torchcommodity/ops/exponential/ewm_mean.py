@@ -42,7 +42,7 @@ def ewm_mean(
         ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range, or not exactly one of com,
             span, halflife, alpha is given.
 
-    Devices: CPU native; elsewhere the reference. Differentiable to any order, in both modes, in x and in the Tensor
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes, in x and in the Tensor
     that says how fast; a missing value gets gradient zero, a NaN row takes no part.
 
     References:

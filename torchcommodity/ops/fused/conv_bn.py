@@ -70,7 +70,7 @@ def conv_bn(
     Raises:
         ValueError, TypeError: shapes, dtypes or settings do not fit; in training a channel has a single value.
 
-    Devices: CPU native, around ATen's convolution; elsewhere the reference, on the device. Differentiable in all
+    Devices: CPU and CUDA, around ATen's convolution; elsewhere the reference, on the device. Differentiable in all
     tensors but the running statistics, to any order, in both modes; `vmap` calls it for each sample, whose batch
     then stands alone.
 

@@ -54,7 +54,7 @@ def linear_bn_relu(
     Raises:
         ValueError, TypeError: shapes or dtypes do not fit; in training there is a single row.
 
-    Devices: CPU native, around ATen's matrix product; elsewhere the reference, on the device. Differentiable in all
+    Devices: CPU and CUDA, around ATen's matrix product; elsewhere the reference, on the device. Differentiable in all
     tensors but the running statistics, to any order, in both modes; `vmap` calls it for each sample, whose rows then
     stand alone.
 

@@ -50,7 +50,7 @@ def parabolic_sar(
     Raises:
         ValueError, TypeError: no floating-point panels of one shape; factors that are negative.
 
-    Devices: CPU native; elsewhere the reference. `stop` is differentiable to any order, in both modes; where it turns
+    Devices: CPU and CUDA; elsewhere the reference. `stop` is differentiable to any order, in both modes; where it turns
     and which prices bound it is constant. The others are.
 
     References:

@@ -40,7 +40,7 @@ def technical_indicators(
     Raises:
         ValueError, TypeError: `prices` is no floating-point panel, a window is too short, `mode` is unknown.
 
-    Devices: CPU native; elsewhere the reference. Differentiable, to any order, in both modes; where a price did not
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes; where a price did not
     move or a band has no width, the derivative is taken as 0.
 
     References:

@@ -35,7 +35,7 @@ def lltm_cell(
     Raises:
         ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.

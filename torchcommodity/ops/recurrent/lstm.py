@@ -37,7 +37,7 @@ def lstm(
     Raises:
         ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Hochreiter, Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). doi:10.1162/neco.1997.9.8.1735.

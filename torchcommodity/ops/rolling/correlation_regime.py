@@ -39,7 +39,7 @@ def correlation_regime(
     Raises:
         ValueError, TypeError: `correlation` is not (..., T, N, N) of floating point, a setting is out of its range.
 
-    Devices: CPU native; elsewhere the reference. `shift` is differentiable in both modes; `regime` is a count.
+    Devices: CPU and CUDA; elsewhere the reference. `shift` is differentiable in both modes; `regime` is a count.
 
     Example:
         >>> import torch

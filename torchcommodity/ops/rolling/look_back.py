@@ -26,7 +26,7 @@ def look_back(
     Raises:
         ValueError, TypeError: `x` is no floating-point panel, `since` is not int64 or of another shape.
 
-    Devices: CPU native; elsewhere the reference. Linear in x, so differentiable to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Linear in x, so differentiable to any order, in both modes.
 
     Example:
         >>> import torch

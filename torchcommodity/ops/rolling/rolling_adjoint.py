@@ -27,7 +27,7 @@ def rolling_adjoint(
     Raises:
         ValueError, TypeError: these are no floating-point panels of one shape, a setting is out of its range.
 
-    Devices: CPU native; elsewhere the reference. Differentiable to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes.
 
     Example:
         >>> import torch

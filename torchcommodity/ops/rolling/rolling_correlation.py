@@ -39,7 +39,7 @@ def rolling_correlation(
     Raises:
         ValueError, TypeError: `returns` is no floating-point panel, `window` or `min_periods` is out of its range.
 
-    Devices: CPU native; elsewhere the reference. Differentiable, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes.
 
     References:
         Pearson (1895). Notes on regression and inheritance in the case of two parents. doi:10.1098/rspl.1895.0041.

@@ -38,7 +38,7 @@ def rolling_extrema(
     Raises:
         ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
 
-    Devices: CPU native; elsewhere the reference. `values` is differentiable to any order, in both modes: the gradient
+    Devices: CPU and CUDA; elsewhere the reference. `values` is differentiable to any order, in both modes: the gradient
     goes to the row `since` rows ago. `since` is a count.
 
     References:

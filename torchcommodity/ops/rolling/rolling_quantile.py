@@ -39,7 +39,7 @@ def rolling_quantile(
     Raises:
         ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in both modes: the gradient goes to the two rows that
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in both modes: the gradient goes to the two rows that
     the quantile lies between.
 
     References:

@@ -36,7 +36,7 @@ def rolling_rank(
     Raises:
         ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
 
-    Devices: CPU native; elsewhere the reference. A rank moves in steps: there is no gradient.
+    Devices: CPU and CUDA; elsewhere the reference. A rank moves in steps: there is no gradient.
 
     Example:
         >>> import torch

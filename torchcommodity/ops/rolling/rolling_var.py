@@ -32,7 +32,7 @@ def rolling_var(
     Raises:
         ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
 
-    Devices: CPU native; elsewhere the reference. Differentiable to any order, in both modes; a missing value gets
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes; a missing value gets
     gradient zero, a NaN row takes no part.
 
     References:

@@ -28,7 +28,7 @@ def window_sum(
     Raises:
         ValueError, TypeError: `x` is no panel, `window` is no positive int.
 
-    Devices: CPU native; elsewhere the reference. Linear in x, so differentiable to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Linear in x, so differentiable to any order, in both modes.
 
     References:
         van Herk (1992). A fast algorithm for local minimum and maximum filters. doi:10.1016/0167-8655(92)90069-C: the

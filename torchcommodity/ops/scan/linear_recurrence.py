@@ -28,7 +28,7 @@ def linear_recurrence(
     Raises:
         ValueError, TypeError: `a` or `b` is no floating-point panel, shapes do not broadcast, dtypes differ.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Martin, Cundy (2018). Parallelizing linear recurrent neural nets over sequence length. ICLR. arXiv:1709.04057.

@@ -22,7 +22,7 @@ def linear_recurrence_adjoint(
     Raises:
         ValueError, TypeError: these are no floating-point panels of one shape.
 
-    Devices: CPU native; elsewhere the reference. Differentiable to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes.
 
     Example:
         >>> import torch

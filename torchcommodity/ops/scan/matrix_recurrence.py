@@ -26,7 +26,7 @@ def matrix_recurrence(
     Raises:
         ValueError: shapes do not fit each other.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
 
     Example:
         >>> import torch

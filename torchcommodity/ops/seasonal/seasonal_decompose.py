@@ -53,7 +53,7 @@ def seasonal_decompose(
         ValueError, TypeError: `prices` is no floating-point panel, `period` < 2, the model is unknown, or
             `causal=False` and T < 2 period.
 
-    Devices: CPU native; elsewhere the reference. Differentiable, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes.
 
     References:
         Kendall, Stuart (1983). The advanced theory of statistics, vol. 3, 410-414. Griffin.

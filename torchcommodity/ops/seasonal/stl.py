@@ -72,7 +72,7 @@ def stl(
     Raises:
         ValueError, TypeError: `x` is no floating-point panel, T < 2 period, or a setting is out of its range.
 
-    Devices: CPU native (in double inside); elsewhere the reference. Differentiable, to any order, in both modes, the
+    Devices: CPU and CUDA (in double inside); elsewhere the reference. Differentiable, to any order, in both modes, the
     robustness weights included.
 
     References:

@@ -41,7 +41,7 @@ def egarch_variance(
             `initial` is not positive, or there is nothing to start from (|beta| >= 1).
             Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), such a column is NaN instead.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Nelson (1991). Conditional heteroskedasticity in asset returns: a new approach. Econometrica 59(2).

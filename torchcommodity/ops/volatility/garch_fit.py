@@ -72,7 +72,7 @@ def garch_fit(
     Raises:
         ValueError, TypeError: `returns` is no floating-point panel, or `distribution` is neither of the two.
 
-    Devices: CPU native; elsewhere the reference.
+    Devices: CPU and CUDA; elsewhere the reference.
 
     References:
         Bollerslev, Wooldridge (1992). Quasi-maximum likelihood estimation and inference in dynamic models with

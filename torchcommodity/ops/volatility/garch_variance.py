@@ -41,7 +41,7 @@ def garch_variance(
             outside its range, or there is no stationary variance to start from (alpha + gamma/2 + beta >= 1).
             Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), such a column is NaN instead.
 
-    Devices: CPU native; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Glosten, Jagannathan, Runkle (1993). On the relation between the expected value and the volatility of the

@@ -48,7 +48,7 @@ def hamilton_filter(
             one stationary distribution and there is no `initial`.
             Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), such a series is NaN instead.
 
-    Devices: CPU native, in float64 inside; elsewhere the reference. Differentiable in all tensors, to any order, in
+    Devices: CPU and CUDA, in float64 inside; elsewhere the reference. Differentiable in all tensors, to any order, in
     both modes.
 
     References:
