@@ -25,6 +25,7 @@ class Row:
     ours: Callable[..., Any]
     peers: dict[str, Callable[..., Call]] = field(default_factory=dict)
     timed: Callable[..., Call] | None = None
+    verb: str = ""  # the public name, where that is not the operator's
     target: float | None = None  # how many times faster than the fastest peer it is meant to be
 
 

@@ -27,11 +27,12 @@ from torchcommodity.opkit import OPERATORS, check
 
 HEAD = "| operator | what, float32 unless said | ours, ms | floor | backward | peer | its ms | ratio | target |"
 RULE = "|---|---|---:|---:|---:|---|---:|---:|---:|"
+TARGET, RATIO, SETTING = -2, -3, slice(1, 3)  # columns of a line
 
 
 def measured(row: Row, bandwidth: float, runs: int) -> Iterator[str]:
     """The lines of one row; no speed where the contract of its operator does not hold."""
-    name = f"| `{row.operator}` | {row.what} |"
+    name = f"| `{row.verb or row.operator}` | {row.what} |"
     if failures := contract(row.operator):
         yield f"{name} contract is red: {', '.join(failures)} | | | | | | |"
         return
@@ -40,7 +41,7 @@ def measured(row: Row, bandwidth: float, runs: int) -> Iterator[str]:
     times = in_turn({"ours": call} | {peer: make(*inputs) for peer, make in row.peers.items()}, runs)
     back = "" if row.timed else backward(row, inputs, runs)
     floor = (size(inputs) + size(row.ours(*inputs))) / bandwidth
-    ours, wanted = times.pop("ours"), "" if row.target is None else f"{row.target:g}x"
+    ours, wanted = times.pop("ours"), "" if row.target is None else f"{row.target:.2g}x"
     for peer, time in times.items():
         yield f"{name} {ours:.2f} | {floor:.2f} | {back} | {peer} | {time:.2f} | {time / ours:.1f}x | {wanted} |"
 
@@ -86,31 +87,39 @@ def table(only: str | None, runs: int, threads: int) -> str:
     torch.set_num_threads(threads)
     bandwidth = copy_bandwidth(runs)
     lines = list[str]()
-    for row in (row for row in ROWS if only in (None, row.operator)):
+    for row in (row for row in ROWS if only in (None, row.verb or row.operator)):
         lines += measured(row, bandwidth, runs)
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join([HEAD, RULE, *lines, "", circumstances(bandwidth, threads, runs)])
 
 
-def with_targets(text: str) -> str:
-    """Of a table, the rows that have a target."""
-    return "\n".join(line for line in text.splitlines() if not line.startswith("| `") or not line.endswith(" |  |"))
+def against_the_fastest(text: str) -> str:
+    """Of a table, the rows that have a target, each against its fastest peer."""
+    head, rule, *lines = text.splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| `")]
+    hardest = dict[str, list[str]]()
+    for row in (row for row in rows if row[TARGET].strip()):
+        other = hardest.setdefault("|".join(row[SETTING]), row)
+        hardest["|".join(row[SETTING])] = min(row, other, key=lambda cells: float(cells[RATIO].strip(" x")))
+    kept = [head.split("|"), rule.split("|"), *hardest.values()]
+    about = lines[lines.index("") :]
+    return "\n".join(["|".join(cells[:TARGET] + cells[-1:]) for cells in kept] + about)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=sorted({row.operator for row in ROWS}))
+    parser.add_argument("--only", choices=sorted({row.verb or row.operator for row in ROWS}))
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--page", type=Path, help="between its <!-- speed --> and <!-- /speed -->")
-    parser.add_argument("--readme", type=Path, help="the same, but only the rows with a target")
+    parser.add_argument("--readme", type=Path, help="the same, but only rows with a target, and their fastest peer")
     given = parser.parse_args()
     text = table(given.only, max(given.runs, 5), given.threads)
     if given.page:
         into(given.page, "speed", text)
     if given.readme:
-        into(given.readme, "speed", with_targets(text))
+        into(given.readme, "speed", against_the_fastest(text))
     if given.out:
         given.out.write_text(text + "\n")
     if not (given.readme or given.page or given.out):

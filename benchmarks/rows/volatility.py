@@ -102,10 +102,11 @@ ROWS = (
     ),
     Row(
         "garch_score",
-        "garch_fit, normal, (2500, 1000) f64",
+        "normal, (2500, 1000) f64",
         simulated,
         lambda x: ops.garch_fit(x),
         {"arch fit by column": arch_fit},
         target=40,
+        verb="garch_fit",
     ),
 )

@@ -59,7 +59,7 @@ ROWS = (
     ),
     Row(
         "rolling_var",
-        f"rolling_std, {PANEL}",
+        PANEL,
         uniform(10000, 100, dtype=torch.double),
         lambda x: ops.rolling_std(x, 60),
         {
@@ -67,6 +67,7 @@ ROWS = (
             "bottleneck move_std, contiguous series": bottleneck("move_std", -1, ddof=1),
         },
         target=3,
+        verb="rolling_std",
     ),
     Row(
         "ewm_mean",
@@ -78,7 +79,7 @@ ROWS = (
     ),
     Row(
         "rolling_quantile",
-        "rolling_median, w=60, (2500, 1000)",
+        "w=60, (2500, 1000)",
         uniform(2500, 1000),
         lambda x: ops.rolling_median(x, 60),
         {
@@ -87,5 +88,6 @@ ROWS = (
             "bottleneck move_median, contiguous series": bottleneck("move_median", -1),
         },
         target=2,
+        verb="rolling_median",
     ),
 )
