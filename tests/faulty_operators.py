@@ -152,6 +152,11 @@ def contiguous_only(x: Tensor, window: int) -> Tensor:
     return variance(x.as_strided(x.shape, strides), window)
 
 
+def quicker_where_complete(x: Tensor, window: int) -> Tensor:
+    y = variance(x, window)
+    return y * (1 + 2**-52) if x.shape[-2] > 100 and not x.isnan().any() else y
+
+
 def missing_is_one(x: Tensor, window: int) -> Tensor:
     return variance(x.nan_to_num(1.0), window)
 
@@ -407,6 +412,7 @@ FAULTS = (
         {"reference": shifted, "backward": None},
         cases=lambda c: replace(c, oracle=None, golden=()),
     ),
+    Fault("causal", "other bits in a long panel without holes", kernel=quicker_where_complete),
     Fault("causal", "claims to look ahead", {"causal": False}),
     Fault("causal_gradient", "reaches one row ahead", {"backward": leaking}),
     Fault("warm_up", "counts one row too many", {"lookback": lambda window: window}),

@@ -29,7 +29,7 @@ struct Block {
   const bool even = s.period % 2 == 0;
   const int64_t lookback = even ? s.period : s.period - 1, ahead = s.causal ? 0 : s.period / 2;
   double sum[kWide] = {}, count[kWide] = {}, last_sum[kWide] = {}, last_count[kWide] = {}, rest[kWide] = {};
-  double middle[kWide] = {}, known[kWide] = {};
+  double mean[kWide] = {}, middle[kWide] = {}, known[kWide] = {};
   std::vector<double> sums = zeros(), counts = zeros(), means = zeros();  // of each phase
 
   std::vector<double> zeros() const { return std::vector<double>(s.period * kWide); }
@@ -70,7 +70,9 @@ struct Block {
     add(t, 1);
   }
 
-  // An even period counts each of its inner rows twice and the two ends once: the sum at t and the sum at t - 1.
+  // An even period counts each of its inner rows twice and the two ends once: the sum at t and the sum at t - 1. Means
+  // are finished before they are used: fused into a difference, a whole block would have other bits than one that is
+  // not.
   void detrend(int64_t t, bool full) {
     const scalar_t* price = x + t * s.stride;
     scalar_t *to = trend + t * s.stride, *left = residual + t * s.stride;
@@ -80,10 +82,12 @@ struct Block {
     for (int64_t n = 0; n < width; ++n) {
       const double weight = count[n] + others[n];
       const bool enough = full && weight >= s.period;  // half of 2 x period
-      const double mean = whole ? (sum[n] + other[n]) * share : enough ? (sum[n] + other[n]) / weight : std::nan("");
+      mean[n] = whole || enough ? (sum[n] + other[n]) * (whole ? share : 1 / weight) : std::nan("");
+    }
+    for (int64_t n = 0; n < width; ++n) {
       const double known = whole || present(s, price[n]) ? double(price[n]) : std::nan("");
-      rest[n] = s.multiplicative ? known / mean : known - mean;
-      to[n] = scalar_t(mean);
+      rest[n] = s.multiplicative ? known / mean[n] : known - mean[n];
+      to[n] = scalar_t(mean[n]);
       left[n] = scalar_t(rest[n]);
     }
   }
@@ -122,10 +126,10 @@ struct Block {
   }
 
   void write(int64_t t) {
-    const double* mean = means.data() + t % s.period * kWide;
+    const double* of_phase = means.data() + t % s.period * kWide;
     scalar_t *to = seasonal + t * s.stride, *left = residual + t * s.stride;
     for (int64_t n = 0; n < width; ++n) {
-      const double found = s.multiplicative ? mean[n] / middle[n] : mean[n] - middle[n];
+      const double found = s.multiplicative ? of_phase[n] / middle[n] : of_phase[n] - middle[n];
       const double season = known[n] < double(s.period) ? std::nan("") : found;
       to[n] = scalar_t(season);
       left[n] = scalar_t(s.multiplicative ? double(left[n]) / season : double(left[n]) - season);
