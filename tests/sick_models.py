@@ -221,6 +221,15 @@ class Dead(Two):
         return self.relu(x)
 
 
+class DeadFunction(Two):
+    def __init__(self) -> None:
+        super().__init__()
+        nn.init.constant_(self.first.bias, -100.0)
+
+    def between(self, x: Tensor) -> Tensor:
+        return torch.relu(x)  # here
+
+
 class Saturated(Two):
     def __init__(self) -> None:
         super().__init__()
@@ -269,7 +278,7 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
     "infinite_gradient": (Infinite,),
     "vanishing": (Vanishing,),
     "exploding": (Exploding,),
-    "dead_units": (Dead,),
+    "dead_units": (Dead, DeadFunction),
     "saturated_units": (Saturated,),
 }
 FAULTS = [(kind, model) for kind, models in MODELS.items() for model in models] + [("detach", NumPy)]

@@ -217,6 +217,13 @@ def test_frozen_layers_beside_others_are_a_note() -> None:
     assert [(finding.kind, finding.severity) for finding in found] == [("frozen", "note")]
 
 
+def test_layers_without_any_gradient_are_a_note() -> None:
+    model = sick.Two()
+    torch.nn.init.zeros_(model.last.weight)  # a head that begins at zero: the layer before it waits a step
+    (note,) = opkit.diagnose(model, batch(), mse)
+    assert (note.kind, note.severity, note.what) == ("zero_gradient", "note", ("first.weight", "first.bias"))
+
+
 def test_a_diagnosis_reads_as_text_and_as_json() -> None:
     found = opkit.diagnose(sick.Detached(), batch(), mse)
     assert "fault: detach" in str(found)

@@ -13,7 +13,7 @@ from torchcommodity.opkit.doctor.gradients import gradients_of, judged
 from torchcommodity.opkit.doctor.links import broken_links
 from torchcommodity.opkit.doctor.structure import frozen, never_called, structure
 from torchcommodity.opkit.doctor.trace import Trace
-from torchcommodity.opkit.doctor.units import Units
+from torchcommodity.opkit.doctor.units import Units, dead_by_function
 
 Loss = Callable[..., Any]
 Parameters = Mapping[str, Tensor]
@@ -55,7 +55,7 @@ def _one_step(model: nn.Module, parameters: Parameters, batch: Any, loss_fn: Los
     trace, names = Trace(parameters.values()), list(parameters)
     with torch.enable_grad(), Units(model) as units, trace:
         loss = _loss(model, batch, loss_fn)
-    findings = units.findings
+    findings = units.findings + dead_by_function(trace)
     if not isinstance(loss, Tensor):
         message = f"the loss is a {type(loss).__name__}, no Tensor: it has no gradient"
         where = next((event.where for event in reversed(trace.events) if event.kind == "python"), "")

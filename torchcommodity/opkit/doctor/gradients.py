@@ -92,7 +92,21 @@ def _zero(zero: list[str], names: Sequence[str], trace: Trace) -> list[Finding]:
         if step:
             found.setdefault(step.where, []).append(name)
     message, remedy = "a step function has gradient zero everywhere", "use a smooth one, or a straight-through estimate"
-    return [Finding("rounding", message, remedy, tuple(what), where) for where, what in found.items()]
+    steps = [Finding("rounding", message, remedy, tuple(what), where) for where, what in found.items()]
+    return steps + _idle([name for name in zero if not any(name in what for what in found.values())], names)
+
+
+def _idle(zero: Sequence[str], names: Sequence[str]) -> list[Finding]:
+    """Whole layers: they may be idle for one step, as before a head that begins at zero, or for ever."""
+    layers: dict[str, list[str]] = {}
+    for name in names:
+        layers.setdefault(name.rpartition(".")[0], []).append(name)
+    idle = [name for own in layers.values() if set(own) <= set(zero) for name in own]
+    message, remedy = (
+        "every gradient is exactly zero",
+        "look for a factor of zero after it: a head or gate that begins there",
+    )
+    return [Finding("zero_gradient", message, remedy, tuple(idle), severity="note")] if idle else []
 
 
 def _vanishing(sizes: Mapping[str, float]) -> list[Finding]:

@@ -17,7 +17,9 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
 INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
+DEAD, ENOUGH = 0.9, 8
 LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__"}
+ZEROING = {"relu", "relu_", "relu6", "threshold", "threshold_"}
 FLAT = {"round", "floor", "ceil", "trunc", "sign", "sgn", "frac_", "heaviside", "fix"}
 DATA: Any = vars(torch._C.TensorBase)["data"].__get__
 
@@ -79,6 +81,8 @@ class Trace(TorchFunctionMode):
             self.marks[given[0]] = self.marks.get(given[0], 0) | mark
         if name in {"requires_grad_", "size", "dim"}:
             return
+        if name in ZEROING and not _in_a_layer():
+            self._zeroed(outputs, name, where, mark & self.sources)
         for y in outputs:
             if y.grad_fn:
                 self.lines[y.grad_fn] = where
@@ -87,6 +91,11 @@ class Trace(TorchFunctionMode):
             if not self.not_finite and all_finite(given) and not all_finite([y]):
                 self.not_finite = where
             self.marks[y] = mark | self._cut(func, name, given, y, mark, where)
+
+    def _zeroed(self, outputs: list[Tensor], name: str, where: str, sources: int) -> None:
+        with torch._C.DisableTorchFunction():
+            if any(dead_share(y.detach()) > DEAD for y in outputs):
+                self.events.append(Event("dead_units", name, where, sources))
 
     def _cut(self, func: Any, name: str, given: list[Tensor], y: Tensor, mark: int, where: str) -> int:
         if y.requires_grad or not any(x.requires_grad for x in given):
@@ -120,6 +129,11 @@ def _name(func: Any) -> str:
     return str(parts[-2] if parts[-1] == "__get__" else parts[-1])
 
 
+def dead_share(y: Tensor) -> float:
+    """Of the units, those that are zero for every sample; too few samples tell nothing."""
+    return 1 - (y != 0).any(0).double().mean().item() if y.dim() > 1 and len(y) >= ENOUGH and y.numel() else 0.0
+
+
 def all_finite(tensors: list[Tensor]) -> bool:
     with torch._C.DisableTorchFunction():
         return all(bool(x.detach().isfinite().all()) for x in tensors if x.is_floating_point())
@@ -135,3 +149,13 @@ def _line() -> str:
     while frame and frame.f_code.co_filename.startswith(INSIDE):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+
+
+def _in_a_layer() -> bool:
+    """Called by a layer of torch.nn, which has hooks of its own."""
+    frame: Any = sys._getframe(3)
+    while frame and not frame.f_code.co_filename.startswith(str(Path(torch.__file__).parent / "nn" / "modules")):
+        if not frame.f_code.co_filename.startswith(INSIDE):
+            return False
+        frame = frame.f_back
+    return bool(frame) and frame.f_code.co_filename.endswith("activation.py")

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.opkit.doctor.findings import Finding
+from torchcommodity.opkit.doctor.trace import DEAD, ENOUGH, Trace, dead_share
 
-DEAD, SATURATED, ENOUGH = 0.9, 0.95, 8
+SATURATED = 0.95
+REVIVE = "use a smaller learning rate or bias, a leaky activation, or normalised inputs"
 ZEROING = (nn.ReLU, nn.ReLU6)
 SQUASHING = (nn.Sigmoid, nn.Tanh)
 
@@ -38,10 +40,9 @@ class Units:
 
     def _judge(self, name: str, module: nn.Module, y: Tensor) -> None:
         if isinstance(module, ZEROING):
-            dead = 1 - (y != 0).any(0).double().mean().item()
-            if len(y) >= ENOUGH and dead > DEAD:
-                remedy = "use a smaller learning rate or bias, a leaky activation, or normalised inputs"
-                self._add("dead_units", f"{dead:.0%} of the units are zero for every sample", remedy, name)
+            dead = dead_share(y)
+            if dead > DEAD:
+                self._add("dead_units", f"{dead:.0%} of the units are zero for every sample", REVIVE, name)
         else:
             low = 0.0 if isinstance(module, nn.Sigmoid) else -1.0
             saturated = ((y < low + 1e-3) | (y > 1 - 1e-3)).double().mean().item()
@@ -51,3 +52,10 @@ class Units:
 
     def _add(self, kind: str, message: str, remedy: str, name: str) -> None:
         self.findings.append(Finding(kind, message, remedy, (name,)))
+
+
+def dead_by_function(trace: Trace) -> list[Finding]:
+    """The same of `torch.relu` and its like, which are no layers."""
+    message = f"more than {DEAD:.0%} of the units are zero for every sample"
+    lines = dict.fromkeys(event.where for event in trace.events if event.kind == "dead_units")
+    return [Finding("dead_units", message, REVIVE, (), where) for where in lines]
