@@ -402,7 +402,7 @@ FAULTS = (
     Fault("one_asset", "squeezes", door=squeezes),
     Fault("no_batch", "indexes the first batch", door=fails_when(lambda x: 0 in x.shape[:-2])),
     Fault("batch_axes", "knows one batch axis", door=fails_when(lambda x: x.dim() > 3)),
-    Fault("gradcheck", "off by a hundredth", {"backward": scaled(lambda: 1.01)}),
+    Fault("gradcheck", "off by a ten-thousandth", {"backward": scaled(lambda: 1.0001)}),
     Fault("gradgradcheck", "detaches", {"backward": detached}),
     Fault("forward_mode", "zero tangent", {"jvp": scaled(lambda: 0.0, jvp)}),
     Fault("derived_jvp", "ninth digit", {"jvp": scaled(lambda: 1 + 1e-9, jvp)}),
