@@ -52,6 +52,11 @@ def contiguous_only(x: Tensor) -> Tensor:
     return torch.as_strided(x, x.shape, torch.empty(x.shape).stride()).clone()
 
 
+@torch.library.triton_op("foreign::doubled", mutates_args={})
+def doubled(x: Tensor) -> Tensor:  # of operators alone, as a triton_op is where there is no GPU
+    return x * 2
+
+
 class Cube(torch.autograd.Function):
     """Healthy, with all that torch.func wants."""
 

@@ -43,6 +43,13 @@ def test_the_healthy_pass(operator: object) -> None:
     assert report["gradcheck"].status == "pass"
 
 
+def test_a_triton_op_is_judged_by_what_it_promises() -> None:
+    report = opkit.check(foreign.doubled, compiled=False)
+    assert report.ok, str(report)
+    assert report["fake"].status == "pass"
+    assert "it promises no gradient" in report["gradcheck"].cause
+
+
 def test_pytorch_lets_the_first_lie_through() -> None:
     x = torch.rand(3, 4, dtype=torch.double, requires_grad=True)
     torch.library.opcheck(foreign.lying, (x,))
