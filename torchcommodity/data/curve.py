@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchcommodity.data.errors import DataError
+from torchcommodity.data.errors import DataError, Finding
 
 Days = np.ndarray[Any, np.dtype[np.datetime64]]
-FAR = 0.1  # of log price: the front of the curve and the price are the same contract in the same unit
+FAR, FACTOR = 0.1, 2.0  # a front whose median distance, or any, from the price is more, is of another series or unit
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,13 @@ class Curve:
         values: closes `(T, N, C)`, contract 1 in column 0; in the unit of the file; NaN = missing.
         dates: `(T,)`, strictly increasing.
         symbols: N names.
+        findings: everything doubtful about them.
     """
 
     values: torch.Tensor
     dates: Days
     symbols: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
 
     def along(self, dates: Days, symbols: Sequence[str]) -> torch.Tensor:
         """`(len(dates), len(symbols), C)`: NaN for a date or symbol that is not known; none known is a `DataError`."""
@@ -42,10 +44,11 @@ class Curve:
         return found
 
 
-def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> torch.Tensor:
+def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Days) -> torch.Tensor:
     """The curve `(T, N, C)` as float64 without metadata, or a `DataError`: shape, infinity, a front that is no price.
 
-    Where both are positive, half of the fronts at least lie within 10 % of the price: another unit or series is told.
+    Where both are positive, the front lies within a factor of 2 of the price on every day, and within 10 % on half of
+    them: two vendors may roll on different days, but another unit or another series is told.
     """
     numbers = torch.as_tensor(curve, dtype=torch.float64).as_subclass(torch.Tensor)
     if numbers.ndim != 3 or numbers.shape[:2] != prices.shape or not numbers.shape[2]:
@@ -54,10 +57,16 @@ def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str,
     if torch.isinf(numbers).any():
         raise DataError("curve: expected finite closes or NaN; got an infinite one")
     for n, symbol in enumerate(symbols):
-        front, price = numbers[:, n, 0], prices[:, n]
-        both = (front > 0) & (price > 0)
-        ratios = (front[both] / price[both]).log()
-        if len(ratios) and ratios.abs().median() > FAR:
-            got = f"{float(ratios.median().exp()):.4g} times it"
-            raise DataError(f"curve: expected the first contract of {symbol!r} near its price; got {got}")
+        _check_front(numbers[:, n, 0], prices[:, n], symbol, dates)
     return numbers
+
+
+def _check_front(front: torch.Tensor, price: torch.Tensor, symbol: str, dates: Days) -> None:
+    rows = torch.nonzero((front > 0) & (price > 0)).squeeze(-1)
+    if not len(rows):
+        return
+    distance = (front[rows] / price[rows]).log().abs()
+    row = int(rows[distance.argmax()])
+    if distance.median() > FAR or distance.max() > np.log(FACTOR):
+        got = f"{float(front[row]):g} on {dates[row]}, when the price was {float(price[row]):g}"
+        raise DataError(f"curve: expected the first contract of {symbol!r} in the unit of its price and near it; got {got}")

@@ -90,7 +90,7 @@ class Panel:
         check_contracts(contracts, symbols)
         facts = {"symbols": symbols, "units": units, "provenance": provenance}
         values = MetadataTensor(numbers, **facts)
-        curve = None if self.curve is None else MetadataTensor(checked_curve(self.curve, values, symbols), **facts)
+        curve = None if self.curve is None else MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
         fields = {**facts, "values": values, "dates": dates, "contracts": contracts, "curve": curve}
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
