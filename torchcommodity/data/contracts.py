@@ -66,7 +66,7 @@ _TABLE = (
     Contract("BRN", "Brent crude oil", "ICE Futures Europe", MONTHS, expiry.brent,
              "last business day of the second month before delivery, or the one before it at the end of the year; to "
              "February 2016 the business day before the 15th day before delivery, moved back to a business day",
-             "ICE Futures Europe, Brent crude futures, contract specification, before and after its change of 2016",
+             "ICE Futures Europe, product 219 (https://www.ice.com/products/219), and its specification of March 2012",
              "ICE Europe"),
     Contract("NG", "Henry Hub natural gas", "NYMEX", MONTHS, business_day_from_end(3, month=-1),
              "third business day from the end of the month before delivery", "NYMEX Rulebook, chapter 220"),

@@ -90,8 +90,9 @@ class Panel:
         check_contracts(contracts, symbols)
         facts = {"symbols": symbols, "units": units, "provenance": provenance}
         values = MetadataTensor(numbers, **facts)
-        curve = None if self.curve is None else MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
-        fields = {**facts, "values": values, "dates": dates, "contracts": contracts, "curve": curve}
+        fields = {**facts, "values": values, "dates": dates, "contracts": contracts}
+        if self.curve is not None:
+            fields["curve"] = MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
@@ -217,10 +218,10 @@ class Panel:
         )
 
     def sources(self) -> list[dict[str, str]]:
-        """Symbol, unit and provenance of every column as plain records, for JSON and tables."""
+        """Symbol, unit, contract ("" = spot) and provenance of every column as plain records, for JSON and tables."""
         return [
-            {"symbol": symbol, "unit": unit, **asdict(record)}
-            for symbol, unit, record in zip(self.symbols, self.units, self.provenance)
+            {"symbol": symbol, "unit": unit, "contract": code or "", **asdict(record)}
+            for symbol, unit, code, record in zip(self.symbols, self.units, self.contracts, self.provenance)
         ]
 
     def __repr__(self) -> str:
