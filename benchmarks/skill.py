@@ -14,7 +14,7 @@ import torch
 from markdown import into
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast.backtest import OURS
+from torchcommodity.forecast.folds import OURS
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 
