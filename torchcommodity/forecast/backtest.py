@@ -78,7 +78,7 @@ def backtest(
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
     """
     config = config or FitConfig()
-    quoted = quotes(panel)
+    quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)
     model = build(config.model, len(panel.symbols), seed)
     pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
