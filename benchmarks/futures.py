@@ -1,6 +1,6 @@
 """The ten futures of the skill study, from a folder that holds `daily.csv.gz` and `term_structure.csv.gz`.
 
-Real front-month closes and curves that may not be passed on: columns date,symbol,close and date,symbol,nth,close,source.
+Real front-month closes and curves that may not be passed on, as date,symbol,close and date,symbol,nth,close,source.
 """
 
 from pathlib import Path

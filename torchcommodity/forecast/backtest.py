@@ -13,10 +13,10 @@ from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.fit import FitConfig
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
-from torchcommodity.forecast.train import Progress, train
+from torchcommodity.forecast.train import Progress, network, train
 from torchcommodity.models import HarConfig, build
 
-OURS, UNTRAINED = "har-lstm", "untrained"
+OURS, UNTRAINED = "ours", "untrained"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def backtest(
     quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)
     model = build(config.model, len(panel.symbols), seed)
-    pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
+    pieces: dict[str, list[Prediction]] = {}
     fits, mix = [], {}
     for done, test in enumerate(blocks):
         past, year = quoted.before(test.start), str(panel.dates[test.start])[:4]
@@ -91,7 +91,7 @@ def backtest(
         calibrate(model.har, past, config.symmetry)
         mix[year] = model.har.mix.clone()
         for name, prediction in _forecast(model, quoted.before(test.stop), test.start).items():
-            pieces[name].append(prediction)
+            pieces.setdefault(name, []).append(prediction)
         if progress is not None:
             progress(done + 1, len(blocks), year)
     rows = slice(blocks[0].start, len(panel))
@@ -114,7 +114,8 @@ def _forecast(model: Any, quoted: Quotes, start: int) -> dict[str, Prediction]:
     model.eval()
     market = model.har(*quoted.batch())
     found = {}
-    for name, raw in ((OURS, model.correction(market)), (UNTRAINED, None)):
+    bends = {OURS: model.correction(market)} | ({UNTRAINED: None} if network(model) else {})
+    for name, raw in bends.items():
         variance = (2 * model.har.bent(market, raw)).exp()
         found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
     config = model.har.config

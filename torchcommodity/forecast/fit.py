@@ -11,14 +11,14 @@ from torchcommodity.forecast.forecaster import FitRecord, Forecaster
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.forecast.train import Progress, TrainConfig, train
-from torchcommodity.models import HarConfig, HarLstmConfig, ModelConfig, build
+from torchcommodity.models import HarConfig, HarForecasterConfig, ModelConfig, build
 
 
 @dataclass(frozen=True)
 class FitConfig:
     """The model and how it is fitted; the defaults are those of the published table."""
 
-    model: ModelConfig = field(default_factory=HarLstmConfig)
+    model: ModelConfig = field(default_factory=HarForecasterConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     symmetry: float = 0.5  # how much of the past drift is taken out of the quantiles; needs levels symmetric about 1/2
 
