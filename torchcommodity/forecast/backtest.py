@@ -1,5 +1,6 @@
 """Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
-from torchcommodity.forecast.baselines import BASELINES, Prediction
+from torchcommodity.forecast.baselines import BASELINES, Baseline, Prediction
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.fit import FitConfig
 from torchcommodity.forecast.quotes import Quotes, quotes
@@ -58,6 +59,7 @@ def backtest(
     first: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
+    baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
 ) -> Backtest:
     """Walk forward through the calendar years from `first` to the end of the panel.
@@ -72,6 +74,7 @@ def backtest(
         first: the first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
         seed: of the network.
+        baselines: the forecasts to beat, by name; `forecast.statistical` has more.
         progress: called as progress(done, of, what) after every year.
 
     Raises:
@@ -90,7 +93,7 @@ def backtest(
             fits.append(f"{year}: {train(model, past, config.train, config.symmetry, seed).note}")
         calibrate(model.har, past, config.symmetry)
         mix[year] = model.har.mix.clone()
-        for name, prediction in _forecast(model, quoted.before(test.stop), test.start).items():
+        for name, prediction in _forecast(model, quoted.before(test.stop), test.start, baselines).items():
             pieces.setdefault(name, []).append(prediction)
         if progress is not None:
             progress(done + 1, len(blocks), year)
@@ -109,7 +112,7 @@ def backtest(
 
 
 @torch.no_grad()
-def _forecast(model: Any, quoted: Quotes, start: int) -> dict[str, Prediction]:
+def _forecast(model: Any, quoted: Quotes, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
     """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
     model.eval()
     market = model.har(*quoted.batch())
@@ -119,7 +122,7 @@ def _forecast(model: Any, quoted: Quotes, start: int) -> dict[str, Prediction]:
         variance = (2 * model.har.bent(market, raw)).exp()
         found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
     config = model.har.config
-    return found | {name: baseline(quoted.prices, start, config) for name, baseline in BASELINES.items()}
+    return found | {name: baseline(quoted.prices, start, config) for name, baseline in baselines.items()}
 
 
 def _year(dates: np.ndarray) -> np.ndarray:
