@@ -15,8 +15,8 @@ import torch
 from markdown import into
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast.backtest import OURS
 from torchcommodity.forecast.baselines import BASELINES
+from torchcommodity.forecast.folds import OURS
 from torchcommodity.forecast.statistical import statistical
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}

@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from torchcommodity.forecast.backtest import OURS
+from torchcommodity.forecast.folds import OURS
 from torchcommodity.report.blocks import figure, paragraph, percent, section
 from torchcommodity.report.contents import Contents
 from torchcommodity.report.evidence import Evidence, outcome, tally, verdict
