@@ -1,6 +1,7 @@
 """Train a portfolio on what it would have made: one flat loop over the pooled Sharpe ratio after costs."""
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,8 +26,8 @@ class TrainConfig:
 
     model: PortfolioLSTMConfig = field(default_factory=PortfolioLSTMConfig)
     cost: float = 0.0002  # of trading one unit of weight; 0.0002 is 2 basis points
-    epochs: int = 20  # 0 leaves the portfolio untrained
-    patience: int = 5  # epochs without a better validation block before the loop ends
+    epochs: int = 60  # 0 leaves the portfolio untrained
+    patience: int = 15  # epochs without a better validation block before the loop ends
     window: int = 252  # rows of one sequence
     burn_in: int = 63  # first rows of a sequence, whose returns do not count: the network has seen too little
     batch: int = 8  # sequences in one step, pooled into one ratio
@@ -125,7 +126,7 @@ def _made(model: PortfolioLSTM, view: View, traded: Tradable, config: TrainConfi
 def _judged(model: PortfolioLSTM, view: View, traded: Tradable, start: int, config: TrainConfig) -> float:
     """Yearly Sharpe ratio after costs over the rows that are held back."""
     net = _made(model, view, Tradable(*(part[None] for part in traded)), config)[:, start:]
-    return -sharpe_loss(net).item() * config.model.rows_a_year**0.5
+    return -float(sharpe_loss(net)) * math.sqrt(config.model.rows_a_year)
 
 
 def _copy(model: PortfolioLSTM) -> list[Tensor]:

@@ -165,10 +165,17 @@ def _from(weights: Tensor, start: int) -> Tensor:
 def _judged(
     portfolios: dict[str, Tensor], traded: Tradable, config: TrainConfig, cost: float, start: int, seed: int
 ) -> list[Result]:
-    costs = {"rolls": traded.rolls, "roll_cost": ROLL * cost}
     year = config.model.rows_a_year
     made = {
-        name: measure(weights, traded.returns, cost, first=start, rows_a_year=year, **costs)
+        name: measure(
+            weights,
+            traded.returns,
+            cost,
+            rolls=traded.rolls,
+            roll_cost=ROLL * cost,
+            first=start,
+            rows_a_year=year,
+        )
         for name, weights in portfolios.items()
     }
     ours = as_series(made[OURS][1])
