@@ -7,6 +7,7 @@ from torchcommodity.nn.recurrent import LLTM as LLTM
 from torchcommodity.nn.recurrent import LSTM as LSTM
 from torchcommodity.nn.recurrent import LLTMCell as LLTMCell
 from torchcommodity.nn.rolling_correlation import RollingCorrelation as RollingCorrelation
+from torchcommodity.nn.volatility_target import VolatilityTarget as VolatilityTarget
 
 __all__ = [
     "LLTM",
@@ -16,4 +17,5 @@ __all__ = [
     "LLTMCell",
     "LinearBNReLU",
     "RollingCorrelation",
+    "VolatilityTarget",
 ]
