@@ -24,6 +24,7 @@ from torchcommodity import data, nn, ops
 from torchcommodity.data import Panel
 from torchcommodity.nn.rolling_correlation import Correlations
 
+PLAIN = {"displayModeBar": False, "responsive": True}
 CRUSH = ("SOYBEAN", "SOYMEAL", "SOYOIL")
 
 
@@ -81,7 +82,7 @@ def main(source: str = typer.Option("embedded", "--data"), window: int = 120, la
         print(f"  {behind[row]:+.4f} had the returns of {panel.dates[row]} been one per cent larger")
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        figure(panel, found).write_html(out / "01_correlation_regimes.html", include_plotlyjs="directory")
+        figure(panel, found).write_html(out / "01_correlation_regimes.html", include_plotlyjs="directory", config=PLAIN)
 
 
 if __name__ == "__main__":

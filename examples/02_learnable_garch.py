@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from torchcommodity import data, ops
 
+PLAIN = {"displayModeBar": False, "responsive": True}
 NAMES = ("omega", "alpha", "beta")
 
 
@@ -90,7 +91,7 @@ def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", 
         out.mkdir(parents=True, exist_ok=True)
         dates = panel.dates[returns.isfinite().squeeze(-1).numpy()]
         drawn = figure(way, theirs, dates, (252 * variance).sqrt().squeeze(-1))
-        drawn.write_html(out / "02_learnable_garch.html", include_plotlyjs="directory")
+        drawn.write_html(out / "02_learnable_garch.html", include_plotlyjs="directory", config=PLAIN)
 
 
 if __name__ == "__main__":

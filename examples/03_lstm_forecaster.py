@@ -4,8 +4,8 @@ How far will oil move in the next month? The LSTM reads a look-back window, the 
 says the logarithm of the volatility of the 21 rows to come.
 
 Networks want inputs of mean 0 and deviation 1, and here most tutorials leak: the scaler is fitted on the whole file, so
-a forecast of 2013 knows how wild 2018 will be. It looks like nothing, for the error hardly moves. So we do not look at
-the error. We ask what a forecaster must be able to answer: **does a forecast of 2013 change when later years are
+a forecast of 2008 knows how wild 2016 will be. It looks like nothing, for the error hardly moves. So we do not look at
+the error. We ask what a forecaster must be able to answer: **does a forecast of 2008 change when later years are
 recorded?** With a scaler fitted on the rows before the test it does not, not in one bit.
 
 The scaler is a part of the module, in buffers: what is saved and served is what was fitted. The last lines compare with
@@ -23,6 +23,7 @@ from torchcommodity import data, ops
 from torchcommodity.data import Block, Panel
 from torchcommodity.nn import LSTM
 
+PLAIN = {"displayModeBar": False, "responsive": True}
 LOOKBACK, HORIZON, TERMS = 63, 21, (5, 21, 63)
 
 
@@ -130,7 +131,7 @@ def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", 
     if out:
         out.mkdir(parents=True, exist_ok=True)
         drawn = figure(panel, block.test, found["LSTM, scaled by past rows"], answers)
-        drawn.write_html(out / "03_lstm_forecaster.html", include_plotlyjs="directory")
+        drawn.write_html(out / "03_lstm_forecaster.html", include_plotlyjs="directory", config=PLAIN)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from torch import Tensor
 from torchcommodity import data, forecast, opkit, ops
 from torchcommodity.models import HarLstm
 
+PLAIN = {"displayModeBar": False, "responsive": True}
 ROWS = 300  # of prices that a forecast sees
 
 
@@ -90,7 +91,7 @@ def main(out: Path | None = None):
     print(f"its slope by those of 5, 21, 63 days: {', '.join(f'{x:.2f}' for x in slope[0].tolist())}")
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        figure(onnx).write_html(out / "06_external_models.html", include_plotlyjs="directory")
+        figure(onnx).write_html(out / "06_external_models.html", include_plotlyjs="directory", config=PLAIN)
 
 
 if __name__ == "__main__":
