@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from torchcommodity.data import CONTRACTS, Panel
 from torchcommodity.report.blocks import code, paragraph, section
 from torchcommodity.report.contents import Contents
 from torchcommodity.report.markup import Markup, element, join, table
@@ -66,15 +67,27 @@ def header(contents: Contents) -> Markup:
 def data(contents: Contents) -> Markup:
     """Everything doubtful that was found, with what was done about it, and where every column comes from."""
     cards = (element("div", element("h3", source["symbol"]), _card(source)) for source in contents.panel.sources())
-    asked = f"Asked from {contents.run.source}. sha256 of the numbers, dates and symbols used: "
+    asked = f"Asked from {contents.run.source}. sha256 of the numbers, dates, symbols and contracts used: "
     return section(
         "data",
         "Data",
         paragraph(asked, code(contents.run.data_sha256)),
         paragraph(RULE),
+        paragraph(calendars(contents.panel)),
         _findings(contents),
         element("div", *cards, class_="columns"),
     )
+
+
+def calendars(panel: Panel) -> str:
+    """Which columns are futures with a roll calendar, and which are taken for spot prices because none is known."""
+    pairs = list(zip(panel.symbols, panel.contracts))
+    rolled = [f"{symbol} ({CONTRACTS[code].name}, {CONTRACTS[code].exchange})" for symbol, code in pairs if code]
+    spot = ", ".join(symbol for symbol, code in pairs if not code)
+    curve = "a curve of nearby contracts" if panel.curve is not None else "no curve of nearby contracts"
+    futures = f"Front-month futures with a roll calendar: {', '.join(rolled)}; {curve}." if rolled else ""
+    unknown = f"No futures calendar is known for {spot}: taken for spot prices, without rolls." if spot else ""
+    return " ".join(filter(None, (futures, unknown)))
 
 
 def _findings(contents: Contents) -> Markup:
