@@ -20,7 +20,7 @@ check: $(VENV)/dev  ## formats, lint, types
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
 docs: $(VENV)/dev  ## the site with its gallery, in build/site; warnings are errors
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/dev  ## the table of speeds, against the peers, in one run
 	$(BIN)/python benchmarks/run.py
