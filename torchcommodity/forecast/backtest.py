@@ -1,5 +1,6 @@
 """Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,15 +9,15 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
-from torchcommodity.forecast.baselines import BASELINES, Prediction
+from torchcommodity.forecast.baselines import BASELINES, Baseline, Prediction
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.fit import FitConfig
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
-from torchcommodity.forecast.train import Progress, train
+from torchcommodity.forecast.train import Progress, network, train
 from torchcommodity.models import HarConfig, build
 
-OURS, UNTRAINED = "har-lstm", "untrained"
+OURS, UNTRAINED = "ours", "untrained"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def backtest(
     first: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
+    baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
 ) -> Backtest:
     """Walk forward through the calendar years from `first` to the end of the panel.
@@ -72,16 +74,17 @@ def backtest(
         first: the first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
         seed: of the network.
+        baselines: the forecasts to beat, by name; `forecast.statistical` has more.
         progress: called as progress(done, of, what) after every year.
 
     Raises:
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
     """
     config = config or FitConfig()
-    quoted = quotes(panel)
+    quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)
     model = build(config.model, len(panel.symbols), seed)
-    pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
+    pieces: dict[str, list[Prediction]] = {}
     fits, mix = [], {}
     for done, test in enumerate(blocks):
         past, year = quoted.before(test.start), str(panel.dates[test.start])[:4]
@@ -90,8 +93,8 @@ def backtest(
             fits.append(f"{year}: {train(model, past, config.train, config.symmetry, seed).note}")
         calibrate(model.har, past, config.symmetry)
         mix[year] = model.har.mix.clone()
-        for name, prediction in _forecast(model, quoted.before(test.stop), test.start).items():
-            pieces[name].append(prediction)
+        for name, prediction in _forecast(model, quoted.before(test.stop), test.start, baselines).items():
+            pieces.setdefault(name, []).append(prediction)
         if progress is not None:
             progress(done + 1, len(blocks), year)
     rows = slice(blocks[0].start, len(panel))
@@ -109,16 +112,17 @@ def backtest(
 
 
 @torch.no_grad()
-def _forecast(model: Any, quoted: Quotes, start: int) -> dict[str, Prediction]:
+def _forecast(model: Any, quoted: Quotes, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
     """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
     model.eval()
     market = model.har(*quoted.batch())
     found = {}
-    for name, raw in ((OURS, model.correction(market)), (UNTRAINED, None)):
+    bends = {OURS: model.correction(market)} | ({UNTRAINED: None} if network(model) else {})
+    for name, raw in bends.items():
         variance = (2 * model.har.bent(market, raw)).exp()
         found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
     config = model.har.config
-    return found | {name: baseline(quoted.prices, start, config) for name, baseline in BASELINES.items()}
+    return found | {name: baseline(quoted.prices, start, config) for name, baseline in baselines.items()}
 
 
 def _year(dates: np.ndarray) -> np.ndarray:

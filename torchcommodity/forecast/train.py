@@ -75,6 +75,8 @@ def train(
     """
     start = _held_back_from(len(past.prices), config, model.har.config)
     free = torch.tensor(model.har.config.horizons) <= config.corrects  # (H,)
+    if not network(model):
+        return Training(0, (), "no network to train")
     if config.epochs == 0 or start is None or not free.any():
         model.har.shrink.zero_()
         why = "too few rows to hold back a later block" if start is None else "none was asked for"

@@ -3,6 +3,8 @@
 from torchcommodity.models.har import Har as Har
 from torchcommodity.models.har import HarConfig as HarConfig
 from torchcommodity.models.har import Market as Market
+from torchcommodity.models.har_forecaster import HarForecaster as HarForecaster
+from torchcommodity.models.har_forecaster import HarForecasterConfig as HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm as HarLstm
 from torchcommodity.models.har_lstm import HarLstmConfig as HarLstmConfig
 from torchcommodity.models.registry import MODELS as MODELS
@@ -10,4 +12,16 @@ from torchcommodity.models.registry import Model as Model
 from torchcommodity.models.registry import ModelConfig as ModelConfig
 from torchcommodity.models.registry import build as build
 
-__all__ = ["MODELS", "Har", "HarConfig", "HarLstm", "HarLstmConfig", "Market", "Model", "ModelConfig", "build"]
+__all__ = [
+    "MODELS",
+    "Har",
+    "HarConfig",
+    "HarForecaster",
+    "HarForecasterConfig",
+    "HarLstm",
+    "HarLstmConfig",
+    "Market",
+    "Model",
+    "ModelConfig",
+    "build",
+]

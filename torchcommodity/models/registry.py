@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.models.har import Har, HarConfig, Market
+from torchcommodity.models.har_forecaster import HarForecaster, HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm, HarLstmConfig
 
 
@@ -34,6 +35,7 @@ class Entry(NamedTuple):
 
 
 MODELS: dict[str, Entry] = {
+    "har": Entry(HarForecasterConfig, HarForecaster),
     "har-lstm": Entry(HarLstmConfig, HarLstm),
 }
 
