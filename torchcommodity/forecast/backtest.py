@@ -1,5 +1,6 @@
 """Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
+from torchcommodity.forecast.baselines import BASELINES, Baseline
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.engine import HERE, Engine
 from torchcommodity.forecast.fit import FitConfig
@@ -56,6 +58,7 @@ def backtest(
     first: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
+    baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
     engine: Engine = HERE,
 ) -> Backtest:
@@ -71,6 +74,7 @@ def backtest(
         first: the first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
         seed: of the network.
+        baselines: the forecasts to beat, by name; `forecast.statistical` has more.
         progress: called as progress(done, of, what) after every training of the network and its years.
         engine: where these are computed, see `engine`; the result is the same.
 
@@ -78,11 +82,11 @@ def backtest(
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
     """
     config = config or FitConfig()
-    quoted = quotes(panel)
+    quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
-        Fold(quoted.before(part[-1][1].stop), dict(part), config, seed)
+        Fold(quoted.before(part[-1][1].stop), dict(part), config, seed, baselines)
         for part in (years[i : i + refit_network] for i in range(0, len(years), refit_network))
     ]
     walked = []

@@ -12,14 +12,14 @@ from torchcommodity.forecast.forecaster import FitRecord, Forecaster
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.forecast.train import Progress, Run, TrainConfig, train
-from torchcommodity.models import HarConfig, HarLstmConfig, ModelConfig, build
+from torchcommodity.models import HarConfig, HarForecasterConfig, ModelConfig, build
 
 
 @dataclass(frozen=True)
 class FitConfig:
     """The model and how it is fitted; the defaults are those of the published table."""
 
-    model: ModelConfig = field(default_factory=HarLstmConfig)
+    model: ModelConfig = field(default_factory=HarForecasterConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     symmetry: float = 0.5  # how much of the past drift is taken out of the quantiles; needs levels symmetric about 1/2
 
@@ -66,13 +66,14 @@ def fit(
     """
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
-    past = quotes(panel)
+    past = quotes(panel, config.model.har.horizons[-1])
     check_fit(past, panel.symbols, config.model.har)
     model = build(config.model, len(panel.symbols), seed)
     training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))
     calibrate(model.har, past, config.symmetry)
     first, last = str(panel.dates[0]), str(panel.dates[-1])
-    return Forecaster(model, tuple(panel.symbols), FitRecord(seed, first, last, len(panel), **training._asdict()))
+    record = FitRecord(seed, first, last, len(panel), **training._asdict())
+    return Forecaster(model, panel.symbols, record, panel.contracts)
 
 
 def check_fit(past: Quotes, symbols: tuple[str, ...], config: HarConfig) -> None:

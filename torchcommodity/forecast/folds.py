@@ -1,19 +1,21 @@
 """A fold of a walk-forward: one training of the network and the years until the next. No fold needs another."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from torchcommodity.forecast.baselines import BASELINES, Prediction
+from torchcommodity.forecast.baselines import Baseline, Prediction
 from torchcommodity.forecast.calibrate import calibrate
 from torchcommodity.forecast.fit import FitConfig
+from torchcommodity.forecast.learner import network
 from torchcommodity.forecast.quotes import Quotes
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.forecast.train import train
 from torchcommodity.models import build
 
-OURS, UNTRAINED = "har-lstm", "untrained"
+OURS, UNTRAINED = "ours", "untrained"
 
 
 class Fold(NamedTuple):
@@ -23,7 +25,7 @@ class Fold(NamedTuple):
     years: dict[str, range]  # the test rows of each
     config: FitConfig
     seed: int
-    baselines: tuple[str, ...] = tuple(BASELINES)
+    baselines: Mapping[str, Baseline]
 
 
 class Walked(NamedTuple):
@@ -40,26 +42,28 @@ def walk(fold: Fold) -> Walked:
     model = build(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
     first = next(iter(fold.years.values())).start
     fitted = train(model, fold.quotes.before(first), fold.config.train, fold.config.symmetry, fold.seed).note
-    pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *fold.baselines)}
+    pieces: dict[str, list[Prediction]] = {}
     mix = {}
     for year, test in fold.years.items():
         calibrate(model.har, fold.quotes.before(test.start), fold.config.symmetry)
         mix[year] = model.har.mix.clone()
         for name, prediction in _forecast(model, fold.quotes.before(test.stop), test.start, fold.baselines).items():
-            pieces[name].append(prediction)
+            pieces.setdefault(name, []).append(prediction)
     return Walked({name: _joined(found) for name, found in pieces.items()}, f"{next(iter(fold.years))}: {fitted}", mix)
 
 
 @torch.no_grad()
-def _forecast(model: Any, quoted: Quotes, start: int, baselines: tuple[str, ...]) -> dict[str, Prediction]:
+def _forecast(model: Any, quoted: Quotes, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
     """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
     model.eval()
     market = model.har(*quoted.batch())
     found = {}
-    for name, raw in ((OURS, model.correction(market)), (UNTRAINED, None)):
+    bends = {OURS: model.correction(market)} | ({UNTRAINED: None} if network(model) else {})
+    for name, raw in bends.items():
         variance = (2 * model.har.bent(market, raw)).exp()
         found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
-    return found | {name: BASELINES[name](quoted.prices, start, model.har.config) for name in baselines}
+    config = model.har.config
+    return found | {name: baseline(quoted.prices, start, config) for name, baseline in baselines.items()}
 
 
 def _joined(found: list[Prediction]) -> Prediction:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast.calibrate import calibrate
 from torchcommodity.forecast.checkpoint import Checkpoint, mark_of
-from torchcommodity.forecast.learner import Learner, put
+from torchcommodity.forecast.learner import Learner, network, put
 from torchcommodity.forecast.lessons import Lesson, lessons, load, plan, rows
 from torchcommodity.forecast.machine import Device, Matmul, Precision, machine, numbers
 from torchcommodity.forecast.quotes import Quotes
@@ -81,6 +81,8 @@ def train(
     run = run or Run()
     start = _held_back_from(len(past.prices), config, model.har.config)
     free = torch.tensor(model.har.config.horizons) <= config.corrects  # (H,)
+    if not network(model):
+        return Training(0, (), "no network to train")
     if config.epochs == 0 or start is None or not free.any():
         model.har.shrink.zero_()
         why = "too few rows to hold back a later block" if start is None else "none was asked for"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.models.har import Har, HarConfig, Market
+from torchcommodity.models.har_forecaster import HarForecaster, HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm, HarLstmConfig
 from torchcommodity.models.settings import read
 
@@ -36,6 +37,7 @@ class Entry(NamedTuple):
 
 
 MODELS: dict[str, Entry] = {
+    "har": Entry(HarForecasterConfig, HarForecaster),
     "har-lstm": Entry(HarLstmConfig, HarLstm),
 }
 
@@ -71,7 +73,7 @@ def entry(name: str) -> Entry:
 
     >>> entry("har-lsmt")
     Traceback (most recent call last):
-    ValueError: model: expected one of har-lstm...; got 'har-lsmt', the nearest is har-lstm
+    ValueError: model: expected one of har...; got 'har-lsmt', the nearest is har-lstm
     """
     if name not in MODELS:
         nearest = get_close_matches(name, MODELS, n=1, cutoff=0.0)[0]

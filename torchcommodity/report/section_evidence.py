@@ -11,8 +11,8 @@ from torchcommodity.report.horizons import Calendar
 from torchcommodity.report.markup import Markup, element, table
 
 MODELS = {
-    OURS: "HAR-LSTM (this forecast)",
-    "untrained": "HAR-LSTM without its network",
+    OURS: "this forecast",
+    "untrained": "the same without its network",
     "unconditional": "Unconditional quantiles",
     "ewma": "EWMA (RiskMetrics, half-life 11 rows)",
     "ewma63": "EWMA (half-life 63 rows)",
