@@ -1,6 +1,7 @@
 """`torchcommodity train`: any registered model on real prices, into one file."""
 
 import os
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +26,14 @@ Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="TOML; what it leaves out keeps its default")
 ]
 Resume = Annotated[
-    bool,
-    typer.Option("--resume/--no-resume", help=f"carry on from {CHECKPOINT} in --out, if an interrupted run left it"),
+    bool, typer.Option("--resume/--no-resume", help=f"carry on from {CHECKPOINT} in --out, if it is there")
 ]
+Every = Annotated[float, typer.Option("--checkpoint-seconds", min=0, help="between two writes of it")]
+Curves = Annotated[
+    Path | None, typer.Option("--tensorboard", metavar="DIR", help="folder for the curves of the losses")
+]
+OnlyList = Annotated[bool, typer.Option("--list", help="print the models and nothing else")]
+OnlyConfig = Annotated[bool, typer.Option("--print-config", help="print the settings as TOML and nothing else")]
 
 
 def train(
@@ -41,14 +47,10 @@ def train(
     seed: options.Seed = 0,
     device: Annotated[Device | None, typer.Option("--device", help="default: that of the config, cpu")] = None,
     resume: Resume = True,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="between two checkpoints")] = 60.0,
-    tensorboard: Annotated[
-        Path | None, typer.Option("--tensorboard", metavar="DIR", help="curves of the losses")
-    ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="the models, and nothing else")] = False,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="the settings as TOML, and nothing else")
-    ] = False,
+    every: Every = 60.0,
+    tensorboard: Curves = None,
+    list_: OnlyList = False,
+    print_config: OnlyConfig = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Train a model; under torchrun all processes train the same one. Writes forecaster.safetensors and config.toml."""
@@ -94,8 +96,8 @@ def wanted(model: str | None, config: Path | None, device: Device | None = None)
 
 
 def about(name: str) -> str:
-    """The first line of what a model says of itself."""
-    return (MODELS[name].model.__doc__ or "").split("\n")[0]
+    """The first line of a model's file."""
+    return (sys.modules[MODELS[name].model.__module__].__doc__ or "").split("\n")[0]
 
 
 def saved(forecaster: Forecaster) -> bytes:

@@ -35,9 +35,8 @@ def evidence(
     left_out = tuple(symbol for symbol in panel.symbols if symbol not in taking_part)
 
     def make() -> Evidence:
-        return summarise(
-            backtest(chosen, config, first=years[0], seed=seed, progress=progress, engine=engine), left_out
-        )
+        walked = backtest(chosen, config, first=years[0], seed=seed, progress=progress, engine=engine)
+        return summarise(walked, left_out)
 
     return kept_evidence(key(chosen, config, seed, f"walk-forward from {years[0]} without {left_out}"), make)
 
