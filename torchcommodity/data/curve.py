@@ -69,6 +69,4 @@ def _check_front(front: torch.Tensor, price: torch.Tensor, symbol: str, dates: D
     row = int(rows[distance.argmax()])
     if distance.median() > FAR or distance.max() > np.log(FACTOR):
         got = f"{float(front[row]):g} on {dates[row]}, when the price was {float(price[row]):g}"
-        raise DataError(
-            f"curve: expected the first contract of {symbol!r} in the unit of its price and near it; got {got}"
-        )
+        raise DataError(f"curve: expected the first contract of {symbol!r} near its price, in its unit; got {got}")
