@@ -89,6 +89,13 @@ def lines(folder: Path) -> Iterator[str]:
     whole = years[["file", "rule", "same"]].sum()
     yield f"| all | | {' | '.join(str(n) for n in whole)} | |"
     clean = years[years["differs"] == ""]
+    years["told"] = years["same"].astype(str) + " of " + years["file"].astype(str)
+    table = years.pivot(index="year", columns="symbol", values="told").rename(columns=PRODUCTS).fillna("")
+    yield ""
+    yield f"| year | {' | '.join(table.columns)} |"
+    yield "|---|" + "---:|" * len(table.columns)
+    for year, cells in table.iterrows():
+        yield f"| {year} | {' | '.join(cells)} |"
     yield ""
     yield f"{len(clean)} of {len(years)} product-years agree on every row."
     yield ""
