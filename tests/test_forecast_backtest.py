@@ -13,13 +13,13 @@ from scipy import stats
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import Backtest, FitConfig
+from torchcommodity.forecast import Backtest, FitConfig, TrainConfig
 from torchcommodity.forecast.baselines import BASELINES
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.score import diebold_mariano
-from torchcommodity.models import HarLstm, HarLstmConfig
+from torchcommodity.models import Har, HarConfig, HarLstmConfig
 
-QUICK = FitConfig(epochs=1)
+QUICK = FitConfig(HarLstmConfig(), TrainConfig(epochs=1))
 FIVE = ["SOYOIL", "SOYBEAN", "SOYMEAL", "CORN", "WTI"]
 
 
@@ -36,7 +36,7 @@ def walked(panel: Panel) -> Backtest:
 def test_every_row_of_the_test_years_has_every_forecast(panel: Panel, walked: Backtest) -> None:
     assert walked.origins[0] == panel.between("2013-01-01", None).dates[0]
     assert walked.origins[-1] == panel.dates[-1]
-    assert list(walked.quantiles) == ["har-lstm", "untrained", *BASELINES]
+    assert list(walked.quantiles) == ["ours", "untrained", *BASELINES]
     rows = len(walked.origins)
     for name, quantiles in walked.quantiles.items():
         assert quantiles.shape == (rows, 4, 2, 19), name
@@ -73,15 +73,15 @@ def test_between_drops_targets_that_end_later(walked: Backtest) -> None:
 
 def test_unconditional_quantiles_are_those_of_the_past(panel: Panel) -> None:
     prices, start = panel.values.plain(), 1000
-    found = BASELINES["unconditional"](prices, start, HarLstmConfig())
+    found = BASELINES["unconditional"](prices, start, HarConfig())
     past = targets(prices[:start], [21])[:, 0, 1]
-    expected = np.quantile(past[past.isfinite()].numpy(), HarLstmConfig().levels)
+    expected = np.quantile(past[past.isfinite()].numpy(), HarConfig().levels)
     np.testing.assert_allclose(found.quantiles[7, 1, 1].numpy(), expected)
 
 
 def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
-    prices, start, config = panel.values.plain(), 1000, HarLstmConfig(cap=9.0)
-    returns = HarLstm(2, config).returns(prices)
+    prices, start, config = panel.values.plain(), 1000, HarConfig(cap=9.0)
+    returns = Har(2, config).returns(prices)
     dense = (100 * returns[:, 1][returns[:, 1].isfinite()]).numpy()
     past = int(returns[:start, 1].isfinite().sum())
     model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, rescale=False)
@@ -100,9 +100,9 @@ def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
 
 
 def test_the_ewma_baseline_is_riskmetrics(panel: Panel) -> None:
-    prices, config = panel.values.plain()[:, :1], HarLstmConfig()
+    prices, config = panel.values.plain()[:, :1], HarConfig()
     found = BASELINES["ewma"](prices, 1000, config)
-    squared = pd.Series(HarLstm(1, config).returns(prices)[:, 0].numpy()) ** 2
+    squared = pd.Series(Har(1, config).returns(prices)[:, 0].numpy()) ** 2
     v = squared.ewm(alpha=0.06, ignore_na=True).mean().iloc[-1]
     assert found.variance[-1, 2, 0].item() == pytest.approx(63 * v, rel=1e-9)
 
@@ -122,7 +122,7 @@ def test_the_score_is_its_definition(walked: Backtest) -> None:
     h = walked.variances["garch"][:, 1]
     assert row.qlike == pytest.approx((h.log() + target.square() / h)[use].mean().item())
     assert table.loc[("unconditional", 5)].skill == 0
-    assert math.isnan(table.loc[("har-lstm", 5)].dm_p)
+    assert math.isnan(table.loc[("ours", 5)].dm_p)
 
 
 def test_rows_that_one_model_does_not_forecast_are_scored_for_none(walked: Backtest) -> None:
@@ -171,10 +171,10 @@ def test_what_cannot_be_walked_is_refused_in_words(panel: Panel) -> None:
 def test_a_symbol_that_begins_later_has_no_forecast_before(panel: Panel) -> None:
     frame = panel.frame()
     frame.loc[:"2013-01-31", "SP500"] = np.nan
-    late = forecast.backtest(Panel.from_frame(frame), FitConfig(epochs=0), first=2013)
-    assert late.quantiles["har-lstm"][:, :, 0].isfinite().all()
-    assert late.quantiles["har-lstm"][:252, :, 1].isnan().all()
-    assert late.quantiles["har-lstm"][-1, :, 1].isfinite().all()
+    late = forecast.backtest(Panel.from_frame(frame), FitConfig(), first=2013)
+    assert late.quantiles["ours"][:, :, 0].isfinite().all()
+    assert late.quantiles["ours"][:252, :, 1].isnan().all()
+    assert late.quantiles["ours"][-1, :, 1].isfinite().all()
     assert late.quantiles["garch"][:252, :, 1].isnan().all()
     assert all(math.isfinite(row.pinball) for row in forecast.score(late).rows)
 
@@ -183,8 +183,8 @@ def test_it_beats_unconditional_quantiles_and_does_not_lose_to_ewma(shared_data:
     long = pd.read_csv(shared_data / "daily.csv.gz", parse_dates=["date"])
     wide = long[long.symbol.isin(FIVE)].pivot_table(index="date", columns="symbol", values="close")
     # the econometric part alone: it carries the result, and the test takes seconds; benchmarks/skill.py prints all
-    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(epochs=0), first=2017)
+    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(), first=2017)
     table = forecast.score(walked).frame().pivot_table(index="model", columns="horizon", values="pinball")
-    assert (table.loc["har-lstm"] < table.loc["unconditional"]).all()
-    assert (table.loc["har-lstm"] <= table.loc["ewma"]).all()
-    assert (table.loc["har-lstm"] <= table.loc["ewma63"])[[5, 21, 63]].all()  # at 126 it loses 0.3 %, within the noise
+    assert (table.loc["ours"] < table.loc["unconditional"]).all()
+    assert (table.loc["ours"] <= table.loc["ewma"]).all()
+    assert (table.loc["ours"] <= table.loc["ewma63"])[[5, 21, 63]].all()  # at 126 it loses 0.3 %, within the noise

@@ -1,5 +1,6 @@
 """Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,13 +8,15 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
-from torchcommodity.forecast.baselines import BASELINES, Prediction
-from torchcommodity.forecast.calibrate import calibrate, targets
-from torchcommodity.forecast.fit import FitConfig, Progress, new_model, train_network
+from torchcommodity.forecast.baselines import BASELINES, Baseline
+from torchcommodity.forecast.calibrate import targets
+from torchcommodity.forecast.engine import HERE, Engine
+from torchcommodity.forecast.fit import FitConfig
+from torchcommodity.forecast.folds import Fold, walk
+from torchcommodity.forecast.quotes import quotes
 from torchcommodity.forecast.threads import one_thread
-from torchcommodity.models import HarLstm
-
-OURS, UNTRAINED = "har-lstm", "untrained"
+from torchcommodity.forecast.train import Progress
+from torchcommodity.models import HarConfig
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,9 @@ def backtest(
     first: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
+    baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
+    engine: Engine = HERE,
 ) -> Backtest:
     """Walk forward through the calendar years from `first` to the end of the panel.
 
@@ -69,64 +74,52 @@ def backtest(
         first: the first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
         seed: of the network.
-        progress: called as progress(done, of, what) after every year.
+        baselines: the forecasts to beat, by name; `forecast.statistical` has more.
+        progress: called as progress(done, of, what) after every training of the network and its years.
+        engine: where these are computed, see `engine`; the result is the same.
 
     Raises:
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
     """
     config = config or FitConfig()
-    prices = panel.values.plain().detach()
-    blocks = _blocks(panel, prices, first, config)
-    model = new_model(len(panel.symbols), config.model, seed)
-    pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
-    fits, mix = [], {}
-    for done, test in enumerate(blocks):
-        past, year = prices[: test.start], str(panel.dates[test.start])[:4]
-        if done % refit_network == 0:
-            model = new_model(len(panel.symbols), config.model, seed)
-            fits.append(f"{year}: {train_network(model, past, config, seed).note}")
-        calibrate(model, past, config.symmetry)
-        mix[year] = model.mix.clone()
-        for name, prediction in _forecast(model, prices[: test.stop], test.start).items():
-            pieces[name].append(prediction)
+    quoted = quotes(panel, config.model.har.horizons[-1])
+    blocks = _blocks(panel, quoted.prices, first, config.model.har)
+    years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
+    folds = [
+        Fold(quoted.before(part[-1][1].stop), dict(part), config, seed, baselines)
+        for part in (years[i : i + refit_network] for i in range(0, len(years), refit_network))
+    ]
+    walked = []
+    for found in engine.map(walk, folds):
+        walked.append(found)
         if progress is not None:
-            progress(done + 1, len(blocks), year)
-    rows = slice(blocks[0].start, len(prices))
+            done = min(len(walked) * refit_network, len(years))
+            progress(done, len(years), years[done - 1][0])
+    predictions = {name: [found.predictions[name] for found in walked] for name in walked[0].predictions}
+    rows = slice(blocks[0].start, len(panel))
     return Backtest(
         origins=panel.dates[rows],
         symbols=panel.symbols,
-        horizons=config.model.horizons,
-        levels=config.model.levels,
-        targets=targets(prices, config.model.horizons)[rows],
-        quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in pieces.items()},
-        variances={name: torch.cat([p.variance for p in found]) for name, found in pieces.items()},
-        fits=tuple(fits),
-        mix=mix,
+        horizons=config.model.har.horizons,
+        levels=config.model.har.levels,
+        targets=targets(quoted.prices, config.model.har.horizons)[rows],
+        quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in predictions.items()},
+        variances={name: torch.cat([p.variance for p in found]) for name, found in predictions.items()},
+        fits=tuple(found.fit for found in walked),
+        mix={year: mix for found in walked for year, mix in found.mix.items()},
     )
-
-
-@torch.no_grad()
-def _forecast(model: HarLstm, prices: Tensor, start: int) -> dict[str, Prediction]:
-    """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
-    variance = model.mixed(model.terms(model.returns(prices[None])))[0, start:]
-    trained = (2 * model.eval().log_scale(prices[None])[0, start:]).exp()
-    ours = {
-        OURS: Prediction(model.all_rows(prices[None])[0, start:], trained),
-        UNTRAINED: Prediction(model.baseline(prices[None])[0, start:], variance),
-    }
-    return ours | {name: baseline(prices, start, model.config) for name, baseline in BASELINES.items()}
 
 
 def _year(dates: np.ndarray) -> np.ndarray:
     return dates.astype("datetime64[Y]").astype(int) + 1970
 
 
-def _blocks(panel: Panel, prices: Tensor, first: int | None, config: FitConfig) -> list[range]:
+def _blocks(panel: Panel, prices: Tensor, first: int | None, config: HarConfig) -> list[range]:
     """The test rows of each year, after a check that every symbol has prices and the first year enough before it."""
     known = torch.isfinite(prices) & (prices > 0)
     if empty := [s for s, any_price in zip(panel.symbols, known.any(0).tolist()) if not any_price]:
         raise ValueError(f"backtest: every symbol must have positive prices; got none for {', '.join(empty)}")
-    years, least = _year(panel.dates), config.model.warmup + 2 * config.model.horizons[-1]
+    years, least = _year(panel.dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= least:
         raise ValueError(f"backtest: the panel must have more than {least} rows; got {len(years)}")
     first = max(int(years[-1]) - 6, int(years[least - 1]) + 1) if first is None else first
@@ -136,4 +129,4 @@ def _blocks(panel: Panel, prices: Tensor, first: int | None, config: FitConfig) 
             f"backtest: first must be a year of {years[0]} to {years[-1]} with at least {least} rows before it; "
             f"got first={first} with {before}"
         )
-    return [block.test for block in walk_forward(panel.dates, first=first, horizon=config.model.horizons[-1])]
+    return [block.test for block in walk_forward(panel.dates, first=first, horizon=config.horizons[-1])]
