@@ -79,11 +79,13 @@ def test_a_curve_in_another_unit_or_shape_is_refused():
     cents = good.clone()
     cents[1, 1] *= 100
     with pytest.raises(
-        data.DataError, match="first contract of 'WTI' near its price, in its unit; got 1001 on 2020-04"
+        data.DataError, match="'WTI' in the unit of its price; got 1001 on 2020-04-21, when the price was"
     ):
         panel.with_curve(cents)
-    with pytest.raises(data.DataError, match="first contract of 'NATGAS' near its price"):
-        panel.with_curve(good * 1.2)
+    other = data.Curve(good * 1.2, panel.dates, panel.symbols)
+    with pytest.raises(data.DataError, match="first contract of 'NATGAS' near its price; got one that is 18.2% away"):
+        panel.with_curve(other)
+    assert panel.with_curve(good * 1.2).between("2020-04-22").curve is not None
     with pytest.raises(data.DataError, match=r"curve: expected closes of shape \(3, 2, contracts\); got \(3, 2\)"):
         panel.with_curve(panel.values)
     with pytest.raises(data.DataError, match="expected finite closes or NaN"):
