@@ -65,8 +65,8 @@ def portfolio_table(walked: Walked) -> pd.DataFrame:
     """One row a cost and portfolio: what it did, and the Sharpe ratio of ours less its own with the interval."""
     rows = []
     for result in walked.results:
-        found = result.against
-        less = {"ours_less": found.difference, "low": found.low, "high": found.high} if found else {}
+        against = result.against
+        less = {"ours_less": against.difference, "low": against.low, "high": against.high} if against else {}
         rows.append({"cost_bps": 1e4 * result.cost, "portfolio": result.name, **asdict(result.measures), **less})
     found: pd.DataFrame = pd.DataFrame(rows).round({"cost_bps": 9})
     return found
@@ -217,4 +217,7 @@ def _growth(walked: Walked, cost: float) -> charts.Figure:
         for result, colour in zip(walked.at(cost), COLOURS)
     ]
     axis = {"type": "log", "title": {"text": "wealth"}}
-    return {"data": lines[::-1], "layout": charts.framed(xaxis={"type": "date"}, yaxis=axis)}
+    layout = charts.framed(xaxis={"type": "date"}, yaxis=axis)
+    # two columns: one under another they would leave no room for the lines on a telephone
+    layout["legend"] |= {"entrywidth": 0.5, "entrywidthmode": "fraction", "font": {"size": 11}}
+    return {"data": lines[::-1], "layout": layout}
