@@ -6,6 +6,7 @@ python benchmarks/rolls.py --data ../shared/data --out docs/contracts.md
 
 import argparse
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,14 @@ SHIFTS = (-2, -1, 0, 1, 2)
 Array = np.ndarray[Any, Any]
 
 
+@cache
+def _table(folder: Path) -> pd.DataFrame:
+    return pd.read_csv(folder / "term_structure.csv.gz", parse_dates=["date"])
+
+
 def curves(folder: Path) -> pd.DataFrame:
     """The long table of nearby contracts; heating oil, which it has twice, from one source a day and in $/gal."""
-    table = pd.read_csv(folder / "term_structure.csv.gz", parse_dates=["date"])
+    table = _table(folder).copy()
     cents = (table["symbol"] == "HEATOIL") & (table["source"] == "s97")
     table.loc[cents, "close"] /= 100
     return table[~cents | (table["date"] < "2007")]
@@ -33,7 +39,7 @@ def curves(folder: Path) -> pd.DataFrame:
 
 def agreement(folder: Path) -> pd.DataFrame:
     """A row a product and year: rolls in the file (its contract code changes), by the rule, and on the same row."""
-    table = pd.read_csv(folder / "term_structure.csv.gz", parse_dates=["date"])
+    table = _table(folder)
     fronts = table[(table["nth"] == 1) & table["contract"].notna()]
     years = [_agreement(symbol, front.sort_values("date")) for symbol, front in fronts.groupby("symbol")]
     return pd.concat(years, ignore_index=True)

@@ -29,7 +29,7 @@ from torchcommodity.report.evidence import tally, verdict
 
 HOSTILE = "<script>alert('&\"')</script>"
 RUN = Run("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "0" * 64, 0, versions())
-BASELINE = FitConfig(epochs=0)
+BASELINE = FitConfig()
 
 
 def contents_of(panel: Panel, findings: tuple[Finding, ...] = (), evidence: Evidence | None = None) -> Contents:
@@ -186,7 +186,7 @@ ROWS = {
     "loss, p = 0.010": {"model": "ewma", "dm": 3.0, "dm_p": 0.01},
     "win or chance, p = 0.500": {"model": "ewma", "dm": -0.1, "dm_p": 0.5},
     "same forecast": {"model": "untrained", "dm": None, "dm_p": None},
-    "": {"model": "har-lstm", "dm": None, "dm_p": None},
+    "": {"model": "ours", "dm": None, "dm_p": None},
 }
 
 

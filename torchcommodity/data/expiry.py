@@ -18,7 +18,7 @@ Rule = Callable[[Months, np.busdaycalendar], Days]
 FIRST, LAST = "1970-01-01", "2100-12-31"  # of the published holidays that are worked out
 FEBRUARY, NOVEMBER = 1, 10  # months since January
 CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE"}  # names in pandas_market_calendars
-TURN_OF_CENTURY = np.datetime64("1999-12-31")  # a holiday of the US exchanges that the calendar does not know
+FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # for a New Year on Saturday; not since
 
 
 @cache
@@ -30,7 +30,7 @@ def business_days(market: str) -> np.busdaycalendar:
     """
     holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
     days = holidays.to_numpy().astype("datetime64[D]")
-    return np.busdaycalendar(holidays=np.append(days, TURN_OF_CENTURY) if market == "US" else days)
+    return np.busdaycalendar(holidays=np.append(days, FRIDAYS) if market == "US" else days)
 
 
 def business_day(nth: int) -> Rule:

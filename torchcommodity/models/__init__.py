@@ -3,6 +3,8 @@
 from torchcommodity.models.har import Har as Har
 from torchcommodity.models.har import HarConfig as HarConfig
 from torchcommodity.models.har import Market as Market
+from torchcommodity.models.har_forecaster import HarForecaster as HarForecaster
+from torchcommodity.models.har_forecaster import HarForecasterConfig as HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm as HarLstm
 from torchcommodity.models.har_lstm import HarLstmConfig as HarLstmConfig
 from torchcommodity.models.portfolio_lstm import PortfolioLSTM as PortfolioLSTM
@@ -16,6 +18,8 @@ __all__ = [
     "MODELS",
     "Har",
     "HarConfig",
+    "HarForecaster",
+    "HarForecasterConfig",
     "HarLstm",
     "HarLstmConfig",
     "Market",
