@@ -26,11 +26,11 @@ Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="TOML; what it leaves out keeps its default")
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume/--no-resume", help=f"carry on from {CHECKPOINT} in --out, if it is there")
+    bool, typer.Option("--resume/--no-resume", help=f"carry on from {CHECKPOINT} if --out has it")
 ]
 Every = Annotated[float, typer.Option("--checkpoint-seconds", min=0, help="between two writes of it")]
 Curves = Annotated[
-    Path | None, typer.Option("--tensorboard", metavar="DIR", help="folder for the curves of the losses")
+    Path | None, typer.Option("--tensorboard", metavar="DIR", help="folder for curves of the losses")
 ]
 OnlyList = Annotated[bool, typer.Option("--list", help="print the models and nothing else")]
 OnlyConfig = Annotated[bool, typer.Option("--print-config", help="print the settings as TOML and nothing else")]
