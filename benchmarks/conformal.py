@@ -6,12 +6,16 @@ python benchmarks/conformal.py --data ../shared/data/daily.csv.gz --years 2010-2
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
+from futures import futures
+from markdown import into
 
-from torchcommodity import data, forecast
-from torchcommodity.forecast.backtest import OURS, Backtest
+from torchcommodity import forecast
+from torchcommodity.forecast.backtest import Backtest
 from torchcommodity.forecast.conformal import conformal
+from torchcommodity.forecast.folds import OURS
 
 NAME = f"{OURS} conformal"
 BEFORE = 5  # years walked before those that are judged, for the corrections to learn from
@@ -42,18 +46,20 @@ def cell(table: pd.DataFrame, horizon: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="embedded", help="as for `torchcommodity forecast`")
-    parser.add_argument("--symbols", default="WTI,SP500,NASDAQ")
+    parser.add_argument("folder", type=Path, help="with the ten futures, see futures.py")
     parser.add_argument("--years", default="2010-2016")
     parser.add_argument("--windows", default="252,504,1260,2520", help="rows to learn from")
     parser.add_argument("--every", type=int, default=21, help="rows between two corrections")
+    parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
     options = parser.parse_args()
     first, last = map(int, options.years.split("-"))
-    panel = data.load(options.data, options.symbols.split(",")).panel.between(None, f"{last}-12-31")
-    settings = forecast.FitConfig(train=forecast.TrainConfig(epochs=0))
-    walked = forecast.backtest(panel, settings, first=first - BEFORE, baselines={})
+    panel = futures(options.folder).between(None, f"{last}-12-31")
+    walked = forecast.backtest(panel, first=first - BEFORE, baselines={})
     windows = [int(window) for window in options.windows.split(",")]
-    print("\n".join(lines(walked, (first, last), windows, options.every)))
+    text = "\n".join(lines(walked, (first, last), windows, options.every))
+    print(text)
+    if options.out:
+        into(options.out, "conformal", text)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast import Backtest, FitConfig, TrainConfig
+from torchcommodity.forecast import Backtest
 from torchcommodity.forecast.conformal import conformal, corrected, corrections
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -17,7 +17,7 @@ Z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.double))
 @pytest.fixture(scope="module")
 def walked() -> Backtest:
     panel = data.embedded().select(["WTI", "SP500"]).between("2005-01-01", "2010-12-31")
-    return forecast.backtest(panel, FitConfig(train=TrainConfig(epochs=0)), first=2008)
+    return forecast.backtest(panel, first=2008)
 
 
 class Known:
@@ -72,23 +72,23 @@ def test_it_covers_where_rows_are_exchangeable() -> None:
 
 def test_the_past_alone_decides(walked: Backtest) -> None:
     cut = 300
-    plain = conformal(walked, window=252, every=20).quantiles["har-lstm conformal"]
-    quantiles, targets = walked.quantiles["har-lstm"].clone(), walked.targets.clone()
+    plain = conformal(walked, window=252, every=20).quantiles["ours conformal"]
+    quantiles, targets = walked.quantiles["ours"].clone(), walked.targets.clone()
     order = torch.randperm(len(targets) - cut, generator=torch.Generator().manual_seed(0)) + cut
     quantiles[cut:] = quantiles[order]
     for i, h in enumerate(walked.horizons):
         targets[cut - h + 1 :, i] = targets[cut - h + 1 :, i].flip(0) * 9  # they end after row `cut`
-    shuffled = replace(walked, quantiles={"har-lstm": quantiles}, targets=targets)
-    other = conformal(shuffled, window=252, every=20).quantiles["har-lstm conformal"]
+    shuffled = replace(walked, quantiles={"ours": quantiles}, targets=targets)
+    other = conformal(shuffled, window=252, every=20).quantiles["ours conformal"]
     assert torch.equal(other[:cut], plain[:cut])
     assert not torch.equal(other[cut:], plain[cut:])
 
 
 def test_a_correction_is_that_of_the_targets_that_had_ended(walked: Backtest) -> None:
-    q, start, window, h = walked.quantiles["har-lstm"], 400, 200, 21
+    q, start, window, h = walked.quantiles["ours"], 400, 200, 21
     past = slice(start + 1 - h - window, start + 1 - h)
     by = corrections(q[past, 1], walked.targets[past, 1], walked.levels)
-    found = conformal(walked, window=window, every=100).quantiles["har-lstm conformal"]
+    found = conformal(walked, window=window, every=100).quantiles["ours conformal"]
     assert by.abs().sum() > 0
     torch.testing.assert_close(found[start : start + 100, 1], corrected(q[start : start + 100, 1], by))
     # two symbols, and fewer than 100 targets that have ended by row 0
@@ -97,13 +97,13 @@ def test_a_correction_is_that_of_the_targets_that_had_ended(walked: Backtest) ->
 
 def test_a_symbol_scaled_has_the_same_correction(walked: Backtest) -> None:
     by = torch.tensor([1.0, 1000.0], dtype=torch.double)
-    q, y = walked.quantiles["har-lstm"][:, 0], walked.targets[:, 0]
+    q, y = walked.quantiles["ours"][:, 0], walked.targets[:, 0]
     scaled = corrections(q * by[:, None], y * by, walked.levels)
     torch.testing.assert_close(scaled, corrections(q, y, walked.levels))
 
 
 def test_what_is_missing_takes_no_part(walked: Backtest) -> None:
-    q, y = walked.quantiles["har-lstm"][:, 0], walked.targets[:, 0].clone()
+    q, y = walked.quantiles["ours"][:, 0], walked.targets[:, 0].clone()
     y[::3] = torch.nan
     kept = torch.isfinite(y[:, 0]) & torch.isfinite(y[:, 1])
     some = y.clone()
@@ -114,14 +114,14 @@ def test_what_is_missing_takes_no_part(walked: Backtest) -> None:
 
 
 def test_the_score_compares_it(walked: Backtest) -> None:
-    scores = forecast.score(conformal(walked), ours="har-lstm conformal", reference="har-lstm").frame()
+    scores = forecast.score(conformal(walked), ours="ours conformal", reference="ours").frame()
     rows = scores.set_index(["model", "horizon"])
-    assert rows.loc[("har-lstm", 5)].n == rows.loc[("har-lstm conformal", 5)].n
-    assert rows.loc[("har-lstm conformal", 5)].skill != 0
+    assert rows.loc[("ours", 5)].n == rows.loc[("ours conformal", 5)].n
+    assert rows.loc[("ours conformal", 5)].skill != 0
 
 
 def test_what_cannot_be_corrected_is_refused_in_words(walked: Backtest) -> None:
-    with pytest.raises(ValueError, match=r"model must be one of har-lstm, .*; got 'arima'"):
+    with pytest.raises(ValueError, match=r"model must be one of ours, .*; got 'arima'"):
         conformal(walked, "arima")
     with pytest.raises(ValueError, match="window and every must be at least 1; got 0, 21"):
         conformal(walked, window=0)

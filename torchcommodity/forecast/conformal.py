@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.forecast.backtest import OURS, Backtest
+from torchcommodity.forecast.backtest import Backtest
+from torchcommodity.forecast.folds import OURS
 from torchcommodity.forecast.threads import one_thread
 
 LEAST = 100  # scores before the first correction
@@ -50,12 +51,11 @@ def conformal(backtest: Backtest, model: str = OURS, *, window: int = 504, every
 
     Example:
         >>> import torchcommodity as tc
-        >>> from torchcommodity.forecast import FitConfig, TrainConfig
         >>> from torchcommodity.forecast.conformal import conformal
         >>> wti = tc.data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
-        >>> walked = tc.forecast.backtest(wti, FitConfig(train=TrainConfig(epochs=0)), first=2015)
+        >>> walked = tc.forecast.backtest(wti, first=2015)
         >>> list(conformal(walked).quantiles)[-1]
-        'har-lstm conformal'
+        'ours conformal'
     """
     if model not in backtest.quantiles:
         raise ValueError(f"conformal: model must be one of {', '.join(backtest.quantiles)}; got {model!r}")

@@ -8,7 +8,8 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from torchcommodity.forecast.backtest import OURS, Backtest
+from torchcommodity.forecast.backtest import Backtest
+from torchcommodity.forecast.folds import OURS
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import pinball, qlike
 
