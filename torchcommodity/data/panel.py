@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from torchcommodity.data.errors import DataError
+from torchcommodity.data.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit.metadata import MetadataTensor
 
 DateLike = Any  # whatever np.datetime64(..., "D") takes: "2020-04-20", datetime.date, np.datetime64
@@ -59,7 +60,7 @@ class Panel:
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
-            infinite price.
+            infinite price, synthetic values without a column that says so.
 
     >>> from torchcommodity import data
     >>> data.embedded()["WTI", "VIX"].between("2014-01-03", "2018-12-31").values.shape
@@ -76,15 +77,21 @@ class Panel:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
         dates = np.array(self.dates, dtype="datetime64[D]")
         dates.flags.writeable = False
-        numbers = torch.as_tensor(self.values, dtype=torch.float64)
+        numbers = torch.as_tensor(self.values).to(torch.float64)
         _check(numbers, dates, symbols, units, provenance)
-        values = MetadataTensor(numbers, symbols=symbols, units=units, provenance=provenance)
+        kind = SyntheticTensor if any(map(_generated, symbols, provenance)) else MetadataTensor
+        values = kind(numbers, symbols=symbols, units=units, provenance=provenance)
         fields = {"values": values, "dates": dates, "symbols": symbols, "units": units, "provenance": provenance}
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
     def __len__(self) -> int:
         return len(self.dates)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether a column was generated: training and scoring refuse the panel. Its symbol or its publisher says so."""
+        return is_synthetic(self.values)
 
     def __getitem__(self, symbols: str | Sequence[str]) -> "Panel":
         return self.select([symbols] if isinstance(symbols, str) else symbols)
@@ -97,9 +104,8 @@ class Panel:
             raise DataError(f"symbols: expected names among {known}; got {', '.join(map(repr, unknown))}")
         columns = [places[symbol] for symbol in wanted]
         units, provenance = [self.units[c] for c in columns], [self.provenance[c] for c in columns]
-        return Panel(
-            MetadataTensor(self.values[:, columns]), self.dates, tuple(wanted), tuple(units), tuple(provenance)
-        )
+        values = MetadataTensor(self.values.plain()[:, columns])
+        return Panel(values, self.dates, tuple(wanted), tuple(units), tuple(provenance))
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
         """The rows from `first` to `last`, both included; None is open. No row left is a `DataError`."""
@@ -110,7 +116,7 @@ class Panel:
             inside &= self.dates <= _day(last)
         if not inside.any():
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
-        values = MetadataTensor(self.values[torch.from_numpy(inside)])
+        values = MetadataTensor(self.values.plain()[torch.from_numpy(inside)])
         return Panel(values, self.dates[inside], self.symbols, self.units, self.provenance)
 
     def frame(self) -> pd.DataFrame:
@@ -178,6 +184,10 @@ def _day(value: DateLike) -> np.datetime64:
         raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None
 
 
+def _generated(symbol: str, record: Provenance) -> bool:
+    return is_synthetic(symbol) or SYNTHETIC in record.publisher.split(", ")
+
+
 def _check(
     numbers: torch.Tensor,
     dates: np.ndarray[Any, np.dtype[np.datetime64]],
@@ -200,6 +210,10 @@ def _check(
         raise DataError("panel: expected dates; got NaT")
     if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
         raise DataError(f"panel: expected strictly increasing dates; got {dates[late[0]]}, then {dates[late[0] + 1]}")
+    if is_synthetic(numbers) and not any(map(_generated, symbols, provenance)):
+        raise DataError(
+            f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
+        )
     if (infinite := torch.nonzero(torch.isinf(numbers))).numel():
         row, column = infinite[0].tolist()
         raise DataError(

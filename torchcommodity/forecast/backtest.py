@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, walk_forward
+from torchcommodity.data import Panel, refuse_synthetic, walk_forward
 from torchcommodity.forecast.baselines import BASELINES, Prediction
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.fit import FitConfig, Progress, new_model, train_network
@@ -72,8 +72,10 @@ def backtest(
         progress: called as progress(done, of, what) after every year.
 
     Raises:
-        ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
+        ValueError: a symbol without a positive price, no row to test, or too few rows before the first; the panel is
+            synthetic.
     """
+    refuse_synthetic("backtest", panel)
     config = config or FitConfig()
     prices = panel.values.plain().detach()
     blocks = _blocks(panel, prices, first, config)

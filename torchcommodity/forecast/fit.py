@@ -10,7 +10,7 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, refuse_synthetic
 from torchcommodity.forecast.calibrate import calibrate, targets
 from torchcommodity.forecast.forecaster import FitRecord, Forecaster
 from torchcommodity.forecast.threads import one_thread
@@ -84,8 +84,10 @@ def fit(
         baseline on a later block of time, the baseline stands and the record says so.
 
     Raises:
-        ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons.
+        ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons; the
+            panel is synthetic.
     """
+    refuse_synthetic("fit", panel)
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
     prices = panel.values.plain().detach()
