@@ -90,7 +90,7 @@ class Panel:
 
     @property
     def synthetic(self) -> bool:
-        """Whether a column was generated: training and scoring refuse the panel. Its symbol or its publisher says so."""
+        """Whether a column was generated, as its symbol or publisher says: training and scoring refuse the panel."""
         return is_synthetic(self.values)
 
     def __getitem__(self, symbols: str | Sequence[str]) -> "Panel":
