@@ -87,8 +87,9 @@ def refuse_synthetic(operation: str, *values: Any) -> None:
     >>> refuse_synthetic("fit", SyntheticTensor([0.01]))
     Traceback (most recent call last):
     ...
-    ValueError: fit: expected real prices; got synthetic ones, made by a generator and fit for neither training nor scores
+    ValueError: fit: expected real prices; got synthetic ones, which neither training nor scoring takes
     """
     if any(is_synthetic(value) for value in values):
-        made = "synthetic ones, made by a generator and fit for neither training nor scores"
-        raise ValueError(f"{operation}: expected real prices; got {made}")
+        raise ValueError(
+            f"{operation}: expected real prices; got synthetic ones, which neither training nor scoring takes"
+        )

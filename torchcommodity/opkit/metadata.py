@@ -25,11 +25,11 @@ class MetadataTensor(torch.Tensor):
     The metadata say where the numbers come from, not which row or column they are: `x[:, 0]` carries the same facts as
     `x`. `torchcommodity.data.Panel` narrows them together with its columns.
 
-    A subclass is stronger than its base: what comes of both is of the subclass, which so can mark numbers by their type.
+    A subclass is stronger than its base: what comes of both is of the subclass, which can so mark numbers by type.
 
     Args:
-        data: anything `torch.as_tensor` takes, of any shape; a tensor is shared, not copied, and stays in its graph. One
-            of a subclass stays of it.
+        data: anything `torch.as_tensor` takes, of any shape; a tensor is shared, not copied, stays in its graph,
+            and stays of its type where that is a subclass.
         metadata: any facts, by name; read again as `tensor.metadata["name"]`.
 
     NaN: untouched. Devices: all. Differentiable: yes, by the functions applied.
