@@ -90,6 +90,5 @@ def refuse_synthetic(operation: str, *values: Any) -> None:
     ValueError: fit: expected real prices; got synthetic ones, which neither training nor scoring takes
     """
     if any(is_synthetic(value) for value in values):
-        raise ValueError(
-            f"{operation}: expected real prices; got synthetic ones, which neither training nor scoring takes"
-        )
+        got = "synthetic ones, which neither training nor scoring takes"
+        raise ValueError(f"{operation}: expected real prices; got {got}")

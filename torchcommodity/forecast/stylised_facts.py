@@ -22,7 +22,7 @@ def stylised_facts(
 
     | family | what |
     |---|---|
-    | `volatility` | ln of the standard deviation |
+    | `volatility` | ln of the standard deviation over that of all P windows: how much years differ, not the level |
     | `tails` | excess kurtosis, through asinh; Hill's 1 / alpha of the largest 5 % of abs(r - mean) |
     | `autocorrelation` | of r at lag 1, and its mean over lags 2 to 5 |
     | `clustering` | autocorrelation of abs(r) and of r^2, mean over lags 1-5, 6-21 and 22-63 |
@@ -55,7 +55,7 @@ def stylised_facts(
     size, square = r.abs(), r.square()
     clusters = [_autocorrelation(x, *lags) for x in (size, square) for lags in LAGS]
     facts = {
-        "volatility": square.mean(1).log() / 2,
+        "volatility": (square.mean(1) / square.mean((0, 1))).log() / 2,
         "tails": torch.cat([_kurtosis(r).asinh(), _hill(size)], -1),
         "autocorrelation": torch.cat([_autocorrelation(r, 1, 1), _autocorrelation(r, 2, 5)], -1),
         "clustering": torch.cat(clusters, -1),
