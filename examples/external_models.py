@@ -41,7 +41,7 @@ def forecaster_as_operator() -> tuple[Tensor, Tensor]:
     with tempfile.TemporaryDirectory() as folder:
         model, file = exported_forecaster(Path(folder))
         session = onnxruntime.InferenceSession(file)
-    shape = len(model.config.horizons), 1, len(model.config.levels)
+    shape = len(model.har.config.horizons), 1, len(model.har.config.levels)
     operator = opkit.external(session, name="examples::forecaster", fake=lambda x: x.new_empty(len(x), *shape))
     window = prices()[None, -ROWS:]
     return operator(window), model(window)

@@ -13,13 +13,13 @@ from scipy import stats
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import Backtest, FitConfig
+from torchcommodity.forecast import Backtest, FitConfig, TrainConfig
 from torchcommodity.forecast.baselines import BASELINES
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.score import diebold_mariano
-from torchcommodity.models import HarLstm, HarLstmConfig
+from torchcommodity.models import Har, HarConfig
 
-QUICK = FitConfig(epochs=1)
+QUICK = FitConfig(train=TrainConfig(epochs=1))
 FIVE = ["SOYOIL", "SOYBEAN", "SOYMEAL", "CORN", "WTI"]
 
 
@@ -73,15 +73,15 @@ def test_between_drops_targets_that_end_later(walked: Backtest) -> None:
 
 def test_unconditional_quantiles_are_those_of_the_past(panel: Panel) -> None:
     prices, start = panel.values.plain(), 1000
-    found = BASELINES["unconditional"](prices, start, HarLstmConfig())
+    found = BASELINES["unconditional"](prices, start, HarConfig())
     past = targets(prices[:start], [21])[:, 0, 1]
-    expected = np.quantile(past[past.isfinite()].numpy(), HarLstmConfig().levels)
+    expected = np.quantile(past[past.isfinite()].numpy(), HarConfig().levels)
     np.testing.assert_allclose(found.quantiles[7, 1, 1].numpy(), expected)
 
 
 def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
-    prices, start, config = panel.values.plain(), 1000, HarLstmConfig(cap=9.0)
-    returns = HarLstm(2, config).returns(prices)
+    prices, start, config = panel.values.plain(), 1000, HarConfig(cap=9.0)
+    returns = Har(2, config).returns(prices)
     dense = (100 * returns[:, 1][returns[:, 1].isfinite()]).numpy()
     past = int(returns[:start, 1].isfinite().sum())
     model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, rescale=False)
@@ -100,9 +100,9 @@ def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
 
 
 def test_the_ewma_baseline_is_riskmetrics(panel: Panel) -> None:
-    prices, config = panel.values.plain()[:, :1], HarLstmConfig()
+    prices, config = panel.values.plain()[:, :1], HarConfig()
     found = BASELINES["ewma"](prices, 1000, config)
-    squared = pd.Series(HarLstm(1, config).returns(prices)[:, 0].numpy()) ** 2
+    squared = pd.Series(Har(1, config).returns(prices)[:, 0].numpy()) ** 2
     v = squared.ewm(alpha=0.06, ignore_na=True).mean().iloc[-1]
     assert found.variance[-1, 2, 0].item() == pytest.approx(63 * v, rel=1e-9)
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_walked_is_refused_in_words(panel: Panel) -> None:
 def test_a_symbol_that_begins_later_has_no_forecast_before(panel: Panel) -> None:
     frame = panel.frame()
     frame.loc[:"2013-01-31", "SP500"] = np.nan
-    late = forecast.backtest(Panel.from_frame(frame), FitConfig(epochs=0), first=2013)
+    late = forecast.backtest(Panel.from_frame(frame), FitConfig(train=TrainConfig(epochs=0)), first=2013)
     assert late.quantiles["har-lstm"][:, :, 0].isfinite().all()
     assert late.quantiles["har-lstm"][:252, :, 1].isnan().all()
     assert late.quantiles["har-lstm"][-1, :, 1].isfinite().all()
@@ -183,7 +183,7 @@ def test_it_beats_unconditional_quantiles_and_does_not_lose_to_ewma(shared_data:
     long = pd.read_csv(shared_data / "daily.csv.gz", parse_dates=["date"])
     wide = long[long.symbol.isin(FIVE)].pivot_table(index="date", columns="symbol", values="close")
     # the econometric part alone: it carries the result, and the test takes seconds; benchmarks/skill.py prints all
-    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(epochs=0), first=2017)
+    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(train=TrainConfig(epochs=0)), first=2017)
     table = forecast.score(walked).frame().pivot_table(index="model", columns="horizon", values="pinball")
     assert (table.loc["har-lstm"] < table.loc["unconditional"]).all()
     assert (table.loc["har-lstm"] <= table.loc["ewma"]).all()

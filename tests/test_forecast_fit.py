@@ -9,11 +9,11 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import FitConfig, Forecaster
+from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
 from torchcommodity.forecast.calibrate import fit_mix, standard_quantiles, targets
-from torchcommodity.models import HarLstmConfig
+from torchcommodity.models import HarConfig, HarLstmConfig
 
-SHORT = FitConfig(epochs=2)
+SHORT = FitConfig(train=TrainConfig(epochs=2))
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,10 @@ def test_targets_start_and_end_at_positive_prices() -> None:
 
 
 def test_the_mix_finds_non_negative_coefficients(panel: Panel) -> None:
-    model = forecast.fit(panel, FitConfig(epochs=0)).model
-    terms = model.terms(model.returns(panel.values.plain()[None]))[0, :, 0].detach()
-    true = torch.tensor([0.3, 0.0, 0.2, 0.0, 0.4, 0.1], dtype=torch.double)
+    model = forecast.fit(panel, FitConfig(train=TrainConfig(epochs=0))).model.har
+    returns, _, none = model.without_rolls(panel.values.plain()[None])
+    terms = model.terms(returns, none)[0, :, 0].detach()
+    true = torch.tensor([0.3, 0.0, 0.2, 0.0, 0.4, 0.1, 0.0], dtype=torch.double)
     ahead = (5 * (terms * true).sum(-1)).sqrt()
     torch.testing.assert_close(fit_mix(terms, ahead, 5, scale=3), true, atol=1e-6, rtol=0)
     assert (model.mix >= 0).all()
@@ -85,11 +86,11 @@ def test_only_the_past_decides(panel: Panel) -> None:
 
 
 def test_where_no_epoch_helps_the_baseline_stands(panel: Panel) -> None:
-    fitted = forecast.fit(panel, FitConfig(epochs=2, learning_rate=30.0))
+    fitted = forecast.fit(panel, FitConfig(train=TrainConfig(epochs=2, learning_rate=30.0)))
     assert fitted.record.epoch == 0
     assert fitted.record.note == "none of 2 epochs improved on the econometric baseline, which stands"
-    prices = panel.values.plain()[None]
-    assert torch.equal(fitted.model(prices), fitted.model.baseline(prices)[:, -1])
+    prices, model = panel.values.plain()[None], fitted.model
+    assert torch.equal(model(prices), model.har.quantiles(model.har(prices))[:, -1])
 
 
 def test_a_short_panel_is_fitted_without_the_network(panel: Panel) -> None:
@@ -143,7 +144,7 @@ def test_what_cannot_be_forecast_is_refused_in_words(panel: Panel, fitted: Forec
     with pytest.raises(ValueError, match="more than 252 positive prices; got WTI 100, SP500 100"):
         forecast.predict(fitted, Panel.from_frame(panel.frame().dropna().iloc[-100:]))
     with pytest.raises(ValueError, match="symmetry needs levels symmetric about 1/2"):
-        FitConfig(model=HarLstmConfig(levels=(0.1, 0.5)))
+        FitConfig(model=HarLstmConfig(HarConfig(levels=(0.1, 0.5))))
 
 
 def test_a_saved_forecaster_gives_the_same_bits(panel: Panel, fitted: Forecaster, tmp_path: Path) -> None:
@@ -177,6 +178,6 @@ def test_the_file_is_plain_safetensors(fitted: Forecaster, tmp_path: Path) -> No
     header = json.loads(raw[8 : 8 + length])
     about = json.loads(header["__metadata__"]["about"])
     assert about["record"]["seed"] == 0
-    first, last = header["z"]["data_offsets"]
-    stored = np.frombuffer(raw[8 + length :][first:last], dtype="<f8").reshape(header["z"]["shape"])
-    assert np.array_equal(stored, fitted.model.z.numpy())
+    first, last = header["har.z"]["data_offsets"]
+    stored = np.frombuffer(raw[8 + length :][first:last], dtype="<f8").reshape(header["har.z"]["shape"])
+    assert np.array_equal(stored, fitted.model.har.z.numpy())

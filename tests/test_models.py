@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from torchcommodity import data
-from torchcommodity.models import HarLstm, HarLstmConfig
+from torchcommodity.models import Har, HarConfig, HarLstm, HarLstmConfig
 
 ROWS = 700
 
@@ -27,9 +27,20 @@ def bent(assets: int = 2, seed: int = 0, **settings: object) -> HarLstm:
     """A model whose head is no longer zero, as if trained."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = HarLstm(assets, HarLstmConfig(**settings))  # type: ignore[arg-type]
+        model = HarLstm(assets, HarLstmConfig(HarConfig(**settings)))  # type: ignore[arg-type]
         torch.nn.init.normal_(model.head.weight)
     return model.eval()
+
+
+def all_rows(model: HarLstm, prices: Tensor) -> Tensor:  # (B, T, N) -> (B, T, H, N, Q)
+    market = model.har(prices)
+    quantiles: Tensor = model.har.quantiles(market, model.correction(market))
+    return quantiles
+
+
+def baseline(model: HarLstm, prices: Tensor) -> Tensor:  # (B, T, N) -> (B, T, H, N, Q)
+    quantiles: Tensor = model.har.quantiles(model.har(prices))
+    return quantiles
 
 
 def same(a: Tensor, b: Tensor) -> bool:
@@ -38,13 +49,13 @@ def same(a: Tensor, b: Tensor) -> bool:
 
 def test_untrained_it_is_the_baseline_bit_for_bit(prices: Tensor) -> None:
     model = HarLstm(2)
-    assert same(model.all_rows(prices), model.baseline(prices))
-    assert not same(bent().all_rows(prices), model.baseline(prices))
+    assert same(all_rows(model, prices), baseline(model, prices))
+    assert not same(all_rows(bent(), prices), baseline(model, prices))
 
 
 def test_the_last_row_is_the_last_of_all_rows(prices: Tensor) -> None:
     model = bent()
-    rows = model.all_rows(prices)
+    rows = all_rows(model, prices)
     assert rows.shape == (1, ROWS, 4, 2, 19)
     assert torch.equal(model(prices), rows[:, -1])
     torch.testing.assert_close(model(prices[:, :500]), rows[:, 499], rtol=1e-5, atol=0)  # float32 network
@@ -55,16 +66,17 @@ def test_no_look_ahead(prices: Tensor, row: int) -> None:
     model, changed = bent(), prices.clone()
     changed[:, row:] = changed[:, row:] * 2 + 1
     changed[:, -1] = torch.nan
-    before, after = model.all_rows(prices), model.all_rows(changed)
+    before, after = all_rows(model, prices), all_rows(model, changed)
     assert same(before[:, :row], after[:, :row])
     assert row == 1 or not same(before[:, row:], after[:, row:])
 
 
 def test_quantiles_after_gaps_and_a_negative_price(prices: Tensor) -> None:
-    rows = bent().all_rows(prices)[0]
-    warm = (torch.isfinite(HarLstm(2).returns(prices))[0].cumsum(0) >= 252)[:, None, :, None]
+    rows = all_rows(bent(), prices)[0]
+    warm = (torch.isfinite(Har(2).returns(prices))[0].cumsum(0) >= 252)[:, None, :, None]
     assert torch.equal(torch.isfinite(rows), warm.expand_as(rows))
-    variances = HarLstm(2).terms(HarLstm(2).returns(prices))[0, :, 0, 0, :5]
+    returns, _, none = Har(2).without_rolls(prices)
+    variances = Har(2).terms(returns, none)[0, :, 0, 0, :5]
     torch.testing.assert_close(variances[401], variances[399])  # they carry on over what is missing
 
 
@@ -74,10 +86,10 @@ def test_the_unit_of_prices_does_not_matter(prices: Tensor) -> None:
 
 
 def test_the_garch_term_is_the_mean_of_the_expected_variances(prices: Tensor) -> None:
-    model = HarLstm(2)
-    returns = model.returns(prices)
+    model = Har(2)
+    returns, _, none = model.without_rolls(prices)
     omega, alpha, beta = (x.tolist() for x in model.garch())
-    terms = model.terms(returns)[0, :, :, :, -1]
+    terms = model.terms(returns, none)[0, :, :, :, -2]
     for n in range(2):
         h = omega[n] / (1 - alpha[n] - beta[n])
         for r in returns[0, :, n].tolist():
@@ -111,13 +123,13 @@ def test_the_correction_is_bounded(prices: Tensor) -> None:
     model = bent()
     with torch.no_grad():
         model.head.weight.mul_(1e6)
-    ratio = (model.all_rows(prices)[..., 0] / model.baseline(prices)[..., 0]).log()
-    assert ratio[ratio.isfinite()].abs().max() <= model.config.bound * model.config.shrink + 1e-6
+    ratio = (all_rows(model, prices)[..., 0] / baseline(model, prices)[..., 0]).log()
+    assert ratio[ratio.isfinite()].abs().max() <= model.har.config.bound * model.har.config.shrink + 1e-6
 
 
 def test_a_loss_reaches_every_parameter(prices: Tensor) -> None:
     model = bent()
-    model.mix.fill_(0.2)
+    model.har.mix.fill_(0.2)
     model(prices).square().sum().backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -134,11 +146,9 @@ def test_it_exports_with_any_number_of_rows_in_a_batch(prices: Tensor) -> None:
 
 
 def test_bad_input_is_refused_in_words(prices: Tensor) -> None:
-    with pytest.raises(
-        ValueError, match=r"HarLstm: prices must be floating point \(B, T, N\) with N=3; got \(1, 700, 2\)"
-    ):
+    with pytest.raises(ValueError, match=r"Har: prices must be floating point \(B, T, N\) with N=3; got \(1, 700, 2\)"):
         HarLstm(3)(prices)
     with pytest.raises(ValueError, match=r"horizons must be positive and strictly rising; got \(5, 5\)"):
-        HarLstmConfig(horizons=(5, 5))
+        HarConfig(horizons=(5, 5))
     with pytest.raises(ValueError, match="levels must lie strictly between 0 and 1"):
-        HarLstmConfig(levels=(0.5, 1.0))
+        HarConfig(levels=(0.5, 1.0))

@@ -139,11 +139,11 @@ class Holder(nn.Module):
 
 def forecaster() -> tuple[nn.Module, Any, Callable[..., Any]]:
     from torchcommodity.losses import pinball
-    from torchcommodity.models import HarLstm, HarLstmConfig
+    from torchcommodity.models import HarConfig, HarLstm, HarLstmConfig
 
-    config = HarLstmConfig(warmup=50)
+    config = HarLstmConfig(HarConfig(warmup=50))
     prices = 50 * torch.exp(0.02 * torch.randn(4, 300, 3).cumsum(1))
-    levels = torch.tensor(config.levels)
+    levels = torch.tensor(config.har.levels)
     return HarLstm(3, config), (prices, torch.randn(4, 4, 3) * 0.05), lambda q, y: pinball(q, y, levels)
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from torchcommodity.data import Finding
 from torchcommodity.forecast import Forecast
-from torchcommodity.forecast.fit import Progress as Step
+from torchcommodity.forecast.train import Progress as Step
 from torchcommodity.report import Calendar, Evidence
 from torchcommodity.report.blocks import price
 from torchcommodity.report.evidence import tally, verdict

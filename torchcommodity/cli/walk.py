@@ -6,7 +6,7 @@ import numpy.typing as npt
 from torchcommodity.cli.trained import kept_evidence, key
 from torchcommodity.data import Panel
 from torchcommodity.forecast import FitConfig, backtest
-from torchcommodity.forecast.fit import Progress
+from torchcommodity.forecast.train import Progress
 from torchcommodity.report import Evidence, summarise
 
 LEARNT = 5  # years of every symbol before the first test year

@@ -12,6 +12,7 @@ from torchcommodity.forecast.score import Score as Score
 from torchcommodity.forecast.score import Scores as Scores
 from torchcommodity.forecast.score import diebold_mariano as diebold_mariano
 from torchcommodity.forecast.score import score as score
+from torchcommodity.forecast.train import TrainConfig as TrainConfig
 
 __all__ = [
     "Backtest",
@@ -21,6 +22,7 @@ __all__ = [
     "Forecaster",
     "Score",
     "Scores",
+    "TrainConfig",
     "backtest",
     "diebold_mariano",
     "fit",

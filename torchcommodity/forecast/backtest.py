@@ -1,6 +1,7 @@
 """Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,9 +10,11 @@ from torch import Tensor
 from torchcommodity.data import Panel, refuse_synthetic, walk_forward
 from torchcommodity.forecast.baselines import BASELINES, Prediction
 from torchcommodity.forecast.calibrate import calibrate, targets
-from torchcommodity.forecast.fit import FitConfig, Progress, new_model, train_network
+from torchcommodity.forecast.fit import FitConfig
+from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
-from torchcommodity.models import HarLstm
+from torchcommodity.forecast.train import Progress, train
+from torchcommodity.models import HarConfig, build
 
 OURS, UNTRAINED = "har-lstm", "untrained"
 
@@ -77,29 +80,29 @@ def backtest(
     """
     refuse_synthetic("backtest", panel)
     config = config or FitConfig()
-    prices = panel.values.plain().detach()
-    blocks = _blocks(panel, prices, first, config)
-    model = new_model(len(panel.symbols), config.model, seed)
+    quoted = quotes(panel)
+    blocks = _blocks(panel, quoted.prices, first, config.model.har)
+    model = build(config.model, len(panel.symbols), seed)
     pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
     fits, mix = [], {}
     for done, test in enumerate(blocks):
-        past, year = prices[: test.start], str(panel.dates[test.start])[:4]
+        past, year = quoted.before(test.start), str(panel.dates[test.start])[:4]
         if done % refit_network == 0:
-            model = new_model(len(panel.symbols), config.model, seed)
-            fits.append(f"{year}: {train_network(model, past, config, seed).note}")
-        calibrate(model, past, config.symmetry)
-        mix[year] = model.mix.clone()
-        for name, prediction in _forecast(model, prices[: test.stop], test.start).items():
+            model = build(config.model, len(panel.symbols), seed)
+            fits.append(f"{year}: {train(model, past, config.train, config.symmetry, seed).note}")
+        calibrate(model.har, past, config.symmetry)
+        mix[year] = model.har.mix.clone()
+        for name, prediction in _forecast(model, quoted.before(test.stop), test.start).items():
             pieces[name].append(prediction)
         if progress is not None:
             progress(done + 1, len(blocks), year)
-    rows = slice(blocks[0].start, len(prices))
+    rows = slice(blocks[0].start, len(panel))
     return Backtest(
         origins=panel.dates[rows],
         symbols=panel.symbols,
-        horizons=config.model.horizons,
-        levels=config.model.levels,
-        targets=targets(prices, config.model.horizons)[rows],
+        horizons=config.model.har.horizons,
+        levels=config.model.har.levels,
+        targets=targets(quoted.prices, config.model.har.horizons)[rows],
         quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in pieces.items()},
         variances={name: torch.cat([p.variance for p in found]) for name, found in pieces.items()},
         fits=tuple(fits),
@@ -108,27 +111,28 @@ def backtest(
 
 
 @torch.no_grad()
-def _forecast(model: HarLstm, prices: Tensor, start: int) -> dict[str, Prediction]:
+def _forecast(model: Any, quoted: Quotes, start: int) -> dict[str, Prediction]:
     """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
-    variance = model.mixed(model.terms(model.returns(prices[None])))[0, start:]
-    trained = (2 * model.eval().log_scale(prices[None])[0, start:]).exp()
-    ours = {
-        OURS: Prediction(model.all_rows(prices[None])[0, start:], trained),
-        UNTRAINED: Prediction(model.baseline(prices[None])[0, start:], variance),
-    }
-    return ours | {name: baseline(prices, start, model.config) for name, baseline in BASELINES.items()}
+    model.eval()
+    market = model.har(*quoted.batch())
+    found = {}
+    for name, raw in ((OURS, model.correction(market)), (UNTRAINED, None)):
+        variance = (2 * model.har.bent(market, raw)).exp()
+        found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
+    config = model.har.config
+    return found | {name: baseline(quoted.prices, start, config) for name, baseline in BASELINES.items()}
 
 
 def _year(dates: np.ndarray) -> np.ndarray:
     return dates.astype("datetime64[Y]").astype(int) + 1970
 
 
-def _blocks(panel: Panel, prices: Tensor, first: int | None, config: FitConfig) -> list[range]:
+def _blocks(panel: Panel, prices: Tensor, first: int | None, config: HarConfig) -> list[range]:
     """The test rows of each year, after a check that every symbol has prices and the first year enough before it."""
     known = torch.isfinite(prices) & (prices > 0)
     if empty := [s for s, any_price in zip(panel.symbols, known.any(0).tolist()) if not any_price]:
         raise ValueError(f"backtest: every symbol must have positive prices; got none for {', '.join(empty)}")
-    years, least = _year(panel.dates), config.model.warmup + 2 * config.model.horizons[-1]
+    years, least = _year(panel.dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= least:
         raise ValueError(f"backtest: the panel must have more than {least} rows; got {len(years)}")
     first = max(int(years[-1]) - 6, int(years[least - 1]) + 1) if first is None else first
@@ -138,4 +142,4 @@ def _blocks(panel: Panel, prices: Tensor, first: int | None, config: FitConfig) 
             f"backtest: first must be a year of {years[0]} to {years[-1]} with at least {least} rows before it; "
             f"got first={first} with {before}"
         )
-    return [block.test for block in walk_forward(panel.dates, first=first, horizon=config.model.horizons[-1])]
+    return [block.test for block in walk_forward(panel.dates, first=first, horizon=config.horizons[-1])]

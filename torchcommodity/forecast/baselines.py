@@ -13,7 +13,7 @@ from arch import arch_model
 from torch import Tensor
 
 from torchcommodity.forecast.calibrate import fit_mix, standard_quantiles, targets
-from torchcommodity.models import HarLstm, HarLstmConfig
+from torchcommodity.models import Har, HarConfig
 from torchcommodity.ops import ewm_variance, garch_variance
 
 RISKMETRICS = float(np.log(0.5) / np.log(0.94))  # the half-life of lambda = 0.94, 11.2 rows
@@ -26,10 +26,10 @@ class Prediction(NamedTuple):
     variance: Tensor  # (T - start, H, N) of the same
 
 
-Baseline = Callable[[Tensor, int, HarLstmConfig], Prediction]  # prices (T, N), start, settings
+Baseline = Callable[[Tensor, int, HarConfig], Prediction]  # prices (T, N), start, settings
 
 
-def unconditional(prices: Tensor, start: int, config: HarLstmConfig) -> Prediction:
+def unconditional(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     """Each symbol's empirical quantiles of all its past cumulative log-returns: no row differs from another."""
     past = targets(prices[:start], config.horizons)
     rows = len(prices) - start
@@ -41,14 +41,14 @@ def unconditional(prices: Tensor, start: int, config: HarLstmConfig) -> Predicti
 def ewma(halflife: float) -> Baseline:
     """RiskMetrics: variance h v_t with v_t exponentially weighted."""
 
-    def baseline(prices: Tensor, start: int, config: HarLstmConfig) -> Prediction:
+    def baseline(prices: Tensor, start: int, config: HarConfig) -> Prediction:
         v = ewm_variance(_returns(prices, config), halflife)  # (T, N)
         return _scaled(prices, start, torch.tensor(config.horizons)[:, None] * v[:, None, :], config)
 
     return baseline
 
 
-def garch(prices: Tensor, start: int, config: HarLstmConfig) -> Prediction:
+def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     """GARCH(1,1) of each symbol by `arch` on the past; its parameters carry the recursion through the later rows."""
     returns = _returns(prices, config)
     parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
@@ -67,11 +67,11 @@ def garch(prices: Tensor, start: int, config: HarLstmConfig) -> Prediction:
     return _scaled(prices, start, torch.stack(sums, 1), config)
 
 
-def har(prices: Tensor, start: int, config: HarLstmConfig) -> Prediction:
-    """The HAR mix of EWMA variances and their long-run mean by non-negative least squares, without GARCH."""
-    terms = (
-        HarLstm(prices.shape[1], config).terms(_returns(prices, config)[None])[0][..., :-1].detach()
-    )  # (T, H, N, K - 1)
+def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+    """The HAR mix of EWMA variances and their long-run mean by non-negative least squares: no GARCH, no rolls."""
+    mixer = Har(prices.shape[1], config)
+    returns, _, none = mixer.without_rolls(prices[None])
+    terms = mixer.terms(returns, none)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
     past = targets(prices[:start], config.horizons)
     columns = []
     for i, h in enumerate(config.horizons):
@@ -89,12 +89,12 @@ BASELINES: dict[str, Baseline] = {
 }
 
 
-def _returns(prices: Tensor, config: HarLstmConfig) -> Tensor:
+def _returns(prices: Tensor, config: HarConfig) -> Tensor:
     # the cap of the model's own variances: no baseline is left behind for one wild day
-    return HarLstm(prices.shape[1], config).returns(prices)
+    return Har(prices.shape[1], config).returns(prices)
 
 
-def _scaled(prices: Tensor, start: int, variance: Tensor, config: HarLstmConfig) -> Prediction:
+def _scaled(prices: Tensor, start: int, variance: Tensor, config: HarConfig) -> Prediction:
     scale = variance.clamp(min=config.floor).sqrt()
     z = standard_quantiles(targets(prices[:start], config.horizons) / scale[:start], config.levels, symmetry=0.0)
     return Prediction(scale[start:, ..., None] * z[:, None, :], variance[start:])

@@ -1,4 +1,4 @@
-"""The econometric part of a HarLstm, fitted on the past: GARCH parameters, the HAR mix, the standardised quantiles.
+"""The econometric part of a forecaster, fitted on the past: GARCH parameters, the HAR mix, the standardised quantiles.
 
 The past is always a prefix of the rows. A target that ends after the last row of the prefix is NaN and takes no part,
 so that a prefix cut where a test block starts has its embargo of one horizon by construction.
@@ -11,8 +11,9 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
+from torchcommodity.forecast.quotes import Quotes
 from torchcommodity.losses import qlike
-from torchcommodity.models import HarLstm
+from torchcommodity.models import Har
 from torchcommodity.ops import garch_variance, log_returns
 
 
@@ -34,33 +35,33 @@ def targets(
     return ahead
 
 
-def calibrate(model: HarLstm, prices: Tensor, symmetry: float) -> None:
-    """Fit the econometric part in place on all rows of `prices` (T, N): first GARCH, then the mix, the quantiles."""
-    returns = model.returns(prices[None])
-    fit_garch(model, returns[0])
+def calibrate(har: Har, quotes: Quotes, symmetry: float) -> None:
+    """Fit the econometric part in place on all rows of `quotes`: first GARCH, then the mix, the quantiles."""
+    returns, shift, unsure = har.without_rolls(*quotes.batch())
+    fit_garch(har, returns[0])
     with torch.no_grad():
-        terms = model.terms(returns)
-        ahead = targets(prices, model.config.horizons)
-        for i, h in enumerate(model.config.horizons):
-            model.mix[i] = fit_mix(terms[0, :, i], ahead[:, i], h, scale=len(model.config.halflives) - 1)
-        standard = ahead / model.mixed(terms)[0].sqrt()
-        model.z.copy_(standard_quantiles(standard, model.config.levels, symmetry))
+        terms = har.terms(returns, unsure)
+        ahead = targets(quotes.prices, har.config.horizons) - shift[0]
+        for i, h in enumerate(har.config.horizons):
+            har.mix[i] = fit_mix(terms[0, :, i], ahead[:, i], h, scale=len(har.config.halflives) - 1)
+        standard = ahead / har.mixed(terms)[0].sqrt()
+        har.z.copy_(standard_quantiles(standard, har.config.levels, symmetry))
 
 
-def fit_garch(model: HarLstm, returns: Tensor) -> None:  # (T, N)
+def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
     """Gaussian quasi-likelihood of GARCH(1,1) for all assets at once, the variance targeted at the mean squared return.
 
     An asset without returns so far gets the mean variance of the others and keeps its start parameters.
     """
     squared = returns.square()
     variance = squared.nanmean(0)
-    model.long_run.copy_(torch.where(variance > 0, variance, variance.nanmean()))
-    parameters = [model.persistence, model.reaction]
+    har.long_run.copy_(torch.where(variance > 0, variance, variance.nanmean()))
+    parameters = [har.persistence, har.reaction]
     optimizer = torch.optim.LBFGS(parameters, max_iter=40, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        value = qlike(garch_variance(returns, *model.garch()), squared)
+        value = qlike(garch_variance(returns, *har.garch()), squared)
         torch.autograd.backward(value, inputs=parameters)
         return value
 

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.models import HarLstm, HarLstmConfig
+from torchcommodity.models import build
+from torchcommodity.models.registry import name_of, settings
 
-FORMAT = "torchcommodity.forecaster.1"
+FORMAT = "torchcommodity.forecaster.2"
 DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
     "F32": (torch.float32, np.dtype("<f4")),
     "F64": (torch.float64, np.dtype("<f8")),
@@ -40,17 +41,19 @@ class FitRecord:
 class Forecaster:
     """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit."""
 
-    model: HarLstm
+    model: Any  # of `models.MODELS`
     symbols: tuple[str, ...]
     record: FitRecord
 
     @property
     def horizons(self) -> tuple[int, ...]:
-        return self.model.config.horizons
+        horizons: tuple[int, ...] = self.model.har.config.horizons
+        return horizons
 
     @property
     def levels(self) -> tuple[float, ...]:
-        return self.model.config.levels
+        levels: tuple[float, ...] = self.model.har.config.levels
+        return levels
 
     def save(self, path: str | Path) -> None:
         """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
@@ -61,7 +64,9 @@ class Forecaster:
             raw = x.numpy().astype(DTYPES[kind][1]).tobytes()
             header[name] = {"dtype": kind, "shape": list(x.shape), "data_offsets": [len(body), len(body) + len(raw)]}
             body += raw
-        about = {"symbols": self.symbols, "config": asdict(self.model.config), "record": asdict(self.record)}
+        config = self.model.config
+        model = {"name": name_of(config), "config": asdict(config)}
+        about = {"symbols": self.symbols, "model": model, "record": asdict(self.record)}
         meta = {"format": FORMAT, "about": json.dumps(about), "sha256": _checksum(header, json.dumps(about), body)}
         head = json.dumps({"__metadata__": meta, **header}).encode()
         Path(path).write_bytes(struct.pack("<Q", len(head)) + head + body)
@@ -75,9 +80,8 @@ class Forecaster:
         """
         meta, header, body = _parse(Path(path))
         about = json.loads(meta["about"])
-        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["config"].items()}
-        config = HarLstmConfig(**settings)
-        model = HarLstm(len(about["symbols"]), config)
+        config = settings(about["model"]["name"], about["model"]["config"])
+        model = build(config, len(about["symbols"]))
         model.load_state_dict({name: _tensor(entry, body) for name, entry in header.items()})
         record = about["record"] | {
             "corrected": tuple(about["record"]["corrected"]),

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast.forecaster import Forecaster
+from torchcommodity.forecast.quotes import quotes
 from torchcommodity.forecast.threads import one_thread
 
 
@@ -66,15 +67,16 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
             f"predict: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in {held}"
         )
     panel = panel.select(list(forecaster.symbols))
-    prices = panel.values.plain().detach()
+    inputs = quotes(panel)
+    prices = inputs.prices
     known = torch.isfinite(prices) & (prices > 0)
-    warmup = forecaster.model.config.warmup
+    warmup = forecaster.model.har.config.warmup
     short = [f"{s} {n}" for s, n in zip(panel.symbols, known.sum(0).tolist()) if n <= warmup]
     if short:
         raise ValueError(f"predict: every symbol must have more than {warmup} positive prices; got {', '.join(short)}")
     row = len(prices) - 1 - known.flip(0).int().argmax(0)  # each symbol's last positive price
     last = prices.gather(0, row[None])[0]
-    returns = forecaster.model.eval()(prices[None])[0]
+    returns = forecaster.model.eval()(*inputs.batch())[0]
     return Forecast(
         symbols=tuple(panel.symbols),
         units=tuple(panel.units),

@@ -1,9 +1,29 @@
 """Whole forecasters, one file each: a frozen config and a Module."""
 
+from torchcommodity.models.har import Har as Har
+from torchcommodity.models.har import HarConfig as HarConfig
+from torchcommodity.models.har import Market as Market
 from torchcommodity.models.har_lstm import HarLstm as HarLstm
 from torchcommodity.models.har_lstm import HarLstmConfig as HarLstmConfig
+from torchcommodity.models.registry import MODELS as MODELS
+from torchcommodity.models.registry import Model as Model
+from torchcommodity.models.registry import ModelConfig as ModelConfig
+from torchcommodity.models.registry import build as build
 from torchcommodity.models.scenario_gan import ScenarioConfig as ScenarioConfig
 from torchcommodity.models.scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models.scenario_gan import ScenarioGenerator as ScenarioGenerator
 
-__all__ = ["HarLstm", "HarLstmConfig", "ScenarioConfig", "ScenarioCritic", "ScenarioGenerator"]
+__all__ = [
+    "MODELS",
+    "Har",
+    "HarConfig",
+    "HarLstm",
+    "HarLstmConfig",
+    "Market",
+    "Model",
+    "ModelConfig",
+    "ScenarioConfig",
+    "ScenarioCritic",
+    "ScenarioGenerator",
+    "build",
+]

@@ -1,0 +1,73 @@
+"""Every forecaster by name: its frozen config and its Module."""
+
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from torchcommodity.models.har import Har, HarConfig, Market
+from torchcommodity.models.har_lstm import HarLstm, HarLstmConfig
+
+
+class ModelConfig(Protocol):
+    """A frozen dataclass whose field `har` holds the settings of the econometric part."""
+
+    @property
+    def har(self) -> HarConfig: ...
+
+
+class Model(Protocol):
+    """What a forecaster is made of: an econometric part, and a network that bends its scale."""
+
+    har: Har
+
+    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+        """The bend of log sigma before it is bounded and shrunk; zero in an untrained model."""
+        ...
+
+
+class Entry(NamedTuple):
+    """A config class and the Module that it shapes: `model(assets, config)`."""
+
+    config: type[Any]
+    model: type[nn.Module]
+
+
+MODELS: dict[str, Entry] = {
+    "har-lstm": Entry(HarLstmConfig, HarLstm),
+}
+
+
+def name_of(config: ModelConfig) -> str:
+    """The name under which the config's model is registered."""
+    for name, entry in MODELS.items():
+        if type(config) is entry.config:
+            return name
+    raise ValueError(f"models: expected the config of {', '.join(MODELS)}; got {type(config).__name__}")
+
+
+def build(config: ModelConfig, assets: int, seed: int = 0) -> Any:
+    """An untrained model whose start the seed decides; the global generator is left as it was.
+
+    >>> build(HarLstmConfig(hidden=4), assets=2).head
+    Linear(in_features=4, out_features=4, bias=True)
+    """
+    model = MODELS[name_of(config)].model
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model(assets, config)
+
+
+def settings(name: str, values: dict[str, Any]) -> ModelConfig:
+    """The config of a registered model from plain values, as JSON and TOML hold them; a list is a tuple."""
+    config: ModelConfig = _dataclass(MODELS[name].config, values)
+    return config
+
+
+def _dataclass(kind: type[Any], values: dict[str, Any]) -> Any:
+    kinds = {"har": HarConfig}
+    made = {}
+    for name, value in values.items():
+        nested = kinds.get(name)
+        made[name] = _dataclass(nested, value) if nested else tuple(value) if isinstance(value, list) else value
+    return kind(**made)
