@@ -2,6 +2,9 @@
 
 from torchcommodity.data import _extra as _extra
 from torchcommodity.data.assemble import Loaded as Loaded
+from torchcommodity.data.contracts import CONTRACTS as CONTRACTS
+from torchcommodity.data.contracts import Contract as Contract
+from torchcommodity.data.curve import Curve as Curve
 from torchcommodity.data.eia import eia as eia
 from torchcommodity.data.embedded import embedded as embedded
 from torchcommodity.data.errors import TREATMENTS as TREATMENTS
@@ -14,6 +17,7 @@ from torchcommodity.data.inspect import inspect as inspect
 from torchcommodity.data.load import load as load
 from torchcommodity.data.panel import Panel as Panel
 from torchcommodity.data.panel import Provenance as Provenance
+from torchcommodity.data.rolls import roll_months as roll_months
 from torchcommodity.data.store import Store as Store
 from torchcommodity.data.store import default_store as default_store
 from torchcommodity.data.synthetic import SyntheticTensor as SyntheticTensor
@@ -24,8 +28,11 @@ from torchcommodity.data.windows import hold_out as hold_out
 from torchcommodity.data.windows import walk_forward as walk_forward
 
 __all__ = [
+    "CONTRACTS",
     "TREATMENTS",
     "Block",
+    "Contract",
+    "Curve",
     "DataError",
     "Finding",
     "Http",
@@ -43,6 +50,10 @@ __all__ = [
     "is_synthetic",
     "load",
     "read",
+<<<<<<< HEAD
     "refuse_synthetic",
+=======
+    "roll_months",
+>>>>>>> contracts
     "walk_forward",
 ]

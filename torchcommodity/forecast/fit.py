@@ -5,13 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-<<<<<<< HEAD
 from torchcommodity.data import Panel, refuse_synthetic
-from torchcommodity.forecast.calibrate import calibrate, targets
-=======
-from torchcommodity.data import Panel
 from torchcommodity.forecast.calibrate import calibrate
->>>>>>> main
 from torchcommodity.forecast.forecaster import FitRecord, Forecaster
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
