@@ -50,10 +50,7 @@ __all__ = [
     "is_synthetic",
     "load",
     "read",
-<<<<<<< HEAD
     "refuse_synthetic",
-=======
     "roll_months",
->>>>>>> contracts
     "walk_forward",
 ]
