@@ -36,7 +36,7 @@ class ScenarioConfig:
     drifts: float = 252.0  # half-life, rows, of what correlations wander by
     spans: tuple[float, ...] = (3.0, 10.0, 40.0)  # half-lives, rows, of the variances that the critic reads
     correlation: float = 40.0  # half-life, rows, of the covariances that the critic reads
-    lags: tuple[int, ...] = (1, 2, 3, 5, 8, 13, 21, 34, 55)  # rows, of the critic's autocorrelations
+    lags: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 60)  # rows, of the critic's autocorrelations
     critic: int = 32  # its channels
 
     def __post_init__(self) -> None:
@@ -158,11 +158,10 @@ class ScenarioCritic(nn.Module):
         self.config = config
         self.register_buffer("scale", scale)
         assets, width = len(scale), config.critic
-        pairs = assets * (assets - 1) // 2
         self.near = nn.Conv1d((2 + len(config.spans)) * assets, width, 5, stride=2)
         self.far = nn.Conv1d(width, width, 5, stride=3)
         self.whole = nn.Linear(self._statistics(assets), 2 * width)
-        self.verdict = nn.Sequential(nn.Linear(4 * width + pairs, width), nn.SiLU(), nn.Linear(width, 1))
+        self.verdict = nn.Sequential(nn.Linear(4 * width + assets * assets, width), nn.SiLU(), nn.Linear(width, 1))
 
     def forward(self, returns: Tensor) -> Tensor:  # (B, T, N) -> (B,)
         """How real each window looks."""
@@ -171,7 +170,8 @@ class ScenarioCritic(nn.Module):
         variances = [(ewm_variance(x, span) + EPSILON).log() for span in self.config.spans]
         rows = torch.cat([x, size, *variances], -1).mT
         hidden = F.silu(self.far(F.silu(self.near(rows))))
-        together = ewm_mean(self._products(x), halflife=self.config.correlation).std(1)
+        products = (x.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
+        together = ewm_mean(products, halflife=self.config.correlation).std(1)
         whole = F.silu(self.whole(self.statistics(x, size, variances)))
         seen = torch.cat([hidden.mean(-1), hidden.square().mean(-1), whole, together], -1)
         return self.verdict(seen).squeeze(-1)
@@ -184,7 +184,7 @@ class ScenarioCritic(nn.Module):
         lagged += [self._lagged(x, centred, k) for k in self.config.lags[:4]] + [self._lagged(x, x, 1)]
         spread = [v.std(1) for v in variances]
         tails = (x.pow(4).mean(1) + EPSILON).log()
-        return torch.cat([level, tails, x.mean(1), *spread, *lagged, *self._moves(x, centred)], -1)
+        return torch.cat([level, tails, x.mean(1), *spread, *lagged, self._pairs(x), self._pairs(centred)], -1)
 
     def _statistics(self, assets: int) -> int:
         return (3 + len(self.config.spans) + len(self.config.lags) + 5) * assets + assets * (assets - 1)
@@ -194,11 +194,8 @@ class ScenarioCritic(nn.Module):
         both = (x.square().mean(1) * y.square().mean(1) + EPSILON).sqrt()
         return (x[:, :-k] * y[:, k:]).mean(1) / both
 
-    def _moves(self, *panels: Tensor) -> list[Tensor]:  # (B, T, N) each -> (B, N (N - 1) / 2) each
-        unit = [x / (x.square().mean(1, keepdim=True) + EPSILON).sqrt() for x in panels]
-        return [self._products(x).mean(1) for x in unit]
-
     @staticmethod
-    def _products(x: Tensor) -> Tensor:  # (B, T, N) -> (B, T, N (N - 1) / 2)
+    def _pairs(x: Tensor) -> Tensor:  # (B, T, N) -> (B, N (N - 1) / 2)
+        z = x / (x.square().mean(1, keepdim=True) + EPSILON).sqrt()
         row, column = torch.triu_indices(x.shape[-1], x.shape[-1], offset=1)
-        return x[..., row] * x[..., column]
+        return (z.mT @ z / x.shape[1])[:, row, column]
