@@ -18,14 +18,14 @@ Progress = Callable[[int, int, str], None]  # done, of how many, what
 class AdversarialConfig:
     """How the two are trained; the defaults are those of the published table."""
 
-    steps: int = 120  # of the generator; 0 leaves the start by moments as it is
-    critic_steps: int = 2  # to each of the generator
+    steps: int = 150  # of the generator; 0 leaves the start by moments as it is
+    critic_steps: int = 3  # to each of the generator
     batch: int = 32  # windows
     penalty: float = 10.0  # weight of the gradient penalty
-    generator_rate: float = 4e-3
+    generator_rate: float = 3e-3  # both rates fall to zero along a line
     critic_rate: float = 2e-3
     betas: tuple[float, float] = (0.0, 0.9)
-    average: float = 0.98  # the generator kept is an exponential average over its steps
+    average: float = 0.95  # the generator kept is an exponential average over its steps
     accelerator: str = "cpu"
 
 
@@ -88,6 +88,8 @@ def train_adversarially(
         fabric.backward(-judge(maker(fabric.to_device(draw.noise()))).mean())
         fabric.clip_gradients(maker, g_optimizer, max_norm=1.0)
         g_optimizer.step()
+        _slow(g_optimizer, config.generator_rate * (1 - (step + 1) / config.steps))
+        _slow(c_optimizer, config.critic_rate * (1 - (step + 1) / config.steps))
         _average(kept, generator, min(config.average, (1 + step) / (10 + step)))
         gaps.append(gap.item())
         if progress is not None:
@@ -116,6 +118,11 @@ class _Draw:
 
 def _adam(network: nn.Module, rate: float, config: AdversarialConfig) -> torch.optim.Adam:
     return torch.optim.Adam(network.parameters(), lr=rate, betas=config.betas)
+
+
+def _slow(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
 
 
 @torch.no_grad()

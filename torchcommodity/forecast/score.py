@@ -52,6 +52,7 @@ def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = O
     Raises:
         ValueError: what was forecast is synthetic.
     """
+    refuse_synthetic("score", backtest)
     refuse_synthetic("score", backtest.targets, *backtest.symbols)
     rows = []
     levels = torch.tensor(backtest.levels, dtype=torch.double)

@@ -90,6 +90,12 @@ def distance(real: Facts, other: Facts) -> dict[str, float]:
     return by_family | {"total": float(np.mean(list(by_family.values())))}
 
 
+def memory_of_size(returns: Tensor) -> list[float]:  # (P, T, N)
+    """Autocorrelation of abs(r) at lags 1 to 63, mean over windows and assets."""
+    size = (returns - returns.mean(1, keepdim=True)).abs()
+    return [float(_autocorrelation(size, lag, lag).mean()) for lag in range(1, LAGS[-1][1] + 1)]
+
+
 def _kurtosis(r: Tensor) -> Tensor:  # (P, T, N) -> (P, N)
     return r.pow(4).mean(1) / r.square().mean(1).square() - 3
 

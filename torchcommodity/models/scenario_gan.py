@@ -5,7 +5,7 @@ Legend: B batch, T time, N assets, K speeds of volatility, M channels of noise.
     y_t = phi_k y_{t-1} + sqrt(1 - phi_k^2) w_t              states of ln sigma, K speeds: `linear_recurrence`
     ln sigma_t = level + sum_k S_k y_k,t + network           S_k lower triangular: assets are shaken together
     w_t hears L z of the row before                          leverage: what falls may shake
-    r_t = sigma_t (L_t z_t + mean + network)                 rows of L_t at length one; below its diagonal it wanders
+    r_t = sigma_t (L_t z_t + mean)                           rows of L_t at length one; below its diagonal it wanders
 
 The critic reads returns in their own unit of volatility, their size, `ewm_variance` at several half-lives, the
 correlations of `rolling_correlation`, and statistics of the whole window. The gradient penalty of WGAN-GP
@@ -32,7 +32,6 @@ class ScenarioConfig:
     halflives: tuple[float, ...] = (0.0, 5.0, 40.0, 252.0)  # rows, of log-volatility; 0 is fresh in every row
     channels: int = 16  # of the generator's network
     bound: float = 0.5  # most that the network adds to ln sigma
-    push: float = 0.2  # most that the network adds to a return, in units of sigma
     drifts: float = 252.0  # half-life, rows, of what correlations wander by
     spans: tuple[float, ...] = (3.0, 10.0, 40.0)  # half-lives, rows, of the variances that the critic reads
     correlation: float = 40.0  # half-life, rows, of the covariances that the critic reads
@@ -76,7 +75,7 @@ class ScenarioGenerator(nn.Module):
         self.drift = nn.Parameter(torch.full((assets * (assets - 1) // 2,), 0.1))  # of the factor below its diagonal
         self.mixing = ConvBN1d(self.noise, config.channels, 5, padding="causal")
         self.memory = ConvBN1d(config.channels, config.channels, 5, padding="causal", dilation=4)
-        self.head = nn.Conv1d(config.channels, 2 * assets, 1)
+        self.head = nn.Conv1d(config.channels, assets, 1)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
@@ -92,9 +91,8 @@ class ScenarioGenerator(nn.Module):
             raise ValueError(f"ScenarioGenerator: noise must be (B, T, M) with M={self.noise}; got {got}")
         z, fresh, pairs = noise.split(self._channels(), -1)
         shocks = self.innovations(z, pairs)
-        shaken, push = self.network(noise)
-        sigma = (self.log_volatility(fresh, shocks) + shaken).exp()
-        return sigma * (shocks + self.mean + push)
+        sigma = (self.log_volatility(fresh, shocks) + self.correction(noise)).exp()
+        return sigma * (shocks + self.mean)
 
     def innovations(self, z: Tensor, pairs: Tensor) -> Tensor:  # (B, T, N), (B, T, N (N - 1) / 2) -> (B, T, N)
         """Unit variance, correlated; the correlation wanders slowly."""
@@ -114,11 +112,10 @@ class ScenarioGenerator(nn.Module):
         state = _stationary(heard.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
         return self.level + (self.shake.tril() @ state.unsqueeze(-1)).squeeze(-1).sum(-2)
 
-    def network(self, noise: Tensor) -> tuple[Tensor, Tensor]:  # (B, T, M) -> (B, T, N) twice
-        """What the network adds to ln sigma and, in units of sigma, to the return; both bounded."""
+    def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
+        """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""
         hidden = F.silu(self.memory(F.silu(self.mixing(noise.mT))))
-        shaken, push = self.head(hidden).mT.tanh().chunk(2, -1)
-        return self.config.bound * shaken, self.config.push * push
+        return self.config.bound * self.head(hidden).mT.tanh()
 
     def _channels(self) -> list[int]:
         return [self.assets, len(self.config.halflives) * self.assets, self.assets * (self.assets - 1) // 2]
