@@ -28,6 +28,11 @@ class AdversarialConfig:
     average: float = 0.95  # the generator kept is an exponential average over its steps
     accelerator: str = "cpu"
 
+    def __post_init__(self) -> None:
+        counts = {"steps": self.steps >= 0, "critic_steps": self.critic_steps > 0, "batch": self.batch > 1}
+        if wrong := [name for name, right in counts.items() if not right]:
+            raise ValueError(f"AdversarialConfig: expected {wrong[0]} that can be done; got {getattr(self, wrong[0])}")
+
 
 def gradient_penalty(
     critic: Callable[[Tensor], Tensor],  # (B, T, N) -> (B,)

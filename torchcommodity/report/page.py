@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from collections.abc import Iterable
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -15,7 +16,7 @@ from torchcommodity.report import charts, sections
 from torchcommodity.report.blocks import paragraph
 from torchcommodity.report.contents import Contents
 from torchcommodity.report.correlation import Correlation, correlation
-from torchcommodity.report.markup import join
+from torchcommodity.report.markup import Markup, join
 from torchcommodity.report.section_correlation import correlations
 from torchcommodity.report.section_evidence import walk_forward
 from torchcommodity.report.section_forecast import forecasts
@@ -35,14 +36,21 @@ def to_html(contents: Contents) -> str:
         sections.data(contents),
         sections.reproduce(contents),
     )
+    header, footer = sections.header(contents), f"torchcommodity {contents.run.versions['torchcommodity']}"
+    figures = _figures(contents, together, fans)
+    return bound(sections.title(contents), header, parts, f"{footer}, {contents.run.made}", figures)
+
+
+def bound(title: str, header: Markup, parts: Iterable[Markup], footer: str, figures: dict[str, charts.Figure]) -> str:
+    """Sections and charts as one page, with styles, script and chart library in it."""
     return Template(_text("page.html")).substitute(
-        title=escape(sections.title(contents)),
+        title=escape(title),
         css=_text("page.css"),
         js=_text("page.js"),
-        header=sections.header(contents),
+        header=header,
         main=join(parts),
-        footer=paragraph(f"torchcommodity {contents.run.versions['torchcommodity']}, {contents.run.made}"),
-        figures=_script_json(_figures(contents, together, fans)),
+        footer=paragraph(footer),
+        figures=_script_json(figures),
         plotly=packed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT licence; gzip in base64, unpacked by the script below",
     )
