@@ -30,6 +30,8 @@ FITTED = 0.75  # of the rows, unless --through says otherwise
 def scenarios(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
+    contracts: options.Contracts = None,
+    curve: options.NearbyCurve = None,
     paths: Annotated[int, typer.Option("--paths", metavar="N", help="paths to make")] = 100,
     through: Annotated[
         str | None, typer.Option("--through", metavar="DATE", help="last date fitted on; default: three quarters")
@@ -44,7 +46,7 @@ def scenarios(
     The generator is fitted on the rows through a date and judged on those after it, beside a stationary bootstrap.
     """
     screen = show.console(quiet)
-    loaded = options.prices(data, symbols)
+    loaded = options.prices(data, symbols, contracts, curve)
     check_folder(out, FILES)
     show.findings(screen, loaded.findings)
     panel = loaded.panel

@@ -11,6 +11,7 @@ from torchcommodity.data.errors import TREATMENTS as TREATMENTS
 from torchcommodity.data.errors import DataError as DataError
 from torchcommodity.data.errors import Finding as Finding
 from torchcommodity.data.files import read as read
+from torchcommodity.data.files import read_curve as read_curve
 from torchcommodity.data.fred import fred as fred
 from torchcommodity.data.http import Http as Http
 from torchcommodity.data.inspect import inspect as inspect
@@ -50,6 +51,7 @@ __all__ = [
     "is_synthetic",
     "load",
     "read",
+    "read_curve",
     "refuse_synthetic",
     "roll_months",
     "walk_forward",

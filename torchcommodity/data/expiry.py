@@ -17,20 +17,22 @@ Rule = Callable[[Months, np.busdaycalendar], Days]
 
 FIRST, LAST = "1970-01-01", "2100-12-31"  # of the published holidays that are worked out
 FEBRUARY, NOVEMBER = 1, 10  # months since January
-CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE"}  # names in pandas_market_calendars
-TURN_OF_CENTURY = np.datetime64("1999-12-31")  # a holiday of the US exchanges that the calendar does not know
+CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE", "London": "LSE"}  # names in pandas_market_calendars
+FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # for a New Year on Saturday; not since
 
 
 @cache
 def business_days(market: str) -> np.busdaycalendar:
-    """Weekdays without the regular holidays of a market, `US` or `ICE Europe`.
+    """Weekdays without the regular holidays of a market, `US`, `ICE Europe` or `London`.
+
+    ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them.
 
     Days of mourning and disasters, on which an exchange closes without notice, stay business days: nobody could have
     reckoned with them, and the panel's own rows tell that there was no price.
     """
     holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
     days = holidays.to_numpy().astype("datetime64[D]")
-    return np.busdaycalendar(holidays=np.append(days, TURN_OF_CENTURY) if market == "US" else days)
+    return np.busdaycalendar(holidays=np.append(days, FRIDAYS) if market == "US" else days)
 
 
 def business_day(nth: int) -> Rule:

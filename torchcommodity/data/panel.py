@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from torchcommodity.data.curve import Curve, checked_curve
+from torchcommodity.data.curve import Curve, check_series, checked_curve
 from torchcommodity.data.errors import DataError
 from torchcommodity.data.rolls import check_contracts, priced_rolls
 from torchcommodity.data.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
@@ -66,8 +66,8 @@ class Panel:
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
-            infinite price, an unknown product code, a curve whose front is not the price, synthetic values without a
-            column that says so.
+            infinite price, an unknown product code, a curve in another unit, synthetic values without a column that
+            says so.
 
     >>> from torchcommodity import data
     >>> data.embedded()["WTI", "VIX"].between("2014-01-03", "2018-12-31").values.shape
@@ -93,8 +93,9 @@ class Panel:
         facts = {"symbols": symbols, "units": units, "provenance": provenance}
         kind = SyntheticTensor if any(map(_generated, symbols, provenance)) else MetadataTensor
         values = kind(numbers, **facts)
-        curve = None if self.curve is None else MetadataTensor(checked_curve(self.curve, values, symbols), **facts)
-        fields = {**facts, "values": values, "dates": dates, "contracts": contracts, "curve": curve}
+        fields = {**facts, "values": values, "dates": dates, "contracts": contracts}
+        if self.curve is not None:
+            fields["curve"] = MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
@@ -154,10 +155,12 @@ class Panel:
         """With the closes of nearby contracts: `(T, N, C)`, or as `data.read_curve` read them.
 
         A `Curve` is aligned by date and symbol: what it does not know of the panel is NaN, what lies outside the panel
-        is left out. One that knows no row of the panel is a `DataError`.
+        is left out. One that knows no row of the panel, or is of another series, is a `DataError`.
         """
-        found = curve.along(self.dates, self.symbols) if isinstance(curve, Curve) else curve
-        return replace(self, curve=MetadataTensor(found))
+        if isinstance(curve, Curve):
+            curve = curve.along(self.dates, self.symbols)
+            check_series(curve, self.values.plain(), self.symbols)
+        return replace(self, curve=MetadataTensor(curve))
 
     def rolls(self, ahead: int = 126) -> torch.Tensor:
         """Where a column passes to its next contract: 0, or the calendar month of the roll; `(T + ahead, N)` int64.
@@ -225,10 +228,10 @@ class Panel:
         )
 
     def sources(self) -> list[dict[str, str]]:
-        """Symbol, unit and provenance of every column as plain records, for JSON and tables."""
+        """Symbol, unit, contract ("" = spot) and provenance of every column as plain records, for JSON and tables."""
         return [
-            {"symbol": symbol, "unit": unit, **asdict(record)}
-            for symbol, unit, record in zip(self.symbols, self.units, self.provenance)
+            {"symbol": symbol, "unit": unit, "contract": code or "", **asdict(record)}
+            for symbol, unit, code, record in zip(self.symbols, self.units, self.contracts, self.provenance)
         ]
 
     def __repr__(self) -> str:

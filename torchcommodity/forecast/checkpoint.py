@@ -1,71 +1,82 @@
-"""The file of anything fitted: a safetensors file whose metadata are JSON and a checksum; nothing in it is code."""
+"""A training in progress as one file, that is whole or absent whenever the process dies."""
 
 import hashlib
-import json
-import struct
-from collections.abc import Mapping
+import io
+import os
+import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
-DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
-    "F32": (torch.float32, np.dtype("<f4")),
-    "F64": (torch.float64, np.dtype("<f8")),
-    "I64": (torch.int64, np.dtype("<i8")),
-}
+from torchcommodity.forecast.learner import Learner
+from torchcommodity.forecast.quotes import Quotes
 
 
-def write(path: str | Path, kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors, and facts that JSON can hold, as one file of the format `kind`."""
-    body, header = b"", {}
-    for name, x in state.items():
-        plain = x.detach().cpu().contiguous()
-        code = next(k for k, (dtype, _) in DTYPES.items() if dtype == plain.dtype)
-        raw = plain.numpy().astype(DTYPES[code][1]).tobytes()
-        header[name] = {"dtype": code, "shape": list(plain.shape), "data_offsets": [len(body), len(body) + len(raw)]}
-        body += raw
-    told = json.dumps(about)
-    meta = {"format": kind, "about": told, "sha256": _checksum(header, told, body)}
-    head = json.dumps({"__metadata__": meta, **header}).encode()
-    Path(path).write_bytes(struct.pack("<Q", len(head)) + head + body)
-
-
-def read(path: str | Path, kind: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and facts of a file of `write`, the same bits.
+class Checkpoint:
+    """The file of a training, or none.
 
     Args:
-        path: the file.
-        kind: its format.
-        owner: the class that saves and loads it, for the messages.
-
-    Raises:
-        ValueError: the file is damaged, cut short, or of another format.
+        path: of the file; None keeps nothing.
+        every: seconds between two writes.
+        mark: of the training, see `mark_of`.
+        writes: whether this process writes it; all of them read it.
     """
-    raw = Path(path).read_bytes()
-    try:
-        (length,) = struct.unpack_from("<Q", raw)
-        header = json.loads(raw[8 : 8 + length])
-        meta = header.pop("__metadata__")
-        found = meta["format"]
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{owner}.load: {path} must be a file of {owner}.save; it cannot be read as one") from error
-    if found != kind:
-        raise ValueError(f"{owner}.load: {path} must be of format {kind}; got {found!r}")
-    body = raw[8 + length :]
-    if meta.get("sha256") != _checksum(header, meta.get("about", ""), body):
-        raise ValueError(f"{owner}.load: {path} is damaged: its contents do not have the checksum written with them")
-    return {name: _tensor(entry, body) for name, entry in header.items()}, json.loads(meta["about"])
+
+    def __init__(self, path: Path | None, every: float, mark: str, *, writes: bool = True) -> None:
+        self.path, self.every, self.mark, self.writes = path, every, mark, writes
+        self._last = time.monotonic()
+
+    def carry_on(self, learner: Learner) -> None:
+        """Bring the learner to where the file's was; leave it alone where there is no file.
+
+        Raises:
+            ValueError: the file is damaged, or is that of a training with another mark.
+        """
+        if self.path is not None and self.path.exists():
+            learner.carry_on(_read(self.path, self.mark))
+
+    def save(self, learner: Learner) -> None:
+        """Write the file if it is time."""
+        if self.path is not None and self.writes and time.monotonic() - self._last >= self.every:
+            _write(self.path, {"mark": self.mark, **learner.state()})
+            self._last = time.monotonic()
+
+    def remove(self) -> None:
+        """The training is over."""
+        if self.path is not None and self.writes:
+            self.path.unlink(missing_ok=True)
 
 
-def _checksum(header: dict[str, Any], about: str, body: bytes) -> str:
-    return hashlib.sha256(json.dumps(header, sort_keys=True).encode() + about.encode() + body).hexdigest()
+def mark_of(past: Quotes, *settings: object) -> str:
+    """sha256 of everything that a training depends on."""
+    digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
+    for x in past:
+        digest.update(b"none" if x is None else x.contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
-def _tensor(entry: dict[str, Any], body: bytes) -> Tensor:
-    first, last = entry["data_offsets"]
-    stored = DTYPES[entry["dtype"]][1]
-    values = np.frombuffer(body[first:last], dtype=stored).astype(stored.newbyteorder("="))
-    return torch.from_numpy(values).reshape(entry["shape"])
+def _write(path: Path, state: dict[str, Any]) -> None:
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    content = buffer.getvalue()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("wb") as file:
+        file.write(hashlib.sha256(content).digest() + content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def _read(path: Path, mark: str) -> dict[str, Any]:
+    raw = path.read_bytes()
+    if hashlib.sha256(raw[32:]).digest() != raw[:32]:
+        raise ValueError(f"train: checkpoint {path} is damaged: it does not have its checksum; delete it to start anew")
+    state: dict[str, Any] = torch.load(io.BytesIO(raw[32:]), weights_only=True)
+    if state["mark"] != mark:
+        raise ValueError(
+            f"train: checkpoint {path} is of other prices, settings, seed, number of processes or torch; "
+            "delete it to start anew"
+        )
+    return state

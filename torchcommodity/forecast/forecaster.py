@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.forecast import checkpoint
+from torchcommodity.forecast import tensor_file
 from torchcommodity.models import build
 from torchcommodity.models.registry import name_of, settings
 
@@ -29,11 +29,18 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Forecaster:
-    """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit."""
+    """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
+
+    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls.
+    """
 
     model: Any  # of `models.MODELS`
     symbols: tuple[str, ...]
     record: FitRecord
+    contracts: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -49,8 +56,8 @@ class Forecaster:
         """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
         config = self.model.config
         model = {"name": name_of(config), "config": asdict(config)}
-        about = {"symbols": self.symbols, "model": model, "record": asdict(self.record)}
-        checkpoint.write(path, FORMAT, self.model.state_dict(), about)
+        about = {"symbols": self.symbols, "contracts": self.contracts, "model": model, "record": asdict(self.record)}
+        tensor_file.write(path, FORMAT, self.model.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path) -> "Forecaster":
@@ -59,7 +66,7 @@ class Forecaster:
         Raises:
             ValueError: the file is damaged, cut short, or was not written by `Forecaster.save`.
         """
-        state, about = checkpoint.read(path, FORMAT, "Forecaster")
+        state, about = tensor_file.read(path, FORMAT, "Forecaster")
         config = settings(about["model"]["name"], about["model"]["config"])
         model = build(config, len(about["symbols"]))
         model.load_state_dict(state)
@@ -67,4 +74,4 @@ class Forecaster:
             "corrected": tuple(about["record"]["corrected"]),
             "validation": tuple(map(tuple, about["record"]["validation"])),
         }
-        return cls(model, tuple(about["symbols"]), FitRecord(**record))
+        return cls(model, tuple(about["symbols"]), FitRecord(**record), tuple(about["contracts"]))

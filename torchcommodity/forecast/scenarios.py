@@ -13,7 +13,7 @@ from torch import Tensor
 from torchcommodity.data import DataError, Panel, Provenance, SyntheticTensor
 from torchcommodity.data.panel import utc_now
 from torchcommodity.data.synthetic import SYNTHETIC, marked
-from torchcommodity.forecast import checkpoint
+from torchcommodity.forecast import tensor_file
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.models import ScenarioConfig, ScenarioGenerator
 
@@ -132,7 +132,7 @@ class ScenarioMaker:
     def save(self, path: str | Path) -> None:
         """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
         about = {"symbols": self.symbols, "config": asdict(self.generator.config), "record": asdict(self.record)}
-        checkpoint.write(path, FORMAT, self.generator.state_dict(), about)
+        tensor_file.write(path, FORMAT, self.generator.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path) -> "ScenarioMaker":
@@ -141,7 +141,7 @@ class ScenarioMaker:
         Raises:
             ValueError: the file is damaged, cut short, or was not written by `ScenarioMaker.save`.
         """
-        state, about = checkpoint.read(path, FORMAT, "ScenarioMaker")
+        state, about = tensor_file.read(path, FORMAT, "ScenarioMaker")
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["config"].items()}
         generator = ScenarioGenerator(len(about["symbols"]), ScenarioConfig(**settings))
         generator.load_state_dict(state)

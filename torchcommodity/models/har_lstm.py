@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from torchcommodity.models.har import Har, HarConfig, Market
+from torchcommodity.nn import LSTM
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class HarLstm(nn.Module):
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
-        self.lstm = nn.LSTM(config.har.features, config.hidden, batch_first=True)
+        self.lstm = LSTM(config.har.features, config.hidden, batch_first=True)
         self.head = nn.Linear(config.hidden, len(config.har.horizons))
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)

@@ -3,7 +3,7 @@
 import base64
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from torchcommodity.report import charts, sections
 from torchcommodity.report.blocks import paragraph
-from torchcommodity.report.contents import Contents
+from torchcommodity.report.contents import Contents, Run
 from torchcommodity.report.correlation import Correlation, correlation
 from torchcommodity.report.markup import Markup, join
 from torchcommodity.report.section_correlation import correlations
@@ -23,6 +23,7 @@ from torchcommodity.report.section_forecast import forecasts
 
 HERE = Path(__file__).parent
 FANS = 40  # charts; a page with more is slow to open
+FILES = "All quantiles are in forecast.csv; with provenance, findings and scores in forecast.json."
 
 
 def to_html(contents: Contents) -> str:
@@ -33,23 +34,24 @@ def to_html(contents: Contents) -> str:
         forecasts(contents, fans),
         walk_forward(contents),
         correlations(together),
-        sections.data(contents),
-        sections.reproduce(contents),
+        sections.data(contents.panel, contents.findings, contents.run),
+        sections.reproduce(contents.run, FILES),
     )
-    header, footer = sections.header(contents), f"torchcommodity {contents.run.versions['torchcommodity']}"
     figures = _figures(contents, together, fans)
-    return bound(sections.title(contents), header, parts, f"{footer}, {contents.run.made}", figures)
+    return whole_page(sections.title(contents), sections.header(contents), parts, figures, contents.run)
 
 
-def bound(title: str, header: Markup, parts: Iterable[Markup], footer: str, figures: dict[str, charts.Figure]) -> str:
-    """Sections and charts as one page, with styles, script and chart library in it."""
+def whole_page(
+    title: str, header: Markup, parts: Iterable[Markup], figures: Mapping[str, charts.Figure], run: Run
+) -> str:
+    """A page of its own: style, script and chart library are inside; `figures` go where `blocks.figure` left room."""
     return Template(_text("page.html")).substitute(
         title=escape(title),
         css=_text("page.css"),
         js=_text("page.js"),
         header=header,
         main=join(parts),
-        footer=paragraph(footer),
+        footer=paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.made}"),
         figures=_script_json(figures),
         plotly=packed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT licence; gzip in base64, unpacked by the script below",

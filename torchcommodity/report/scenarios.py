@@ -11,7 +11,7 @@ from torchcommodity.report.blocks import figure, paragraph, section
 from torchcommodity.report.charts import LINES, MUTED, Figure, _layout, _line
 from torchcommodity.report.contents import Run
 from torchcommodity.report.markup import Markup, element, join, table
-from torchcommodity.report.page import bound
+from torchcommodity.report.page import whole_page
 
 PATHS, CHARTS = 20, 5  # drawn
 MAKERS = (OURS, UNTRAINED, BOOTSTRAP, PAST)
@@ -35,8 +35,7 @@ def scenarios_html(made: Scenarios, judgement: Judgement, record: ScenarioRecord
     parts = (_nearness(made, judgement), _memory(judgement), _paths(made), _reproduce(record, run))
     figures = {"chart-memory": memory_chart(judgement)}
     figures |= {f"chart-paths-{n}": paths_chart(made, n) for n in range(min(CHARTS, len(made.symbols)))}
-    footer = f"torchcommodity {run.versions['torchcommodity']}, {run.made}"
-    return bound(title, _header(title, made, run), parts, footer, figures)
+    return whole_page(title, _header(title, made, run), parts, figures, run)
 
 
 def memory_chart(judgement: Judgement) -> Figure:

@@ -111,7 +111,8 @@ def _with_defaults(rule: Callable[..., int], function: Callable[..., Any]) -> Ca
 
 def _check_panels(name: str, panels: dict[str, Tensor]) -> None:
     check_panel(name, **panels)
-    if len({panel.shape for panel in panels.values()}) > 1:
+    first, *others = panels.values()
+    if any(panel.shape != first.shape for panel in others):  # no set of them: a symbolic shape has no hash
         refuse(name, f"{', '.join(panels)} must have one shape", **panels)
 
 
