@@ -18,6 +18,7 @@ FORMAT = "torchcommodity.forecaster.2"
 DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
     "F32": (torch.float32, np.dtype("<f4")),
     "F64": (torch.float64, np.dtype("<f8")),
+    "I64": (torch.int64, np.dtype("<i8")),
 }
 
 
