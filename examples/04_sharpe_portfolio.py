@@ -79,7 +79,7 @@ def yearly(net: Tensor) -> float:
 
 def figure(dates, wealth: dict[str, Tensor], split) -> go.Figure:
     drawn = go.Figure()
-    for (name, line), colour in zip(wealth.items(), ("#4c78a8", "#bbb", "#e45756")):
+    for (name, line), colour in zip(wealth.items(), ("#bbb", "#4c78a8", "#e45756")):
         drawn.add_scatter(x=dates, y=line, name=name, line={"color": colour, "width": 1.5})
     drawn.add_vline(x=str(split), line={"dash": "dot", "color": "#888"})
     return drawn.update_layout(
