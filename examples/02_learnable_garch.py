@@ -82,7 +82,8 @@ def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", 
     way, theirs = learn(model, known), torch.tensor(fit.params.to_numpy())
     variance = model(known).detach()
     mark = panel.provenance[0]
-    print(f"{symbol}, {len(known)} returns to {panel.dates[-1]}; {mark.publisher}; {mark.location}")
+    print(f"{symbol}, {len(known)} returns to {panel.dates[-1]}")
+    print(f"{mark.publisher}; {mark.location}\n")
     print(f"{'':14}{'learnt':>12}{'arch':>12}")
     for name, ours, arch in zip(NAMES, way[-1], theirs):
         print(f"{name:14}{ours:12.5f}{arch:12.5f}")

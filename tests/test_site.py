@@ -54,6 +54,12 @@ def test_only_the_scaler_of_all_rows_leaks(site: Path) -> None:
     assert re.search(r"fitted on all rows: forecasts to [\d-]+ change by up to [1-9]", page)
 
 
+def test_training_raises_the_sharpe_ratio_of_its_own_years(site: Path) -> None:
+    page = words(site / "examples" / "04_sharpe_portfolio.html")
+    trained, untrained = re.search(r" trained (-?[\d.]+) .* untrained (-?[\d.]+) ", page).groups()
+    assert float(trained) > float(untrained)
+
+
 def test_the_forecaster_in_onnx_is_the_forecaster(site: Path) -> None:
     page = words(site / "examples" / "06_external_models.html")
     assert float(re.search(r"ONNX and PyTorch differ by at most ([\d.e+-]+)", page)[1]) < 1e-6

@@ -67,6 +67,7 @@ def _with_shapes(text: str, signature: list[str]) -> str:
         shape = _code(COMMENT.search(line)[1])  # type: ignore[index]
         if line.lstrip().startswith(("def ", "async def ")):  # one line: what goes in and what comes out
             summary, _, rest = text.partition("\n\n")
+            shape = shape if "->" in shape or shape[0] != "`" else f"`-> {shape[1:]}"
             text = f"{summary}\n\n{shape}\n\n{rest}"
         elif line.lstrip().startswith(") ->"):
             text = _before(text, r"^Returns:\n    ", shape) or f"{text}\n\nReturns:\n    {shape}"

@@ -25,13 +25,17 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     pages = [("examples/index.md", (EXAMPLES / "README.md").read_text())]
     for script, text in zip(scripts, printed):
         pages.append((f"examples/{script.stem}.md", _page(script, text, figures)))
-    operators = [(f"examples/operators/{p.stem}.md", _page(p)) for p in sorted((EXAMPLES / "operators").glob("*.py"))]
-    for page, content in pages + operators:
+    order = pages[0][1]  # the README's, from easy to hard
+    found = sorted((EXAMPLES / "operators").glob("*.py"), key=lambda script: order.index(script.name))
+    operators = {script.stem: (f"examples/operators/{script.stem}.md", _page(script)) for script in found}
+    for page, content in [*pages, *operators.values()]:
         files.append(File.generated(config, page, content=content))
     for figure in figures.iterdir():
         files.append(File.generated(config, f"figures/{figure.name}", abs_src_path=str(figure)))
     _section(config.nav, "Gallery").extend(page for page, _ in pages)
-    _section(_section(config.nav, "Operators"), "Worked examples").extend(page for page, _ in operators)
+    _section(_section(config.nav, "Operators"), "Worked examples").extend(
+        {name: page} for name, (page, _) in operators.items()
+    )
 
 
 def _section(nav: list[dict[str, list[object]]], title: str) -> list[object]:

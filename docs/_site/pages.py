@@ -28,6 +28,7 @@ def _list_the_rest(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    markdown = re.sub(r"^```cpp (\w+)$", r'```cpp title="\1"', markdown, flags=re.MULTILINE)
     return LINK.sub(lambda link: "](" + _target(link[1], page.file.src_uri), markdown)
 
 
