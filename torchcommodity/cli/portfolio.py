@@ -79,7 +79,8 @@ def _print(screen: Console, walked: Walked, cost: float) -> None:
 def _cells(result: Result) -> tuple[str, ...]:
     """As wide as a terminal: the files and the page have the rest."""
     name, sharpe, less, interval, made, _, drawdown, turnover, _ = row(result)
-    return name, sharpe, f"{less} [{interval.replace(' to ', ', ')}]" if less else "", made, drawdown, turnover
+    name = name.replace("volatility", "vol.").replace("variance", "var.")
+    return name, sharpe, f"{less} [{interval.replace(' to ', ' ')}]" if less else "", made, drawdown, turnover
 
 
 def _costs(text: str) -> list[float]:
