@@ -2,6 +2,7 @@
 
 python benchmarks/rolls.py --data ../shared/data                       # print the tables
 python benchmarks/rolls.py --data ../shared/data --out docs/contracts.md
+python benchmarks/rolls.py --data ../shared/data --curve curve.csv     # and write the curves for `--curve` of a command
 """
 
 import argparse
@@ -118,9 +119,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with term_structure.csv.gz")
     parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
+    parser.add_argument("--curve", type=Path, help="a CSV file to write: the curves, one close a day and contract")
     options = parser.parse_args()
     text = "\n".join(lines(options.data))
     print(text)
+    if options.curve:
+        curves(options.data)[["date", "symbol", "nth", "close"]].to_csv(options.curve, index=False)
     if options.out:
         into(options.out, "agreement", text)
         into(options.out, "rules", rules())

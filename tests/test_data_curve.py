@@ -83,7 +83,7 @@ def test_a_curve_in_another_unit_or_shape_is_refused():
     ):
         panel.with_curve(cents)
     other = data.Curve(good * 1.2, panel.dates, panel.symbols)
-    with pytest.raises(data.DataError, match="first contract of 'NATGAS' near its price; got one that is 18.2% away"):
+    with pytest.raises(data.DataError, match=r"first contract of 'NATGAS' near its price; got one that is 18.2% away"):
         panel.with_curve(other)
     assert panel.with_curve(good * 1.2).between("2020-04-22").curve is not None
     with pytest.raises(data.DataError, match=r"curve: expected closes of shape \(3, 2, contracts\); got \(3, 2\)"):

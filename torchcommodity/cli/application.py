@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import backtest, data, diagnose, doctor, forecast, op, portfolio, train, tune
+from torchcommodity.cli import backtest, data, diagnose, doctor, forecast, op, portfolio, scenarios, train, tune
 
 
 class Commands(TyperGroup):
@@ -45,6 +45,7 @@ app.command("train")(train.train)
 app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
 app.command("portfolio")(portfolio.portfolio)
+app.command("scenarios")(scenarios.scenarios)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")
 app.command("diagnose")(diagnose.diagnose)

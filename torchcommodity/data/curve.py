@@ -67,7 +67,7 @@ def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str,
 
 
 def check_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> None:
-    """A `DataError` where the first contract of a whole curve lies more than 10 % from the price on half of the days."""
+    """A `DataError` where the first contract of a whole curve lies over 10 % from the price on half of the days."""
     for n, symbol in enumerate(symbols):
         known = (curve[:, n, 0] > 0) & (prices[:, n] > 0)
         middle = float(_distance(curve[:, n, 0], prices[:, n])[known].median()) if known.any() else 0.0
