@@ -2,6 +2,7 @@
 
 from torchcommodity.forecast.backtest import Backtest as Backtest
 from torchcommodity.forecast.backtest import backtest as backtest
+from torchcommodity.forecast.conformal import conformal as conformal
 from torchcommodity.forecast.fit import FitConfig as FitConfig
 from torchcommodity.forecast.fit import fit as fit
 from torchcommodity.forecast.forecaster import FitRecord as FitRecord
@@ -15,6 +16,7 @@ from torchcommodity.forecast.score import Score as Score
 from torchcommodity.forecast.score import Scores as Scores
 from torchcommodity.forecast.score import diebold_mariano as diebold_mariano
 from torchcommodity.forecast.score import score as score
+from torchcommodity.forecast.statistical import statistical as statistical
 from torchcommodity.forecast.train import TrainConfig as TrainConfig
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Scores",
     "TrainConfig",
     "backtest",
+    "conformal",
     "diebold_mariano",
     "fit",
     "non_roll_returns",
@@ -34,4 +37,5 @@ __all__ = [
     "roll_adjusted_returns",
     "roll_gaps",
     "score",
+    "statistical",
 ]
