@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import griffe
@@ -21,10 +22,41 @@ class House(griffe.Extension):
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         if cls.docstring:
             cls.docstring.value = _sections(cls.docstring.value) + _fields(cls)
+        elif fields := _fields(cls):
+            cls.docstring = griffe.Docstring(fields.strip(), parent=cls, parser="google")
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        modules = list(_modules(pkg))
+        for alias in (member for module in modules for member in module.members.values() if member.is_alias):
+            with suppress(griffe.AliasResolutionError):
+                alias.resolve_target()  # while every module is still where its path says
+        for module in modules:
+            _functions_before_modules(module)
 
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
         if mod.docstring:
             mod.docstring.value = _sections(mod.docstring.value)
+
+
+def _modules(module: griffe.Module) -> Iterator[griffe.Module]:
+    yield module
+    for inner in module.members.values():
+        if not inner.is_alias and inner.is_module:
+            yield from _modules(inner)
+
+
+def _functions_before_modules(room: griffe.Module) -> None:
+    """`data.load` is the function that `data/load.py` holds, for Python; griffe has kept the module."""
+    for name in map(str, room.exports or ()):
+        with suppress(KeyError, griffe.AliasResolutionError):
+            found = _final(room.members[name])
+            while found.is_module:
+                found = _final(found.members[name])
+            room.members[name] = griffe.Alias(name, found, parent=room)
+
+
+def _final(member: griffe.Object | griffe.Alias) -> griffe.Object:
+    return member.final_target if isinstance(member, griffe.Alias) else member
 
 
 def _fields(cls: griffe.Class) -> str:
