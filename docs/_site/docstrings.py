@@ -26,12 +26,15 @@ class House(griffe.Extension):
             cls.docstring = griffe.Docstring(fields.strip(), parent=cls, parser="google")
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """`data.load` is the function of `data/load.py`, for Python; griffe has kept the module of that name."""
         modules = list(_modules(pkg))
         for alias in (member for module in modules for member in module.members.values() if member.is_alias):
             with suppress(griffe.AliasResolutionError):
                 alias.resolve_target()  # while every module is still where its path says
-        for module in modules:
-            _functions_before_modules(module)
+        exported = [(module, *pair) for module in modules for pair in _exported(pkg, module)]
+        for room, name, meant in exported:
+            if not meant.is_module:
+                room.members[name] = griffe.Alias(name, meant, parent=room)
 
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
         if mod.docstring:
@@ -45,18 +48,18 @@ def _modules(module: griffe.Module) -> Iterator[griffe.Module]:
             yield from _modules(inner)
 
 
-def _functions_before_modules(room: griffe.Module) -> None:
-    """`data.load` is the function that `data/load.py` holds, for Python; griffe has kept the module."""
+def _exported(pkg: griffe.Module, room: griffe.Module) -> Iterator[tuple[str, griffe.Object]]:
     for name in map(str, room.exports or ()):
-        with suppress(KeyError, griffe.AliasResolutionError):
-            found = _final(room.members[name])
-            while found.is_module:
-                found = _final(found.members[name])
-            room.members[name] = griffe.Alias(name, found, parent=room)
+        with suppress(KeyError):  # what another package made is documented there
+            yield name, _found(pkg, room.imports[name])
 
 
-def _final(member: griffe.Object | griffe.Alias) -> griffe.Object:
-    return member.final_target if isinstance(member, griffe.Alias) else member
+def _found(pkg: griffe.Module, path: str) -> griffe.Object:
+    """What Python finds at a path: an import goes before a module of the same name."""
+    module, _, name = path.removeprefix(f"{pkg.name}.").rpartition(".")
+    room = pkg[module] if module else pkg
+    imported = room.imports.get(name, path) if room.is_module else path
+    return room.members[name] if imported == path else _found(pkg, imported)
 
 
 def _fields(cls: griffe.Class) -> str:
