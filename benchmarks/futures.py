@@ -22,7 +22,6 @@ CONTRACTS = {
     "SOYMEAL": "SM",
     "SOYOIL": "BO",
 }
-MORE = {"KWHEAT": "KW", "COTTON": "CT", "COFFEE": "KC", "SUGAR": "SB", "LEANHOG": "LH", "LIVECATTLE": "LC"}
 
 
 def futures(folder: Path, *, calendar: bool = True, curve: bool = True) -> Panel:

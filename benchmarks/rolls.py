@@ -2,6 +2,7 @@
 
 python benchmarks/rolls.py --data ../shared/data                       # print the tables
 python benchmarks/rolls.py --data ../shared/data --out docs/contracts.md
+python benchmarks/rolls.py --data ../shared/data --curve curve.csv     # and write the curves for `--curve` of a command
 """
 
 import argparse
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from markdown import into
 
-from torchcommodity.data import roll_months
+from torchcommodity.data import CONTRACTS, roll_months
 
 PRODUCTS = {
     "WTI": "CL", "BRENT": "BRN", "NATGAS": "NG", "HEATOIL": "HO", "GASOLINE": "RB", "CORN": "C", "WHEAT": "W",
@@ -89,6 +90,13 @@ def lines(folder: Path) -> Iterator[str]:
     whole = years[["file", "rule", "same"]].sum()
     yield f"| all | | {' | '.join(str(n) for n in whole)} | |"
     clean = years[years["differs"] == ""]
+    years["told"] = years["same"].astype(str) + " of " + years["file"].astype(str)
+    table = years.pivot(index="year", columns="symbol", values="told").rename(columns=PRODUCTS).fillna("")
+    yield ""
+    yield f"| year | {' | '.join(table.columns)} |"
+    yield "|---|" + "---:|" * len(table.columns)
+    for year, cells in table.iterrows():
+        yield f"| {year} | {' | '.join(cells)} |"
     yield ""
     yield f"{len(clean)} of {len(years)} product-years agree on every row."
     yield ""
@@ -100,15 +108,26 @@ def lines(folder: Path) -> Iterator[str]:
         yield f"| {PRODUCTS[symbol]} | {len(found[2])} | {' | '.join(cells)} |"
 
 
+def rules() -> str:
+    """The table of contracts in Markdown."""
+    rows = ["| code | product | exchange | months | last trading day | source |", "|---|---|---|---|---|---|"]
+    rows += [f"| {p.code} | {p.name} | {p.exchange} | {p.months} | {p.rule} | {p.source} |" for p in CONTRACTS.values()]
+    return "\n".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with term_structure.csv.gz")
     parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
+    parser.add_argument("--curve", type=Path, help="a CSV file to write: the curves, one close a day and contract")
     options = parser.parse_args()
     text = "\n".join(lines(options.data))
     print(text)
+    if options.curve:
+        curves(options.data)[["date", "symbol", "nth", "close"]].to_csv(options.curve, index=False)
     if options.out:
         into(options.out, "agreement", text)
+        into(options.out, "rules", rules())
 
 
 if __name__ == "__main__":

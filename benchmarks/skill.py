@@ -3,6 +3,8 @@
 python benchmarks/skill.py                                             # embedded prices, the last seven years
 python benchmarks/skill.py --data prices.csv --symbols CORN,WTI --years 2010-2016,2017-2023
 python benchmarks/skill.py --baselines autoarima,autoets,theta --every 5 --reference har    # needs statsforecast
+python benchmarks/skill.py --futures FOLDER --years 2010-2016,2017-2023 --reference har                # docs/skill.md
+python benchmarks/skill.py --model har-lstm                            # what a network adds to its own baseline
 python benchmarks/skill.py --out README.md                             # between <!-- score --> and <!-- /score -->
 """
 
@@ -12,12 +14,15 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from futures import futures
 from markdown import into
 
 from torchcommodity import data, forecast
 from torchcommodity.forecast.baselines import BASELINES
 from torchcommodity.forecast.folds import OURS
 from torchcommodity.forecast.statistical import statistical
+from torchcommodity.models import MODELS
+from torchcommodity.models.registry import settings
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 
@@ -50,17 +55,27 @@ def report(walked: forecast.Backtest, years: str, reference: str) -> str:
     tables = "\n\n".join("\n".join(lines(part, reference)) for part in parts)
     return (
         f"{tables}\n\n"
-        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether har-lstm beats the "
-        "row, with the p-value of Diebold and Mariano. `untrained` is har-lstm without its network. "
+        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether ours beats the "
+        "row, with the p-value of Diebold and Mariano. `untrained` is ours without its network. "
         f"What the network learnt: {'; '.join(walked.fits)}. torch {torch.__version__}, one seed, every year fitted on "
         "the years before it."
     )
+
+
+def prices(options: argparse.Namespace) -> data.Panel:
+    if options.futures:
+        return futures(options.futures, calendar=not options.no_calendar, curve=not options.no_curve)
+    return data.load(options.data, options.symbols.split(",")).panel
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="embedded", help="as for `torchcommodity forecast`")
     parser.add_argument("--symbols", default="WTI,SP500,NASDAQ")
+    parser.add_argument("--futures", type=Path, help="folder with the ten futures, in place of --data; see futures.py")
+    parser.add_argument("--no-curve", action="store_true", help="the calendar of rolls alone")
+    parser.add_argument("--no-calendar", action="store_true", help="neither: as if the prices were spot")
+    parser.add_argument("--model", default="har", choices=MODELS)
     parser.add_argument("--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent")
     parser.add_argument("--baselines", default="", help="more of them: autoarima, autoets, theta")
     parser.add_argument("--every", type=int, default=1, help="origins that those forecast, and that are scored")
@@ -68,12 +83,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
     options = parser.parse_args()
-    panel = data.load(options.data, options.symbols.split(",")).panel
+    panel = prices(options)
     spans = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
     if spans:
         panel = panel.between(None, f"{max(spans)}-12-31")
     more = {name: statistical(name, options.every) for name in options.baselines.split(",") if name}
-    walked = forecast.backtest(panel, first=min(spans, default=None), seed=options.seed, baselines=BASELINES | more)
+    config = forecast.FitConfig(settings(options.model, {}))
+    walked = forecast.backtest(
+        panel, config, first=min(spans, default=None), seed=options.seed, baselines=BASELINES | more
+    )
     text = report(walked, options.years, options.reference)
     print(text)
     if options.out:

@@ -42,7 +42,13 @@ def test_last_trading_days_are_the_published_ones(code):
     for told in PUBLISHED[code].split():
         month = np.array([f"20{told[:2]}-{MONTHS.index(told[2]) + 1:02d}"], dtype="datetime64[M]")
         expected = f"20{told[3:5]}-{told[5:7]}-{told[7:]}"
-        assert str(product.last_day(month, business_days(product.market))[0]) == expected, (code, told)
+        assert str(product.last_days(month)[0]) == expected, (code, told)
+
+
+def test_brent_does_not_end_on_a_bank_holiday_of_london_but_trades_on_it():
+    rolls = roll_days("BRN", np.datetime64("2021-05-01"), np.datetime64("2021-06-30")).astype(str).tolist()
+    assert rolls == ["2021-05-03", "2021-05-31"]  # both Mondays were bank holidays
+    assert str(roll_days("BRN", np.datetime64("2020-08-15"), np.datetime64("2020-09-15"))[0]) == "2020-08-31"
 
 
 def test_brent_before_and_after_its_change_of_2016():
@@ -53,7 +59,7 @@ def test_brent_before_and_after_its_change_of_2016():
 def test_feeder_cattle_end_on_a_thursday_without_a_holiday_week():
     product = data.CONTRACTS["FC"]
     months = np.array(["2023-11", "2024-03", "2024-05", "2024-08"], dtype="datetime64[M]")
-    last = product.last_day(months, business_days("US")).astype(str).tolist()
+    last = product.last_days(months).astype(str).tolist()
     assert last == ["2023-11-16", "2024-03-28", "2024-05-23", "2024-08-29"]
 
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from test_data_curve import futures as futures
 
 from torchcommodity import data, forecast, ops
 
@@ -24,17 +23,16 @@ def test_the_parts_of_a_return_add_up(futures):
 
 def test_an_adjusted_return_is_that_of_one_contract(futures):
     """Each is recomputed contract by contract from the curve: who held the second contract on the day before."""
+    all_adjusted, rolls = forecast.roll_adjusted_returns(futures).numpy(), futures.rolls(ahead=0).numpy()
     for n, symbol in enumerate(futures.symbols):
-        panel = futures[symbol]
-        rows = np.flatnonzero(np.isfinite(panel.values[:, 0].numpy()))
-        adjusted = forecast.roll_adjusted_returns(panel)[:, 0].numpy()
-        first, second = panel.curve[rows, 0, 0].numpy(), panel.curve[rows, 0, 1].numpy()
-        here = futures.rolls(ahead=0)[rows, n].numpy() > 0
-        held = np.log(first[1:]) - np.log(second[:-1])
-        known = here[1:] & np.isfinite(held) & (panel.values[rows, 0].numpy()[:-1] == first[:-1])
-        known &= panel.values[rows, 0].numpy()[1:] == first[1:]
+        prices, curve = futures.values[:, n].numpy(), futures.curve[:, n].numpy()
+        rows = np.flatnonzero(prices > 0)
+        here, before = rows[1:], rows[:-1]
+        same = (prices == curve[:, 0])[here] & (prices == curve[:, 0])[before]  # one vendor for price and curve
+        known = (rolls[here, n] > 0) & same & np.isfinite(curve[before, 1])
+        held = np.log(curve[here, 0][known]) - np.log(curve[before, 1][known])
         assert known.sum() > 60, symbol
-        np.testing.assert_allclose(adjusted[rows[1:][known]], held[known], atol=1e-12)
+        np.testing.assert_allclose(all_adjusted[here[known], n], held, atol=1e-12)
 
 
 def test_a_roll_day_without_its_gap_is_a_day_like_others(futures):
@@ -69,7 +67,7 @@ def test_volatility_skips_the_rolls(futures):
 def test_any_hole_and_no_later_row(missing, cut):
     """Contract k costs 100 exp(k / 100) on every day: each roll since the last price is a gap of 1 %, and no more."""
     dates = pd.bdate_range("2019-01-02", periods=251, name="date")
-    curve = 100 * torch.exp(torch.arange(20) / 100).expand(251, 1, 20).to(torch.float64).clone()
+    curve = 100 * torch.exp(torch.arange(20, dtype=torch.float64) / 100).expand(251, 1, 20).clone()
     curve[missing] = torch.nan
     panel = data.Panel.from_frame(
         pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"]), contracts=["CL"], curve=curve

@@ -10,7 +10,6 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import FitConfig, TrainConfig
 from torchcommodity.forecast.statistical import LEAST, LEVELS, MODELS, PAST, Z, carried, statistical
 from torchcommodity.models import HarConfig
 
@@ -78,7 +77,6 @@ def test_a_symbol_that_begins_too_late_has_no_forecast(panel: Panel, walk: forec
 def test_the_other_rows_are_empty_and_are_not_scored(panel: Panel) -> None:
     every = forecast.backtest(
         panel,
-        FitConfig(train=TrainConfig(epochs=0)),
         first=2014,
         baselines={"unconditional": forecast.baselines.unconditional, "walk": partial(carried, RandomWalk, 5)},
     )

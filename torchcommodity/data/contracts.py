@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from torchcommodity.data import expiry
 from torchcommodity.data.errors import DataError
-from torchcommodity.data.expiry import Rule, before, business_day, business_day_from_end
+from torchcommodity.data.expiry import Days, Rule, before, business_day, business_day_from_end, business_days
 
 MONTHS = "FGHJKMNQUVXZ"  # the exchanges' letters of January to December
 
@@ -18,11 +20,11 @@ class Contract:
         name: of the product.
         exchange: where it trades.
         months: the letters of its delivery months, `FGHJKMNQUVXZ` for January to December.
-        last_day: the last trading day of the contract of a delivery month; the next business day is the first on which
-            the new front is priced. None = the front has no roll that is worth a rule (metals).
+        last_day: the last trading day of the contract of a delivery month. None = the front has no roll that is worth a
+            rule (metals).
         rule: the same in words.
         source: the published rule.
-        market: whose business days count, `US` or `ICE Europe`.
+        market: on whose business days it trades, `US` or `ICE Europe`.
 
     >>> CONTRACTS["NG"].rule
     'third business day from the end of the month before delivery'
@@ -40,6 +42,19 @@ class Contract:
     def delivers(self) -> tuple[int, ...]:
         """The delivery months as numbers, January = 1."""
         return tuple(MONTHS.index(letter) + 1 for letter in self.months)
+
+    def last_days(self, deliveries: Days) -> Days:
+        """The last trading days of the contracts of these delivery months `(M,) datetime64[M]`; none without a rule."""
+        if self.last_day is None:
+            return np.array([], dtype="datetime64[D]")
+        return self.last_day(deliveries, business_days("London" if self.market == "ICE Europe" else self.market))
+
+    def roll_days(self, deliveries: Days) -> Days:
+        """The trading day after each last one: the first on which the next contract is the front."""
+        after: Days = np.busday_offset(
+            self.last_days(deliveries), 1, roll="backward", busdaycal=business_days(self.market)
+        )
+        return after
 
 
 def contract(code: str) -> Contract:

@@ -10,7 +10,8 @@ import torch
 from torchcommodity.data.errors import DataError, Finding
 
 Days = np.ndarray[Any, np.dtype[np.datetime64]]
-FAR, FACTOR = 0.1, 2.0  # a front whose median distance, or any, from the price is more, is of another series or unit
+FAR = 0.1  # of log price: a front whose median distance from the price is more belongs to another series
+FACTOR = 2.0  # a front that lies further from the price on any day is in another unit
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,10 @@ class Curve:
 
 
 def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Days) -> torch.Tensor:
-    """The curve `(T, N, C)` as float64 without metadata, or a `DataError`: shape, infinity, a front that is no price.
+    """The curve `(T, N, C)` as float64 without metadata, or a `DataError`: shape, infinity, a front in another unit.
 
-    Where both are positive, the front lies within a factor of 2 of the price on every day, and within 10 % on half of
-    them: two vendors may roll on different days, but another unit or another series is told.
+    Where both are positive, the front lies within a factor of 2 of the price on every day. Two vendors may roll on
+    different days; a factor of 2 is another unit.
     """
     numbers = torch.as_tensor(curve, dtype=torch.float64).as_subclass(torch.Tensor)
     if numbers.ndim != 3 or numbers.shape[:2] != prices.shape or not numbers.shape[2]:
@@ -57,18 +58,27 @@ def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str,
     if torch.isinf(numbers).any():
         raise DataError("curve: expected finite closes or NaN; got an infinite one")
     for n, symbol in enumerate(symbols):
-        _check_front(numbers[:, n, 0], prices[:, n], symbol, dates)
+        distance = _distance(numbers[:, n, 0], prices[:, n])
+        row = int(distance.argmax())
+        if distance[row] > np.log(FACTOR):
+            got = f"{float(numbers[row, n, 0]):g} on {dates[row]}, when the price was {float(prices[row, n]):g}"
+            raise DataError(f"curve: expected the first contract of {symbol!r} in the unit of its price; got {got}")
     return numbers
 
 
-def _check_front(front: torch.Tensor, price: torch.Tensor, symbol: str, dates: Days) -> None:
-    rows = torch.nonzero((front > 0) & (price > 0)).squeeze(-1)
-    if not len(rows):
-        return
-    distance = (front[rows] / price[rows]).log().abs()
-    row = int(rows[distance.argmax()])
-    if distance.median() > FAR or distance.max() > np.log(FACTOR):
-        got = f"{float(front[row]):g} on {dates[row]}, when the price was {float(price[row]):g}"
-        raise DataError(
-            f"curve: expected the first contract of {symbol!r} in the unit of its price and near it; got {got}"
-        )
+def check_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> None:
+    """A `DataError` where the first contract of a whole curve lies over 10 % from the price on half of the days."""
+    for n, symbol in enumerate(symbols):
+        known = (curve[:, n, 0] > 0) & (prices[:, n] > 0)
+        middle = float(_distance(curve[:, n, 0], prices[:, n])[known].median()) if known.any() else 0.0
+        if middle > FAR:
+            raise DataError(
+                f"curve: expected the first contract of {symbol!r} near its price; got one that is {middle:.1%} away "
+                "on half of the days"
+            )
+
+
+def _distance(front: torch.Tensor, price: torch.Tensor) -> torch.Tensor:
+    """|ln front - ln price|; zero where one of them has no logarithm."""
+    both = (front > 0) & (price > 0)
+    return torch.where(both, front / price, 1.0).log().abs()

@@ -17,13 +17,15 @@ Rule = Callable[[Months, np.busdaycalendar], Days]
 
 FIRST, LAST = "1970-01-01", "2100-12-31"  # of the published holidays that are worked out
 FEBRUARY, NOVEMBER = 1, 10  # months since January
-CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE"}  # names in pandas_market_calendars
+CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE", "London": "LSE"}  # names in pandas_market_calendars
 FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # for a New Year on Saturday; not since
 
 
 @cache
 def business_days(market: str) -> np.busdaycalendar:
-    """Weekdays without the regular holidays of a market, `US` or `ICE Europe`.
+    """Weekdays without the regular holidays of a market, `US`, `ICE Europe` or `London`.
+
+    ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them.
 
     Days of mourning and disasters, on which an exchange closes without notice, stay business days: nobody could have
     reckoned with them, and the panel's own rows tell that there was no price.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from torchcommodity.data.curve import Curve, checked_curve
+from torchcommodity.data.curve import Curve, check_series, checked_curve
 from torchcommodity.data.errors import DataError
 from torchcommodity.data.rolls import check_contracts, priced_rolls
 from torchcommodity.opkit.metadata import MetadataTensor
@@ -65,7 +65,7 @@ class Panel:
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
-            infinite price, an unknown product code, a curve whose front is not the price.
+            infinite price, an unknown product code, a curve in another unit.
 
     >>> from torchcommodity import data
     >>> data.embedded()["WTI", "VIX"].between("2014-01-03", "2018-12-31").values.shape
@@ -147,10 +147,12 @@ class Panel:
         """With the closes of nearby contracts: `(T, N, C)`, or as `data.read_curve` read them.
 
         A `Curve` is aligned by date and symbol: what it does not know of the panel is NaN, what lies outside the panel
-        is left out. One that knows no row of the panel is a `DataError`.
+        is left out. One that knows no row of the panel, or is of another series, is a `DataError`.
         """
-        found = curve.along(self.dates, self.symbols) if isinstance(curve, Curve) else curve
-        return replace(self, curve=MetadataTensor(found))
+        if isinstance(curve, Curve):
+            curve = curve.along(self.dates, self.symbols)
+            check_series(curve, self.values.plain(), self.symbols)
+        return replace(self, curve=MetadataTensor(curve))
 
     def rolls(self, ahead: int = 126) -> torch.Tensor:
         """Where a column passes to its next contract: 0, or the calendar month of the roll; `(T + ahead, N)` int64.

@@ -19,10 +19,7 @@ def roll_days(code: str, first: np.datetime64, last: np.datetime64) -> Days:
     ['2020-04-22', '2020-05-20', '2020-06-23']
     """
     product = contract(code)
-    if product.last_day is None:
-        return np.array([], dtype="datetime64[D]")
-    open_days = business_days(product.market)
-    days = np.busday_offset(product.last_day(_deliveries(product, first, last), open_days), 1, busdaycal=open_days)
+    days = product.roll_days(_deliveries(product, first, last))
     found: Days = days[(days >= first) & (days <= last)]
     return found
 

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-DEFAULT = "har-lstm"
+DEFAULT = name_of(FitConfig().model)
 
 
 def load_config(path: str | Path, model: str | None = None) -> FitConfig:
@@ -58,24 +58,28 @@ def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
     return read(FitConfig, {**values, "model": rest}, {"model": entry(named).config})
 
 
+def to_values(config: FitConfig) -> dict[str, Any]:
+    """The settings as tables of plain values, for `to_config`."""
+    values: dict[str, Any] = asdict(config)
+    values["model"] = {"name": name_of(config.model), **values["model"]}
+    return values
+
+
 def to_toml(config: FitConfig) -> str:
     """Every setting as TOML, for `load_config`.
 
     >>> to_config(tomllib.loads(to_toml(FitConfig()))) == FitConfig()
     True
     """
-    return "\n".join(_lines(config, "")) + "\n"
+    return "\n".join(_lines(to_values(config))) + "\n"
 
 
-def _lines(config: Any, table: str) -> Iterator[str]:
-    if table == "model":
-        yield f'name = "{name_of(config)}"'
-    nested = {field.name: getattr(config, field.name) for field in fields(config)}
-    for name, value in nested.items():
-        if value is not None and not is_dataclass(value):
-            yield f"{name} = {json.dumps(value)}"
-    for name, value in nested.items():
-        if is_dataclass(value):
-            inner = f"{table}.{name}" if table else name
+def _lines(table: dict[str, Any], name: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        if value is not None and not isinstance(value, dict):
+            yield f"{key} = {json.dumps(value)}"
+    for key, value in table.items():
+        if isinstance(value, dict):
+            inner = f"{name}.{key}" if name else key
             yield from ("", f"[{inner}]")
             yield from _lines(value, inner)

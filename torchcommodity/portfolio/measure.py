@@ -38,7 +38,10 @@ class Measures:
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of yearly Sharpe ratios and the interval that holds it 95 times of 100."""
+    """A difference of yearly Sharpe ratios and the interval that holds it 95 times of 100.
+
+    NaN where a portfolio never moved and has no ratio.
+    """
 
     difference: float
     low: float
@@ -97,12 +100,10 @@ def sharpe_difference(
         Ledoit, Wolf (2008). Robust performance hypothesis testing with the Sharpe ratio. J. Empirical Finance 15(5).
         doi:10.1016/j.jempfin.2008.03.002. Politis, White (2004), doi:10.1081/ETC-120028836.
     """
-    year = math.sqrt(rows_a_year)
-    found = year * float(_difference(ours, theirs)[0])
     if np.array_equal(ours, theirs):
         return Interval(0.0, 0.0, 0.0)
     if ours.std() == 0 or theirs.std() == 0:
-        return Interval(found, math.nan, math.nan)
+        return Interval(math.nan, math.nan, math.nan)
     block = max(1, math.ceil(float(optimal_block_length(_influence(ours) - _influence(theirs))["circular"].iloc[0])))
 
     def error(_: Any, a: Series, b: Series) -> Series:
@@ -110,7 +111,8 @@ def sharpe_difference(
 
     drawn = CircularBlockBootstrap(block, ours, theirs, seed=np.random.default_rng(seed))
     low, high = drawn.conf_int(_difference, reps=draws, method="studentized", std_err_func=error).ravel()
-    return Interval(found, year * float(low), year * float(high))
+    year = math.sqrt(rows_a_year)
+    return Interval(year * float(_difference(ours, theirs)[0]), year * float(low), year * float(high))
 
 
 def _difference(ours: Series, theirs: Series) -> Series:

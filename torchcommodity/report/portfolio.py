@@ -65,8 +65,8 @@ def portfolio_table(walked: Walked) -> pd.DataFrame:
     """One row a cost and portfolio: what it did, and the Sharpe ratio of ours less its own with the interval."""
     rows = []
     for result in walked.results:
-        found = result.against
-        less = {"ours_less": found.difference, "low": found.low, "high": found.high} if found else {}
+        against = result.against
+        less = {"ours_less": against.difference, "low": against.low, "high": against.high} if against else {}
         rows.append({"cost_bps": 1e4 * result.cost, "portfolio": result.name, **asdict(result.measures), **less})
     found: pd.DataFrame = pd.DataFrame(rows).round({"cost_bps": 9})
     return found
@@ -110,8 +110,8 @@ def row(result: Result) -> tuple[str, ...]:
     found, rates = result.measures, result.against
     return (
         NAMES.get(result.name, result.name.capitalize()),
-        f"{found.sharpe:+.2f}",
-        "" if rates is None else f"{rates.difference:+.2f}",
+        _signed(found.sharpe),
+        "" if rates is None else _signed(rates.difference),
         "" if rates is None else between(rates),
         f"{100 * found.made:+.1f} %",
         f"{100 * found.volatility:.1f} %",
@@ -123,22 +123,22 @@ def row(result: Result) -> tuple[str, ...]:
 
 def between(found: Interval) -> str:
     """`-0.12 to +0.34`, or `none` where a portfolio never moved."""
-    return "none" if np.isnan(found.low) else f"{found.low:+.2f} to {found.high:+.2f}"
+    return "none" if np.isnan(found.low) else f"{_signed(found.low)} to {_signed(found.high)}"
+
+
+def _signed(ratio: float) -> str:
+    return "none" if np.isnan(ratio) else f"{ratio:+.2f}"
 
 
 def verdict(results: list[Result]) -> str:
-    """Wins, losses and draws of ours in one sentence."""
-    others = [(NAMES.get(r.name, r.name), r.against) for r in results if r.against is not None]
-    won = [name for name, found in others if found.sure and found.difference > 0]
-    lost = [name for name, found in others if found.sure and found.difference < 0]
-    behind = [name for name, found in others if not found.sure and found.difference < 0]
-    said = [f"surely better than {', '.join(won)}" if won else "surely better than none"]
-    said.append(f"surely worse than {', '.join(lost)}" if lost else "surely worse than none")
-    return f"The LSTM is {' and '.join(said)}{f'; behind {_and(behind)} within chance' if behind else ''}."
-
-
-def _and(names: list[str]) -> str:
-    return ", ".join(names)
+    """Wins and losses of ours in one sentence."""
+    found = [result.against for result in results if result.against is not None]
+    won, lost = (sum(one.sure and sign * one.difference > 0 for one in found) for sign in (1, -1))
+    higher = sum(one.difference > 0 for one in found)
+    return (
+        f"Of {len(found)} other portfolios the LSTM has the higher Sharpe ratio than {higher}; beyond chance it is "
+        f"better than {won} and worse than {lost}."
+    )
 
 
 def _title(walked: Walked) -> str:
@@ -148,8 +148,8 @@ def _title(walked: Walked) -> str:
 
 
 def _header(contents: PortfolioContents) -> Markup:
-    walked = contents.walked
-    span = f"Walked forward from {walked.dates[0]} to {walked.dates[-1]}, a model a year. Made {contents.run.made}."
+    walked, made = contents.walked, contents.run.made[:16].replace("T", " ")
+    span = f"Walked forward from {walked.dates[0]} to {walked.dates[-1]}, a model a year. Made {made} UTC."
     return join(
         [
             element("h1", _title(walked)),
@@ -217,4 +217,7 @@ def _growth(walked: Walked, cost: float) -> charts.Figure:
         for result, colour in zip(walked.at(cost), COLOURS)
     ]
     axis = {"type": "log", "title": {"text": "wealth"}}
-    return {"data": lines[::-1], "layout": charts.framed(xaxis={"type": "date"}, yaxis=axis)}
+    layout = charts.framed(xaxis={"type": "date"}, yaxis=axis)
+    # two columns: one under another they would leave no room for the lines on a telephone
+    layout["legend"] |= {"entrywidth": 0.5, "entrywidthmode": "fraction", "font": {"size": 11}}
+    return {"data": lines[::-1], "layout": layout}
