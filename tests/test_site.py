@@ -60,6 +60,12 @@ def test_training_raises_the_sharpe_ratio_of_its_own_years(site: Path) -> None:
     assert float(trained) > float(untrained)
 
 
+def test_training_brings_the_generator_nearer(site: Path) -> None:
+    page = words(site / "examples" / "05_gradient_penalty.html")
+    trained, untrained = re.search(r" total ([\d.]+) ([\d.]+) ", page).groups()
+    assert float(trained) < float(untrained)
+
+
 def test_the_forecaster_in_onnx_is_the_forecaster(site: Path) -> None:
     page = words(site / "examples" / "06_external_models.html")
     assert float(re.search(r"ONNX and PyTorch differ by at most ([\d.e+-]+)", page)[1]) < 1e-6
