@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
+from torchcommodity import nn as layers
 from torchcommodity.models.har import Har, HarConfig, Market
-from torchcommodity.nn import LSTM
+from torchcommodity.models.network import head, panel, sequences
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,8 @@ class HarLstm(nn.Module):
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
-        self.lstm = LSTM(config.har.features, config.hidden, batch_first=True)
-        self.head = nn.Linear(config.hidden, len(config.har.horizons))
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        self.lstm = layers.LSTM(config.har.features, config.hidden, batch_first=True)
+        self.head = head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
@@ -51,7 +50,4 @@ class HarLstm(nn.Module):
 
     def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        B, T, N, F = market.features.shape
-        rows = market.features.to(self.head.weight.dtype).transpose(1, 2).reshape(B * N, T, F)
-        bend: Tensor = self.head(self.lstm(rows)[0])  # (B N, T, H)
-        return bend.reshape(B, N, T, -1).permute(0, 2, 3, 1)
+        return panel(self.head(self.lstm(sequences(market.features, self.head))[0]), market).mT

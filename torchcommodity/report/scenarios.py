@@ -8,7 +8,7 @@ from torchcommodity.data import SyntheticTensor
 from torchcommodity.forecast import Judgement, ScenarioRecord, Scenarios
 from torchcommodity.forecast.judge_scenarios import BOOTSTRAP, OURS, PAST, REAL, UNTRAINED
 from torchcommodity.report.blocks import figure, paragraph, section
-from torchcommodity.report.charts import LINES, MUTED, Figure, _layout, _line
+from torchcommodity.report.charts import LINES, MUTED, Figure, framed, line
 from torchcommodity.report.contents import Run
 from torchcommodity.report.markup import Markup, element, join, table
 from torchcommodity.report.page import whole_page
@@ -42,18 +42,18 @@ def memory_chart(judgement: Judgement) -> Figure:
     """Autocorrelation of the size of returns by lag: how long a wild day is remembered."""
     shown = {REAL: "real, unseen", OURS: OURS, BOOTSTRAP: BOOTSTRAP}
     lags = list(range(1, len(judgement.memory[REAL]) + 1))
-    lines = [_line(lags, judgement.memory[name], c, text, digits=3) for (name, text), c in zip(shown.items(), LINES)]
+    lines = [line(lags, judgement.memory[name], c, text, digits=3) for (name, text), c in zip(shown.items(), LINES)]
     axis = {"title": {"text": "autocorrelation of the size of returns"}}
-    return {"data": lines, "layout": _layout(xaxis={"title": {"text": "lag, rows"}}, yaxis=axis)}
+    return {"data": lines, "layout": framed(xaxis={"title": {"text": "lag, rows"}}, yaxis=axis)}
 
 
 def paths_chart(made: Scenarios, n: int) -> Figure:
     """The first paths of one symbol, from one."""
     growth = SyntheticTensor(made.returns[:PATHS, :, n]).cumsum(1).exp()
     rows = list(range(1, growth.shape[1] + 1))
-    lines = [_line(rows, path, MUTED if k else LINES[0], f"path {k + 1}") for k, path in enumerate(growth.tolist())]
+    lines = [line(rows, path, MUTED if k else LINES[0], f"path {k + 1}") for k, path in enumerate(growth.tolist())]
     title = {"text": f"{made.symbols[n]}, start = 1"}
-    layout = _layout(xaxis={"title": {"text": "row"}}, yaxis={"title": title, "type": "log"})
+    layout = framed(xaxis={"title": {"text": "row"}}, yaxis={"title": title, "type": "log"})
     return {"data": lines[::-1], "layout": {**layout, "showlegend": False, "hovermode": "closest"}}
 
 
