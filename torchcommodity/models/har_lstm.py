@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from torchcommodity.models.har import Har, HarConfig, Market
 from torchcommodity.nn import LSTM
@@ -14,6 +16,15 @@ class HarLstmConfig:
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
+    features: tuple[int, ...] = ()  # which of the market's features the network reads; () = all
+    rows: int = 0  # last rows that it reads for a forecast; 0 = all that there are
+
+    def __post_init__(self) -> None:
+        known = set(range(self.har.features))
+        if not set(self.features) <= known or list(self.features) != sorted(set(self.features)):
+            raise ValueError(f"HarLstmConfig: features must rise within 0..{len(known) - 1}; got {self.features}")
+        if self.rows < 0:
+            raise ValueError(f"HarLstmConfig: rows must be at least 0; got {self.rows}")
 
 
 class HarLstm(nn.Module):
@@ -39,19 +50,32 @@ class HarLstm(nn.Module):
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
-        self.lstm = LSTM(config.har.features, config.hidden, batch_first=True)
+        self.lstm = LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
         self.head = nn.Linear(config.hidden, len(config.har.horizons))
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.quantiles(market, self.correction(market))[:, -1]
+        market = self.har(prices, rolls, curve, last=self.config.rows or None)
+        bend = self.head(self.lstm(self.read(market.features))[0][:, -1])  # (B N, H)
+        now = Market(*(x[:, -1:] for x in market))
+        return self.har.quantiles(now, bend.reshape(*now.returns.shape, -1).movedim(-1, 2))[:, 0]
 
     def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        B, T, N, F = market.features.shape
-        rows = market.features.to(self.head.weight.dtype).transpose(1, 2).reshape(B * N, T, F)
-        bend: Tensor = self.head(self.lstm(rows)[0])  # (B N, T, H)
+        B, T, N, _ = market.features.shape
+        x = self.read(market.features)
+        if self.config.rows:
+            # a row of NaN is missing to the LSTM: the first windows are shorter
+            windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1)
+            states = self.lstm(windows.transpose(-1, -2).flatten(0, 1))[0][:, -1]  # (B N T, hidden)
+        else:
+            states = self.lstm(x)[0]  # (B N, T, hidden)
+        bend: Tensor = self.head(states)
         return bend.reshape(B, N, T, -1).permute(0, 2, 3, 1)
+
+    def read(self, features: Tensor) -> Tensor:  # (B, T, N, F) -> (B N, T, F')
+        """The features that the network reads, a sequence of each symbol."""
+        chosen = features[..., list(self.config.features)] if self.config.features else features
+        return chosen.to(self.head.weight.dtype).transpose(1, 2).flatten(0, 1)
