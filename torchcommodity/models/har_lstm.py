@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcommodity import nn as layers
 from torchcommodity.models.har import Har, HarConfig, Market
-from torchcommodity.nn import LSTM
+from torchcommodity.models.network import head, panel, sequences
 
 
 @dataclass(frozen=True)
@@ -50,32 +51,27 @@ class HarLstm(nn.Module):
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
-        self.lstm = LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
-        self.head = nn.Linear(config.hidden, len(config.har.horizons))
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        self.lstm = layers.LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
+        self.head = head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
         market = self.har(prices, rolls, curve, last=self.config.rows or None)
-        bend = self.head(self.lstm(self.read(market.features))[0][:, -1])  # (B N, H)
         now = Market(*(x[:, -1:] for x in market))
-        return self.har.quantiles(now, bend.reshape(*now.returns.shape, -1).movedim(-1, 2))[:, 0]
+        bend = self.head(self.lstm(self.read(market))[0][:, -1:])  # (B N, 1, H)
+        return self.har.quantiles(now, panel(bend, now).mT)[:, 0]
 
     def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        B, T, N, _ = market.features.shape
-        x = self.read(market.features)
-        if self.config.rows:
-            # a row of NaN is missing to the LSTM: the first windows are shorter
-            windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1)
-            states = self.lstm(windows.transpose(-1, -2).flatten(0, 1))[0][:, -1]  # (B N T, hidden)
-        else:
-            states = self.lstm(x)[0]  # (B N, T, hidden)
-        bend: Tensor = self.head(states)
-        return bend.reshape(B, N, T, -1).permute(0, 2, 3, 1)
+        x = self.read(market)
+        if not self.config.rows:
+            return panel(self.head(self.lstm(x)[0]), market).mT
+        # a row of NaN is missing to the LSTM: the first windows are shorter
+        windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1).mT
+        states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
+        return panel(self.head(states), market).mT
 
-    def read(self, features: Tensor) -> Tensor:  # (B, T, N, F) -> (B N, T, F')
+    def read(self, market: Market) -> Tensor:  # (B N, T, F)
         """The features that the network reads, a sequence of each symbol."""
-        chosen = features[..., list(self.config.features)] if self.config.features else features
-        return chosen.to(self.head.weight.dtype).transpose(1, 2).flatten(0, 1)
+        chosen = self.config.features
+        return sequences(market.features[..., list(chosen)] if chosen else market.features, self.head)
