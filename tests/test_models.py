@@ -158,8 +158,8 @@ def test_the_last_rows_alone_are_the_last_of_all_rows_bit_for_bit(prices: Tensor
     rolls = torch.zeros(1, ROWS + 126, 2, dtype=torch.int64)
     rolls[:, ::21, 0] = 3
     har = bent().har
-    for given in ((prices,), (prices, rolls)):
-        some, every = har(*given, last=7), har(*given)
+    for inputs in ((prices,), (prices, rolls)):
+        some, every = har(*inputs, last=7), har(*inputs)
         assert all(same(a, b[:, -7:]) for a, b in zip(some, every))
 
 
