@@ -54,10 +54,8 @@ def drawdown(net: Tensor) -> float:
 
 
 def figure(dates, made: dict[str, Tensor]) -> go.Figure:
-    drawn, lines = (
-        go.Figure(),
-        {"equal weights": ("#e6a33e", 1.5), "untrained": ("#bbb", 4), "trained": ("#4c78a8", 1.5)},
-    )
+    lines = {"equal weights": ("#e6a33e", 1.5), "untrained": ("#bbb", 4), "trained": ("#4c78a8", 1.5)}
+    drawn = go.Figure()
     for name, (colour, width) in lines.items():
         scaled = made[name] * (0.10 / 252**0.5 / made[name].std())  # to one volatility: slopes are Sharpe ratios
         drawn.add_scatter(x=dates, y=100 * scaled.cumsum(0), name=name, line={"color": colour, "width": width})

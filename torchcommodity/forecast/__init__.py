@@ -4,6 +4,7 @@ from torchcommodity.forecast.adversarial import AdversarialConfig as Adversarial
 from torchcommodity.forecast.adversarial import gradient_penalty as gradient_penalty
 from torchcommodity.forecast.backtest import Backtest as Backtest
 from torchcommodity.forecast.backtest import backtest as backtest
+from torchcommodity.forecast.conformal import conformal as conformal
 from torchcommodity.forecast.fit import FitConfig as FitConfig
 from torchcommodity.forecast.fit import fit as fit
 from torchcommodity.forecast.fit_scenarios import ScenarioFitConfig as ScenarioFitConfig
@@ -25,6 +26,7 @@ from torchcommodity.forecast.score import Score as Score
 from torchcommodity.forecast.score import Scores as Scores
 from torchcommodity.forecast.score import diebold_mariano as diebold_mariano
 from torchcommodity.forecast.score import score as score
+from torchcommodity.forecast.statistical import statistical as statistical
 from torchcommodity.forecast.stylised_facts import distance as distance
 from torchcommodity.forecast.stylised_facts import stylised_facts as stylised_facts
 from torchcommodity.forecast.train import TrainConfig as TrainConfig
@@ -45,6 +47,7 @@ __all__ = [
     "Scores",
     "TrainConfig",
     "backtest",
+    "conformal",
     "diebold_mariano",
     "distance",
     "fit",
@@ -57,5 +60,6 @@ __all__ = [
     "roll_gaps",
     "score",
     "stationary_bootstrap",
+    "statistical",
     "stylised_facts",
 ]

@@ -51,10 +51,9 @@ def conformal(backtest: Backtest, model: str = OURS, *, window: int = 504, every
 
     Example:
         >>> import torchcommodity as tc
-        >>> from torchcommodity.forecast.conformal import conformal
         >>> wti = tc.data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
         >>> walked = tc.forecast.backtest(wti, first=2015)
-        >>> list(conformal(walked).quantiles)[-1]
+        >>> list(tc.forecast.conformal(walked).quantiles)[-1]
         'ours conformal'
     """
     if model not in backtest.quantiles:

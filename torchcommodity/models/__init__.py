@@ -15,13 +15,13 @@ from torchcommodity.models.har_forecaster import HarForecaster as HarForecaster
 from torchcommodity.models.har_forecaster import HarForecasterConfig as HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm as HarLstm
 from torchcommodity.models.har_lstm import HarLstmConfig as HarLstmConfig
-from torchcommodity.models.portfolio_lstm import PortfolioLSTM as PortfolioLSTM
-from torchcommodity.models.portfolio_lstm import PortfolioLSTMConfig as PortfolioLSTMConfig
 from torchcommodity.models.learned import learned as learned
 from torchcommodity.models.lltm import LltmConfig as LltmConfig
 from torchcommodity.models.lltm import LltmForecaster as LltmForecaster
 from torchcommodity.models.market_regime import MarketRegimeConfig as MarketRegimeConfig
 from torchcommodity.models.market_regime import MarketRegimeForecaster as MarketRegimeForecaster
+from torchcommodity.models.portfolio_lstm import PortfolioLSTM as PortfolioLSTM
+from torchcommodity.models.portfolio_lstm import PortfolioLSTMConfig as PortfolioLSTMConfig
 from torchcommodity.models.registry import MODELS as MODELS
 from torchcommodity.models.registry import Model as Model
 from torchcommodity.models.registry import ModelConfig as ModelConfig
@@ -29,26 +29,11 @@ from torchcommodity.models.registry import build as build
 from torchcommodity.models.scenario_gan import ScenarioConfig as ScenarioConfig
 from torchcommodity.models.scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models.scenario_gan import ScenarioGenerator as ScenarioGenerator
+from torchcommodity.models.tcn import TcnConfig as TcnConfig
+from torchcommodity.models.tcn import TcnForecaster as TcnForecaster
 
 __all__ = [
     "MODELS",
-    "Har",
-    "HarConfig",
-    "HarForecaster",
-    "HarForecasterConfig",
-    "HarLstm",
-    "HarLstmConfig",
-    "Market",
-    "Model",
-    "ModelConfig",
-    "PortfolioLSTM",
-    "PortfolioLSTMConfig",
-    "ScenarioConfig",
-    "ScenarioCritic",
-    "ScenarioGenerator",
-    "build",
-from torchcommodity.models.tcn import TcnConfig as TcnConfig
-from torchcommodity.models.tcn import TcnForecaster as TcnForecaster
     "AttentionConfig",
     "AttentionForecaster",
     "ConstrainedConfig",
@@ -57,11 +42,26 @@ from torchcommodity.models.tcn import TcnForecaster as TcnForecaster
     "CustomOpsForecaster",
     "EnhancedConfig",
     "EnhancedForecaster",
+    "Har",
+    "HarConfig",
+    "HarForecaster",
+    "HarForecasterConfig",
+    "HarLstm",
+    "HarLstmConfig",
     "LltmConfig",
     "LltmForecaster",
+    "Market",
     "MarketRegimeConfig",
     "MarketRegimeForecaster",
+    "Model",
+    "ModelConfig",
+    "PortfolioLSTM",
+    "PortfolioLSTMConfig",
+    "ScenarioConfig",
+    "ScenarioCritic",
+    "ScenarioGenerator",
     "TcnConfig",
     "TcnForecaster",
+    "build",
     "learned",
 ]
