@@ -170,11 +170,13 @@ def test_a_checkpoint_that_is_damaged_or_of_another_training_is_refused(panel: P
             forecast.fit(panel, SHORT, seed=3, checkpoint=path)
 
 
-def test_two_processes_give_what_one_gives(fitted: Forecaster, tmp_path: Path) -> None:
+def test_two_processes_give_what_one_gives(panel: Panel, fitted: Forecaster, tmp_path: Path) -> None:
     done = child(tmp_path, -1, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     assert done.returncode == 0, done.stderr
     two = Forecaster.load(tmp_path / "forecaster")
     assert two.record.corrected == fitted.record.corrected
+    forecasts = [forecast.predict(found, panel).log_returns for found in (two, fitted)]
+    torch.testing.assert_close(*forecasts, atol=1e-5, rtol=0)
     assert max((x - y).abs().max().item() for x, y in states(fitted, two)) < 1e-5
 
 
