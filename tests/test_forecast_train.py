@@ -18,7 +18,7 @@ from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
 from torchcommodity.forecast.engine import Engine, engine
 from torchcommodity.forecast.lessons import Lesson, plan
 from torchcommodity.forecast.tune import attempt, tune
-from torchcommodity.models import HarForecasterConfig, HarLstmConfig
+from torchcommodity.models import MODELS, HarForecasterConfig, HarLstmConfig
 
 TRAINING = TrainConfig(epochs=2, window=63, batch=4)  # 3 or 4 steps an epoch, the last of fewer sequences
 SHORT = FitConfig(HarLstmConfig(), TRAINING)
@@ -111,6 +111,12 @@ def test_mixed_precision_learns_nearly_the_same(panel: Panel, fitted: Forecaster
         assert ours == pytest.approx(theirs, abs=0.1)
 
 
+@pytest.mark.parametrize("name", ["custom-ops", "constrained"])
+def test_models_of_native_operators_learn_in_half_precision(panel: Panel, name: str) -> None:
+    train = replace(TRAINING, epochs=1, precision="bf16-mixed")
+    assert len(forecast.fit(panel, FitConfig(MODELS[name].config(), train)).record.validation) == 1
+
+
 def test_float16_leaves_out_the_steps_that_overflow(panel: Panel) -> None:
     # the scale starts at 65536 and the loss is large: the first steps overflow, and the scaler comes down
     found = forecast.fit(
@@ -130,16 +136,16 @@ def test_a_killed_training_is_carried_on_to_the_same_bits(panel: Panel, fitted: 
     assert not kept.exists()
 
 
-class Killed(Exception):
+class KilledError(Exception):
     pass
 
 
 def interrupted(panel: Panel, path: Path, config: FitConfig, at: int) -> None:
     def progress(done: int, of: int, what: str) -> None:
         if done == at:
-            raise Killed
+            raise KilledError
 
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         forecast.fit(panel, config, seed=3, checkpoint=path, every=0, progress=progress)
 
 
@@ -211,8 +217,8 @@ def test_ray_gives_the_same_and_survives_a_killed_worker(panel: Panel, ray: Engi
     there = forecast.backtest(panel, config, first=2013, refit_network=1, baselines={}, engine=ray)
     assert there.fits == here.fits
     assert all(torch.equal(q, there.quantiles[name]) for name, q in here.quantiles.items())
-    assert list(ray.map(killed_once, [tmp_path / "marker"]))[0] != os.getpid()
-    with pytest.raises(ValueError, match="^expected another value; got 3$"):
+    assert next(ray.map(killed_once, [tmp_path / "marker"])) != os.getpid()
+    with pytest.raises(ValueError, match=r"^expected another value; got 3$"):
         list(ray.map(refused, [3]))
 
 

@@ -64,8 +64,8 @@ def train(
     check_folder(out, (*FILES, CHECKPOINT))
     show.findings(screen, loaded.findings)
     checkpoint = out / CHECKPOINT
-    if not resume and first:
-        checkpoint.unlink(missing_ok=True)
+    if not resume:
+        checkpoint.unlink(missing_ok=True)  # by each process, before it would read it
     elif checkpoint.exists():
         screen.print(f"Carrying on from {escape(str(checkpoint))}.", soft_wrap=True)
     with show.steps(screen, "Training") as step:
@@ -127,6 +127,7 @@ def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:
 def numbers(values: Tensor) -> str:
     """A few numbers on a line.
 
+    >>> import torch
     >>> numbers(torch.tensor([[5.0], [21.5]]))
     '5, 21.5'
     """
