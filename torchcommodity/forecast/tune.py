@@ -10,7 +10,7 @@ import optuna
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, walk_forward
+from torchcommodity.data import Panel, refuse_synthetic, walk_forward
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.config import to_config, to_values
 from torchcommodity.forecast.engine import HERE, Engine
@@ -72,8 +72,10 @@ def tune(
         progress: called as progress(done, of, what) after every trial.
 
     Raises:
-        ValueError: the model has no network, the panel too few rows before those years, or every trial was refused.
+        ValueError: the model has no network, the panel is synthetic or has too few rows before those years, or every
+            trial was refused.
     """
+    refuse_synthetic("tune", panel)
     fold = _fold(panel, config, years, seed)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
