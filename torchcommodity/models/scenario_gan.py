@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from torchcommodity.nn import ConvBN1d
 from torchcommodity.ops import ewm_mean, ewm_variance, linear_recurrence
 
+NEAR = 4  # of the lags, the first ones, at which the critic looks for leverage
 EPSILON = 1e-3  # of a unit of volatility: |x| and ln v are smooth, so that they have a second derivative
 
 
@@ -178,13 +179,14 @@ class ScenarioCritic(nn.Module):
         level = (x.square().mean(1) + EPSILON).log()
         centred = size - size.mean(1, keepdim=True)
         lagged = [self._lagged(centred, centred, k) for k in self.config.lags]
-        lagged += [self._lagged(x, centred, k) for k in self.config.lags[:4]] + [self._lagged(x, x, 1)]
+        lagged += [self._lagged(x, centred, k) for k in self.config.lags[:NEAR]] + [self._lagged(x, x, 1)]
         spread = [v.std(1) for v in variances]
         tails = (x.pow(4).mean(1) + EPSILON).log()
         return torch.cat([level, tails, x.mean(1), *spread, *lagged, self._pairs(x), self._pairs(centred)], -1)
 
     def _statistics(self, assets: int) -> int:
-        return (3 + len(self.config.spans) + len(self.config.lags) + 5) * assets + assets * (assets - 1)
+        lagged = len(self.config.lags) + len(self.config.lags[:NEAR]) + 1
+        return (3 + len(self.config.spans) + lagged) * assets + assets * (assets - 1)
 
     @staticmethod
     def _lagged(x: Tensor, y: Tensor, k: int) -> Tensor:  # (B, T, N) -> (B, N)
