@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
-.PHONY: forecast test check bench dev clean
+.PHONY: forecast test check docs bench dev clean
 
 forecast: $(VENV)/forecast  ## prices in, out/report.html out
 	$(BIN)/torchcommodity forecast
@@ -18,6 +18,9 @@ check: $(VENV)/dev  ## formats, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+
+docs: $(VENV)/dev  ## the site with its gallery, in build/site; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/dev  ## the table of speeds, against the peers, in one run
 	$(BIN)/python benchmarks/run.py

@@ -2,6 +2,9 @@
 
 python benchmarks/skill.py                                             # embedded prices, the last seven years
 python benchmarks/skill.py --data prices.csv --symbols CORN,WTI --years 2010-2016,2017-2023
+python benchmarks/skill.py --baselines autoarima,autoets,theta --every 5 --reference har    # needs statsforecast
+python benchmarks/skill.py --futures FOLDER --years 2010-2016,2017-2023 --reference har                # docs/skill.md
+python benchmarks/skill.py --model har-lstm                            # what a network adds to its own baseline
 python benchmarks/skill.py --out README.md                             # between <!-- score --> and <!-- /score -->
 """
 
@@ -11,17 +14,22 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from futures import futures
 from markdown import into
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast.backtest import OURS
+from torchcommodity.forecast.baselines import BASELINES
+from torchcommodity.forecast.folds import OURS
+from torchcommodity.forecast.statistical import statistical
+from torchcommodity.models import MODELS
+from torchcommodity.models.registry import settings
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 
 
-def lines(part: forecast.Backtest) -> Iterator[str]:
+def lines(part: forecast.Backtest, reference: str) -> Iterator[str]:
     """One table: the skill of every model at every horizon, and whether ours wins against it."""
-    scores = forecast.score(part)
+    scores = forecast.score(part, reference=reference)
     frame = scores.frame().set_index(["model", "horizon"])
     yield f"**{', '.join(part.symbols)}, {scores.first} to {scores.last}.**"
     yield ""
@@ -42,32 +50,49 @@ def cell(row: pd.Series, model: str) -> str:
     return f"{row.skill:+.2f} ({verdict})"
 
 
-def report(walked: forecast.Backtest, years: str) -> str:
+def report(walked: forecast.Backtest, years: str, reference: str) -> str:
     parts = [walked.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [walked]
-    tables = "\n\n".join("\n".join(lines(part)) for part in parts)
+    tables = "\n\n".join("\n".join(lines(part, reference)) for part in parts)
     return (
         f"{tables}\n\n"
-        "Percent of the pinball loss of unconditional quantiles that is saved; in brackets whether har-lstm beats the "
-        "row, with the p-value of Diebold and Mariano. `untrained` is har-lstm without its network. "
+        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether ours beats the "
+        "row, with the p-value of Diebold and Mariano. `untrained` is ours without its network. "
         f"What the network learnt: {'; '.join(walked.fits)}. torch {torch.__version__}, one seed, every year fitted on "
         "the years before it."
     )
+
+
+def prices(options: argparse.Namespace) -> data.Panel:
+    if options.futures:
+        return futures(options.futures, calendar=not options.no_calendar, curve=not options.no_curve)
+    return data.load(options.data, options.symbols.split(",")).panel
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="embedded", help="as for `torchcommodity forecast`")
     parser.add_argument("--symbols", default="WTI,SP500,NASDAQ")
+    parser.add_argument("--futures", type=Path, help="folder with the ten futures, in place of --data; see futures.py")
+    parser.add_argument("--no-curve", action="store_true", help="the calendar of rolls alone")
+    parser.add_argument("--no-calendar", action="store_true", help="neither: as if the prices were spot")
+    parser.add_argument("--model", default="har", choices=MODELS)
     parser.add_argument("--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent")
+    parser.add_argument("--baselines", default="", help="more of them: autoarima, autoets, theta")
+    parser.add_argument("--every", type=int, default=1, help="origins that those forecast, and that are scored")
+    parser.add_argument("--reference", default="unconditional", help="the model whose loss is 100 %%")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
     options = parser.parse_args()
-    panel = data.load(options.data, options.symbols.split(",")).panel
+    panel = prices(options)
     spans = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
     if spans:
         panel = panel.between(None, f"{max(spans)}-12-31")
-    walked = forecast.backtest(panel, first=min(spans, default=None), seed=options.seed)
-    text = report(walked, options.years)
+    more = {name: statistical(name, options.every) for name in options.baselines.split(",") if name}
+    config = forecast.FitConfig(settings(options.model, {}))
+    walked = forecast.backtest(
+        panel, config, first=min(spans, default=None), seed=options.seed, baselines=BASELINES | more
+    )
+    text = report(walked, options.years, options.reference)
     print(text)
     if options.out:
         into(options.out, "score", text)

@@ -22,6 +22,22 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def futures(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "data.Panel":  # noqa: F821
+    """Front-month prices of four futures with their contracts and the curve of three nearby contracts."""
+    import pandas as pd
+
+    from torchcommodity import data
+
+    codes = {"WTI": "CL", "BRENT": "BRN", "CORN": "C", "SOYBEAN": "S"}
+    table = pd.read_csv(shared_data / "daily.csv.gz", parse_dates=["date"])
+    frame = table[table["symbol"].isin(codes)].pivot(index="date", columns="symbol", values="close")
+    nearby = pd.read_csv(shared_data / "term_structure.csv.gz")
+    path = tmp_path_factory.mktemp("curve") / "curve.parquet"
+    nearby[nearby["symbol"].isin(codes) & (nearby["nth"] <= 3)].to_parquet(path)
+    return data.Panel.from_frame(frame).with_contracts(codes).with_curve(data.read_curve(path))
+
+
 @pytest.fixture(autouse=True)
 def _no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's own store, cache or keys."""

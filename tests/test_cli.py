@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 import torchcommodity.cli
 from torchcommodity.cli import options
 from torchcommodity.cli.application import app
+from torchcommodity.cli.trained import data_hash
 from torchcommodity.cli.walk import plan
 from torchcommodity.data import embedded
 
@@ -110,6 +111,19 @@ def test_bad_data_are_refused(kind: str, command: tuple[str, ...], prices: Path,
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
+def test_contracts_and_curve_belong_to_the_prices(prices: Path, tmp_path: Path) -> None:
+    curve = tmp_path / "curve.csv"
+    fronts = SHORT["WTI"].dropna().rename("close").reset_index().assign(symbol="WTI", nth=1)
+    fronts.to_csv(curve, index=False)
+    spot = options.prices(str(prices), "WTI,SP500").panel
+    futures, findings = options.prices(str(prices), "WTI,SP500", "WTI=CL", curve)
+    assert futures.contracts == ("CL", None)
+    assert futures.curve is not None
+    assert futures.curve.shape == (len(spot), 2, 1)
+    assert not findings
+    assert len({data_hash(panel) for panel in (spot, spot.with_contracts({"WTI": "CL"}), futures)}) == 3
+
+
 def test_an_unknown_symbol_lists_the_known_ones(prices: Path, tmp_path: Path) -> None:
     result = run("forecast", "--data", prices, "--symbols", "WTI,GOLD", "--out", tmp_path / "out")
     assert result.exit_code == 2
@@ -125,6 +139,9 @@ WRONG = {
     "out is a file": (("forecast", "--symbols", "WTI", "--out", __file__), "--out: expected a folder"),
     "no such name": (("forecast", "--data", "store:nothing"), "nothing"),
     "no years": (("backtest", "--symbols", "VIX"), "a walk-forward needs 5 years"),
+    "no such product": (("forecast", "--contracts", "WTI=XX"), "expected a product code among CL, BRN"),
+    "no product": (("forecast", "--contracts", "WTI"), "--contracts: expected each symbol once, as in WTI=CL"),
+    "no curve": (("backtest", "--curve", "nowhere.csv"), "nowhere.csv"),
     "a year out of reach": (("backtest", "--symbols", "WTI", "--first", "2050"), "2050"),
 }
 

@@ -2,7 +2,7 @@
 
 import json
 
-import faulty_operators as faulty
+from faulty_operators import FAULTS
 from typer.testing import CliRunner
 
 from torchcommodity.cli.op import app
@@ -23,7 +23,7 @@ def test_check_prints_a_table_and_succeeds() -> None:
 
 
 def test_check_fails_with_code_1_and_says_what_to_do() -> None:
-    op = next(fault for fault in faulty.FAULTS if fault.row == "warm_up").build()
+    op = next(fault for fault in FAULTS if fault.row == "warm_up").build()
     result = runner.invoke(app, ["check", op.qualified_name, "--quick", "--json"])
     assert result.exit_code == 1
     (report,) = json.loads(result.stdout)

@@ -60,14 +60,6 @@ def _made_in(thing: object, module: ModuleType) -> bool:
     return isinstance(thing, type | Callable) and getattr(thing, "__module__", "") == module.__name__
 
 
-def test_the_forecaster_in_onnx_and_a_regressor_become_operators() -> None:
-    external = runpy.run_path(str(EXAMPLES / "external_models.py"))
-    torch.testing.assert_close(*external["forecaster_as_operator"](), rtol=0, atol=1e-6)
-    volatility, slope = external["regressor_as_operator"]()
-    assert 0.2 < volatility.item() < 0.6  # oil, at the end of 2016
-    assert slope.min() > 0
-
-
 def test_every_example_has_a_line_in_the_readme() -> None:
     listed = re.findall(
         r"^\| \[`(\w+)\.py`\]\(operators/\1\.py\) \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE

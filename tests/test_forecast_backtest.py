@@ -17,9 +17,9 @@ from torchcommodity.forecast import Backtest, FitConfig, TrainConfig
 from torchcommodity.forecast.baselines import BASELINES
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.score import diebold_mariano
-from torchcommodity.models import Har, HarConfig
+from torchcommodity.models import Har, HarConfig, HarLstmConfig
 
-QUICK = FitConfig(train=TrainConfig(epochs=1))
+QUICK = FitConfig(HarLstmConfig(), TrainConfig(epochs=1))
 FIVE = ["SOYOIL", "SOYBEAN", "SOYMEAL", "CORN", "WTI"]
 
 
@@ -36,7 +36,7 @@ def walked(panel: Panel) -> Backtest:
 def test_every_row_of_the_test_years_has_every_forecast(panel: Panel, walked: Backtest) -> None:
     assert walked.origins[0] == panel.between("2013-01-01", None).dates[0]
     assert walked.origins[-1] == panel.dates[-1]
-    assert list(walked.quantiles) == ["har-lstm", "untrained", *BASELINES]
+    assert list(walked.quantiles) == ["ours", "untrained", *BASELINES]
     rows = len(walked.origins)
     for name, quantiles in walked.quantiles.items():
         assert quantiles.shape == (rows, 4, 2, 19), name
@@ -122,7 +122,7 @@ def test_the_score_is_its_definition(walked: Backtest) -> None:
     h = walked.variances["garch"][:, 1]
     assert row.qlike == pytest.approx((h.log() + target.square() / h)[use].mean().item())
     assert table.loc[("unconditional", 5)].skill == 0
-    assert math.isnan(table.loc[("har-lstm", 5)].dm_p)
+    assert math.isnan(table.loc[("ours", 5)].dm_p)
 
 
 def test_rows_that_one_model_does_not_forecast_are_scored_for_none(walked: Backtest) -> None:
@@ -171,10 +171,10 @@ def test_what_cannot_be_walked_is_refused_in_words(panel: Panel) -> None:
 def test_a_symbol_that_begins_later_has_no_forecast_before(panel: Panel) -> None:
     frame = panel.frame()
     frame.loc[:"2013-01-31", "SP500"] = np.nan
-    late = forecast.backtest(Panel.from_frame(frame), FitConfig(train=TrainConfig(epochs=0)), first=2013)
-    assert late.quantiles["har-lstm"][:, :, 0].isfinite().all()
-    assert late.quantiles["har-lstm"][:252, :, 1].isnan().all()
-    assert late.quantiles["har-lstm"][-1, :, 1].isfinite().all()
+    late = forecast.backtest(Panel.from_frame(frame), FitConfig(), first=2013)
+    assert late.quantiles["ours"][:, :, 0].isfinite().all()
+    assert late.quantiles["ours"][:252, :, 1].isnan().all()
+    assert late.quantiles["ours"][-1, :, 1].isfinite().all()
     assert late.quantiles["garch"][:252, :, 1].isnan().all()
     assert all(math.isfinite(row.pinball) for row in forecast.score(late).rows)
 
@@ -183,8 +183,8 @@ def test_it_beats_unconditional_quantiles_and_does_not_lose_to_ewma(shared_data:
     long = pd.read_csv(shared_data / "daily.csv.gz", parse_dates=["date"])
     wide = long[long.symbol.isin(FIVE)].pivot_table(index="date", columns="symbol", values="close")
     # the econometric part alone: it carries the result, and the test takes seconds; benchmarks/skill.py prints all
-    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(train=TrainConfig(epochs=0)), first=2017)
+    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(), first=2017)
     table = forecast.score(walked).frame().pivot_table(index="model", columns="horizon", values="pinball")
-    assert (table.loc["har-lstm"] < table.loc["unconditional"]).all()
-    assert (table.loc["har-lstm"] <= table.loc["ewma"]).all()
-    assert (table.loc["har-lstm"] <= table.loc["ewma63"])[[5, 21, 63]].all()  # at 126 it loses 0.3 %, within the noise
+    assert (table.loc["ours"] < table.loc["unconditional"]).all()
+    assert (table.loc["ours"] <= table.loc["ewma"]).all()
+    assert (table.loc["ours"] <= table.loc["ewma63"])[[5, 21, 63]].all()  # at 126 it loses 0.3 %, within the noise

@@ -13,7 +13,7 @@ from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
 from torchcommodity.forecast.calibrate import fit_mix, standard_quantiles, targets
 from torchcommodity.models import HarConfig, HarLstmConfig
 
-SHORT = FitConfig(train=TrainConfig(epochs=2))
+SHORT = FitConfig(HarLstmConfig(), TrainConfig(epochs=2))
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_only_the_past_decides(panel: Panel) -> None:
 
 
 def test_where_no_epoch_helps_the_baseline_stands(panel: Panel) -> None:
-    fitted = forecast.fit(panel, FitConfig(train=TrainConfig(epochs=2, learning_rate=30.0)))
+    fitted = forecast.fit(panel, FitConfig(HarLstmConfig(), TrainConfig(epochs=2, learning_rate=30.0)))
     assert fitted.record.epoch == 0
     assert fitted.record.note == "none of 2 epochs improved on the econometric baseline, which stands"
     prices, model = panel.values.plain()[None], fitted.model
@@ -94,7 +94,7 @@ def test_where_no_epoch_helps_the_baseline_stands(panel: Panel) -> None:
 
 
 def test_a_short_panel_is_fitted_without_the_network(panel: Panel) -> None:
-    fitted = forecast.fit(panel.between("2013-06-01", None))
+    fitted = forecast.fit(panel.between("2013-06-01", None), FitConfig(HarLstmConfig()))
     assert fitted.record.note.startswith("network not trained (too few rows")
     assert fitted.record.corrected == ()
 

@@ -26,10 +26,11 @@ from torchcommodity.report import (
     write_together,
 )
 from torchcommodity.report.evidence import tally, verdict
+from torchcommodity.report.sections import calendars
 
 HOSTILE = "<script>alert('&\"')</script>"
 RUN = Run("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "0" * 64, 0, versions())
-BASELINE = FitConfig(epochs=0)
+BASELINE = FitConfig()
 
 
 def contents_of(panel: Panel, findings: tuple[Finding, ...] = (), evidence: Evidence | None = None) -> Contents:
@@ -129,10 +130,21 @@ def test_every_figure_has_its_place_and_ids_are_unique(page: Page) -> None:
 @pytest.mark.parametrize(
     "words",
     ["What this forecast is, and what it is not", "Walk-forward test", "GARCH(1,1)", "DCOILWTICO", "-37.63", "kept;",
-     "Left out for want of history: VIX", "torchcommodity forecast", "as packaged by arch", "6 months", "regime"],
+     "Left out for want of history: VIX", "torchcommodity forecast", "as packaged by arch", "6 months", "regime",
+     "No futures calendar is known for WTI, SP500: taken for spot prices"],
 )  # fmt: skip
 def test_it_says(page: Page, words: str) -> None:
     assert words in page.words
+
+
+def test_it_says_what_is_a_future_and_what_is_spot(contents: Contents) -> None:
+    panel = contents.panel.with_contracts({"WTI": "CL"})
+    assert calendars(panel) == (
+        "Front-month futures with a roll calendar: WTI (WTI crude oil, NYMEX); no curve of nearby contracts. "
+        "No futures calendar is known for SP500: taken for spot prices, without rolls."
+    )
+    curve = panel["WTI"].with_curve(panel["WTI"].values.plain()[..., None])
+    assert calendars(curve).endswith("NYMEX); a curve of nearby contracts.")
 
 
 def test_what_came_from_data_is_not_markup(hostile: Contents, page: Page) -> None:
@@ -186,7 +198,7 @@ ROWS = {
     "loss, p = 0.010": {"model": "ewma", "dm": 3.0, "dm_p": 0.01},
     "win or chance, p = 0.500": {"model": "ewma", "dm": -0.1, "dm_p": 0.5},
     "same forecast": {"model": "untrained", "dm": None, "dm_p": None},
-    "": {"model": "har-lstm", "dm": None, "dm_p": None},
+    "": {"model": "ours", "dm": None, "dm_p": None},
 }
 
 

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from torchcommodity import ops
 
+closes = uniform(2500, 1000)
+
 
 def talib_indicators(panel: Tensor) -> Call:
     import talib
@@ -33,67 +35,38 @@ def loop(name: str, **settings: float) -> Callable[..., Call]:
 
 def bars() -> tuple[Tensor, ...]:
     """High, low and close."""
-    (close,) = uniform(2500, 1000)()
+    (close,) = closes()
     return close * 1.02, close * 0.97, close
+
+
+def by_column(operator: str, name: str, make: Callable[[], tuple[Tensor, ...]] = closes) -> Row:
+    """`indicators.<name>`, of which `operator` does the work, and TA-Lib's function of that name."""
+    peer = name.upper()
+    return Row(
+        operator,
+        "(2500, 1000)",
+        make,
+        getattr(ops.indicators, name),
+        {f"TA-Lib {peer} by column": loop(peer)},
+        verb=f"indicators.{name}",
+    )
 
 
 ROWS = (
     Row(
         "technical_indicators",
         "(2500, 1000)",
-        uniform(2500, 1000),
+        closes,
         lambda x: ops.technical_indicators(x),
         {"TA-Lib SMA, SMA, RSI, BBANDS by column": talib_indicators},
         target=12,
     ),
-    Row(
-        "linear_recurrence",
-        "(2500, 1000)",
-        uniform(2500, 1000),
-        lambda x: ops.indicators.rsi(x),
-        {"TA-Lib RSI by column": loop("RSI")},
-        verb="indicators.rsi",
-    ),
-    Row(
-        "linear_recurrence",
-        "(2500, 1000)",
-        uniform(2500, 1000),
-        lambda x: ops.indicators.macd(x),
-        {"TA-Lib MACD by column": loop("MACD")},
-        verb="indicators.macd",
-    ),
-    Row(
-        "linear_recurrence",
-        "(2500, 1000)",
-        bars,
-        lambda high, low, close: ops.indicators.atr(high, low, close),
-        {"TA-Lib ATR by column": loop("ATR")},
-        verb="indicators.atr",
-    ),
-    Row(
-        "linear_recurrence",
-        "(2500, 1000)",
-        bars,
-        lambda high, low, close: ops.indicators.adx(high, low, close),
-        {"TA-Lib ADX by column": loop("ADX")},
-        verb="indicators.adx",
-    ),
-    Row(
-        "window_sum",
-        "(2500, 1000)",
-        uniform(2500, 1000),
-        lambda x: ops.indicators.bbands(x),
-        {"TA-Lib BBANDS by column": loop("BBANDS")},
-        verb="indicators.bbands",
-    ),
-    Row(
-        "rolling_extrema",
-        "(2500, 1000)",
-        bars,
-        lambda high, low, close: ops.indicators.stoch(high, low, close),
-        {"TA-Lib STOCH by column": loop("STOCH")},
-        verb="indicators.stoch",
-    ),
+    by_column("linear_recurrence", "rsi"),
+    by_column("linear_recurrence", "macd"),
+    by_column("linear_recurrence", "atr", bars),
+    by_column("linear_recurrence", "adx", bars),
+    by_column("window_sum", "bbands"),
+    by_column("rolling_extrema", "stoch", bars),
     Row(
         "parabolic_sar",
         "(2500, 1000)",

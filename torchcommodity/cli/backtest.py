@@ -17,6 +17,8 @@ FILE = "backtest.csv"
 def backtest(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
+    contracts: options.Contracts = None,
+    curve: options.NearbyCurve = None,
     first: Annotated[int | None, typer.Option("--first", help="first test year; default: the last seven years")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"folder for {FILE}")] = None,
     seed: options.Seed = 0,
@@ -24,7 +26,7 @@ def backtest(
 ) -> None:
     """Walk forward through past years and score the forecast against every baseline."""
     screen = show.console(quiet)
-    loaded = options.prices(data, symbols)
+    loaded = options.prices(data, symbols, contracts, curve)
     if out is not None:
         check_folder(out, (FILE,))
     show.findings(screen, loaded.findings)

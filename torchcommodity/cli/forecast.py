@@ -38,13 +38,15 @@ class Tested(NamedTuple):
 def forecast(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
+    contracts: options.Contracts = None,
+    curve: options.NearbyCurve = None,
     out: options.Out = Path("out"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html."""
     screen = show.console(quiet)
-    loaded = options.prices(data, symbols)
+    loaded = options.prices(data, symbols, contracts, curve)
     check_folder(out, FILES)
     show.findings(screen, loaded.findings)
     config = FitConfig()

@@ -22,9 +22,11 @@ T = TypeVar("T")
 
 
 def data_hash(panel: Panel) -> str:
-    """sha256 of the numbers, dates and symbols; where they came from does not count."""
-    digest = hashlib.sha256(json.dumps([panel.symbols, *map(str, panel.dates)]).encode())
-    digest.update(panel.values.plain().numpy().tobytes())
+    """sha256 of the numbers, dates, symbols, contracts and curve; where they came from does not count."""
+    digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *map(str, panel.dates)]).encode())
+    for numbers in (panel.values, panel.curve):
+        if numbers is not None:
+            digest.update(numbers.plain().numpy().tobytes())
     return digest.hexdigest()
 
 

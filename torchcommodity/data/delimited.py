@@ -9,13 +9,13 @@ import numpy as np
 
 from torchcommodity.data.cells import parse_price, parse_prices
 from torchcommodity.data.errors import DataError
-from torchcommodity.data.grid import Array, Days, Grid, Names, Origin, long_grid
+from torchcommodity.data.grid import Array, Days, Grid, Names, Origin, long_grid, nearby
 from torchcommodity.data.layout import Layout, layout
 
 SEPARATORS = ",;\t"
 
 
-def read_delimited(body: bytes, origin: Origin) -> Grid:
+def read_delimited(body: bytes, origin: Origin, *, curve: bool = False) -> Grid:
     """The grid of a long or wide table in UTF-8 (with or without BOM), separated by comma, semicolon or tab.
 
     Lines may end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. Everything else that does not fit is
@@ -29,7 +29,7 @@ def read_delimited(body: bytes, origin: Origin) -> Grid:
     if first is None:
         raise DataError(f"{origin.place}: expected a header and rows; got nothing but blank lines")
     line, header = first
-    columns = layout(header, origin.at(line))
+    columns = layout(header, origin.at(line), curve=curve)
     body_rows = _counted(rows, len(header), origin)
     return _wide(columns, body_rows, origin) if columns.symbol is None else _long(columns, body_rows, origin)
 
@@ -122,6 +122,7 @@ def _long(columns: Layout, rows: Iterator[tuple[int, list[str]]], origin: Origin
     (price,) = columns.prices
     for line, cells in rows:
         symbol = cells[columns.symbol or 0].strip()
+        symbol = symbol if columns.nth is None else nearby(symbol, cells[columns.nth], line, origin)
         unit = "" if columns.unit is None else cells[columns.unit].strip()
         source = "" if columns.source is None else cells[columns.source].strip()
         days.append(calendar.read(cells[columns.date], line))

@@ -8,7 +8,10 @@ import stat
 import zlib
 from pathlib import Path
 
+import torch
+
 from torchcommodity.data.assemble import Loaded, assemble
+from torchcommodity.data.curve import Curve
 from torchcommodity.data.delimited import read_delimited
 from torchcommodity.data.errors import DataError
 from torchcommodity.data.grid import Grid, Origin
@@ -45,13 +48,50 @@ def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence
     >>> panel.values.shape, str(findings[0])
     (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
     """
+    return _loaded(path, publisher, licence)
+
+
+def read_curve(path: str | os.PathLike[str]) -> Curve:
+    """Closes of nearby contracts from a CSV or Parquet file, plain or gzipped: the curve of several products.
+
+    A long table with columns `date,symbol,nth,close`: `nth` is 1 for the front contract, 2 for the next. Other columns,
+    such as `contract`, are reported and left out; dates, numbers and missing marks as for `read`.
+
+    Args:
+        path: the file; what it is, is read from its first bytes.
+
+    Returns:
+        `Curve`: closes `(T, N, C)` float64 in the file's units, C the largest `nth`, NaN = missing; with everything
+        doubtful in `findings`. `Panel.with_curve` aligns it.
+
+    Raises:
+        DataError: what cannot be trusted, with file, line and value.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("date,symbol,nth,close\\n2020-04-20,WTI,1,-37.63\\n2020-04-20,WTI,2,20.43\\n")
+    ...     file.flush()
+    ...     curve = read_curve(file.name)
+    >>> curve.values.tolist(), curve.symbols
+    ([[[-37.63, 20.43]]], ('WTI',))
+    """
+    panel, findings = _loaded(path, "not stated", "not stated", curve=True)
+    pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # as `nearby` wrote them
+    symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))
+    values = torch.full((len(panel), len(symbols), max(int(nth) for _, nth in pairs)), torch.nan, dtype=torch.float64)
+    for column, (symbol, nth) in enumerate(pairs):
+        values[:, symbols.index(symbol), int(nth) - 1] = panel.values.plain()[:, column]
+    return Curve(values, panel.dates, symbols, findings)
+
+
+def _loaded(path: str | os.PathLike[str], publisher: str, licence: str, *, curve: bool = False) -> Loaded:
     location = os.fspath(path)
     body = _bytes(location)
     digest = hashlib.sha256(body).hexdigest()
     body = _unpacked(body, location)
     row_word = "row" if body.startswith(b"PAR1") else "line"
     origin = Origin(location, publisher, licence, utc_now(), digest, row_word)
-    return assemble(_grid(body, origin), origin)
+    return assemble(_grid(body, origin, curve), origin)
 
 
 def _bytes(location: str) -> bytes:
@@ -92,12 +132,12 @@ def _unpacked(body: bytes, location: str) -> bytes:
     return unpacked
 
 
-def _grid(body: bytes, origin: Origin) -> Grid:
+def _grid(body: bytes, origin: Origin, curve: bool) -> Grid:
     if body.startswith(b"PAR1"):
-        return read_parquet(body, origin)
+        return read_parquet(body, origin, curve=curve)
     named = origin.place.lower().removesuffix(".gz")
     if named.endswith((".parquet", ".pq")):
         raise DataError(f"{origin.place}: expected Parquet, which begins with PAR1; got {body[:4]!r}")
     if body.startswith(b"PK\x03\x04"):
         raise DataError(f"{origin.place}: expected CSV or Parquet; got a zip archive or an Excel file")
-    return read_delimited(body, origin)
+    return read_delimited(body, origin, curve=curve)

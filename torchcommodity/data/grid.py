@@ -1,5 +1,6 @@
 """The rows of one table as read, before duplicates and order are settled."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -103,6 +104,13 @@ class Names:
         self.units.append(unit)
         self.sources.append([])
         return self.codes.setdefault(symbol, len(self.codes))
+
+
+def nearby(symbol: str, nth: str, line: int, origin: Origin) -> str:
+    """`WTI 2` of symbol and number of a nearby contract; a number that is none is a `DataError`."""
+    if not re.fullmatch("[1-9][0-9]?", nth.strip()):
+        raise DataError(f"{origin.at(line)}: expected nth, the number of a contract from 1 to 99; got {nth!r}")
+    return f"{symbol} {nth.strip()}"
 
 
 def long_grid(

@@ -13,7 +13,10 @@ BARS = {"open", "high", "low"}
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the columns: a long table has a symbol and one price column, a wide one a price column a symbol."""
+    """Places of the columns: a long table has a symbol and one price column, a wide one a price column a symbol.
+
+    A long table of nearby contracts has their number besides, `nth`.
+    """
 
     date: int
     prices: tuple[int, ...]
@@ -21,11 +24,14 @@ class Layout:
     symbol: int | None = None
     unit: int | None = None
     source: int | None = None
+    nth: int | None = None
     findings: tuple[Finding, ...] = ()
 
 
-def layout(header: Sequence[str], place: str) -> Layout:
+def layout(header: Sequence[str], place: str, *, curve: bool = False) -> Layout:
     """The layout of a table with these column names; `place` ("prices.csv, line 1") opens the messages.
+
+    With `curve` a long table with a column `nth` is asked for; without, that column is one to ignore.
 
     >>> layout(["date", "WTI", "CORN"], "prices.csv, line 1").names
     ('WTI', 'CORN')
@@ -34,8 +40,8 @@ def layout(header: Sequence[str], place: str) -> Layout:
     _check(names, place)
     lower = [name.lower() for name in names]
     date = _one(lower, DATES, place)
-    if any(name in SYMBOLS for name in lower):
-        return _long(names, lower, date, place)
+    if curve or any(name in SYMBOLS for name in lower):
+        return _long(names, lower, date, place, _one(lower, ("nth",), place) if curve else None)
     columns = tuple(column for column in range(len(names)) if column != date)
     if not columns:
         raise DataError(f"{place}: expected a price column beside {names[date]!r}; got none")
@@ -48,13 +54,13 @@ def layout(header: Sequence[str], place: str) -> Layout:
     return Layout(date, columns, tuple(names[c] for c in columns), findings=tuple(generic))
 
 
-def _long(names: list[str], lower: list[str], date: int, place: str) -> Layout:
+def _long(names: list[str], lower: list[str], date: int, place: str, nth: int | None) -> Layout:
     symbol, price = _one(lower, SYMBOLS, place), _one(lower, PRICES, place)
     unit = lower.index("unit") if "unit" in lower else None
     source = lower.index("source") if "source" in lower else None
-    rest = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source)]
+    rest = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source, nth)]
     ignored = tuple(found("ignored column", line=1, value=name) for name in rest)
-    return Layout(date, (price,), (names[price],), symbol, unit, source, ignored)
+    return Layout(date, (price,), (names[price],), symbol, unit, source, nth, ignored)
 
 
 def _check(names: list[str], place: str) -> None:

@@ -1,8 +1,8 @@
 """Prices of several symbols over the same dates, with where every column comes from."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from torchcommodity.data.curve import Curve, check_series, checked_curve
 from torchcommodity.data.errors import DataError
+from torchcommodity.data.rolls import check_contracts, priced_rolls
 from torchcommodity.opkit.metadata import MetadataTensor
 
 DateLike = Any  # whatever np.datetime64(..., "D") takes: "2020-04-20", datetime.date, np.datetime64
@@ -56,10 +58,14 @@ class Panel:
         symbols: N distinct names.
         units: N units, such as "$/bbl"; "" where not stated.
         provenance: N records.
+        contracts: N product codes, keys of `data.CONTRACTS`; None = no futures calendar is known, and the series is
+            taken for a spot price. Default: all None.
+        curve: closes of the nearby contracts `(T, N, C)`, the first of them in column 0, each in the unit of its
+            symbol, float64, NaN = unknown; or None.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
-            infinite price.
+            infinite price, an unknown product code, a curve in another unit.
 
     >>> from torchcommodity import data
     >>> data.embedded()["WTI", "VIX"].between("2014-01-03", "2018-12-31").values.shape
@@ -71,15 +77,22 @@ class Panel:
     symbols: tuple[str, ...]
     units: tuple[str, ...]
     provenance: tuple[Provenance, ...]
+    contracts: tuple[str | None, ...] = ()
+    curve: MetadataTensor | None = None
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
+        contracts = tuple(self.contracts) or (None,) * len(symbols)
         dates = np.array(self.dates, dtype="datetime64[D]")
         dates.flags.writeable = False
         numbers = torch.as_tensor(self.values, dtype=torch.float64)
         _check(numbers, dates, symbols, units, provenance)
-        values = MetadataTensor(numbers, symbols=symbols, units=units, provenance=provenance)
-        fields = {"values": values, "dates": dates, "symbols": symbols, "units": units, "provenance": provenance}
+        check_contracts(contracts, symbols)
+        facts = {"symbols": symbols, "units": units, "provenance": provenance}
+        values = MetadataTensor(numbers, **facts)
+        fields = {**facts, "values": values, "dates": dates, "contracts": contracts}
+        if self.curve is not None:
+            fields["curve"] = MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
@@ -96,9 +109,14 @@ class Panel:
             known = ", ".join(self.symbols[:20]) + (", ..." if len(self.symbols) > 20 else "")
             raise DataError(f"symbols: expected names among {known}; got {', '.join(map(repr, unknown))}")
         columns = [places[symbol] for symbol in wanted]
-        units, provenance = [self.units[c] for c in columns], [self.provenance[c] for c in columns]
         return Panel(
-            MetadataTensor(self.values[:, columns]), self.dates, tuple(wanted), tuple(units), tuple(provenance)
+            MetadataTensor(self.values[:, columns]),
+            self.dates,
+            tuple(wanted),
+            tuple(self.units[c] for c in columns),
+            tuple(self.provenance[c] for c in columns),
+            tuple(self.contracts[c] for c in columns),
+            None if self.curve is None else MetadataTensor(self.curve[:, columns]),
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -110,8 +128,46 @@ class Panel:
             inside &= self.dates <= _day(last)
         if not inside.any():
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
-        values = MetadataTensor(self.values[torch.from_numpy(inside)])
-        return Panel(values, self.dates[inside], self.symbols, self.units, self.provenance)
+        rows = torch.from_numpy(inside)
+        curve = None if self.curve is None else MetadataTensor(self.curve[rows])
+        return replace(self, values=MetadataTensor(self.values[rows]), dates=self.dates[inside], curve=curve)
+
+    def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
+        """These symbols as front-month futures of these products; None makes a symbol spot, others stay as they are.
+
+        >>> from torchcommodity import data
+        >>> data.embedded().with_contracts({"WTI": "CL"}).contracts
+        ('CL', None, None, None)
+        """
+        self.select(contracts or self.symbols)  # an unknown symbol is told
+        known = dict(zip(self.symbols, self.contracts))
+        return replace(self, contracts=tuple({**known, **contracts}.values()))
+
+    def with_curve(self, curve: "Curve | torch.Tensor") -> "Panel":
+        """With the closes of nearby contracts: `(T, N, C)`, or as `data.read_curve` read them.
+
+        A `Curve` is aligned by date and symbol: what it does not know of the panel is NaN, what lies outside the panel
+        is left out. One that knows no row of the panel, or is of another series, is a `DataError`.
+        """
+        if isinstance(curve, Curve):
+            curve = curve.along(self.dates, self.symbols)
+            check_series(curve, self.values.plain(), self.symbols)
+        return replace(self, curve=MetadataTensor(curve))
+
+    def rolls(self, ahead: int = 126) -> torch.Tensor:
+        """Where a column passes to its next contract: 0, or the calendar month of the roll; `(T + ahead, N)` int64.
+
+        The flag stands on the first row from the rule's day on that has a positive price of the column, where the
+        return holds the gap; a column without a contract has none. See `data.roll_months` for the rows ahead.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded()["WTI"].between("2018-12-01").with_contracts({"WTI": "CL"})  # as if it were no spot
+        >>> wti.dates[wti.rolls(ahead=0)[:, 0] > 0]
+        array(['2018-12-20'], dtype='datetime64[D]')
+        """
+        prices = self.values.plain().detach().numpy()
+        columns = [priced_rolls(code, self.dates, prices[:, n], ahead) for n, code in enumerate(self.contracts)]
+        return torch.from_numpy(np.stack(columns, axis=1))
 
     def frame(self) -> pd.DataFrame:
         """A wide DataFrame `(T, N)`: index `date`, one column a symbol, NaN = missing; a copy."""
@@ -127,6 +183,8 @@ class Panel:
         *,
         units: Iterable[str] | None = None,
         provenance: Iterable[Provenance] | None = None,
+        contracts: Iterable[str | None] = (),
+        curve: torch.Tensor | None = None,
     ) -> "Panel":
         """From a wide DataFrame: increasing dates as index, one numeric column a symbol; NaN = missing.
 
@@ -147,28 +205,36 @@ class Panel:
             symbols,
             ("",) * len(symbols) if units is None else tuple(units),
             marks if provenance is None else tuple(provenance),
+            tuple(contracts),
+            None if curve is None else MetadataTensor(curve),
         )
 
     def equals(self, other: "Panel") -> bool:
-        """The same bits, dates, symbols, units and provenance (NaN equals NaN)."""
-        mine, theirs = self.values.plain(), other.values.plain()
+        """The same bits, dates, symbols, units, provenance, contracts and curve (NaN equals NaN)."""
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
+            and self.contracts == other.contracts
             and np.array_equal(self.dates, other.dates)
-            and torch.equal(mine.isnan(), theirs.isnan())
-            and torch.equal(mine.nan_to_num(), theirs.nan_to_num())
+            and _same(self.values, other.values)
+            and _same(self.curve, other.curve)
         )
 
     def sources(self) -> list[dict[str, str]]:
-        """Symbol, unit and provenance of every column as plain records, for JSON and tables."""
+        """Symbol, unit, contract ("" = spot) and provenance of every column as plain records, for JSON and tables."""
         return [
-            {"symbol": symbol, "unit": unit, **asdict(record)}
-            for symbol, unit, record in zip(self.symbols, self.units, self.provenance)
+            {"symbol": symbol, "unit": unit, "contract": code or "", **asdict(record)}
+            for symbol, unit, code, record in zip(self.symbols, self.units, self.contracts, self.provenance)
         ]
 
     def __repr__(self) -> str:
         shown = ", ".join(self.symbols[:6]) + (", ..." if len(self.symbols) > 6 else "")
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {len(self.symbols)} symbols: {shown})"
+
+
+def _same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(one.shape == other.shape) and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
 
 
 def _day(value: DateLike) -> np.datetime64:

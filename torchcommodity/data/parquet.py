@@ -10,19 +10,19 @@ import pyarrow.parquet as pq
 
 from torchcommodity.data.cells import FIRST_YEAR, LAST_YEAR, parse_price
 from torchcommodity.data.errors import DataError, Finding, found
-from torchcommodity.data.grid import Array, Days, Grid, Names, Origin, long_grid
+from torchcommodity.data.grid import Array, Days, Grid, Names, Origin, long_grid, nearby
 from torchcommodity.data.layout import DATES, layout
 
 INDEX = "__index_level_0__"  # what pandas calls an index without a name
 
 
-def read_parquet(body: bytes, origin: Origin) -> Grid:
+def read_parquet(body: bytes, origin: Origin, *, curve: bool = False) -> Grid:
     """The grid of a long or wide Parquet table: dates or timestamps (or ISO text), numbers (or text of numbers).
 
     A timestamp with a time zone gives the day in that zone. What does not fit is a `DataError` with row and value.
     """
     try:
-        return _grid(*_dated(_table(body)), origin)
+        return _grid(*_dated(_table(body)), origin, curve)
     except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         got = f"one that cannot be read: {reason}"
@@ -47,9 +47,9 @@ def _dated(table: Any) -> tuple[Any, tuple[Finding, ...]]:
     return table.rename_columns(["date" if name == INDEX else name for name in names]), ()
 
 
-def _grid(table: Any, findings: tuple[Finding, ...], origin: Origin) -> Grid:
+def _grid(table: Any, findings: tuple[Finding, ...], origin: Origin, curve: bool) -> Grid:
     names = table.column_names
-    columns = layout(names, origin.place)
+    columns = layout(names, origin.place, curve=curve)
     columns = replace(columns, findings=columns.findings + findings)
     if not table.num_rows:
         raise DataError(f"{origin.place}: expected rows; got none")
@@ -59,6 +59,9 @@ def _grid(table: Any, findings: tuple[Finding, ...], origin: Origin) -> Grid:
     if columns.symbol is None:
         return Grid(days, lines, np.stack(prices, axis=1), columns.names, findings=columns.findings)
     texts = [_texts(table, column, origin) for column in (columns.symbol, columns.unit, columns.source)]
+    if columns.nth is not None:
+        numbered = enumerate(zip(texts[0], _texts(table, columns.nth, origin)), 1)
+        texts[0] = [nearby(symbol, nth, row, origin) for row, (symbol, nth) in numbered]
     known = Names(origin)
     codes = [known.code(symbol, unit, source, row) for row, (symbol, unit, source) in enumerate(zip(*texts), 1)]
     return long_grid(columns, known, days, lines.tolist(), codes, prices[0])

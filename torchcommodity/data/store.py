@@ -24,10 +24,12 @@ CREATE TABLE IF NOT EXISTS days (name TEXT, date DATE);
 CREATE TABLE IF NOT EXISTS columns (name TEXT, place INTEGER, symbol TEXT, unit TEXT, publisher TEXT, location TEXT,
     licence TEXT, retrieved TEXT, sha256 TEXT, series TEXT);
 CREATE TABLE IF NOT EXISTS prices (name TEXT, place INTEGER, date DATE, price DOUBLE);
+CREATE TABLE IF NOT EXISTS futures (name TEXT, place INTEGER, contract TEXT, contracts INTEGER);
+CREATE TABLE IF NOT EXISTS closes (name TEXT, place INTEGER, date DATE, nth INTEGER, close DOUBLE);
 CREATE TABLE IF NOT EXISTS findings (name TEXT, place INTEGER, kind TEXT, symbol TEXT, date TEXT, line BIGINT,
     value TEXT, treatment TEXT, count BIGINT);
 """
-TABLES = ("panels", "days", "columns", "prices", "findings")
+TABLES = ("panels", "days", "columns", "prices", "futures", "closes", "findings")
 
 
 class Entry(NamedTuple):
@@ -151,9 +153,18 @@ def _frames(panel: Panel, name: str, findings: tuple[Finding, ...]) -> dict[str,
         "days": pd.DataFrame({"name": name, "date": dates}),
         "columns": pd.DataFrame(columns),
         "prices": pd.DataFrame({"name": name, "place": place, "date": dates[row], "price": numbers[row, place]}),
+        **_futures(panel, name, dates),
         "findings": pd.DataFrame([(name, place, *astuple(finding)) for place, finding in enumerate(findings)]),
     }
     return {table: frame for table, frame in frames.items() if len(frame)}
+
+
+def _futures(panel: Panel, name: str, dates: np.ndarray[Any, Any]) -> dict[str, pd.DataFrame]:
+    curve = np.zeros((len(panel), len(panel.symbols), 0)) if panel.curve is None else panel.curve.plain().numpy()
+    codes = [(name, place, code, curve.shape[2]) for place, code in enumerate(panel.contracts)]
+    row, place, column = np.nonzero(~np.isnan(curve))
+    closes = {"place": place, "date": dates[row], "nth": column + 1, "close": curve[row, place, column]}
+    return {"futures": pd.DataFrame(codes), "closes": pd.DataFrame({"name": name, **closes})}
 
 
 def _loaded(connection: Any, name: str) -> Loaded:
@@ -175,4 +186,22 @@ def _loaded(connection: Any, name: str) -> Loaded:
     symbols, units = tuple(row[0] for row in columns), tuple(row[1] for row in columns)
     provenance = tuple(Provenance(*row[2:]) for row in columns)
     panel = Panel(MetadataTensor(torch.from_numpy(numbers)), dates, symbols, units, provenance)
+    if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'futures'").fetchone():
+        panel = _with_futures(panel, connection, name)
     return Loaded(panel, tuple(Finding(*row) for row in findings))
+
+
+def _with_futures(panel: Panel, connection: Any, name: str) -> Panel:
+    codes = connection.execute(
+        "SELECT contract, contracts FROM futures WHERE name = ? ORDER BY place", [name]
+    ).fetchall()
+    if not codes:  # written before panels knew of contracts
+        return panel
+    panel = panel.with_contracts(dict(zip(panel.symbols, (code for code, _ in codes))))
+    if not codes[0][1]:
+        return panel
+    cells = connection.execute("SELECT place, date, nth, close FROM closes WHERE name = ?", [name]).fetchnumpy()
+    curve = np.full((len(panel), len(panel.symbols), codes[0][1]), np.nan)
+    rows = np.searchsorted(panel.dates, cells["date"].astype("datetime64[D]"))
+    curve[rows, cells["place"], cells["nth"] - 1] = cells["close"]
+    return panel.with_curve(torch.from_numpy(curve))

@@ -8,6 +8,9 @@ from torchcommodity.forecast.forecaster import FitRecord as FitRecord
 from torchcommodity.forecast.forecaster import Forecaster as Forecaster
 from torchcommodity.forecast.predict import Forecast as Forecast
 from torchcommodity.forecast.predict import predict as predict
+from torchcommodity.forecast.returns import non_roll_returns as non_roll_returns
+from torchcommodity.forecast.returns import roll_adjusted_returns as roll_adjusted_returns
+from torchcommodity.forecast.returns import roll_gaps as roll_gaps
 from torchcommodity.forecast.score import Score as Score
 from torchcommodity.forecast.score import Scores as Scores
 from torchcommodity.forecast.score import diebold_mariano as diebold_mariano
@@ -26,6 +29,9 @@ __all__ = [
     "backtest",
     "diebold_mariano",
     "fit",
+    "non_roll_returns",
     "predict",
+    "roll_adjusted_returns",
+    "roll_gaps",
     "score",
 ]

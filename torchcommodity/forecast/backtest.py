@@ -1,22 +1,22 @@
 """Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
-from torchcommodity.forecast.baselines import BASELINES, Prediction
-from torchcommodity.forecast.calibrate import calibrate, targets
+from torchcommodity.forecast.baselines import BASELINES, Baseline
+from torchcommodity.forecast.calibrate import targets
+from torchcommodity.forecast.engine import HERE, Engine
 from torchcommodity.forecast.fit import FitConfig
-from torchcommodity.forecast.quotes import Quotes, quotes
+from torchcommodity.forecast.folds import Fold, walk
+from torchcommodity.forecast.quotes import quotes
 from torchcommodity.forecast.threads import one_thread
-from torchcommodity.forecast.train import Progress, train
-from torchcommodity.models import HarConfig, build
-
-OURS, UNTRAINED = "har-lstm", "untrained"
+from torchcommodity.forecast.train import Progress
+from torchcommodity.models import HarConfig
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ def backtest(
     first: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
+    baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
+    engine: Engine = HERE,
 ) -> Backtest:
     """Walk forward through the calendar years from `first` to the end of the panel.
 
@@ -72,28 +74,28 @@ def backtest(
         first: the first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
         seed: of the network.
-        progress: called as progress(done, of, what) after every year.
+        baselines: the forecasts to beat, by name; `forecast.statistical` has more.
+        progress: called as progress(done, of, what) after every training of the network and its years.
+        engine: where these are computed, see `engine`; the result is the same.
 
     Raises:
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
     """
     config = config or FitConfig()
-    quoted = quotes(panel)
+    quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)
-    model = build(config.model, len(panel.symbols), seed)
-    pieces: dict[str, list[Prediction]] = {name: [] for name in (OURS, UNTRAINED, *BASELINES)}
-    fits, mix = [], {}
-    for done, test in enumerate(blocks):
-        past, year = quoted.before(test.start), str(panel.dates[test.start])[:4]
-        if done % refit_network == 0:
-            model = build(config.model, len(panel.symbols), seed)
-            fits.append(f"{year}: {train(model, past, config.train, config.symmetry, seed).note}")
-        calibrate(model.har, past, config.symmetry)
-        mix[year] = model.har.mix.clone()
-        for name, prediction in _forecast(model, quoted.before(test.stop), test.start).items():
-            pieces[name].append(prediction)
+    years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
+    folds = [
+        Fold(quoted.before(part[-1][1].stop), dict(part), config, seed, baselines)
+        for part in (years[i : i + refit_network] for i in range(0, len(years), refit_network))
+    ]
+    walked = []
+    for found in engine.map(walk, folds):
+        walked.append(found)
         if progress is not None:
-            progress(done + 1, len(blocks), year)
+            done = min(len(walked) * refit_network, len(years))
+            progress(done, len(years), years[done - 1][0])
+    predictions = {name: [found.predictions[name] for found in walked] for name in walked[0].predictions}
     rows = slice(blocks[0].start, len(panel))
     return Backtest(
         origins=panel.dates[rows],
@@ -101,24 +103,11 @@ def backtest(
         horizons=config.model.har.horizons,
         levels=config.model.har.levels,
         targets=targets(quoted.prices, config.model.har.horizons)[rows],
-        quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in pieces.items()},
-        variances={name: torch.cat([p.variance for p in found]) for name, found in pieces.items()},
-        fits=tuple(fits),
-        mix=mix,
+        quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in predictions.items()},
+        variances={name: torch.cat([p.variance for p in found]) for name, found in predictions.items()},
+        fits=tuple(found.fit for found in walked),
+        mix={year: mix for found in walked for year, mix in found.mix.items()},
     )
-
-
-@torch.no_grad()
-def _forecast(model: Any, quoted: Quotes, start: int) -> dict[str, Prediction]:
-    """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
-    model.eval()
-    market = model.har(*quoted.batch())
-    found = {}
-    for name, raw in ((OURS, model.correction(market)), (UNTRAINED, None)):
-        variance = (2 * model.har.bent(market, raw)).exp()
-        found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
-    config = model.har.config
-    return found | {name: baseline(quoted.prices, start, config) for name, baseline in BASELINES.items()}
 
 
 def _year(dates: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Fit a forecaster: the econometric part in closed form, then the network may bend its scale."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -10,15 +11,15 @@ from torchcommodity.forecast.calibrate import calibrate
 from torchcommodity.forecast.forecaster import FitRecord, Forecaster
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.forecast.threads import one_thread
-from torchcommodity.forecast.train import Progress, TrainConfig, train
-from torchcommodity.models import HarConfig, HarLstmConfig, ModelConfig, build
+from torchcommodity.forecast.train import Progress, Run, TrainConfig, train
+from torchcommodity.models import HarConfig, HarForecasterConfig, ModelConfig, build
 
 
 @dataclass(frozen=True)
 class FitConfig:
     """The model and how it is fitted; the defaults are those of the published table."""
 
-    model: ModelConfig = field(default_factory=HarLstmConfig)
+    model: ModelConfig = field(default_factory=HarForecasterConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     symmetry: float = 0.5  # how much of the past drift is taken out of the quantiles; needs levels symmetric about 1/2
 
@@ -37,6 +38,9 @@ def fit(
     *,
     seed: int = 0,
     progress: Progress | None = None,
+    checkpoint: Path | None = None,
+    every: float = 60.0,
+    tensorboard: Path | None = None,
     through: str | np.datetime64 | None = None,
 ) -> Forecaster:
     """Fit a forecaster on a panel of real prices.
@@ -46,6 +50,10 @@ def fit(
         config: the settings; the defaults if None.
         seed: decides the network's start and the order of training; the same seed gives the same bits on the CPU.
         progress: called as progress(done, of, what) while the network trains.
+        checkpoint: a file that a training which is interrupted leaves, and is carried on from by the same call: the
+            result has the bits of one that was not. It is taken away at the end.
+        every: seconds between two writes of it.
+        tensorboard: a folder for the curves of the losses.
         through: the last date used; all rows if None.
 
     Returns:
@@ -53,17 +61,19 @@ def fit(
         baseline on a later block of time, the baseline stands and the record says so.
 
     Raises:
-        ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons.
+        ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons; the
+            checkpoint is damaged, or that of another training.
     """
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
-    past = quotes(panel)
+    past = quotes(panel, config.model.har.horizons[-1])
     check_fit(past, panel.symbols, config.model.har)
     model = build(config.model, len(panel.symbols), seed)
-    training = train(model, past, config.train, config.symmetry, seed, progress)
+    training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))
     calibrate(model.har, past, config.symmetry)
     first, last = str(panel.dates[0]), str(panel.dates[-1])
-    return Forecaster(model, tuple(panel.symbols), FitRecord(seed, first, last, len(panel), **training._asdict()))
+    record = FitRecord(seed, first, last, len(panel), **training._asdict())
+    return Forecaster(model, panel.symbols, record, panel.contracts)
 
 
 def check_fit(past: Quotes, symbols: tuple[str, ...], config: HarConfig) -> None:

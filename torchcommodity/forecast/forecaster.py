@@ -40,11 +40,18 @@ class FitRecord:
 
 @dataclass(frozen=True)
 class Forecaster:
-    """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit."""
+    """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
+
+    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls.
+    """
 
     model: Any  # of `models.MODELS`
     symbols: tuple[str, ...]
     record: FitRecord
+    contracts: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -67,7 +74,7 @@ class Forecaster:
             body += raw
         config = self.model.config
         model = {"name": name_of(config), "config": asdict(config)}
-        about = {"symbols": self.symbols, "model": model, "record": asdict(self.record)}
+        about = {"symbols": self.symbols, "contracts": self.contracts, "model": model, "record": asdict(self.record)}
         meta = {"format": FORMAT, "about": json.dumps(about), "sha256": _checksum(header, json.dumps(about), body)}
         head = json.dumps({"__metadata__": meta, **header}).encode()
         Path(path).write_bytes(struct.pack("<Q", len(head)) + head + body)
@@ -88,7 +95,7 @@ class Forecaster:
             "corrected": tuple(about["record"]["corrected"]),
             "validation": tuple(map(tuple, about["record"]["validation"])),
         }
-        return cls(model, tuple(about["symbols"]), FitRecord(**record))
+        return cls(model, tuple(about["symbols"]), FitRecord(**record), tuple(about["contracts"]))
 
 
 def _parse(path: Path) -> tuple[dict[str, str], dict[str, Any], bytes]:

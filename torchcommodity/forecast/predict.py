@@ -55,10 +55,12 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
 
     Args:
         forecaster: of `fit` or `Forecaster.load`.
-        panel: raw prices with at least the forecaster's symbols, in any order.
+        panel: raw prices with at least the forecaster's symbols, in any order. Symbols without a contract take that of
+            the forecaster.
 
     Raises:
-        ValueError: a symbol is unknown to the panel, has no positive price, or too few returns for its warm-up.
+        ValueError: a symbol is unknown to the panel, is another contract than the forecaster's, has no positive price,
+            or too few returns for its warm-up.
     """
     unknown = [s for s in forecaster.symbols if s not in panel.symbols]
     if unknown:
@@ -66,8 +68,8 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
         raise ValueError(
             f"predict: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in {held}"
         )
-    panel = panel.select(list(forecaster.symbols))
-    inputs = quotes(panel)
+    panel = _with_contracts(panel.select(list(forecaster.symbols)), forecaster)
+    inputs = quotes(panel, forecaster.horizons[-1])
     prices = inputs.prices
     known = torch.isfinite(prices) & (prices > 0)
     warmup = forecaster.model.har.config.warmup
@@ -88,3 +90,11 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
         log_returns=returns,
         prices=last[None, :, None] * returns.exp(),
     )
+
+
+def _with_contracts(panel: Panel, forecaster: Forecaster) -> Panel:
+    for symbol, here, learnt in zip(panel.symbols, panel.contracts, forecaster.contracts):
+        if here is not None and here != learnt:
+            expected = "a spot price" if learnt is None else f"contract {learnt}"
+            raise ValueError(f"predict: {symbol} must be {expected}, as the forecaster learnt it; got contract {here}")
+    return panel.with_contracts(dict(zip(panel.symbols, forecaster.contracts)))

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, roll_months
 
 
 class Quotes(NamedTuple):
@@ -26,6 +27,17 @@ class Quotes(NamedTuple):
         return prices, rolls, curve
 
 
-def quotes(panel: Panel) -> Quotes:
-    """Everything that a forecaster reads of a panel."""
-    return Quotes(panel.values.plain().detach())
+def quotes(panel: Panel, ahead: int) -> Quotes:
+    """Everything that a forecaster reads of a panel, with the calendar of rolls for `ahead` coming business days.
+
+    Rolls stand on the day of the exchange's rule, whatever prices are missing: what is known ahead of a row does not
+    depend on later prices.
+    """
+    prices = panel.values.plain().detach()
+    if not any(panel.contracts):
+        return Quotes(prices)
+    rolls = torch.zeros(len(panel) + ahead, len(panel.symbols), dtype=torch.int64)
+    for n, code in enumerate(panel.contracts):
+        if code is not None:
+            rolls[:, n] = torch.from_numpy(roll_months(code, panel.dates, ahead))
+    return Quotes(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())

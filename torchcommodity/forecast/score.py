@@ -8,7 +8,8 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from torchcommodity.forecast.backtest import OURS, Backtest
+from torchcommodity.forecast.backtest import Backtest
+from torchcommodity.forecast.folds import OURS
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import pinball, qlike
 
@@ -83,9 +84,10 @@ def diebold_mariano(
 ) -> tuple[float, float]:
     """Test that the mean difference is zero, for overlapping targets; (statistic, two-sided p), NaN if all are zero.
 
-    The long-run variance is the equal-weighted cosine estimate: with L_j = sqrt(2 / T) sum_t d_t cos(pi j (t - 1/2) /
-    T), the mean of L_1^2 .. L_B^2, B = max(4, min(0.41 T^(2/3), T / 2h)) rounded down: targets that overlap by h leave
-    about T / h independent windows. The statistic has a t distribution with B degrees of freedom.
+    The long-run variance is the equal-weighted cosine estimate: with L_j = sqrt(2 / T) sum_t d_t cos(pi j (t - 1/2)
+    / T), the mean of L_1^2 .. L_B^2, B = max(4, min(0.41 T^(2/3), R / 2h)) rounded down: targets that overlap by h
+    leave about R / h independent windows in the R rows from the first date to the last, scored or not. The
+    statistic has a t distribution with B degrees of freedom.
 
     References:
         Diebold, Mariano (1995). Comparing predictive accuracy. J. Business & Economic Statistics 13(3).
@@ -98,11 +100,12 @@ def diebold_mariano(
         >>> round(t, 2), round(p, 4)
         (11.21, 0.0004)
     """
-    d = differences[np.isfinite(differences)]
-    T = len(d)
+    known = np.flatnonzero(np.isfinite(differences))
+    d, T = differences[known], len(known)
     if T < 5:
         raise ValueError(f"diebold_mariano: at least 5 dates are needed; got {T}")
-    B = int(max(4, min(0.41 * T ** (2 / 3), T / (2 * horizon))))
+    rows = known[-1] - known[0] + 1
+    B = int(max(4, min(0.41 * T ** (2 / 3), rows / (2 * horizon))))
     t = np.arange(1, T + 1) - 0.5
     waves = np.cos(math.pi * np.arange(1, B + 1)[:, None] * t / T)
     variance = float(np.mean((math.sqrt(2 / T) * waves @ d) ** 2))

@@ -1,18 +1,22 @@
 """The network of a forecaster learns in one flat loop; the epoch is chosen on a later block of time."""
 
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from torchcommodity.forecast.calibrate import calibrate, targets
+from torchcommodity.forecast.calibrate import calibrate
+from torchcommodity.forecast.checkpoint import Checkpoint, mark_of
+from torchcommodity.forecast.learner import Learner, network, put
+from torchcommodity.forecast.lessons import Lesson, lessons, load, plan, rows
+from torchcommodity.forecast.machine import Device, Matmul, Precision, machine, numbers
 from torchcommodity.forecast.quotes import Quotes
-from torchcommodity.losses import pinball
-from torchcommodity.models import HarConfig, Market
+from torchcommodity.models import HarConfig
 
 Progress = Callable[[int, int, str], None]  # done, of how many, what
 
@@ -25,15 +29,36 @@ class TrainConfig:
     patience: int = 4  # epochs without a better validation block before the loop ends
     window: int = 252  # rows of one training sequence
     batch: int = 2  # sequences in one step, of all symbols each
+    accumulate: int = 1  # pieces that a step is computed in, one after the other: less memory, the same gradient
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
+    clip: float = 1.0  # largest norm of a step's gradient
     held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
     corrects: int = 63  # longest horizon the network may correct: beyond, a block holds too few windows to choose on
-    accelerator: str = "cpu"
+    device: Device = "cpu"
+    precision: Precision = "32-true"
+    matmul: Matmul = "highest"  # of float32 matrix products
+    threads: int = 1  # a step is microseconds of work: threads that wait for one another cost more than they bring
+    workers: int = 0  # processes that cut the sequences
 
     def __post_init__(self) -> None:
-        if not 0 < self.held_back < 1 or self.epochs < 0:
-            raise ValueError(f"TrainConfig: held_back in (0, 1), epochs >= 0; got {self}")
+        least = {"epochs": 0, "patience": 1, "window": 1, "batch": 1, "accumulate": 1, "threads": 1, "workers": 0}
+        for name, smallest in least.items():
+            if getattr(self, name) < smallest:
+                raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
+        if not (0 < self.held_back < 1 and self.learning_rate > 0 and self.weight_decay >= 0 and self.clip > 0):
+            must = "held_back in (0, 1), learning_rate > 0, weight_decay >= 0, clip > 0"
+            raise ValueError(f"TrainConfig: {must}; got {self}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What surrounds a training and leaves its result alone."""
+
+    progress: Progress | None = None
+    checkpoint: Path | None = None  # carried on from if it is there, taken away when the training is over
+    every: float = 60.0  # seconds between two checkpoints
+    tensorboard: Path | None = None  # folder for the curves of the losses
 
 
 class Training(NamedTuple):
@@ -45,76 +70,70 @@ class Training(NamedTuple):
     validation: tuple[tuple[float, ...], ...] = ()
 
 
-class Lesson(NamedTuple):
-    """Rows to learn from; time is axis 1 of everything."""
-
-    market: Market
-    targets: Tensor  # (B, T, H, N) over their baseline scale; NaN takes no part
-
-
-class Kept(NamedTuple):
-    """The best epoch so far, its network, and which horizons it improves."""
-
-    epoch: int
-    network: list[Tensor]
-    better: Tensor  # (H,) bool
-
-
 def train(
-    model: Any,
-    past: Quotes,
-    config: TrainConfig,
-    symmetry: float,
-    seed: int,
-    progress: Progress | None = None,
+    model: Any, past: Quotes, config: TrainConfig, symmetry: float, seed: int, run: Run | None = None
 ) -> Training:
     """Train the network in place on the earlier rows, choose its epoch on the later ones; epoch 0 is the baseline.
 
     Targets of the earlier part end before the later block begins, and its econometric part is calibrated without that
-    block.
+    block. Processes that torchrun started share every step and end with the same network.
     """
+    run = run or Run()
     start = _held_back_from(len(past.prices), config, model.har.config)
     free = torch.tensor(model.har.config.horizons) <= config.corrects  # (H,)
+    if not network(model):
+        return Training(0, (), "no network to train")
     if config.epochs == 0 or start is None or not free.any():
         model.har.shrink.zero_()
         why = "too few rows to hold back a later block" if start is None else "none was asked for"
         return Training(0, (), f"network not trained ({why}): the econometric baseline stands")
     calibrate(model.har, past.before(start), symmetry)
-    early, late = _lessons(model.har, past, start)
-    late = _rows(late, max(start - config.window, 0), len(past.prices))
+    early, late = lessons(model.har, past, start)
+    late = rows(late, max(start - config.window, 0), len(past.prices))
+    fabric = machine(config.device, config.precision, run.tensorboard)
+    _check_pieces(model, config, fabric)
+    mark = mark_of(past, config, model.config, symmetry, seed, fabric.world_size)
+    with numbers(fabric, config.matmul, config.threads):
+        learner = Learner(model, fabric, seed, learning_rate=config.learning_rate, weight_decay=config.weight_decay)
+        checkpoint = Checkpoint(run.checkpoint, run.every, mark, writes=fabric.is_global_zero)
+        checkpoint.carry_on(learner)
+        _loop(learner, early, late, free, config, run.progress, checkpoint)
+        checkpoint.remove()
+    return _settle(model, learner)
 
-    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
-    fabric = Fabric(accelerator=config.accelerator, devices=1)
-    optimizer = torch.optim.AdamW(network(model), lr=config.learning_rate, weight_decay=config.weight_decay)
-    wrapped, optimizer = fabric.setup(model, optimizer)
-    wrapped.mark_forward_method("correction")
-    late, free = fabric.to_device((late, free))
-    order = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        base = _loss(wrapped, late, size=0.0)
-    best, kept, validation = 0.0, Kept(0, _copy(model), base > base), []
-    for epoch in range(1, config.epochs + 1):
-        for lesson in _batches(early, start, config, order):
-            optimizer.zero_grad()
-            fabric.backward(_loss(wrapped, fabric.to_device(lesson))[free].nanmean())
-            fabric.clip_gradients(wrapped, optimizer, max_norm=1.0)
-            optimizer.step()
-        with torch.no_grad():
-            change = 100 * (_loss(wrapped, late, size=model.har.config.shrink) / base - 1)
-        validation.append(tuple(change.tolist()))
+
+def _loop(
+    learner: Learner,
+    early: Lesson,
+    late: Lesson,
+    free: Tensor,  # (H,) bool
+    config: TrainConfig,
+    progress: Progress | None,
+    checkpoint: Checkpoint,
+) -> None:
+    """Learn from `early` until no epoch does better on `late`."""
+    fabric, har = learner.fabric, learner.model.har.config
+    pieces = config.accumulate * fabric.world_size
+    own = slice(config.accumulate * fabric.global_rank, config.accumulate * (fabric.global_rank + 1))
+    base = learner.judge(late, size=0.0)
+    while learner.epoch <= config.epochs and learner.epoch - 1 - learner.kept.epoch < config.patience:
+        steps = plan(early, free, learner.order, config.window, config.batch, pieces, len(har.levels))[learner.step :]
+        mine = [[piece for piece in step.pieces[own] if piece] for step in steps]
+        loader = iter(load(early, [piece for part in mine for piece in part], config.window, config.workers))
+        for step, part in zip(steps, mine):
+            loss = learner.learn(islice(loader, len(part)), step.weight, config.clip)
+            fabric.log_dict({"loss of this process": loss}, step=learner.total)
+            checkpoint.save(learner)
+        change = 100 * (learner.judge(late, size=har.shrink) / base - 1)  # (H,)
+        learner.validation.append(change.tolist())
         gain = change[free].clamp(max=0).nanmean().item()
-        if gain < best:
-            best, kept = gain, Kept(epoch, _copy(model), (change < 0) & free)
+        if gain < learner.best:
+            learner.keep(gain, (change < 0) & free)
+        fabric.log_dict({f"held-back/{h}": x for h, x in zip(har.horizons, change)}, step=learner.epoch)
         if progress is not None:
-            progress(epoch, config.epochs, f"held-back loss {change[free].nanmean():+.2f} %")
-        if epoch - kept.epoch >= config.patience:
-            break
-    return _settle(model, kept, tuple(validation))
-
-
-def network(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that learn by gradient: all but those of the econometric part, which is fitted in closed form."""
-    return [parameter for name, parameter in model.named_parameters() if not name.startswith("har.")]
+            progress(learner.epoch, config.epochs, f"held-back loss {change[free].nanmean():+.2f} %")
+        learner.next_epoch()
+        checkpoint.save(learner)
 
 
 def _held_back_from(rows: int, config: TrainConfig, har: HarConfig) -> int | None:
@@ -124,61 +143,27 @@ def _held_back_from(rows: int, config: TrainConfig, har: HarConfig) -> int | Non
     return start if start >= har.warmup + config.window + 2 * longest else None
 
 
-@torch.no_grad()
-def _lessons(har: Any, past: Quotes, start: int) -> tuple[Lesson, Lesson]:
-    """All rows twice: with the targets that end before `start`, and with those of the rows from `start` on."""
-    market = har(*past.batch())
-    scale, horizons = market.log_scale.exp(), har.config.horizons
-    early = (targets(past.prices[:start], horizons) - market.shift[0, :start]) / scale[0, :start]
-    late = (targets(past.prices, horizons) - market.shift[0]) / scale[0]
-    late[:start] = torch.nan
-    return Lesson(_first(market, start), early[None]), Lesson(market, late[None])
-
-
-def _first(market: Market, stop: int) -> Market:
-    return Market(*(x[:, :stop] for x in market))
-
-
-def _rows(lesson: Lesson, start: int, stop: int) -> Lesson:
-    return Lesson(Market(*(x[:, start:stop] for x in lesson.market)), lesson.targets[:, start:stop])
-
-
-def _batches(lesson: Lesson, rows: int, config: TrainConfig, order: torch.Generator) -> Iterator[Lesson]:
-    """An epoch cuts time anew, at a random offset, into shuffled sequences of one window."""
-    offset = int(torch.randint(config.window, (), generator=order))
-    starts = torch.arange(offset, rows - config.window + 1, config.window)
-    for chosen in starts[torch.randperm(len(starts), generator=order)].split(config.batch):
-        cut = [_rows(lesson, s, s + config.window) for s in chosen.tolist()]
-        market = Market(*(torch.cat(parts) for parts in zip(*(piece.market for piece in cut))))
-        yield Lesson(market, torch.cat([piece.targets for piece in cut]))
-
-
-def _loss(model: Any, lesson: Lesson, *, size: float = 1.0) -> Tensor:  # (H,)
-    """Pinball loss of standardised targets per horizon, NaN where a horizon has none; `size` 0 is the baseline."""
-    scale = (size * model.har.bend(model.correction(lesson.market))).exp()  # (S, L, H, N)
-    levels = torch.tensor(model.har.config.levels).to(scale)
-    losses = []
-    for h, z in enumerate(model.har.z.to(scale)):
-        quantiles = scale[:, :, h].unsqueeze(-1) * z
-        losses.append(pinball(quantiles, lesson.targets[:, :, h].to(scale), levels))
-    return torch.stack(losses)
-
-
-def _copy(model: nn.Module) -> list[Tensor]:
-    return [p.detach().clone() for p in network(model)]
+def _check_pieces(model: nn.Module, config: TrainConfig, fabric: Fabric) -> None:
+    """Refuse to cut a batch whose statistics a layer takes: the pieces would not have those of the whole."""
+    if config.accumulate * fabric.world_size > 1 and any(name.endswith("running_mean") for name in model.state_dict()):
+        got = f"accumulate={config.accumulate} and {fabric.world_size} processes"
+        raise ValueError(
+            f"train: {type(model).__name__} normalises by the statistics of a whole batch, which cannot be cut: "
+            f"expected accumulate=1 and one process; got {got}"
+        )
 
 
 @torch.no_grad()
-def _settle(model: Any, kept: Kept, validation: tuple[tuple[float, ...], ...]) -> Training:
-    """Put the kept epoch back; a horizon that it did not improve keeps the baseline."""
-    model.cpu()
-    for parameter, value in zip(network(model), kept.network):
-        parameter.copy_(value)
+def _settle(model: Any, learner: Learner) -> Training:
+    """Put the kept epoch into the model; a horizon that it did not improve keeps the baseline."""
+    kept, epochs = learner.kept, len(learner.validation)
+    put(model, kept.network)
     config = model.har.config
     model.har.shrink.copy_(config.shrink * kept.better.to(model.har.shrink))
     corrected = tuple(h for h, better in zip(config.horizons, kept.better.tolist()) if better)
+    validation = tuple(map(tuple, learner.validation))
     if not corrected:
-        note = f"none of {len(validation)} epochs improved on the econometric baseline, which stands"
+        note = f"none of {epochs} epochs improved on the econometric baseline, which stands"
         return Training(0, (), note, validation)
-    note = f"epoch {kept.epoch} of {len(validation)} corrects the scale at horizons {', '.join(map(str, corrected))}"
+    note = f"epoch {kept.epoch} of {epochs} corrects the scale at horizons {', '.join(map(str, corrected))}"
     return Training(kept.epoch, corrected, note, validation)

@@ -1,4 +1,4 @@
-"""Whole forecasters, one file each: a frozen config and a Module."""
+"""Whole forecasters and portfolio models, one file each: a frozen config and a Module."""
 
 from torchcommodity.models.attention import AttentionConfig as AttentionConfig
 from torchcommodity.models.attention import AttentionForecaster as AttentionForecaster
@@ -11,6 +11,8 @@ from torchcommodity.models.enhanced import EnhancedForecaster as EnhancedForecas
 from torchcommodity.models.har import Har as Har
 from torchcommodity.models.har import HarConfig as HarConfig
 from torchcommodity.models.har import Market as Market
+from torchcommodity.models.har_forecaster import HarForecaster as HarForecaster
+from torchcommodity.models.har_forecaster import HarForecasterConfig as HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm as HarLstm
 from torchcommodity.models.har_lstm import HarLstmConfig as HarLstmConfig
 from torchcommodity.models.learned import learned as learned
@@ -18,6 +20,8 @@ from torchcommodity.models.lltm import LltmConfig as LltmConfig
 from torchcommodity.models.lltm import LltmForecaster as LltmForecaster
 from torchcommodity.models.market_regime import MarketRegimeConfig as MarketRegimeConfig
 from torchcommodity.models.market_regime import MarketRegimeForecaster as MarketRegimeForecaster
+from torchcommodity.models.portfolio_lstm import PortfolioLSTM as PortfolioLSTM
+from torchcommodity.models.portfolio_lstm import PortfolioLSTMConfig as PortfolioLSTMConfig
 from torchcommodity.models.registry import MODELS as MODELS
 from torchcommodity.models.registry import Model as Model
 from torchcommodity.models.registry import ModelConfig as ModelConfig
@@ -37,6 +41,8 @@ __all__ = [
     "EnhancedForecaster",
     "Har",
     "HarConfig",
+    "HarForecaster",
+    "HarForecasterConfig",
     "HarLstm",
     "HarLstmConfig",
     "LltmConfig",
@@ -46,6 +52,8 @@ __all__ = [
     "MarketRegimeForecaster",
     "Model",
     "ModelConfig",
+    "PortfolioLSTM",
+    "PortfolioLSTMConfig",
     "TcnConfig",
     "TcnForecaster",
     "build",

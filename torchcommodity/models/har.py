@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.models.rolls import curve_shift, gap_shift, rolls_ahead, spanned
+from torchcommodity.models.rolls import count_rolls, curve_shift, gap_shift, rolls_ahead
 from torchcommodity.ops import ewm_variance, garch_variance, log_returns
 
 PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
@@ -155,14 +155,14 @@ class Har(nn.Module):
         if rolls is None:
             none = prices.new_zeros(()).expand(B, T, len(self.config.horizons), N)
             return returns, none, none
-        months = spanned(rolls, torch.isfinite(prices) & (prices > 0))
-        count = rolls_ahead(rolls, T, self.config.horizons)
-        shift = self.config.gap * gap_shift(returns, months, rolls, self.config.horizons)
+        placed = count_rolls(rolls, torch.isfinite(prices) & (prices > 0))
+        count = rolls_ahead(placed, self.config.horizons)
+        shift = self.config.gap * gap_shift(returns, placed, self.config.horizons)
         unsure = count.to(shift)
         if curve is not None:
             told = curve_shift(curve.to(shift), count)
             shift, unsure = torch.where(told.isfinite(), told, shift), torch.where(told.isfinite(), 0.0, unsure)
-        return torch.where(months.any(-1), torch.nan, returns), shift, unsure
+        return torch.where(placed.spanned.any(-1), torch.nan, returns), shift, unsure
 
     def terms(self, returns: Tensor, unsure: Tensor) -> Tensor:  # (B, T, N), (B, T, H, N) -> (B, T, H, N, K)
         """The K variances per row that the mix weighs; NaN during warm-up. GARCH and rolls depend on the horizon."""

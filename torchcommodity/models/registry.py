@@ -1,5 +1,6 @@
 """Every forecaster by name: its frozen config and its Module."""
 
+from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -10,9 +11,11 @@ from torchcommodity.models.constrained import ConstrainedConfig, ConstrainedFore
 from torchcommodity.models.custom_ops import CustomOpsConfig, CustomOpsForecaster
 from torchcommodity.models.enhanced import EnhancedConfig, EnhancedForecaster
 from torchcommodity.models.har import Har, HarConfig, Market
+from torchcommodity.models.har_forecaster import HarForecaster, HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm, HarLstmConfig
 from torchcommodity.models.lltm import LltmConfig, LltmForecaster
 from torchcommodity.models.market_regime import MarketRegimeConfig, MarketRegimeForecaster
+from torchcommodity.models.settings import read
 from torchcommodity.models.tcn import TcnConfig, TcnForecaster
 
 
@@ -41,6 +44,7 @@ class Entry(NamedTuple):
 
 
 MODELS: dict[str, Entry] = {
+    "har": Entry(HarForecasterConfig, HarForecaster),
     "har-lstm": Entry(HarLstmConfig, HarLstm),
     "lltm": Entry(LltmConfig, LltmForecaster),
     "tcn": Entry(TcnConfig, TcnForecaster),
@@ -73,15 +77,19 @@ def build(config: ModelConfig, assets: int, seed: int = 0) -> Any:
 
 
 def settings(name: str, values: dict[str, Any]) -> ModelConfig:
-    """The config of a registered model from plain values, as JSON and TOML hold them; a list is a tuple."""
-    config: ModelConfig = _dataclass(MODELS[name].config, values)
+    """The config of a registered model from plain values, as JSON and TOML hold them."""
+    config: ModelConfig = read(entry(name).config, values)
     return config
 
 
-def _dataclass(kind: type[Any], values: dict[str, Any]) -> Any:
-    kinds = {"har": HarConfig}
-    made = {}
-    for name, value in values.items():
-        nested = kinds.get(name)
-        made[name] = _dataclass(nested, value) if nested else tuple(value) if isinstance(value, list) else value
-    return kind(**made)
+def entry(name: str) -> Entry:
+    """The registered model of that name.
+
+    >>> entry("har-lsmt")
+    Traceback (most recent call last):
+    ValueError: model: expected one of har...; got 'har-lsmt', the nearest is har-lstm
+    """
+    if name not in MODELS:
+        nearest = get_close_matches(name, MODELS, n=1, cutoff=0.0)[0]
+        raise ValueError(f"model: expected one of {', '.join(MODELS)}; got {name!r}, the nearest is {nearest}")
+    return MODELS[name]

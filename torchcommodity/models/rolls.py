@@ -4,7 +4,8 @@ Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts.
 row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the coming trading days.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,34 +14,33 @@ from torch.nn import functional as F
 PRIOR = 3  # rolls of no gap that are added to those seen: one wild roll is no rule
 
 
-def spanned(rolls: Tensor, known: Tensor) -> Tensor:  # (B, T + A, N), (B, T, N) -> (B, T, N, 12) bool
-    """Rolls by calendar month that the return at each row spans: since the last known price, this row included.
+class Rolls(NamedTuple):
+    """Rolls by calendar month: so far, and settled, which are those up to the last row with a price."""
 
-    None where the row has no price: the next return carries them.
-    """
-    so_far = _by_month(rolls)[:, : known.shape[1]].cumsum(1)
-    settled = torch.where(known.unsqueeze(-1), so_far, 0).cummax(1).values
+    total: Tensor  # (B, T + A, N, 12)
+    settled: Tensor  # (B, T, N, 12)
+    spanned: Tensor  # (B, T, N, 12) bool: the return at this row holds the gap; never where there is no price
+
+
+def count_rolls(rolls: Tensor, known: Tensor) -> Rolls:  # (B, T + A, N), (B, T, N) bool
+    """Place every roll on the first row from its day on that has a price: there the return holds the gap."""
+    total = F.one_hot(rolls, 13)[..., 1:].cumsum(1)
+    has_price = known.unsqueeze(-1)
+    settled = torch.where(has_price, total[:, : known.shape[1]], 0).cummax(1).values
     before = F.pad(settled, (0, 0, 0, 0, 1, 0))[:, :-1]
-    return known.unsqueeze(-1) & (so_far > before)
+    return Rolls(total, settled, has_price & (settled > before))
 
 
-def rolls_ahead(rolls: Tensor, rows: int, horizons: Sequence[int]) -> Tensor:  # (B, T + A, N) -> (B, T, H, N)
-    """How often the contract rolls within the h rows after each row."""
-    total = (rolls > 0).cumsum(1)
-    return torch.stack([total[:, h : rows + h] - total[:, :rows] for h in horizons], 2)
+def rolls_ahead(rolls: Rolls, horizons: Sequence[int]) -> Tensor:  # (B, T, H, N)
+    """How often the contract rolls from the last price to h rows after each row."""
+    return torch.stack([ahead.sum(-1) for ahead in _ahead(rolls, horizons)], 2)
 
 
-def gap_shift(
-    returns: Tensor,  # (B, T, N) log-returns, those that span a roll among them
-    months: Tensor,  # (B, T, N, 12) of `spanned`
-    rolls: Tensor,  # (B, T + A, N)
-    horizons: Sequence[int],
-) -> Tensor:  # (B, T, H, N)
+def gap_shift(returns: Tensor, rolls: Rolls, horizons: Sequence[int]) -> Tensor:  # (B, T, N) -> (B, T, H, N)
     """The sum over the coming rolls of the series' own past gaps at rolls of that calendar month, shrunk to zero."""
-    rows, gaps = returns.shape[1], months & torch.isfinite(returns).unsqueeze(-1)
+    gaps = rolls.spanned & torch.isfinite(returns).unsqueeze(-1)
     mean = torch.where(gaps, returns.unsqueeze(-1), 0.0).cumsum(1) / (gaps.cumsum(1) + PRIOR)
-    total = _by_month(rolls).cumsum(1)
-    return torch.stack([((total[:, h : rows + h] - total[:, :rows]) * mean).sum(-1) for h in horizons], 2)
+    return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(rolls, horizons)], 2)
 
 
 def curve_shift(
@@ -64,5 +64,6 @@ def curve_shift(
     return slope.gather(-1, count.clamp(max=last).movedim(2, -1)).movedim(-1, 2)
 
 
-def _by_month(rolls: Tensor) -> Tensor:  # (...) -> (..., 12) int64
-    return F.one_hot(rolls, 13)[..., 1:]
+def _ahead(rolls: Rolls, horizons: Sequence[int]) -> Iterator[Tensor]:  # (B, T, N, 12) of each horizon
+    rows = rolls.settled.shape[1]
+    return (rolls.total[:, h : rows + h] - rolls.settled for h in horizons)

@@ -17,6 +17,7 @@ from torchcommodity.nn.rolling_correlation import RollingCorrelation as RollingC
 from torchcommodity.nn.tcn import TCN as TCN
 from torchcommodity.nn.volatility import EwmVolatility as EwmVolatility
 from torchcommodity.nn.volatility import GarchVariance as GarchVariance
+from torchcommodity.nn.volatility_target import VolatilityTarget as VolatilityTarget
 
 __all__ = [
     "LLTM",
@@ -35,5 +36,6 @@ __all__ = [
     "LinearBNReLU",
     "Positive",
     "RollingCorrelation",
+    "VolatilityTarget",
     "orthogonal_gates",
 ]

@@ -62,6 +62,8 @@ class Gradients:
         return [i for i in every if self.masks or "output" in named or f"output{i}" in named]
 
     def asked(self, ctx: Any) -> dict[str, Any]:
+        if "needs_input_grad" not in self.needs[self.backward]:
+            return {}
         needs = zip(ctx.needs_input_grad[1:], self.is_tensor)
         return {"needs_input_grad": tuple(need for need, tensor in needs if tensor)}
 

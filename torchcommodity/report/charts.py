@@ -31,11 +31,11 @@ def fan(contents: Contents, n: int) -> Figure:
     for (low, high), shade in reversed(list(zip(BANDS, SHADES))):
         if low in place and high in place:
             data += _band(ahead, quantiles[:, place[low]], quantiles[:, place[high]], shade, f"{high - low:.0%} band")
-    data.append(_line(list(map(str, dates)), prices, INK, "price"))
+    data.append(line(list(map(str, dates)), prices, INK, "price"))
     if 0.5 in place:
-        data.append(_line(ahead, quantiles[:, place[0.5]], ACCENT, "median", mode="lines+markers"))
+        data.append(line(ahead, quantiles[:, place[0.5]], ACCENT, "median", mode="lines+markers"))
     unit = forecast.units[n] or "price"
-    layout = _layout(yaxis={"title": {"text": escape(unit)}}, xaxis={"type": "date"})
+    layout = framed(yaxis={"title": {"text": escape(unit)}}, xaxis={"type": "date"})
     layout["shapes"] = [_upright(origin, MUTED)]
     return {"data": data, "layout": layout}
 
@@ -43,11 +43,11 @@ def fan(contents: Contents, n: int) -> Figure:
 def calibration(evidence: Evidence, calendar: Calendar) -> Figure:
     """Share of outcomes at or below each quantile against its level; on the diagonal, the forecast keeps its word."""
     levels = list(evidence.levels)
-    data = [_line([0, 1], [0, 1], MUTED, "perfect", dash="dot")]
+    data = [line([0, 1], [0, 1], MUTED, "perfect", dash="dot")]
     for (rows, share), colour in zip(evidence.calibration.items(), LINES * len(evidence.calibration)):
-        data.append(_line(levels, share, colour, calendar.name(int(rows)), mode="lines+markers", digits=3))
+        data.append(line(levels, share, colour, calendar.name(int(rows)), mode="lines+markers", digits=3))
     axis = {"range": [0, 1], "tickformat": ".0%"}
-    layout = _layout(
+    layout = framed(
         xaxis={**axis, "title": {"text": "stated: quantile level"}},
         yaxis={**axis, "title": {"text": "happened: outcomes at or below it"}},
     )
@@ -58,10 +58,8 @@ def correlation_path(found: Correlation) -> Figure:
     """Average correlation of all pairs over time, with the days on which the regime changed."""
     keep = np.flatnonzero(np.isfinite(found.mean))
     keep = keep[:: max(1, len(keep) // 1000)]
-    path = _line(list(map(str, found.dates[keep])), found.mean[keep], ACCENT, "average correlation", digits=3)
-    layout = _layout(
-        xaxis={"type": "date"}, yaxis={"range": [-1, 1], "title": {"text": "average correlation of pairs"}}
-    )
+    path = line(list(map(str, found.dates[keep])), found.mean[keep], ACCENT, "average correlation", digits=3)
+    layout = framed(xaxis={"type": "date"}, yaxis={"range": [-1, 1], "title": {"text": "average correlation of pairs"}})
     layout["shapes"] = [_upright(date, MARK) for date in found.changes]
     return {"data": [path], "layout": {**layout, "showlegend": False}}
 
@@ -85,7 +83,7 @@ def correlation_map(found: Correlation) -> Figure:
         "colorbar": {"thickness": 10, "outlinewidth": 0, "tickvals": [-1, 0, 1]},
     }
     axis = {"type": "category", "showgrid": False}
-    layout = _layout(xaxis=axis, yaxis={**axis, "autorange": "reversed"})
+    layout = framed(xaxis=axis, yaxis={**axis, "autorange": "reversed"})
     return {"data": [heat], "layout": {**layout, "hovermode": "closest"}}
 
 
@@ -93,7 +91,7 @@ def _with_origin(quantiles: "np.ndarray[Any, Any]", last: float) -> "np.ndarray[
     return np.concatenate([np.full((1, quantiles.shape[1]), last), quantiles])
 
 
-def _line(
+def line(
     x: Sequence[Any],
     y: Iterable[Any],
     colour: str,
@@ -116,7 +114,7 @@ def _line(
 
 def _band(x: list[str], low: Iterable[float], high: Iterable[float], shade: str, name: str) -> list[Figure]:
     edge = {"color": shade, "width": 0}
-    lower = {**_line(x, low, shade, name), "line": edge, "showlegend": False, "hoverinfo": "skip"}
+    lower = {**line(x, low, shade, name), "line": edge, "showlegend": False, "hoverinfo": "skip"}
     return [
         lower,
         {**lower, "y": [_short(v, 4) for v in high], "fill": "tonexty", "fillcolor": shade, "showlegend": True},
@@ -133,7 +131,7 @@ def _upright(date: str, colour: str) -> Figure:
     return {"type": "line", "x0": date, "x1": date, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 
-def _layout(xaxis: Figure, yaxis: Figure) -> Figure:
+def framed(xaxis: Figure, yaxis: Figure) -> Figure:
     axis = {"gridcolor": GRID, "linecolor": GRID, "zeroline": False, "automargin": True, "fixedrange": True}
     return {
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},

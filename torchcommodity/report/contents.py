@@ -25,7 +25,7 @@ class Run:
         made: ISO 8601 in UTC.
         command: that makes it again, as typed.
         source: what the data were asked from.
-        data_sha256: of the numbers, dates and symbols that were used.
+        data_sha256: of the numbers, dates, symbols, contracts and curve that were used.
         seed: of the network.
         versions: package -> version.
     """

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -13,15 +14,16 @@ from plotly.offline import get_plotlyjs
 
 from torchcommodity.report import charts, sections
 from torchcommodity.report.blocks import paragraph
-from torchcommodity.report.contents import Contents
+from torchcommodity.report.contents import Contents, Run
 from torchcommodity.report.correlation import Correlation, correlation
-from torchcommodity.report.markup import join
+from torchcommodity.report.markup import Markup, join
 from torchcommodity.report.section_correlation import correlations
 from torchcommodity.report.section_evidence import walk_forward
 from torchcommodity.report.section_forecast import forecasts
 
 HERE = Path(__file__).parent
 FANS = 40  # charts; a page with more is slow to open
+FILES = "All quantiles are in forecast.csv; with provenance, findings and scores in forecast.json."
 
 
 def to_html(contents: Contents) -> str:
@@ -32,17 +34,25 @@ def to_html(contents: Contents) -> str:
         forecasts(contents, fans),
         walk_forward(contents),
         correlations(together),
-        sections.data(contents),
-        sections.reproduce(contents),
+        sections.data(contents.panel, contents.findings, contents.run),
+        sections.reproduce(contents.run, FILES),
     )
+    figures = _figures(contents, together, fans)
+    return whole_page(sections.title(contents), sections.header(contents), parts, figures, contents.run)
+
+
+def whole_page(
+    title: str, header: Markup, parts: Iterable[Markup], figures: Mapping[str, charts.Figure], run: Run
+) -> str:
+    """A page of its own: style, script and chart library are inside; `figures` go where `blocks.figure` left room."""
     return Template(_text("page.html")).substitute(
-        title=escape(sections.title(contents)),
+        title=escape(title),
         css=_text("page.css"),
         js=_text("page.js"),
-        header=sections.header(contents),
+        header=header,
         main=join(parts),
-        footer=paragraph(f"torchcommodity {contents.run.versions['torchcommodity']}, {contents.run.made}"),
-        figures=_script_json(_figures(contents, together, fans)),
+        footer=paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.made}"),
+        figures=_script_json(figures),
         plotly=packed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT licence; gzip in base64, unpacked by the script below",
     )

@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from torchcommodity.forecast.backtest import OURS
+from torchcommodity.forecast.folds import OURS
 from torchcommodity.report.blocks import figure, paragraph, percent, section
 from torchcommodity.report.contents import Contents
 from torchcommodity.report.evidence import Evidence, outcome, tally, verdict
@@ -11,8 +11,8 @@ from torchcommodity.report.horizons import Calendar
 from torchcommodity.report.markup import Markup, element, table
 
 MODELS = {
-    OURS: "HAR-LSTM (this forecast)",
-    "untrained": "HAR-LSTM without its network",
+    OURS: "this forecast",
+    "untrained": "the same without its network",
     "unconditional": "Unconditional quantiles",
     "ewma": "EWMA (RiskMetrics, half-life 11 rows)",
     "ewma63": "EWMA (half-life 63 rows)",

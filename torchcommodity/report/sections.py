@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from torchcommodity.data import CONTRACTS, Finding, Panel
 from torchcommodity.report.blocks import code, paragraph, section
-from torchcommodity.report.contents import Contents
+from torchcommodity.report.contents import Contents, Run
 from torchcommodity.report.markup import Markup, element, join, table
 
 PLACES = {
@@ -17,8 +18,9 @@ CLAIMS = (
     "It says how uncertain prices are: how wide the range of plausible prices is, and how that width follows the "
     "volatility of the market.",
     "It says almost nothing about direction: the median stays near the last price, for past prices tell little of it.",
-    "It knows past prices only: no inventories, weather, news, positions or futures curves. A front-month series jumps "
-    "when its contract rolls, though nobody earns that jump, and the bands contain it.",
+    "It knows past prices, and what is told of contracts and curves: no inventories, weather, news or positions. A "
+    "front-month series jumps when its contract rolls, though nobody earns that jump; the bands contain it, and are "
+    "moved by what is known of it ahead.",
     "Its bands held about as often as the test below shows, in the past that was tested. That is no promise for the "
     "next market, and none of it is investment advice.",
 )
@@ -63,24 +65,36 @@ def header(contents: Contents) -> Markup:
     )
 
 
-def data(contents: Contents) -> Markup:
+def data(panel: Panel, findings: Sequence[Finding], run: Run) -> Markup:
     """Everything doubtful that was found, with what was done about it, and where every column comes from."""
-    cards = (element("div", element("h3", source["symbol"]), _card(source)) for source in contents.panel.sources())
-    asked = f"Asked from {contents.run.source}. sha256 of the numbers, dates and symbols used: "
+    cards = (element("div", element("h3", source["symbol"]), _card(source)) for source in panel.sources())
+    asked = f"Asked from {run.source}. sha256 of the numbers, dates, symbols and contracts used: "
     return section(
         "data",
         "Data",
-        paragraph(asked, code(contents.run.data_sha256)),
+        paragraph(asked, code(run.data_sha256)),
         paragraph(RULE),
-        _findings(contents),
+        paragraph(calendars(panel)),
+        _findings(findings),
         element("div", *cards, class_="columns"),
     )
 
 
-def _findings(contents: Contents) -> Markup:
-    if not contents.findings:
+def calendars(panel: Panel) -> str:
+    """Which columns are futures with a roll calendar, and which are taken for spot prices because none is known."""
+    pairs = list(zip(panel.symbols, panel.contracts))
+    rolled = [f"{symbol} ({CONTRACTS[code].name}, {CONTRACTS[code].exchange})" for symbol, code in pairs if code]
+    spot = ", ".join(symbol for symbol, code in pairs if not code)
+    curve = "a curve of nearby contracts" if panel.curve is not None else "no curve of nearby contracts"
+    futures = f"Front-month futures with a roll calendar: {', '.join(rolled)}; {curve}." if rolled else ""
+    unknown = f"No futures calendar is known for {spot}: taken for spot prices, without rolls." if spot else ""
+    return " ".join(filter(None, (futures, unknown)))
+
+
+def _findings(findings: Sequence[Finding]) -> Markup:
+    if not findings:
         return paragraph("Nothing doubtful was found.")
-    rows = [(f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in contents.findings]
+    rows = [(f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in findings]
     heads = ("What", "Symbol", "Date", "Line", "Value", "Times", "Treatment")
     return table("What is doubtful in the data, and how it was treated", heads, rows, texts=(0, 1, 2, 4, 6))
 
@@ -97,15 +111,13 @@ def _value(key: str, text: str) -> Markup | str:
     return code(text) if key == "sha256" else text
 
 
-def reproduce(contents: Contents) -> Markup:
+def reproduce(run: Run, files: str) -> Markup:
     """The command, the seed and the versions that give the same numbers."""
     return section(
         "reproduce",
         "Reproduce",
-        paragraph(
-            f"The same data, versions and seed ({contents.run.seed}) give the same numbers to the last bit on a CPU:"
-        ),
-        element("pre", contents.run.command),
-        table("Versions", ("Package", "Version"), contents.run.versions.items(), texts=(0, 1)),
-        paragraph("All quantiles are in forecast.csv; with provenance, findings and scores in forecast.json."),
+        paragraph(f"The same data, versions and seed ({run.seed}) give the same numbers to the last bit on a CPU:"),
+        element("pre", run.command),
+        table("Versions", ("Package", "Version"), run.versions.items(), texts=(0, 1)),
+        paragraph(files),
     )

@@ -38,13 +38,22 @@ def place(highs: Series, lows: Series, closes: Series, timeperiod: int) -> Serie
     return 100 * (closes - low).over(windows.highest(highs, timeperiod) - low, 0)
 
 
-@indicator(
-    lambda fastk_period, slowk_period, slowk_matype, slowd_period, slowd_matype: (
-        fastk_period - 1
-        + moving_average_lookback(slowk_period, slowk_matype)
-        + moving_average_lookback(slowd_period, slowd_matype)
-    )
-)  # fmt: skip
+def _slow(
+    fast: Series, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
+) -> tuple[Series, Series]:
+    """%K averaged, and averaged again."""
+    slow = moving_average(fast, slowk_period, slowk_matype)
+    return slow, moving_average(slow, slowd_period, slowd_matype)
+
+
+def _slow_lookback(
+    fastk_period: int, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
+) -> int:
+    k, d = moving_average_lookback(slowk_period, slowk_matype), moving_average_lookback(slowd_period, slowd_matype)
+    return fastk_period - 1 + k + d
+
+
+@indicator(_slow_lookback)
 def stoch(
     high: Tensor,
     low: Tensor,
@@ -69,8 +78,7 @@ def stoch(
     """
     highs, lows, closes = together(high, low, close)
     fast = place(highs, lows, closes, fastk_period)
-    slow = moving_average(fast, slowk_period, slowk_matype)
-    return Stoch(*panels(slow, moving_average(slow, slowd_period, slowd_matype)))
+    return Stoch(*panels(*_slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)))
 
 
 @indicator(
@@ -124,13 +132,7 @@ def stochrsi(
     return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
 
 
-@indicator(
-    lambda fastk_period, slowk_period, slowk_matype, slowd_period, slowd_matype: (
-        fastk_period - 1
-        + moving_average_lookback(slowk_period, slowk_matype)
-        + moving_average_lookback(slowd_period, slowd_matype)
-    )
-)  # fmt: skip
+@indicator(_slow_lookback)
 def kdj(
     high: Tensor,
     low: Tensor,
@@ -155,8 +157,7 @@ def kdj(
     """
     highs, lows, closes = together(high, low, close)
     fast = place(highs, lows, closes, fastk_period)
-    k = moving_average(fast, slowk_period, slowk_matype)
-    d = moving_average(k, slowd_period, slowd_matype)
+    k, d = _slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)
     return KDJ(*panels(k, d, 3 * k - 2 * d))
 
 

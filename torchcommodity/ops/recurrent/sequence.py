@@ -97,8 +97,13 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
 
     `step` and `pull` define them. The adjoint takes h and c for speed; as a function it depends on the others alone.
     """
+    adjoint = _adjoint(name, step, pull, lambda: _cases_back(operator, adjoint, gates))
+    operator = _forward(name, step, adjoint, cases)
+    return operator
 
-    def reference(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor]:
+
+def _forward(name: str, step: Step, adjoint: Op, cases: Callable[[], Cases]) -> Op:
+    def reference(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
         return _run(step, gates, missing, weight, h0, c0)
 
     def fake(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
@@ -106,23 +111,20 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
         return gates.new_empty(shape), gates.new_empty(shape)
 
     def backward(
-        grad_h: Tensor,
-        grad_c: Tensor,
-        *,
-        gates: Tensor,
-        missing: Tensor,
-        weight: Tensor,
-        h0: Tensor,
-        c0: Tensor,
-        output: State,
+        *grads: Tensor, gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, output: State
     ) -> tuple[Tensor | None, ...]:
         # D_t = grad_t + W' d_gates_{t+1}, backwards in time; d_gates_t = (d gates_t / d h_t, c_t)' D_t
         # dW = sum_t d_gates_t h_{t-1}'
-        d_gates, d_h0, d_c0 = adjoint(grad_h, grad_c, gates, missing, weight, h0, c0, *output)
+        d_gates, d_h0, d_c0 = adjoint(*grads, gates, missing, weight, h0, c0, *output)
         before = _without_nan(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
         return d_gates, None, d_gates.flatten(0, -2).mT @ before.flatten(0, -2), d_h0, d_c0
 
-    def reference_back(
+    masks = False  # the adjoint does it
+    return Op(name, reference=reference, fake=fake, backward=backward, masks=masks, cases=cases, one_by_one=True)
+
+
+def _adjoint(name: str, step: Step, pull: Pull, cases: Callable[[], Cases]) -> Op:
+    def reference(
         grad_h: Tensor,
         grad_c: Tensor,
         gates: Tensor,
@@ -135,11 +137,11 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
     ) -> tuple[Tensor, Tensor, Tensor]:
         return _run_back(step, pull, grad_h, grad_c, gates, missing, weight, h0, c0)
 
-    def fake_back(*tensors: Tensor) -> tuple[Tensor, ...]:
+    def fake(*tensors: Tensor) -> tuple[Tensor, ...]:
         _, _, gates, _, _, h0, c0, _, _ = tensors
         return gates.new_empty(gates.shape), h0.new_empty(h0.shape), c0.new_empty(c0.shape)
 
-    def backward_back(
+    def backward(
         *grads: Tensor,
         grad_h: Tensor,
         grad_c: Tensor,
@@ -156,25 +158,15 @@ def records(name: str, gates: int, step: Step, pull: Pull, cases: Callable[[], C
         first, second, third, *rest = differentiated(definition, (grad_h, grad_c, gates, weight, h0, c0), grads)
         return first, second, third, None, *rest, None, None
 
-    operator = Op(
-        name,
+    return Op(
+        f"{name}_backward",
         reference=reference,
         fake=fake,
         backward=backward,
-        masks=False,  # the adjoint does it
         cases=cases,
-        one_by_one=True,
-    )
-    adjoint = Op(
-        f"{name}_backward",
-        reference=reference_back,
-        fake=fake_back,
-        backward=backward_back,
-        cases=lambda: _cases_back(operator, adjoint, gates),
         one_by_one=True,
         causal=False,  # a gradient runs backwards in time
     )
-    return operator
 
 
 def _run(step: Step, gates: Tensor, missing: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> State:

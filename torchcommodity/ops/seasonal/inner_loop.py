@@ -22,8 +22,9 @@ class Cycles:
         whole, rest = divmod(self.rows, period)
         groups = ((0, rest, whole + 1), (rest, period, whole))  # the first phases have one row more
         self.groups = [(first, last, cycles) for first, last, cycles in groups if first < last]
+        known = present.to(weights)  # numbers: of a padded bool Inductor makes C++ that does not compile
         self.loess = [
-            Loess(self._phases(weights, *group), self._phases(present, *group), smoother, beyond=True)
+            Loess(self._phases(weights, *group), self._phases(known, *group) > 0, smoother, beyond=True)
             for group in self.groups
         ]
 

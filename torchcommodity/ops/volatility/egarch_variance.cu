@@ -3,12 +3,11 @@
 //
 // z depends on h, so time cannot be cut: an item takes a column.
 #include "device.h"
+#include "variance.h"
 
 using namespace commodity;
 
 namespace {
-
-constexpr double kMeanAbsolute = 0.79788456080286535588;  // of a standard normal number: sqrt(2 / pi)
 
 template <typename scalar_t>
 struct LogVariance {
@@ -34,17 +33,11 @@ struct LogVariance {
 Tensor egarch_variance(const Tensor& returns_, const Tensor& omega, const Tensor& alpha, const Tensor& beta,
                        const Tensor& gamma, const Tensor& initial) {
   const Tensor returns = contiguous(returns_);
-  const Tensor parameters[5] = {contiguous(omega), contiguous(alpha), contiguous(beta), contiguous(gamma),
-                                contiguous(initial)};
+  const auto parameters = of_columns("egarch_variance", returns, {omega, alpha, beta, gamma, initial});
   const Panels panels(returns);
-  for (const Tensor& parameter : parameters)
-    STD_TORCH_CHECK(
-        parameter.numel() * panels.steps == returns.numel() && parameter.scalar_type() == returns.scalar_type(),
-        "egarch_variance: parameters must be (..., N) and have the dtype of returns (..., T, N)");
   Tensor h = new_empty(returns, returns.sizes());
   dispatch("egarch_variance", returns, [&]<typename scalar_t>() {
-    const scalar_t* of[5];
-    for (int i = 0; i < 5; ++i) of[i] = parameters[i].const_data_ptr<scalar_t>();
+    const auto of = data_of_columns<scalar_t>(parameters);
     launch_grid(h, Grid(panels.batch, panels.assets, 1),
                 LogVariance<scalar_t>{returns.const_data_ptr<scalar_t>(), of[0], of[1], of[2], of[3], of[4],
                                       h.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets});

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, check_values
+from torchcommodity.ops.volatility.arch_oracle import arch_variance
 from torchcommodity.ops.volatility.egarch_variance_backward import MEAN_ABSOLUTE
 from torchcommodity.ops.volatility.egarch_variance_backward import operator as adjoint
 from torchcommodity.ops.volatility.parameters import in_full, parameter
@@ -101,22 +102,9 @@ def _backward(
     return y[..., : returns.shape[-2], :], *y[..., returns.shape[-2] :, :].unbind(-2)
 
 
-def _oracle(returns: Tensor, *parameters: Tensor) -> Tensor:
-    # arch starts from the logarithm of a backcast: ln h_0 = omega + beta ln backcast
-    import numpy as np
-    from arch.univariate import EGARCH
-
-    omega, alpha, beta, gamma, initial = parameters
-    backcast = (initial.log() - omega) / beta
-    columns = torch.stack([omega, alpha, gamma, beta, backcast], -1).flatten(0, -2).numpy()
-    rows = returns.transpose(-1, -2).flatten(0, -2).numpy()
-    variances = np.empty(rows.shape)
-    for column, row, variance in zip(columns, rows, variances):
-        EGARCH(1, 1, 1).compute_variance(
-            column[:4].copy(), row, variance, column[4], np.tile([0, np.inf], (row.size, 1))
-        )
-    h: Tensor = torch.from_numpy(variances).unflatten(0, omega.shape)
-    return h.transpose(-1, -2)
+def _oracle(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
+    backcast = (initial.log() - omega) / beta  # of which ln h_0 comes: arch has the logarithm of a variance here
+    return arch_variance("EGARCH", returns, backcast, omega, alpha, beta, gamma)
 
 
 def _cases() -> Cases:

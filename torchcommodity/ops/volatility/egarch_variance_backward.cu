@@ -6,8 +6,6 @@ using namespace commodity;
 
 namespace {
 
-constexpr double kMeanAbsolute = 0.79788456080286535588;  // of a standard normal number: sqrt(2 / pi)
-
 template <typename scalar_t>
 struct OfEgarch {
   VarianceRows<scalar_t> rows;

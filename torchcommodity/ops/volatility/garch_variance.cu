@@ -1,5 +1,6 @@
 // h_t = omega + (alpha + gamma 1[r_{t-1} < 0]) r_{t-1}^2 + beta h_{t-1} along time, for returns (..., T, N).
 #include "device.h"
+#include "variance.h"
 
 using namespace commodity;
 
@@ -29,17 +30,11 @@ struct Variance {
 Tensor garch_variance(const Tensor& returns_, const Tensor& omega, const Tensor& alpha, const Tensor& beta,
                       const Tensor& gamma, const Tensor& initial) {
   const Tensor returns = contiguous(returns_);
-  const Tensor parameters[5] = {contiguous(omega), contiguous(alpha), contiguous(beta), contiguous(gamma),
-                                contiguous(initial)};
+  const auto parameters = of_columns("garch_variance", returns, {omega, alpha, beta, gamma, initial});
   const Panels panels(returns);
-  for (const Tensor& parameter : parameters)
-    STD_TORCH_CHECK(
-        parameter.numel() * panels.steps == returns.numel() && parameter.scalar_type() == returns.scalar_type(),
-        "garch_variance: parameters must be (..., N) and have the dtype of returns (..., T, N)");
   Tensor h = new_empty(returns, returns.sizes());
   dispatch("garch_variance", returns, [&]<typename scalar_t>() {
-    const scalar_t* of[5];
-    for (int i = 0; i < 5; ++i) of[i] = parameters[i].const_data_ptr<scalar_t>();
+    const auto of = data_of_columns<scalar_t>(parameters);
     const Variance<scalar_t> body{returns.const_data_ptr<scalar_t>(), of[0],        of[1],        of[2], of[3], of[4],
                                   h.mutable_data_ptr<scalar_t>(),     panels.steps, panels.assets};
     recur(h, panels.batch, panels.steps, panels.assets, body, body, body);

@@ -6,6 +6,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.door import check_panel, check_values
 from torchcommodity.ops.scan.linear_recurrence import operator as recur
+from torchcommodity.ops.volatility.arch_oracle import arch_variance
 from torchcommodity.ops.volatility.garch_variance_backward import operator as adjoint
 from torchcommodity.ops.volatility.garch_variance_backward import parts
 from torchcommodity.ops.volatility.parameters import parameter, preceding
@@ -136,22 +137,9 @@ def _traceable(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamm
     return h
 
 
-def _oracle(returns: Tensor, *parameters: Tensor) -> Tensor:
-    # arch starts from a backcast, of which h_0 is omega + (alpha + gamma/2 + beta) times
-    import numpy as np
-    from arch.univariate import GARCH
-
-    omega, alpha, beta, gamma, initial = parameters
-    backcast = (initial - omega) / (alpha + gamma / 2 + beta)
-    columns = torch.stack([omega, alpha, gamma, beta, backcast], -1).flatten(0, -2).numpy()
-    rows = returns.transpose(-1, -2).flatten(0, -2).numpy()
-    variances = np.empty(rows.shape)
-    for column, row, variance in zip(columns, rows, variances):
-        GARCH(1, 1, 1).compute_variance(
-            column[:4].copy(), row, variance, column[4], np.tile([0, np.inf], (row.size, 1))
-        )
-    h: Tensor = torch.from_numpy(variances).unflatten(0, omega.shape)
-    return h.transpose(-1, -2)
+def _oracle(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
+    backcast = (initial - omega) / (alpha + gamma / 2 + beta)  # of which h_0 comes
+    return arch_variance("GARCH", returns, backcast, omega, alpha, beta, gamma)
 
 
 def _cases() -> Cases:

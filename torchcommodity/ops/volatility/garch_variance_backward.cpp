@@ -1,6 +1,6 @@
 // What the parameters and the returns (..., T, N) owe to the gradient of garch_variance: (..., T + 5, N). Backwards in
 // time, L_t is what h_{t+1} owes, with all that follows from it.
-#include "native.h"
+#include "variance.h"
 
 using namespace commodity;
 
@@ -8,7 +8,6 @@ namespace {
 
 constexpr int64_t kAhead = 8;   // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
 constexpr int64_t kBrief = 32;  // rows that are summed before float64 takes over
-constexpr int kSums = 5;        // by omega, alpha, beta, gamma, initial
 
 // Sums over time, short ones in the panel's own dtype, of which the long ones are made in float64.
 template <typename scalar_t>
@@ -26,7 +25,7 @@ struct Sums {
 };
 
 template <typename scalar_t>
-COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t* __restrict grad,
+COMMODITY_SIMD void adjoint(const scalar_t* const* parameters, const scalar_t* __restrict grad,
                             const scalar_t* __restrict r, const scalar_t* __restrict h, scalar_t* __restrict to,
                             int64_t steps, int64_t stride, int64_t width) {
   scalar_t rising[kBlock], beta[kBlock], falling[kBlock], expected[kBlock], later[kBlock] = {};
@@ -67,37 +66,18 @@ COMMODITY_SIMD void adjoint(const scalar_t* const parameters[3], const scalar_t*
   std::copy_n(later, width, to);
 }
 
-Tensor garch_variance_backward(const Tensor& grad_, const Tensor& returns_, const Tensor& alpha, const Tensor& beta,
-                               const Tensor& gamma, const Tensor& h_) {
-  check_same("garch_variance_backward", grad_, returns_);
-  check_same("garch_variance_backward", h_, returns_);
-  const Tensor grad = contiguous(grad_), returns = contiguous(returns_), h = contiguous(h_);
-  const Tensor parameters[3] = {contiguous(alpha), contiguous(beta), contiguous(gamma)};
-  const Panels panels(returns);
-  for (const Tensor& parameter : parameters)
-    STD_TORCH_CHECK(
-        parameter.numel() * panels.steps == returns.numel() && parameter.scalar_type() == returns.scalar_type(),
-        "garch_variance_backward: parameters must be (..., N) and have the dtype of returns (..., T, N)");
-  std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
-  shape[shape.size() - 2] += kSums;
-  Tensor y = on_huge_pages(new_empty(returns, shape));
-  Panels rows = panels;  // where there is no row the sums are zero, and they are still written
-  rows.batch = y.numel() ? y.numel() / (y.size(-2) * y.size(-1)) : 0;
-  THO_DISPATCH_V2(returns.scalar_type(), "garch_variance_backward", AT_WRAP([&] {
-                    const scalar_t* of_h = h.const_data_ptr<scalar_t>();
-                    const scalar_t* of_grad = grad.const_data_ptr<scalar_t>();
-                    const scalar_t* of_r = returns.const_data_ptr<scalar_t>();
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(rows, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * rows.size() + first, column = panel * rows.assets + first;
-                      const scalar_t* columns[3];
-                      for (int i = 0; i < 3; ++i) columns[i] = parameters[i].const_data_ptr<scalar_t>() + column;
-                      adjoint(columns, of_grad + at, of_r + at, of_h + at, to + at + panel * kSums * rows.assets,
-                              rows.steps, rows.assets, last - first);
-                    });
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
-  return y;
+struct Body {
+  static constexpr const char* kName = "garch_variance_backward";
+
+  template <typename... Block>
+  void operator()(Block... block) const {
+    adjoint(block...);
+  }
+};
+
+Tensor garch_variance_backward(const Tensor& grad, const Tensor& returns, const Tensor& alpha, const Tensor& beta,
+                               const Tensor& gamma, const Tensor& h) {
+  return variance_backward(Body{}, grad, returns, {alpha, beta, gamma}, h);
 }
 
 }  // namespace

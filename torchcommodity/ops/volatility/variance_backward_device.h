@@ -2,10 +2,11 @@
 // in time, of what the next row owes, and what a row adds to the sums by omega, alpha, beta and gamma.
 #pragma once
 #include "device.h"
+#include "variance.h"
 
 namespace commodity {
 
-constexpr int kSums = 5, kParts = 4;  // by omega, alpha, beta, gamma, initial; all but the last are sums over time
+constexpr int kParts = kSums - 1;  // all but the last are sums over time
 
 // The pointers that every such body has.
 template <typename scalar_t>
@@ -68,27 +69,22 @@ struct Backwards {
 };
 
 template <template <typename> class Body>
-Tensor variance_backward(const char* operation, const Tensor& grad_, const Tensor& returns_, const Tensor& alpha_,
-                         const Tensor& beta_, const Tensor& gamma_, const Tensor& h_) {
+Tensor variance_backward(const char* operation, const Tensor& grad_, const Tensor& returns_, const Tensor& alpha,
+                         const Tensor& beta, const Tensor& gamma, const Tensor& h_) {
   check_same(operation, grad_, returns_);
   check_same(operation, h_, returns_);
   const Tensor grad = contiguous(grad_), returns = contiguous(returns_), h = contiguous(h_);
-  const Tensor alpha = contiguous(alpha_), beta = contiguous(beta_), gamma = contiguous(gamma_);
+  const auto parameters = of_columns(operation, returns, {alpha, beta, gamma});
   const Panels panels(returns);
-  for (const Tensor& parameter : {alpha, beta, gamma})
-    STD_TORCH_CHECK(
-        parameter.numel() * panels.steps == returns.numel() && parameter.scalar_type() == returns.scalar_type(),
-        operation, ": parameters must be (..., N) and have the dtype of returns (..., T, N)");
-  std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
-  shape[shape.size() - 2] += kSums;
-  Tensor y = new_empty(returns, shape);
-  const int64_t batch = y.numel() ? y.numel() / (y.size(-2) * y.size(-1)) : 0;  // there are sums where no row is
+  Tensor y = with_sums(returns);
+  const int64_t batch = Panels(y).batch;  // there are sums where no row is
   const Chunks chunks(panels.steps, panels.assets);
   const Tensor owed = scratch(y, returns.numel());
   const Tensor parts = scratch(y, kParts * batch * chunks.chunks * panels.assets);
   dispatch(operation, returns, [&]<typename scalar_t>() {
     const auto in = [](const Tensor& x) { return x.const_data_ptr<scalar_t>(); };
-    const Body<scalar_t> body{{in(grad), in(returns), in(h), in(alpha), in(beta), in(gamma),
+    const auto [of_alpha, of_beta, of_gamma] = data_of_columns<scalar_t>(parameters);
+    const Body<scalar_t> body{{in(grad), in(returns), in(h), of_alpha, of_beta, of_gamma,
                                y.mutable_data_ptr<scalar_t>(), data_of<double>(owed), panels.steps, panels.assets}};
     const Backwards<Body<scalar_t>> back{body};
     recur(y, panels.batch, panels.steps, panels.assets, back, back, back);

@@ -1,4 +1,7 @@
-"""Models that are none of PyTorch's, as operators: the forecaster as an ONNX file, and a scikit-learn regressor.
+"""Models that are none of PyTorch's
+
+An ONNX file and a scikit-learn regressor become operators. The file is our own forecaster, fitted on oil and exported,
+so that its numbers can be compared with those of the module it came from.
 
 Both are opaque to autograd. `opkit.external` asks what their gradient is to be: "none" is an error in words when one is
 asked for, and "finite-difference" is measured, two calls for every feature.
@@ -10,13 +13,16 @@ import warnings
 from pathlib import Path
 
 import onnxruntime
+import plotly.graph_objects as go
 import torch
+import typer
 from sklearn.linear_model import Ridge
 from torch import Tensor
 
 from torchcommodity import data, forecast, opkit, ops
 from torchcommodity.models import HarLstm
 
+PLAIN = {"displayModeBar": False, "responsive": True}
 ROWS = 300  # of prices that a forecast sees
 
 
@@ -59,13 +65,34 @@ def regressor_as_operator() -> tuple[Tensor, Tensor]:
     return volatility, torch.autograd.grad(volatility.sum(), last)[0]
 
 
-def main() -> None:
+def figure(onnx: Tensor) -> go.Figure:  # (1, H, 1, Q)
+    months, drawn = ["1 week", "1 month", "3 months", "6 months"], go.Figure()
+    for low, high, colour in ((0, 18, "#dbe6f3"), (4, 14, "#a9c4e3")):
+        drawn.add_scatter(x=months, y=onnx[0, :, 0, low], line={"width": 0}, showlegend=False)
+        name = f"{5 * (high - low)} % interval"
+        drawn.add_scatter(
+            x=months, y=onnx[0, :, 0, high], line={"width": 0}, fill="tonexty", fillcolor=colour, name=name
+        )
+    drawn.add_scatter(x=months, y=onnx[0, :, 0, 9], name="median", line={"color": "#4c78a8"})
+    return drawn.update_layout(
+        template="plotly_white", legend={"orientation": "h"}, margin={"l": 40, "r": 10, "t": 30, "b": 30},
+        title={"text": "log-return of oil after 2016-12-30, said by the ONNX operator", "font": {"size": 14}},
+    )  # fmt: skip
+
+
+def main(out: Path | None = None):
     onnx, torchs = forecaster_as_operator()
-    print(f"1 week to 6 months, median log-return: {onnx[0, :, 0, 9].tolist()}")
+    mark = data.embedded().select(["WTI"]).provenance[0]
+    print(f"WTI to 2016-12-30; {mark.publisher}; {mark.location}")
+    print(f"1 week to 6 months, median log-return: {', '.join(f'{x:+.4f}' for x in onnx[0, :, 0, 9].tolist())}")
     print(f"ONNX and PyTorch differ by at most {(onnx - torchs).abs().max():.1e}")
     volatility, slope = regressor_as_operator()
-    print(f"volatility of the next month {volatility.item():.0%}; slope by 5, 21, 63 days {slope[0].tolist()}")
+    print(f"volatility of the next month {volatility.item():.0%} per year;")
+    print(f"its slope by those of 5, 21, 63 days: {', '.join(f'{x:.2f}' for x in slope[0].tolist())}")
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        figure(onnx).write_html(out / "06_external_models.html", include_plotlyjs="directory", config=PLAIN)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

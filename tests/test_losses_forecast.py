@@ -6,7 +6,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from torchcommodity.losses import CRPS, QLIKE, Pinball, crps, pinball, qlike
+from torchcommodity.losses import (
+    CRPS,
+    QLIKE,
+    Distillation,
+    Pinball,
+    ScaledMSE,
+    crps,
+    distillation,
+    pinball,
+    qlike,
+    scaled_mse,
+)
 
 LEVELS = torch.tensor([0.1, 0.5, 0.9], dtype=torch.double)
 
@@ -116,3 +127,61 @@ def test_bad_input_is_refused_in_words() -> None:
         qlike(torch.ones(2), torch.ones(3))
     with pytest.raises(ValueError, match=r"reduction must be .*; got 'average'"):
         qlike(torch.ones(2), torch.ones(2), reduction="average")  # type: ignore[arg-type]
+
+
+def test_scaled_mse_is_its_definition_and_gives_the_scale_no_gradient(random: torch.Generator) -> None:
+    quantiles, target = forecast(random)
+    point, scale = quantiles[..., 0].requires_grad_(), quantiles[..., 1].detach().abs().requires_grad_()
+    found = scaled_mse(point, target, scale, eps=0.1, reduction="none")
+    assert torch.allclose(found, ((target - point) / (scale + 0.1)) ** 2, equal_nan=True)
+    loss = scaled_mse(point, target, scale)
+    assert torch.allclose(loss, scaled_mse(point, target, scale, reduction="none").nanmean())
+    assert torch.autograd.grad(loss, (point, scale), allow_unused=True)[1] is None
+    known = target.nan_to_num()
+    assert torch.autograd.gradcheck(lambda f, y: scaled_mse(f, y, scale), (point, known.requires_grad_()))
+    still = scaled_mse(torch.zeros(3, requires_grad=True), torch.zeros(3), torch.zeros(3))
+    assert still.item() == 0
+    assert torch.equal(ScaledMSE(eps=0.1)(point, target, scale), scaled_mse(point, target, scale, eps=0.1))
+
+
+def test_distillation_is_the_truth_and_the_teacher(random: torch.Generator) -> None:
+    quantiles, target = forecast(random)
+    teacher = torch.randn(quantiles.shape, dtype=torch.double, generator=random)
+    for weight in (0.0, 0.3, 1.0):
+        found = distillation(quantiles, teacher, target, LEVELS, weight=weight)
+        apart = (quantiles - teacher).abs().mean()
+        assert torch.allclose(found, (1 - weight) * pinball(quantiles, target, LEVELS) + weight * apart)
+    assert torch.equal(
+        Distillation(LEVELS, weight=0.3)(quantiles, teacher, target),
+        distillation(quantiles, teacher, target, LEVELS, weight=0.3),
+    )
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_distillation_gradients(reduction: str, random: torch.Generator) -> None:
+    quantiles, target = forecast(random)
+    teacher = torch.randn(quantiles.shape, dtype=torch.double, generator=random).requires_grad_()
+    known = target.nan_to_num()
+    assert torch.autograd.gradcheck(
+        lambda q: distillation(q, teacher, known, LEVELS, reduction=reduction), quantiles.requires_grad_()
+    )
+    loss = distillation(quantiles, teacher, known, LEVELS, reduction=reduction).sum()
+    assert torch.autograd.grad(loss, (quantiles, teacher), allow_unused=True)[1] is None
+
+
+def test_teacher_and_truth_may_each_be_silent(random: torch.Generator) -> None:
+    quantiles, target = forecast(random)
+    quantiles.requires_grad_()
+    teacher = torch.full_like(quantiles, torch.nan)
+    alone = distillation(quantiles, teacher, target, LEVELS, weight=0.3)
+    assert torch.allclose(alone, 0.7 * pinball(quantiles, target, LEVELS))
+    unknown = torch.full_like(target, torch.nan)
+    taught = distillation(quantiles, quantiles.detach() + 1, unknown, LEVELS, weight=0.3)
+    assert taught.item() == pytest.approx(0.3)
+    for loss in (alone, taught):
+        assert torch.autograd.grad(loss, quantiles)[0].isfinite().all()
+    assert distillation(quantiles, teacher, unknown, LEVELS).isnan()
+    with pytest.raises(ValueError, match=r"distillation: weight must lie in \[0, 1\]; got 2"):
+        distillation(quantiles, teacher, target, LEVELS, weight=2)
+    with pytest.raises(ValueError, match="teacher and quantiles must be of one shape"):
+        distillation(quantiles, teacher[0], target, LEVELS)

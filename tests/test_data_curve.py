@@ -1,0 +1,164 @@
+"""Contracts and curves on a panel: read, aligned, refused, kept through selections, frames and the store."""
+
+from functools import cache
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchcommodity import data
+
+LINES = (
+    "date,symbol,nth,close,contract\n2020-04-20,WTI,1,-37.63,CLK0\n2020-04-20,WTI,2,20.43,CLM0\n"
+    "2020-04-21,WTI,1,10.01,CLK0\n2020-04-21,WTI,3,18.69,CLN0\n2020-04-20,NATGAS,1,1.924,NGK0\n"
+)
+
+
+@cache
+def small():
+    days = pd.DatetimeIndex(["2020-04-20", "2020-04-21", "2020-04-22"], name="date")
+    frame = pd.DataFrame({"NATGAS": [1.92, 1.82, 1.94], "WTI": [-37.63, 10.01, 13.78]}, index=days)
+    return data.Panel.from_frame(frame)
+
+
+def test_a_curve_is_read_from_text_and_parquet_alike(tmp_path):
+    path = tmp_path / "curve.csv"
+    path.write_text(LINES)
+    text = data.read_curve(path)
+    pd.read_csv(path).to_parquet(tmp_path / "curve.parquet")
+    table = data.read_curve(tmp_path / "curve.parquet")
+    nan = np.nan
+    expected = [[[-37.63, 20.43, nan], [1.924, nan, nan]], [[10.01, nan, 18.69], [nan, nan, nan]]]
+    for curve in (text, table):
+        assert curve.symbols == ("WTI", "NATGAS")
+        assert curve.dates.astype(str).tolist() == ["2020-04-20", "2020-04-21"]
+        np.testing.assert_array_equal(curve.values.numpy(), expected)
+        assert [f.value for f in curve.findings if f.kind == "ignored column"] == ["contract"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("WTI,2,20.43", "WTI,0,20.43", "line 3: expected nth, the number of a contract from 1 to 99; got '0'"),
+        ("WTI,2,20.43", "WTI,2.5,20.43", "line 3: expected nth, .* got '2.5'"),
+        ("WTI,2,20.43", "WTI,2,n.a.", "line 3: 'WTI 2': expected a price; got 'n.a.'"),
+        ("WTI,2,20.43", "WTI,1,20.43", "line 3: 'WTI 1': expected one price for 2020-04-20; got 20.43 after -37.63"),
+        ("2020-04-21,WTI,1", "21/04/2020,WTI,1", "line 4: expected an ISO date"),
+        (",nth,", ",month,", "line 1: expected one column nth; got none among date, symbol, month"),
+        ("date,symbol", "date,name", "line 1: expected one column symbol"),
+    ],
+)
+def test_what_cannot_be_trusted_is_told_with_line_and_value(tmp_path, old, new, message):
+    path = tmp_path / "curve.csv"
+    path.write_text(LINES.replace(old, new))
+    with pytest.raises(data.DataError, match=message):
+        data.read_curve(path)
+
+
+def test_a_curve_is_aligned_by_date_and_symbol(tmp_path):
+    path = tmp_path / "curve.csv"
+    path.write_text(LINES)
+    panel = small().with_curve(data.read_curve(path))
+    assert panel.curve.shape == (3, 2, 3)
+    np.testing.assert_array_equal(panel.curve[:, 1, 0].numpy(), [-37.63, 10.01, np.nan])
+    assert panel.curve.metadata["symbols"] == panel.symbols
+    with pytest.raises(data.DataError, match=r"curve: expected rows of NATGAS, WTI from 2020-04-22 .* got WTI, NATGAS"):
+        small().between("2020-04-22").with_curve(data.read_curve(path))
+    with pytest.raises(data.DataError, match="curve: expected rows of CORN"):
+        data.Panel.from_frame(small().frame()[["WTI"]].set_axis(["CORN"], axis=1)).with_curve(data.read_curve(path))
+
+
+def test_a_curve_in_another_unit_or_shape_is_refused():
+    panel = small()
+    good = panel.values.plain()[..., None].expand(-1, -1, 2).clone()
+    assert panel.with_curve(good).curve.shape == (3, 2, 2)
+    cents = good.clone()
+    cents[1, 1] *= 100
+    with pytest.raises(
+        data.DataError, match="'WTI' in the unit of its price; got 1001 on 2020-04-21, when the price was"
+    ):
+        panel.with_curve(cents)
+    other = data.Curve(good * 1.2, panel.dates, panel.symbols)
+    with pytest.raises(data.DataError, match=r"first contract of 'NATGAS' near its price; got one that is 18.2% away"):
+        panel.with_curve(other)
+    assert panel.with_curve(good * 1.2).between("2020-04-22").curve is not None
+    with pytest.raises(data.DataError, match=r"curve: expected closes of shape \(3, 2, contracts\); got \(3, 2\)"):
+        panel.with_curve(panel.values)
+    with pytest.raises(data.DataError, match="expected finite closes or NaN"):
+        panel.with_curve(good * torch.inf)
+
+
+def test_contracts_are_named_by_known_symbols_and_codes():
+    panel = small().with_contracts({"WTI": "CL"})
+    assert panel.contracts == (None, "CL")
+    assert panel.with_contracts({"NATGAS": "NG"}).contracts == ("NG", "CL")
+    assert panel.with_contracts({"WTI": None}).contracts == (None, None)
+    assert [source["contract"] for source in panel.sources()] == ["", "CL"]
+    with pytest.raises(data.DataError, match="expected names among NATGAS, WTI; got 'CORN'"):
+        panel.with_contracts({"CORN": "C"})
+    with pytest.raises(data.DataError, match=r"expected a product code among .*; got 'WTI'"):
+        panel.with_contracts({"WTI": "WTI"})
+    with pytest.raises(data.DataError, match="a contract or None for each of 2 symbols; got 1"):
+        data.Panel.from_frame(small().frame(), contracts=["CL"])
+
+
+def test_contracts_and_curve_go_with_their_columns_and_rows(futures, tmp_path):
+    part = futures["WTI", "CORN"].between("2008-01-01", "2009-12-31")
+    assert part.contracts == ("CL", "C")
+    rows = (futures.dates >= np.datetime64("2008-01-01")) & (futures.dates <= np.datetime64("2009-12-31"))
+    columns = [futures.symbols.index("WTI"), futures.symbols.index("CORN")]
+    np.testing.assert_array_equal(part.curve.numpy(), futures.curve.numpy()[rows][:, columns])
+    np.testing.assert_array_equal(part.rolls(0).numpy(), futures.rolls(0).numpy()[rows][:, columns])
+    twin = data.Panel.from_frame(
+        part.frame(), units=part.units, provenance=part.provenance, contracts=part.contracts, curve=part.curve
+    )
+    assert twin.equals(part)
+    assert not part.equals(part.with_contracts({"WTI": None}))
+    assert not part.equals(part.with_curve(part.curve * 1.01))
+    store = data.Store(tmp_path / "prices.duckdb")
+    store.add(part, "part")
+    store.add(part.with_contracts({"WTI": None}), "other")
+    assert store.load("part").panel.equals(part)
+    assert store.load("other").panel.contracts == (None, "C")
+    store.add(small(), "part", replace=True)
+    assert store.load("part").panel.equals(small())
+
+
+def test_a_store_written_before_there_were_contracts_is_read(tmp_path):
+    store = data.Store(tmp_path / "prices.duckdb")
+    store.add(small(), "old")
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("DROP TABLE futures")
+        connection.execute("DROP TABLE closes")
+    assert store.load("old").panel.equals(small())
+    store.add(small().with_contracts({"WTI": "CL"}), "new")
+    assert store.load("old").panel.equals(small())
+    assert store.load("new").panel.contracts == (None, "CL")
+
+
+@given(missing=st.lists(st.integers(0, 250), unique=True, max_size=200), cut=st.integers(1, 251))
+def test_a_flag_waits_for_the_next_price_and_knows_no_later_one(missing, cut):
+    dates = pd.bdate_range("2019-01-02", periods=251, name="date")
+    prices = np.linspace(50.0, 60.0, 251)
+    prices[missing] = np.nan
+    prices[0] = prices[-1] = 55.0
+    panel = data.Panel.from_frame(pd.DataFrame({"WTI": prices}, index=dates), contracts=["CL"])
+    flags = panel.rolls(ahead=0)[:, 0].numpy()
+    scheduled = data.roll_months("CL", panel.dates, ahead=0)
+    rows = np.flatnonzero(np.isfinite(prices))
+    assert set(np.flatnonzero(flags)) == {rows[np.searchsorted(rows, row)] for row in np.flatnonzero(scheduled)}
+    part = panel.between(None, panel.dates[cut - 1]).rolls(ahead=0)[:, 0].numpy()
+    np.testing.assert_array_equal(part, flags[:cut])
+
+
+def test_spot_has_no_roll_and_a_late_column_none_before_its_first_price(futures):
+    rolls = futures.rolls(ahead=126)
+    assert rolls.shape == (len(futures) + 126, 4)
+    assert rolls.dtype == torch.int64
+    priced = torch.isfinite(futures.values.plain())
+    assert not rolls[: len(futures)][~priced].any()
+    assert not futures.with_contracts(dict.fromkeys(futures.symbols)).rolls().any()

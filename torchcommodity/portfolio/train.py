@@ -1,0 +1,143 @@
+"""Train a portfolio on what it would have made: one flat loop over the pooled Sharpe ratio after costs."""
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor
+
+from torchcommodity.forecast.threads import one_thread
+from torchcommodity.losses import net_returns, sharpe_loss
+from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig
+from torchcommodity.models.portfolio_lstm import View
+from torchcommodity.portfolio.tradable import Tradable
+
+Progress = Callable[[int, int, str], None]  # done, of how many, what
+ROLL = 2  # trades in a roll: the old contract is sold, the new one bought
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The model and how it is trained; the defaults are those of the published table."""
+
+    model: PortfolioLSTMConfig = field(default_factory=PortfolioLSTMConfig)
+    cost: float = 0.0002  # of trading one unit of weight; 0.0002 is 2 basis points
+    epochs: int = 60  # 0 leaves the portfolio untrained
+    patience: int = 15  # epochs without a better validation block before the loop ends
+    window: int = 252  # rows of one sequence
+    burn_in: int = 63  # first rows of a sequence, whose returns do not count: the network has seen too little
+    batch: int = 8  # sequences in one step, pooled into one ratio
+    learning_rate: float = 3e-3
+    weight_decay: float = 0.1
+    held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
+    accelerator: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.burn_in < self.window or not 0 < self.held_back < 1 or self.epochs < 0 or self.cost < 0:
+            raise ValueError(
+                f"TrainConfig: 0 <= burn_in < window, held_back in (0, 1), epochs and cost >= 0; got {self}"
+            )
+
+
+class Trained(NamedTuple):
+    """A portfolio model, the epoch that was kept (0: untrained), and what training gave in words."""
+
+    model: PortfolioLSTM
+    epoch: int
+    note: str
+
+
+@one_thread()
+def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Progress | None = None) -> Trained:
+    """Train on the earlier rows, choose the epoch on the later ones by the Sharpe ratio after costs.
+
+    Args:
+        traded: everything up to the day on which the model is to be used.
+        config: the settings.
+        seed: of the network's start and the order of training; the same seed gives the same bits on the CPU.
+        progress: called as progress(done, of, what).
+
+    Returns:
+        the model of the best epoch; the untrained one, which is a rule of the textbooks, where none beats it.
+    """
+    model = _new(config.model, seed)
+    view = model.view(traded.prices[None], traded.rolls[None])
+    begin = int(view.known[0].any(-1).to(torch.int8).argmax())
+    start = len(traded.prices) - round(config.held_back * (len(traded.prices) - begin))
+    if config.epochs == 0 or start - begin < 2 * config.window:
+        why = "none was asked for" if config.epochs == 0 else "too few rows before the block that is held back"
+        return Trained(model, 0, f"not trained ({why})")
+
+    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
+    fabric = Fabric(accelerator=config.accelerator, devices=1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    network, optimizer = fabric.setup(model, optimizer)
+    network.mark_forward_method("weights")
+    view, traded = View(*fabric.to_device(tuple(view))), Tradable(*fabric.to_device(tuple(traded)))
+    order = torch.Generator().manual_seed(seed)
+    untrained = best = _judged(network, view, traded, start, config)
+    kept, kept_epoch = _copy(model), 0
+    for epoch in range(1, config.epochs + 1):
+        for rows in _sequences(begin, start, config, order):
+            optimizer.zero_grad()
+            net = _made(
+                network, View(*(part[0][rows] for part in view)), Tradable(*(part[rows] for part in traded)), config
+            )
+            fabric.backward(sharpe_loss(net[:, config.burn_in :], pooled=True))
+            fabric.clip_gradients(network, optimizer, max_norm=1.0)
+            optimizer.step()
+        found = _judged(network, view, traded, start, config)
+        if found > best:
+            best, kept, kept_epoch = found, _copy(model), epoch
+        if progress is not None:
+            progress(epoch, config.epochs, f"held-back Sharpe ratio {found:+.2f}, untrained {untrained:+.2f}")
+        if epoch - kept_epoch >= config.patience:
+            break
+    return _settle(model, kept, kept_epoch, f"{untrained:+.2f}", f"{best:+.2f}", epoch)
+
+
+def _new(config: PortfolioLSTMConfig, seed: int) -> PortfolioLSTM:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return PortfolioLSTM(config)
+
+
+def _sequences(begin: int, end: int, config: TrainConfig, order: torch.Generator) -> Iterator[Tensor]:
+    """Batches (S, L) of row numbers; an epoch cuts time anew, and sequences overlap by their burn-in."""
+    stride = config.window - config.burn_in
+    offset = begin + int(torch.randint(stride, (), generator=order))
+    starts = torch.arange(offset, end - config.window + 1, stride)
+    shuffled = starts[torch.randperm(len(starts), generator=order)]
+    for part in shuffled.split(config.batch):
+        yield part[:, None] + torch.arange(config.window)
+
+
+def _made(model: PortfolioLSTM, view: View, traded: Tradable, config: TrainConfig) -> Tensor:  # (S, L)
+    """Net return of the portfolio over each row."""
+    weights = model.weights(view)
+    return net_returns(weights, traded.returns, config.cost, rolls=traded.rolls, roll_cost=ROLL * config.cost)
+
+
+@torch.no_grad()
+def _judged(model: PortfolioLSTM, view: View, traded: Tradable, start: int, config: TrainConfig) -> float:
+    """Yearly Sharpe ratio after costs over the rows that are held back."""
+    net = _made(model, view, Tradable(*(part[None] for part in traded)), config)[:, start:]
+    return -float(sharpe_loss(net)) * math.sqrt(config.model.rows_a_year)
+
+
+def _copy(model: PortfolioLSTM) -> list[Tensor]:
+    return [p.detach().clone() for p in model.parameters()]
+
+
+@torch.no_grad()
+def _settle(model: PortfolioLSTM, kept: list[Tensor], epoch: int, untrained: str, best: str, epochs: int) -> Trained:
+    model.cpu()
+    for parameter, value in zip(model.parameters(), kept):
+        parameter.copy_(value)
+    if epoch == 0:
+        return Trained(model, 0, f"none of {epochs} epochs beat the untrained portfolio, which stands")
+    return Trained(model, epoch, f"epoch {epoch} of {epochs}: held-back Sharpe ratio {best}, untrained {untrained}")
