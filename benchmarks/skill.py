@@ -20,7 +20,6 @@ from markdown import into
 from torchcommodity import data, forecast
 from torchcommodity.forecast.baselines import BASELINES
 from torchcommodity.forecast.folds import OURS
-from torchcommodity.forecast.statistical import statistical
 from torchcommodity.models import MODELS
 from torchcommodity.models.registry import settings
 
@@ -87,7 +86,7 @@ def main() -> None:
     spans = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
     if spans:
         panel = panel.between(None, f"{max(spans)}-12-31")
-    more = {name: statistical(name, options.every) for name in options.baselines.split(",") if name}
+    more = {name: forecast.statistical(name, options.every) for name in options.baselines.split(",") if name}
     config = forecast.FitConfig(settings(options.model, {}))
     walked = forecast.backtest(
         panel, config, first=min(spans, default=None), seed=options.seed, baselines=BASELINES | more

@@ -10,6 +10,7 @@ import pytest
 import torch
 from arch import arch_model
 from scipy import stats
+from scipy.fft import dct
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
@@ -143,6 +144,19 @@ def test_diebold_mariano_by_hand(horizon: int, windows: int) -> None:
     ]
     t = math.sqrt(10) * (sum(d) / 10) / math.sqrt(sum(x * x for x in L) / windows)
     assert diebold_mariano(np.array([*d, math.nan]), horizon) == pytest.approx((t, 2 * stats.t.sf(t, windows)))
+
+
+def test_diebold_mariano_is_a_cosine_transform_and_counts_the_rows_between_its_dates() -> None:
+    d = data.embedded()["WTI"].values.plain()[:, 0].numpy()
+    d = np.diff(np.log(d[np.isfinite(d)]))[:1500]
+    for every in (1, 5):
+        thinned = np.full(len(d), math.nan)
+        thinned[::every] = d[::every]
+        kept = d[::every]
+        B = int(min(0.41 * len(kept) ** (2 / 3), (every * (len(kept) - 1) + 1) / (2 * 21)))
+        waves = dct(kept, norm="ortho")
+        t = waves[0] / math.sqrt((waves[1 : B + 1] ** 2).mean())  # waves[0] is the sum over the root of the number
+        assert diebold_mariano(thinned, 21) == pytest.approx((t, 2 * stats.t.sf(abs(t), B)))
 
 
 def test_diebold_mariano_knows_overlap() -> None:

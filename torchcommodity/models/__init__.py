@@ -26,6 +26,9 @@ from torchcommodity.models.registry import MODELS as MODELS
 from torchcommodity.models.registry import Model as Model
 from torchcommodity.models.registry import ModelConfig as ModelConfig
 from torchcommodity.models.registry import build as build
+from torchcommodity.models.scenario_gan import ScenarioConfig as ScenarioConfig
+from torchcommodity.models.scenario_gan import ScenarioCritic as ScenarioCritic
+from torchcommodity.models.scenario_gan import ScenarioGenerator as ScenarioGenerator
 from torchcommodity.models.tcn import TcnConfig as TcnConfig
 from torchcommodity.models.tcn import TcnForecaster as TcnForecaster
 
@@ -54,6 +57,9 @@ __all__ = [
     "ModelConfig",
     "PortfolioLSTM",
     "PortfolioLSTMConfig",
+    "ScenarioConfig",
+    "ScenarioCritic",
+    "ScenarioGenerator",
     "TcnConfig",
     "TcnForecaster",
     "build",
