@@ -113,7 +113,9 @@ def test_mixed_precision_learns_nearly_the_same(panel: Panel, fitted: Forecaster
 
 def test_float16_leaves_out_the_steps_that_overflow(panel: Panel) -> None:
     # the scale starts at 65536 and the loss is large: the first steps overflow, and the scaler comes down
-    found = forecast.fit(panel, replace(SHORT, train=replace(TRAINING, epochs=1, precision="16-mixed", clip=1e-3)), seed=3)
+    found = forecast.fit(
+        panel, replace(SHORT, train=replace(TRAINING, epochs=1, precision="16-mixed", clip=1e-3)), seed=3
+    )
     assert all(x.isfinite().all() for x in found.model.state_dict().values())
 
 
