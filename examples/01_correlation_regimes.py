@@ -58,9 +58,11 @@ def days_behind(returns: Tensor, window: int, lag: int, row: int) -> Tensor:  # 
 
 def figure(panel: Panel, found: Regimes) -> go.Figure:
     names, drawn = panel.symbols, go.Figure()
+    known = found.correlation.isfinite().any(-1)  # the files of others begin at other dates
+    dates = panel.dates[known.numpy()]
     for column, (i, j) in enumerate(torch.triu_indices(len(names), len(names), offset=1).T.tolist()):
-        drawn.add_scatter(x=panel.dates, y=found.correlation[:, column], name=f"{names[i]}, {names[j]}")
-    drawn.add_scatter(x=panel.dates, y=found.shift, name="shift", line={"color": "#999", "width": 1})
+        drawn.add_scatter(x=dates, y=found.correlation[known, column], name=f"{names[i]}, {names[j]}")
+    drawn.add_scatter(x=dates, y=found.shift[known], name="shift", line={"color": "#999", "width": 1})
     for row in starts(found):
         drawn.add_vline(x=str(panel.dates[row]), line={"color": "#bbb", "dash": "dot", "width": 1})
     return drawn.update_layout(
