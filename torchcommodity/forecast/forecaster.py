@@ -4,9 +4,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from torchcommodity.forecast import tensor_file
 from torchcommodity.models import build
 from torchcommodity.models.registry import name_of, settings
+from torchcommodity.nn.int8 import to_int8
 
 FORMAT = "torchcommodity.forecaster.2"
 
@@ -69,7 +72,12 @@ class Forecaster:
         state, about = tensor_file.read(path, FORMAT, "Forecaster")
         config = settings(about["model"]["name"], about["model"]["config"])
         model = build(config, len(about["symbols"]))
-        model.load_state_dict(state)
+        for name, x in state.items():
+            if x.dtype == torch.int8:
+                layer, _, weight = name.removesuffix(".original0").partition(".parametrizations.")
+                to_int8(model.get_submodule(layer), weight)
+        # assigned, not copied: a weight keeps the numbers that it was saved in
+        model.load_state_dict(state, assign=True)
         record = about["record"] | {
             "corrected": tuple(about["record"]["corrected"]),
             "validation": tuple(map(tuple, about["record"]["validation"])),
