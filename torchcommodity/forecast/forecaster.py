@@ -14,7 +14,7 @@ from torch import Tensor
 from torchcommodity.models import build
 from torchcommodity.models.registry import name_of, settings
 
-FORMAT = "torchcommodity.forecaster.2"
+FORMAT = "torchcommodity.forecaster.3"
 DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
     "F32": (torch.float32, np.dtype("<f4")),
     "F64": (torch.float64, np.dtype("<f8")),
@@ -35,19 +35,22 @@ class FitRecord:
         tuple[float, ...], ...
     ]  # [epoch][horizon]: held-back pinball loss against the baseline in percent
     note: str  # the same in words
+    curve: bool = False  # whether the curve of nearby contracts was there to learn from
 
 
 @dataclass(frozen=True)
 class Forecaster:
     """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
 
-    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls.
+    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls. `sources` say where
+    the prices came from that it learnt from, as `Panel.sources` does.
     """
 
     model: Any  # of `models.MODELS`
     symbols: tuple[str, ...]
     record: FitRecord
     contracts: tuple[str | None, ...] = ()
+    sources: tuple[dict[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
@@ -73,7 +76,8 @@ class Forecaster:
             body += raw
         config = self.model.config
         model = {"name": name_of(config), "config": asdict(config)}
-        about = {"symbols": self.symbols, "contracts": self.contracts, "model": model, "record": asdict(self.record)}
+        named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
+        about = {**named, "model": model, "record": asdict(self.record)}
         meta = {"format": FORMAT, "about": json.dumps(about), "sha256": _checksum(header, json.dumps(about), body)}
         head = json.dumps({"__metadata__": meta, **header}).encode()
         Path(path).write_bytes(struct.pack("<Q", len(head)) + head + body)
@@ -94,7 +98,9 @@ class Forecaster:
             "corrected": tuple(about["record"]["corrected"]),
             "validation": tuple(map(tuple, about["record"]["validation"])),
         }
-        return cls(model, tuple(about["symbols"]), FitRecord(**record), tuple(about["contracts"]))
+        return cls(
+            model, tuple(about["symbols"]), FitRecord(**record), tuple(about["contracts"]), tuple(about["sources"])
+        )
 
 
 def _parse(path: Path) -> tuple[dict[str, str], dict[str, Any], bytes]:
