@@ -1,6 +1,9 @@
-"""A trained forecaster becomes smaller or faster, and what that cost is measured: one verb a file."""
+"""A trained forecaster becomes smaller, faster, or one file that answers by itself: one verb a file."""
 
+from torchcommodity.optimize.about import About as About
+from torchcommodity.optimize.artefact import Artefact as Artefact
 from torchcommodity.optimize.distill import distill as distill
+from torchcommodity.optimize.export import export as export
 from torchcommodity.optimize.profile import Profile as Profile
 from torchcommodity.optimize.profile import profile as profile
 from torchcommodity.optimize.prune import Importance as Importance
@@ -16,10 +19,13 @@ from torchcommodity.optimize.size import Size as Size
 from torchcommodity.optimize.size import size as size
 
 __all__ = [
+    "About",
+    "Artefact",
     "Importance",
     "Profile",
     "Size",
     "distill",
+    "export",
     "fine_tune",
     "importance",
     "mixed_precision",
