@@ -1,9 +1,10 @@
 """The scenario generator against a stationary bootstrap, on windows of years that neither has seen; several seeds.
 
-python benchmarks/scenarios.py DAILY.csv.gz --curve CURVE.csv --through 2016-12-31
+python benchmarks/scenarios.py DAILY.csv.gz --curve CURVE.csv --through 2016-12-31 --out docs/scenarios.md
 """
 
 import argparse
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from markdown import into
 
 from torchcommodity import data
 from torchcommodity.forecast import (
@@ -27,6 +29,7 @@ from torchcommodity.forecast import (
 from torchcommodity.forecast.fit_scenarios import complete_returns
 
 CONTRACTS = {"WTI": "CL", "HEATOIL": "HO", "NATGAS": "NG", "CORN": "C", "SOYBEAN": "S"}
+WINDOW = 252
 BLOCKS = (5, 20, 60, 120, 252)  # mean lengths of blocks, rows
 
 
@@ -35,20 +38,29 @@ def main() -> None:
     panel = _panel(arguments)
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
         found = list(pool.map(partial(_judged, panel=panel, arguments=arguments), arguments.seeds))
+    page = "\n\n".join(_tables(found, panel, arguments))
+    print(page)
+    if arguments.out is not None:
+        into(arguments.out, "verdict", f"```\n{page}\n```")
+
+
+def _tables(found: list[Judgement], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:
     tables = pd.concat([one.frame() for one in found], keys=arguments.seeds)
     mean, spread = (getattr(tables.groupby(level=1, sort=False), name)() for name in ("mean", "std"))
-    print(f"{found[0].windows} real windows, {found[0].first} to {found[0].last}; mean over seeds\n{mean.round(3)}")
-    print(f"\nstandard deviation over seeds\n{spread.round(3)}")
-    print(f"\nmeans of the facts, seed {arguments.seeds[0]}\n{found[0].means().round(3)}")
+    yield f"{found[0].windows} real windows, {found[0].first} to {found[0].last}; mean over seeds\n{mean.round(3)}"
+    yield f"standard deviation over seeds\n{spread.round(3)}"
+    yield f"means of the facts, seed {arguments.seeds[0]}\n{found[0].means().round(3)}"
     left = pd.DataFrame([one.without for one in found], index=arguments.seeds)
-    print(f"\nours less bootstrap in total, by seed, one year left out\n{left.round(3)}")
+    yield f"ours less bootstrap in total, by seed, one year left out\n{left.round(3)}"
+    yield "\n".join(["the bootstrap with other mean blocks, in total", *_blocks(found[0], panel, arguments.through)])
+
+
+def _blocks(found: Judgement, panel: data.Panel, through: str) -> Iterator[str]:
     returns, dates = complete_returns(panel)
-    past = returns[torch.from_numpy(dates <= np.datetime64(arguments.through))]
-    print("\nthe bootstrap with other mean blocks, in total")
+    past = returns[torch.from_numpy(dates <= np.datetime64(through))]
     for block in BLOCKS:
-        paths = stationary_bootstrap(past, panel.symbols, found[0].paths, 252, block=block)
-        facts = stylised_facts(paths.returns.plain())
-        print(f"{block:4d} rows: {distance(found[0].facts['real'], facts)['total']:.3f}")
+        paths = stationary_bootstrap(past, panel.symbols, found.paths, WINDOW, block=block)
+        yield f"{block:4d} rows: {distance(found.facts['real'], stylised_facts(paths.returns.plain()))['total']:.3f}"
 
 
 def _panel(arguments: argparse.Namespace) -> data.Panel:
@@ -74,6 +86,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--through", default="2016-12-31")
     parser.add_argument("--steps", type=int, default=AdversarialConfig().steps)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--out", type=Path, help="page whose table is written anew: docs/scenarios.md")
     parser.add_argument("--workers", type=int, default=1, help="seeds at a time")
     return parser.parse_args()
 

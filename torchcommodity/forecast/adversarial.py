@@ -58,7 +58,8 @@ def gradient_penalty(
     """
     x = ((share * real + (1 - share) * fake) / scale).detach().requires_grad_()
     (slope,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)
-    return (slope.flatten(1).norm(dim=1) - 1).square().mean()
+    penalty: Tensor = (slope.flatten(1).norm(dim=1) - 1).square().mean()
+    return penalty
 
 
 def train_adversarially(
