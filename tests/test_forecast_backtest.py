@@ -85,8 +85,8 @@ def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
     returns = Har(2, config).returns(prices)
     dense = (100 * returns[:, 1][returns[:, 1].isfinite()]).numpy()
     past = int(returns[:start, 1].isfinite().sum())
-    model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, rescale=False)
-    fitted = arch_model(dense[:past], mean="Zero", vol="GARCH", p=1, q=1, rescale=False).fit(disp="off")
+    model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
+    fitted = arch_model(dense[:past], mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False).fit(disp="off")
     expected = (
         model.fix(fitted.params)
         .forecast(horizon=5, start=len(dense) - 1, reindex=False)

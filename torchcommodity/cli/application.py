@@ -7,7 +7,19 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import backtest, data, diagnose, doctor, forecast, op, portfolio, scenarios, train, tune
+from torchcommodity.cli import (
+    backtest,
+    data,
+    diagnose,
+    doctor,
+    forecast,
+    op,
+    portfolio,
+    profile,
+    scenarios,
+    train,
+    tune,
+)
 
 
 class Commands(TyperGroup):
@@ -46,6 +58,7 @@ app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
 app.command("portfolio")(portfolio.portfolio)
 app.command("scenarios")(scenarios.scenarios)
+app.command("profile")(profile.profile)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")
 app.command("diagnose")(diagnose.diagnose)

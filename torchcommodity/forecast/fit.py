@@ -73,8 +73,8 @@ def fit(
     training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))
     calibrate(model.har, past, config.symmetry)
     first, last = str(panel.dates[0]), str(panel.dates[-1])
-    record = FitRecord(seed, first, last, len(panel), **training._asdict())
-    return Forecaster(model, panel.symbols, record, panel.contracts)
+    record = FitRecord(seed, first, last, len(panel), **training._asdict(), curve=past.curve is not None)
+    return Forecaster(model, panel.symbols, record, panel.contracts, tuple(panel.sources()))
 
 
 def check_fit(past: Quotes, symbols: tuple[str, ...], config: HarConfig) -> None:

@@ -4,11 +4,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from torchcommodity.forecast import tensor_file
 from torchcommodity.models import build
 from torchcommodity.models.registry import name_of, settings
+from torchcommodity.nn.int8 import to_int8
 
-FORMAT = "torchcommodity.forecaster.2"
+FORMAT = "torchcommodity.forecaster.3"
 
 
 @dataclass(frozen=True)
@@ -25,19 +28,22 @@ class FitRecord:
         tuple[float, ...], ...
     ]  # [epoch][horizon]: held-back pinball loss against the baseline in percent
     note: str  # the same in words
+    curve: bool = False  # whether the curve of nearby contracts was there to learn from
 
 
 @dataclass(frozen=True)
 class Forecaster:
     """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
 
-    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls.
+    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls. `sources` say where
+    the prices came from that it learnt from, as `Panel.sources` does.
     """
 
     model: Any  # of `models.MODELS`
     symbols: tuple[str, ...]
     record: FitRecord
     contracts: tuple[str | None, ...] = ()
+    sources: tuple[dict[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
@@ -56,7 +62,8 @@ class Forecaster:
         """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
         config = self.model.config
         model = {"name": name_of(config), "config": asdict(config)}
-        about = {"symbols": self.symbols, "contracts": self.contracts, "model": model, "record": asdict(self.record)}
+        named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
+        about = {**named, "model": model, "record": asdict(self.record)}
         tensor_file.write(path, FORMAT, self.model.state_dict(), about)
 
     @classmethod
@@ -69,9 +76,15 @@ class Forecaster:
         state, about = tensor_file.read(path, FORMAT, "Forecaster")
         config = settings(about["model"]["name"], about["model"]["config"])
         model = build(config, len(about["symbols"]))
-        model.load_state_dict(state)
+        for name, x in state.items():
+            if x.dtype == torch.int8:
+                layer, _, weight = name.removesuffix(".original0").partition(".parametrizations.")
+                to_int8(model.get_submodule(layer), weight)
+        # assigned, not copied: a weight keeps the numbers that it was saved in
+        model.load_state_dict(state, assign=True)
         record = about["record"] | {
             "corrected": tuple(about["record"]["corrected"]),
             "validation": tuple(map(tuple, about["record"]["validation"])),
         }
-        return cls(model, tuple(about["symbols"]), FitRecord(**record), tuple(about["contracts"]))
+        symbols, contracts, sources = (tuple(about[key]) for key in ("symbols", "contracts", "sources"))
+        return cls(model, symbols, FitRecord(**record), contracts, sources)

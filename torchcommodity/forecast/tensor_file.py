@@ -15,6 +15,8 @@ DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
     "F32": (torch.float32, np.dtype("<f4")),
     "F64": (torch.float64, np.dtype("<f8")),
     "I64": (torch.int64, np.dtype("<i8")),
+    "I8": (torch.int8, np.dtype("i1")),
+    "BF16": (torch.bfloat16, np.dtype("<i2")),  # numpy has none: its bits
 }
 
 
@@ -24,7 +26,8 @@ def write(path: str | Path, kind: str, state: Mapping[str, Tensor], about: Mappi
     for name, x in state.items():
         plain = x.detach().cpu().contiguous()
         code = next(k for k, (dtype, _) in DTYPES.items() if dtype == plain.dtype)
-        raw = plain.numpy().astype(DTYPES[code][1]).tobytes()
+        bits = plain.view(torch.int16) if plain.dtype == torch.bfloat16 else plain
+        raw = bits.numpy().astype(DTYPES[code][1]).tobytes()
         header[name] = {"dtype": code, "shape": list(plain.shape), "data_offsets": [len(body), len(body) + len(raw)]}
         body += raw
     told = json.dumps(about)
@@ -66,6 +69,7 @@ def _checksum(header: dict[str, Any], about: str, body: bytes) -> str:
 
 def _tensor(entry: dict[str, Any], body: bytes) -> Tensor:
     first, last = entry["data_offsets"]
-    stored = DTYPES[entry["dtype"]][1]
+    dtype, stored = DTYPES[entry["dtype"]]
     values = np.frombuffer(body[first:last], dtype=stored).astype(stored.newbyteorder("="))
-    return torch.from_numpy(values).reshape(entry["shape"])
+    found = torch.from_numpy(values).reshape(entry["shape"])
+    return found.view(dtype) if dtype == torch.bfloat16 else found
