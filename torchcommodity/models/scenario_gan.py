@@ -116,7 +116,7 @@ class ScenarioGenerator(nn.Module):
     def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
         """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""
         hidden = F.silu(self.memory(F.silu(self.mixing(noise.mT))))
-        return self.config.bound * self.head(hidden).mT.tanh()
+        return self.config.bound * torch.tanh(self.head(hidden).mT)
 
     def _channels(self) -> list[int]:
         return [self.assets, len(self.config.halflives) * self.assets, self.assets * (self.assets - 1) // 2]
@@ -172,7 +172,8 @@ class ScenarioCritic(nn.Module):
         together = ewm_mean(products, halflife=self.config.correlation).std(1)
         whole = F.silu(self.whole(self.statistics(x, size, variances)))
         seen = torch.cat([hidden.mean(-1), hidden.square().mean(-1), whole, together], -1)
-        return self.verdict(seen).squeeze(-1)
+        verdict: Tensor = self.verdict(seen)
+        return verdict.squeeze(-1)
 
     def statistics(self, x: Tensor, size: Tensor, variances: list[Tensor]) -> Tensor:  # (B, T, N) -> (B, S)
         """Moments of the whole window: level, spread and tails, what the past says of size, who moves with whom."""
