@@ -77,8 +77,8 @@ class ScenarioGenerator(nn.Module):
         self.mixing = ConvBN1d(self.noise, config.channels, 5, padding="causal")
         self.memory = ConvBN1d(config.channels, config.channels, 5, padding="causal", dilation=4)
         self.head = nn.Conv1d(config.channels, assets, 1)
-        for parameter in self.head.parameters():
-            nn.init.zeros_(parameter)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
 
     @property
     def noise(self) -> int:
@@ -102,8 +102,7 @@ class ScenarioGenerator(nn.Module):
         below = self.factor[row, column] + self.drift * slow
         factor = torch.diag_embed(self.factor.diagonal()).expand(*z.shape, -1).clone()
         factor[..., row, column] = below
-        mixed: Tensor = (factor @ z.unsqueeze(-1)).squeeze(-1) / factor.norm(dim=-1)
-        return mixed
+        return (factor @ z.unsqueeze(-1)).squeeze(-1) / factor.norm(dim=-1)
 
     def log_volatility(self, fresh: Tensor, shocks: Tensor) -> Tensor:  # (B, T, K N), (B, T, N) -> (B, T, N)
         """ln sigma: the level, and at each speed what the assets' shocks do together; they hear the last return."""
@@ -112,14 +111,12 @@ class ScenarioGenerator(nn.Module):
         share = self.leverage.tanh()
         heard = share * last + (1 - share.square()).sqrt() * fresh.unflatten(-1, (K, N))
         state = _stationary(heard.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
-        log_scale: Tensor = self.level + (self.shake.tril() @ state.unsqueeze(-1)).squeeze(-1).sum(-2)
-        return log_scale
+        return self.level + (self.shake.tril() @ state.unsqueeze(-1)).squeeze(-1).sum(-2)
 
     def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
         """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""
         hidden = F.silu(self.memory(F.silu(self.mixing(noise.mT))))
-        bend: Tensor = self.head(hidden).mT.tanh()
-        return self.config.bound * bend
+        return self.config.bound * torch.tanh(self.head(hidden).mT)
 
     def _channels(self) -> list[int]:
         return [self.assets, len(self.config.halflives) * self.assets, self.assets * (self.assets - 1) // 2]
