@@ -36,7 +36,7 @@ class Forecaster:
     """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
 
     `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls. `sources` say where
-    the prices came from that it learnt from, as `Panel.sources` does.
+    the prices came from that it learnt from, as `Panel.sources` does, without the time.
     """
 
     model: Any  # of `models.MODELS`
