@@ -77,8 +77,8 @@ class ScenarioGenerator(nn.Module):
         self.mixing = ConvBN1d(self.noise, config.channels, 5, padding="causal")
         self.memory = ConvBN1d(config.channels, config.channels, 5, padding="causal", dilation=4)
         self.head = nn.Conv1d(config.channels, assets, 1)
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        for parameter in self.head.parameters():
+            nn.init.zeros_(parameter)
 
     @property
     def noise(self) -> int:
@@ -102,7 +102,8 @@ class ScenarioGenerator(nn.Module):
         below = self.factor[row, column] + self.drift * slow
         factor = torch.diag_embed(self.factor.diagonal()).expand(*z.shape, -1).clone()
         factor[..., row, column] = below
-        return (factor @ z.unsqueeze(-1)).squeeze(-1) / factor.norm(dim=-1)
+        length: Tensor = torch.linalg.vector_norm(factor, dim=-1)
+        return (factor @ z.unsqueeze(-1)).squeeze(-1) / length
 
     def log_volatility(self, fresh: Tensor, shocks: Tensor) -> Tensor:  # (B, T, K N), (B, T, N) -> (B, T, N)
         """ln sigma: the level, and at each speed what the assets' shocks do together; they hear the last return."""
@@ -111,7 +112,8 @@ class ScenarioGenerator(nn.Module):
         share = self.leverage.tanh()
         heard = share * last + (1 - share.square()).sqrt() * fresh.unflatten(-1, (K, N))
         state = _stationary(heard.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
-        return self.level + (self.shake.tril() @ state.unsqueeze(-1)).squeeze(-1).sum(-2)
+        shaken: Tensor = self.shake.tril() @ state.unsqueeze(-1)
+        return self.level + shaken.squeeze(-1).sum(-2)
 
     def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
         """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""
