@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import backtest, data, diagnose, doctor, forecast, op, portfolio
+from torchcommodity.cli import backtest, data, diagnose, doctor, export, forecast, op, portfolio
 
 
 class Commands(TyperGroup):
@@ -42,6 +42,7 @@ app = typer.Typer(
 )
 app.command("forecast")(forecast.forecast)
 app.command("backtest")(backtest.backtest)
+app.command("export")(export.export)
 app.command("portfolio")(portfolio.portfolio)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")
