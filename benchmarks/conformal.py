@@ -14,7 +14,6 @@ from markdown import into
 
 from torchcommodity import forecast
 from torchcommodity.forecast.backtest import Backtest
-from torchcommodity.forecast.conformal import conformal
 from torchcommodity.forecast.folds import OURS
 
 NAME = f"{OURS} conformal"
@@ -25,7 +24,7 @@ def lines(walked: Backtest, years: tuple[int, int], windows: list[int], every: i
     """One row per window: the share of the pinball loss that the correction saves, and what its 90 % intervals hold."""
     tables = {}
     for window in windows:
-        part = conformal(walked, window=window, every=every).between(*years)
+        part = forecast.conformal(walked, window=window, every=every).between(*years)
         tables[window] = forecast.score(part, ours=NAME, reference=OURS).frame().set_index(["model", "horizon"])
     yield "| rows to learn from | " + " | ".join(f"{h} rows" for h in walked.horizons) + " |"
     yield "|---|" + "---:|" * len(walked.horizons)

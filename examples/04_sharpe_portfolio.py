@@ -4,10 +4,10 @@ No forecast stands between prices and positions here. `PortfolioLSTM` goes from 
 what the weights earn on the next day and subtracts the cost of every trade, and the loss is the negative Sharpe ratio
 of what is left. All of it is one graph, so the costs are in the gradient.
 
-Untrained, the model holds every asset in inverse proportion to its volatility; training may only tilt that. So what was
-learnt can be read off: the trained portfolio against the same one untrained, on years that training has not seen. The
-table holds the years of training too: what is gained there and does not last is what a backtest must not show. On oil
-and two stock indices that is nearly all of it.
+Untrained, the model holds assets in inverse proportion to their volatility, tilted to what has risen; training may only
+tilt that further. So what was learnt can be read off: the trained portfolio against the same one untrained, on years
+that training has not seen. The table holds the years of training too: what is gained there and does not last is what a
+backtest must not show. On oil and two stock indices that is all of it.
 
 The price of spot oil is no investment: nobody stores a barrel for nothing. Give `--data` what you can hold.
 """
@@ -54,10 +54,8 @@ def drawdown(net: Tensor) -> float:
 
 
 def figure(dates, made: dict[str, Tensor]) -> go.Figure:
-    drawn, lines = (
-        go.Figure(),
-        {"equal weights": ("#e6a33e", 1.5), "untrained": ("#bbb", 4), "trained": ("#4c78a8", 1.5)},
-    )
+    lines = {"equal weights": ("#e6a33e", 1.5), "untrained": ("#bbb", 4), "trained": ("#4c78a8", 1.5)}
+    drawn = go.Figure()
     for name, (colour, width) in lines.items():
         scaled = made[name] * (0.10 / 252**0.5 / made[name].std())  # to one volatility: slopes are Sharpe ratios
         drawn.add_scatter(x=dates, y=100 * scaled.cumsum(0), name=name, line={"color": colour, "width": width})

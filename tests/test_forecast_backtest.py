@@ -10,6 +10,7 @@ import pytest
 import torch
 from arch import arch_model
 from scipy import stats
+from scipy.fft import dct
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
@@ -84,8 +85,8 @@ def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
     returns = Har(2, config).returns(prices)
     dense = (100 * returns[:, 1][returns[:, 1].isfinite()]).numpy()
     past = int(returns[:start, 1].isfinite().sum())
-    model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, rescale=False)
-    fitted = arch_model(dense[:past], mean="Zero", vol="GARCH", p=1, q=1, rescale=False).fit(disp="off")
+    model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
+    fitted = arch_model(dense[:past], mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False).fit(disp="off")
     expected = (
         model.fix(fitted.params)
         .forecast(horizon=5, start=len(dense) - 1, reindex=False)
@@ -143,6 +144,19 @@ def test_diebold_mariano_by_hand(horizon: int, windows: int) -> None:
     ]
     t = math.sqrt(10) * (sum(d) / 10) / math.sqrt(sum(x * x for x in L) / windows)
     assert diebold_mariano(np.array([*d, math.nan]), horizon) == pytest.approx((t, 2 * stats.t.sf(t, windows)))
+
+
+def test_diebold_mariano_is_a_cosine_transform_and_counts_the_rows_between_its_dates() -> None:
+    d = data.embedded()["WTI"].values.plain()[:, 0].numpy()
+    d = np.diff(np.log(d[np.isfinite(d)]))[:1500]
+    for every in (1, 5):
+        thinned = np.full(len(d), math.nan)
+        thinned[::every] = d[::every]
+        kept = d[::every]
+        B = int(min(0.41 * len(kept) ** (2 / 3), (every * (len(kept) - 1) + 1) / (2 * 21)))
+        waves = dct(kept, norm="ortho")
+        t = waves[0] / math.sqrt((waves[1 : B + 1] ** 2).mean())  # waves[0] is the sum over the root of the number
+        assert diebold_mariano(thinned, 21) == pytest.approx((t, 2 * stats.t.sf(abs(t), B)))
 
 
 def test_diebold_mariano_knows_overlap() -> None:

@@ -82,6 +82,8 @@ def test_the_past_alone_decides(walked: Backtest) -> None:
     other = conformal(shuffled, window=252, every=20).quantiles["ours conformal"]
     assert torch.equal(other[:cut], plain[:cut])
     assert not torch.equal(other[cut:], plain[cut:])
+    ended = replace(walked, quantiles={"ours": quantiles[:cut]}, targets=targets[:cut])
+    assert torch.equal(conformal(ended, window=252, every=20).quantiles["ours conformal"], plain[:cut])
 
 
 def test_a_correction_is_that_of_the_targets_that_had_ended(walked: Backtest) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
+from torchcommodity.forecast.baselines import Baseline, Prediction, unconditional
 from torchcommodity.forecast.statistical import LEAST, LEVELS, MODELS, PAST, Z, carried, statistical
 from torchcommodity.models import HarConfig
 
@@ -40,12 +41,12 @@ class RandomWalk:
 
 
 @pytest.fixture
-def walk() -> forecast.baselines.Baseline:
+def walk() -> Baseline:
     RandomWalk.fitted = []
     return partial(carried, RandomWalk, 1)
 
 
-def test_a_random_walk_is_its_formula(panel: Panel, walk: forecast.baselines.Baseline) -> None:
+def test_a_random_walk_is_its_formula(panel: Panel, walk: Baseline) -> None:
     prices, start = panel.values.plain(), 1500
     found = walk(prices, start, CONFIG)
     assert found.quantiles.shape == (len(prices) - start, 4, 2, 19)
@@ -57,7 +58,7 @@ def test_a_random_walk_is_its_formula(panel: Panel, walk: forecast.baselines.Bas
     assert found.variance[7, 2, 1].item() == pytest.approx(63 * step**2)
 
 
-def test_a_missing_price_is_skipped(walk: forecast.baselines.Baseline) -> None:
+def test_a_missing_price_is_skipped(walk: Baseline) -> None:
     wti = data.embedded().select(["WTI"]).between("2010-01-01", "2014-12-31").values.plain()
     dense = wti[torch.isfinite(wti[:, 0])]
     holed = torch.cat([dense[:600], torch.tensor([[torch.nan], [-37.63], [0.0]]).double(), dense[600:]])
@@ -66,7 +67,7 @@ def test_a_missing_price_is_skipped(walk: forecast.baselines.Baseline) -> None:
     assert torch.equal(found.quantiles[100:103], found.quantiles[99].expand(3, -1, -1, -1))
 
 
-def test_a_symbol_that_begins_too_late_has_no_forecast(panel: Panel, walk: forecast.baselines.Baseline) -> None:
+def test_a_symbol_that_begins_too_late_has_no_forecast(panel: Panel, walk: Baseline) -> None:
     prices = panel.values.plain().clone()
     prices[: 1500 - LEAST + 1, 0] = torch.nan
     found = walk(prices, 1500, CONFIG)
@@ -78,7 +79,7 @@ def test_the_other_rows_are_empty_and_are_not_scored(panel: Panel) -> None:
     every = forecast.backtest(
         panel,
         first=2014,
-        baselines={"unconditional": forecast.baselines.unconditional, "walk": partial(carried, RandomWalk, 5)},
+        baselines={"unconditional": unconditional, "walk": partial(carried, RandomWalk, 5)},
     )
     known = every.quantiles["walk"].isfinite().all(-1).all(-1).all(-1)
     assert known.nonzero()[:, 0].tolist() == list(range(0, len(known), 5))
@@ -86,18 +87,36 @@ def test_the_other_rows_are_empty_and_are_not_scored(panel: Panel) -> None:
     assert n == {int(every.targets[::5, 1].isfinite().sum())}
 
 
+def futures_of(prices: torch.Tensor, cut: int) -> list[torch.Tensor]:
+    """The prices with nothing after row `cut`, with its dates shuffled, with other prices, with none known."""
+    past, later = prices[:cut], prices[cut:]
+    order = torch.randperm(len(later), generator=torch.Generator().manual_seed(0))
+    return [past, *(torch.cat([past, rows]) for rows in (later[order], 9 * later, torch.full_like(later, torch.nan)))]
+
+
+def looks_ahead(baseline: Baseline, prices: torch.Tensor, start: int, cut: int) -> bool:
+    found, *others = (
+        baseline(rows, start, CONFIG).quantiles[: cut - start].nan_to_num()
+        for rows in [prices, *futures_of(prices, cut)]
+    )
+    assert found[0].any()
+    return not all(torch.equal(other, found) for other in others)
+
+
 @pytest.mark.parametrize("name", ["walk", *MODELS])
-def test_nothing_ahead_is_seen(panel: Panel, name: str, walk: forecast.baselines.Baseline) -> None:
+def test_nothing_ahead_is_seen(panel: Panel, name: str, walk: Baseline) -> None:
     if name != "walk":
         pytest.importorskip("statsforecast")
-    baseline = walk if name == "walk" else statistical(name, every=10)
-    prices, start, cut = panel.values.plain()[:400, 1:], 300, 360
-    found = baseline(prices, start, CONFIG).quantiles[: cut - start]
-    assert found[0].isfinite().all()
-    order = torch.randperm(len(prices) - cut, generator=torch.Generator().manual_seed(0))
-    for later in (prices[cut:][order], torch.full_like(prices[cut:], torch.nan)):
-        other = baseline(torch.cat([prices[:cut], later]), start, CONFIG).quantiles[: cut - start]
-        assert torch.equal(other.nan_to_num(), found.nan_to_num())
+    baseline = walk if name == "walk" else statistical(name, every=20)
+    assert not looks_ahead(baseline, panel.values.plain()[:400, 1:], 300, 360)
+
+
+def test_a_scale_of_all_rows_would_be_found_out(panel: Panel, walk: Baseline) -> None:
+    def leaky(prices: torch.Tensor, start: int, config: HarConfig) -> Prediction:
+        found, scale = walk(prices, start, config), prices.log().diff(dim=0).nan_to_num().std()
+        return Prediction(found.quantiles * scale, found.variance)
+
+    assert looks_ahead(leaky, panel.values.plain()[:400, 1:], 300, 360)
 
 
 @pytest.mark.parametrize("name", MODELS)

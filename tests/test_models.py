@@ -152,3 +152,22 @@ def test_bad_input_is_refused_in_words(prices: Tensor) -> None:
         HarConfig(horizons=(5, 5))
     with pytest.raises(ValueError, match="levels must lie strictly between 0 and 1"):
         HarConfig(levels=(0.5, 1.0))
+
+
+def test_the_last_rows_alone_are_the_last_of_all_rows_bit_for_bit(prices: Tensor) -> None:
+    rolls = torch.zeros(1, ROWS + 126, 2, dtype=torch.int64)
+    rolls[:, ::21, 0] = 3
+    har = bent().har
+    for inputs in ((prices,), (prices, rolls)):
+        some, every = har(*inputs, last=7), har(*inputs)
+        assert all(same(a, b[:, -7:]) for a, b in zip(some, every))
+
+
+def test_a_network_of_few_rows_and_features_forecasts_at_every_row_what_it_forecasts_at_the_last(
+    prices: Tensor,
+) -> None:
+    model = HarLstm(2, HarLstmConfig(features=(0, 3), rows=5))
+    torch.nn.init.normal_(model.head.weight)
+    torch.testing.assert_close(model.eval()(prices), all_rows(model, prices)[:, -1], rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match=r"features must rise within 0\.\.8; got \(3, 0\)"):
+        HarLstmConfig(features=(3, 0))

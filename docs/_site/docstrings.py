@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import griffe
@@ -21,10 +22,44 @@ class House(griffe.Extension):
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         if cls.docstring:
             cls.docstring.value = _sections(cls.docstring.value) + _fields(cls)
+        elif fields := _fields(cls):
+            cls.docstring = griffe.Docstring(fields.strip(), parent=cls, parser="google")
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """`data.load` is the function of `data/load.py`, for Python; griffe has kept the module of that name."""
+        modules = list(_modules(pkg))
+        for alias in (member for module in modules for member in module.members.values() if member.is_alias):
+            with suppress(griffe.AliasResolutionError):
+                alias.resolve_target()  # while every module is still where its path says
+        exported = [(module, *pair) for module in modules for pair in _exported(pkg, module)]
+        for room, name, meant in exported:
+            if not meant.is_module:
+                room.members[name] = griffe.Alias(name, meant, parent=room)
 
     def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
         if mod.docstring:
             mod.docstring.value = _sections(mod.docstring.value)
+
+
+def _modules(module: griffe.Module) -> Iterator[griffe.Module]:
+    yield module
+    for inner in module.members.values():
+        if not inner.is_alias and inner.is_module:
+            yield from _modules(inner)
+
+
+def _exported(pkg: griffe.Module, room: griffe.Module) -> Iterator[tuple[str, griffe.Object]]:
+    for name in map(str, room.exports or ()):
+        with suppress(KeyError):  # what another package made is documented there
+            yield name, _found(pkg, room.imports[name])
+
+
+def _found(pkg: griffe.Module, path: str) -> griffe.Object:
+    """What Python finds at a path: an import goes before a module of the same name."""
+    module, _, name = path.removeprefix(f"{pkg.name}.").rpartition(".")
+    room = pkg[module] if module else pkg
+    imported = room.imports.get(name, path) if room.is_module else path
+    return room.members[name] if imported == path else _found(pkg, imported)
 
 
 def _fields(cls: griffe.Class) -> str:

@@ -7,7 +7,20 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import backtest, data, diagnose, doctor, export, forecast, op, portfolio
+from torchcommodity.cli import (
+    backtest,
+    data,
+    diagnose,
+    doctor,
+    export,
+    forecast,
+    op,
+    portfolio,
+    profile,
+    scenarios,
+    train,
+    tune,
+)
 
 
 class Commands(TyperGroup):
@@ -41,9 +54,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("forecast")(forecast.forecast)
+app.command("train")(train.train)
+app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
 app.command("export")(export.export)
 app.command("portfolio")(portfolio.portfolio)
+app.command("scenarios")(scenarios.scenarios)
+app.command("profile")(profile.profile)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")
 app.command("diagnose")(diagnose.diagnose)

@@ -8,7 +8,9 @@ import typer
 from rich.markup import escape
 
 from torchcommodity.cli import options, show, walk
+from torchcommodity.cli.train import Config, Model, wanted
 from torchcommodity.forecast import FitConfig
+from torchcommodity.forecast import engine as engines
 from torchcommodity.report import calendar, check_folder, write_together
 
 FILE = "backtest.csv"
@@ -21,6 +23,10 @@ def backtest(
     curve: options.NearbyCurve = None,
     first: Annotated[int | None, typer.Option("--first", help="first test year; default: the last seven years")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"folder for {FILE}")] = None,
+    model: Model = None,
+    config: Config = None,
+    engine: options.EngineName = "here",
+    address: options.Address = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
@@ -30,8 +36,9 @@ def backtest(
     if out is not None:
         check_folder(out, (FILE,))
     show.findings(screen, loaded.findings)
-    with show.steps(screen, "Walk-forward test") as step:
-        evidence, kept = walk.evidence(loaded.panel, FitConfig(), seed, step, first)
+    settings = FitConfig() if model is None and config is None else wanted(model, config)
+    with engines.engine(engine, address) as chosen, show.steps(screen, "Walk-forward test") as step:
+        evidence, kept = walk.evidence(loaded.panel, settings, seed, step, first, chosen)
     if kept:
         screen.print("Already made on these prices and loaded.")
     if evidence.left_out:

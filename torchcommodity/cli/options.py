@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from torchcommodity.data import Loaded, load, read_curve
+from torchcommodity.forecast.engine import EngineName as Engine
 
 SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
 
@@ -21,6 +22,10 @@ NearbyCurve = Annotated[
     Path | None, typer.Option("--curve", metavar="FILE", help="closes of nearby contracts: date,symbol,nth,close")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the results")]
+EngineName = Annotated[Engine, typer.Option("--engine", help="where the work is computed; the results are the same")]
+Address = Annotated[
+    str | None, typer.Option("--address", metavar="HOST:PORT", help="of a Ray cluster; default: one on this machine")
+]
 Seed = Annotated[int, typer.Option("--seed", help="of the network's start and training order")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors")]
 

@@ -70,7 +70,7 @@ def portfolio(
 def _print(screen: Console, walked: Walked, cost: float) -> None:
     kind = "Long and short" if walked.long_short else "Long only"
     title = f"{kind}, {1e4 * cost:g} basis points a trade, {walked.dates[0]} to {walked.dates[-1]}"
-    heads = ("portfolio", "Sharpe", "LSTM less it, 95 %", "return", "drawdown", "turnover")
+    heads = ("portfolio", "Sharpe", "LSTM less it", "return", "drawdown", "traded")
     made = show.table(title, heads, map(_cells, walked.at(cost)))
     made.caption, made.caption_justify = verdict(walked.at(cost)), "left"
     screen.print(made)
@@ -79,7 +79,8 @@ def _print(screen: Console, walked: Walked, cost: float) -> None:
 def _cells(result: Result) -> tuple[str, ...]:
     """As wide as a terminal: the files and the page have the rest."""
     name, sharpe, less, interval, made, _, drawdown, turnover, _ = row(result)
-    return name, sharpe, f"{less} [{interval.replace(' to ', ', ')}]" if less else "", made, drawdown, turnover
+    name = name.replace("volatility", "vol.").replace("variance", "var.")
+    return name, sharpe, f"{less} [{interval.replace(' to ', ' ')}]" if less else "", made, drawdown, turnover
 
 
 def _costs(text: str) -> list[float]:

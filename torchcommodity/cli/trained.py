@@ -5,7 +5,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +15,7 @@ import torchcommodity
 from torchcommodity.data import Panel
 from torchcommodity.data.http import default_cache
 from torchcommodity.forecast import FitConfig, Forecaster
+from torchcommodity.forecast.config import to_toml
 from torchcommodity.report import Evidence
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ def data_hash(panel: Panel) -> str:
 
 def key(panel: Panel, config: FitConfig, seed: int, what: str) -> str:
     """Of everything that the result depends on."""
-    parts = [data_hash(panel), asdict(config), seed, what, torch.__version__, code_hash()]
+    parts = [data_hash(panel), to_toml(config), seed, what, torch.__version__, code_hash()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 

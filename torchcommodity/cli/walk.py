@@ -6,6 +6,7 @@ import numpy.typing as npt
 from torchcommodity.cli.trained import kept_evidence, key
 from torchcommodity.data import Panel
 from torchcommodity.forecast import FitConfig, backtest
+from torchcommodity.forecast.engine import HERE, Engine
 from torchcommodity.forecast.train import Progress
 from torchcommodity.report import Evidence, summarise
 
@@ -15,7 +16,12 @@ MONTH = 20  # rows: a last year with fewer is not tested
 
 
 def evidence(
-    panel: Panel, config: FitConfig, seed: int, progress: Progress | None, first: int | None = None
+    panel: Panel,
+    config: FitConfig,
+    seed: int,
+    progress: Progress | None,
+    first: int | None = None,
+    engine: Engine = HERE,
 ) -> tuple[Evidence, bool]:
     """Walk a panel forward over its last years; and whether the result was kept from before.
 
@@ -29,7 +35,8 @@ def evidence(
     left_out = tuple(symbol for symbol in panel.symbols if symbol not in taking_part)
 
     def make() -> Evidence:
-        return summarise(backtest(chosen, config, first=years[0], seed=seed, progress=progress), left_out)
+        walked = backtest(chosen, config, first=years[0], seed=seed, progress=progress, engine=engine)
+        return summarise(walked, left_out)
 
     return kept_evidence(key(chosen, config, seed, f"walk-forward from {years[0]} without {left_out}"), make)
 

@@ -21,6 +21,9 @@ from torchcommodity.data.panel import Provenance as Provenance
 from torchcommodity.data.rolls import roll_months as roll_months
 from torchcommodity.data.store import Store as Store
 from torchcommodity.data.store import default_store as default_store
+from torchcommodity.data.synthetic import SyntheticTensor as SyntheticTensor
+from torchcommodity.data.synthetic import is_synthetic as is_synthetic
+from torchcommodity.data.synthetic import refuse_synthetic as refuse_synthetic
 from torchcommodity.data.windows import Block as Block
 from torchcommodity.data.windows import hold_out as hold_out
 from torchcommodity.data.windows import walk_forward as walk_forward
@@ -38,15 +41,18 @@ __all__ = [
     "Panel",
     "Provenance",
     "Store",
+    "SyntheticTensor",
     "default_store",
     "eia",
     "embedded",
     "fred",
     "hold_out",
     "inspect",
+    "is_synthetic",
     "load",
     "read",
     "read_curve",
+    "refuse_synthetic",
     "roll_months",
     "walk_forward",
 ]

@@ -13,6 +13,7 @@ import torch
 from torchcommodity.data.curve import Curve, check_series, checked_curve
 from torchcommodity.data.errors import DataError
 from torchcommodity.data.rolls import check_contracts, priced_rolls
+from torchcommodity.data.synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit.metadata import MetadataTensor
 
 DateLike = Any  # whatever np.datetime64(..., "D") takes: "2020-04-20", datetime.date, np.datetime64
@@ -65,7 +66,8 @@ class Panel:
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
-            infinite price, an unknown product code, a curve in another unit.
+            infinite price, an unknown product code, a curve in another unit, synthetic values without a column that
+            says so.
 
     >>> from torchcommodity import data
     >>> data.embedded()["WTI", "VIX"].between("2014-01-03", "2018-12-31").values.shape
@@ -85,11 +87,12 @@ class Panel:
         contracts = tuple(self.contracts) or (None,) * len(symbols)
         dates = np.array(self.dates, dtype="datetime64[D]")
         dates.flags.writeable = False
-        numbers = torch.as_tensor(self.values, dtype=torch.float64)
+        numbers = torch.as_tensor(self.values).to(torch.float64)
         _check(numbers, dates, symbols, units, provenance)
         check_contracts(contracts, symbols)
         facts = {"symbols": symbols, "units": units, "provenance": provenance}
-        values = MetadataTensor(numbers, **facts)
+        kind = SyntheticTensor if any(map(_generated, symbols, provenance)) else MetadataTensor
+        values = kind(numbers, **facts)
         fields = {**facts, "values": values, "dates": dates, "contracts": contracts}
         if self.curve is not None:
             fields["curve"] = MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
@@ -98,6 +101,11 @@ class Panel:
 
     def __len__(self) -> int:
         return len(self.dates)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether a column was generated, as its symbol or publisher says: training and scoring refuse the panel."""
+        return is_synthetic(self.values)
 
     def __getitem__(self, symbols: str | Sequence[str]) -> "Panel":
         return self.select([symbols] if isinstance(symbols, str) else symbols)
@@ -110,7 +118,7 @@ class Panel:
             raise DataError(f"symbols: expected names among {known}; got {', '.join(map(repr, unknown))}")
         columns = [places[symbol] for symbol in wanted]
         return Panel(
-            MetadataTensor(self.values[:, columns]),
+            MetadataTensor(self.values.plain()[:, columns]),
             self.dates,
             tuple(wanted),
             tuple(self.units[c] for c in columns),
@@ -130,7 +138,7 @@ class Panel:
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
         rows = torch.from_numpy(inside)
         curve = None if self.curve is None else MetadataTensor(self.curve[rows])
-        return replace(self, values=MetadataTensor(self.values[rows]), dates=self.dates[inside], curve=curve)
+        return replace(self, values=MetadataTensor(self.values.plain()[rows]), dates=self.dates[inside], curve=curve)
 
     def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
         """These symbols as front-month futures of these products; None makes a symbol spot, others stay as they are.
@@ -244,6 +252,10 @@ def _day(value: DateLike) -> np.datetime64:
         raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None
 
 
+def _generated(symbol: str, record: Provenance) -> bool:
+    return is_synthetic(symbol) or SYNTHETIC in record.publisher.split(", ")
+
+
 def _check(
     numbers: torch.Tensor,
     dates: np.ndarray[Any, np.dtype[np.datetime64]],
@@ -266,6 +278,10 @@ def _check(
         raise DataError("panel: expected dates; got NaT")
     if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
         raise DataError(f"panel: expected strictly increasing dates; got {dates[late[0]]}, then {dates[late[0] + 1]}")
+    if is_synthetic(numbers) and not any(map(_generated, symbols, provenance)):
+        raise DataError(
+            f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
+        )
     if (infinite := torch.nonzero(torch.isinf(numbers))).numel():
         row, column = infinite[0].tolist()
         raise DataError(

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, walk_forward
+from torchcommodity.data import Panel, refuse_synthetic, walk_forward
 from torchcommodity.forecast.baselines import BASELINES, Baseline
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.engine import HERE, Engine
@@ -79,8 +79,10 @@ def backtest(
         engine: where these are computed, see `engine`; the result is the same.
 
     Raises:
-        ValueError: a symbol without a positive price, no row to test, or too few rows before the first.
+        ValueError: a symbol without a positive price, no row to test, or too few rows before the first; the panel is
+            synthetic.
     """
+    refuse_synthetic("backtest", panel)
     config = config or FitConfig()
     quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, refuse_synthetic
 from torchcommodity.forecast.calibrate import calibrate
 from torchcommodity.forecast.forecaster import FitRecord, Forecaster
 from torchcommodity.forecast.quotes import Quotes, quotes
@@ -62,8 +62,9 @@ def fit(
 
     Raises:
         ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons; the
-            checkpoint is damaged, or that of another training.
+            checkpoint is damaged, or that of another training; the panel is synthetic.
     """
+    refuse_synthetic("fit", panel)
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
     past = quotes(panel, config.model.har.horizons[-1])

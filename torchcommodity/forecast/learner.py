@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast.lessons import Lesson
 from torchcommodity.forecast.machine import add_up
-from torchcommodity.losses import pinball
+from torchcommodity.losses import distillation, pinball
 from torchcommodity.models import Market
 
 
@@ -22,11 +22,27 @@ class Kept(NamedTuple):
     better: Tensor  # (H,) bool
 
 
+class Teacher(NamedTuple):
+    """A trained model whose quantiles a smaller one learns beside the truth."""
+
+    model: Any
+    weight: float  # of the teacher, in [0, 1]; the rest is the truth's
+
+
 class Learner:
     """A copy of a model on the device of `fabric`, its optimiser, its generator and how far it is."""
 
-    def __init__(self, model: Any, fabric: Fabric, seed: int, *, learning_rate: float, weight_decay: float) -> None:
-        self.fabric, self.seed = fabric, seed
+    def __init__(
+        self,
+        model: Any,
+        fabric: Fabric,
+        seed: int,
+        *,
+        learning_rate: float,
+        weight_decay: float,
+        teacher: Teacher | None = None,
+    ) -> None:
+        self.fabric, self.seed, self.teacher = fabric, seed, teacher
         self.model = _numbers_of(fabric, copy.deepcopy(model)).to(fabric.device)
         self.model.har.requires_grad_(False)
         self.parameters = network(self.model)
@@ -60,9 +76,9 @@ class Learner:
 
     @torch.no_grad()
     def judge(self, lesson: Lesson, size: float) -> Tensor:  # (H,)
-        """Mean pinball loss per horizon, NaN where a horizon has no target; `size` 0 is the baseline."""
+        """Mean loss per horizon, NaN where a horizon has no target; `size` 0 is the baseline."""
         self.model.eval()
-        sums, known = self._losses(_numbers_of(self.fabric, lesson), size)
+        sums, known = self._losses(_numbers_of(self.fabric, lesson), size, heard=self.model.har.config.shrink)
         return (sums / known).cpu()
 
     def keep(self, gain: float, better: Tensor) -> None:
@@ -94,19 +110,32 @@ class Learner:
         self.epoch, self.step, self.total, self.best = state["progress"]
         self.validation, self.kept = state["validation"], Kept(*state["kept"])
 
-    def _losses(self, lesson: Lesson, size: float = 1.0) -> tuple[Tensor, Tensor]:  # (H,), (H,)
-        """Sums over the known targets of the pinball loss at all levels, and how many terms each sum has."""
+    def _losses(self, lesson: Lesson, size: float = 1.0, heard: float = 1.0) -> tuple[Tensor, Tensor]:  # (H,), (H,)
+        """Sums over the known targets of the loss at all levels, and how many terms each sum has.
+
+        `size` and `heard` are what is used of the bend, of the student and of its teacher.
+        """
         lesson, har = self.fabric.to_device(lesson), self.model.har
-        with self.fabric.autocast():
-            raw = self.model.correction(lesson.market)  # (B, T, H, N)
-        raw = raw.to(torch.promote_types(raw.dtype, torch.float32))
-        scale = (size * har.bend(raw)).exp()
+        scale = self._scale(self.model, lesson, size)  # (B, T, H, N)
         levels = torch.tensor(har.config.levels).to(scale)
+        soft = None if self.teacher is None else self._scale(self.teacher.model, lesson, heard).to(scale)
         sums = []
         for h, z in enumerate(har.z.to(scale)):
-            quantiles = scale[:, :, h].unsqueeze(-1) * z
-            sums.append(pinball(quantiles, lesson.targets[:, :, h].to(scale), levels, reduction="sum"))
+            quantiles, target = scale[:, :, h].unsqueeze(-1) * z, lesson.targets[:, :, h].to(scale)
+            if self.teacher is None or soft is None:
+                sums.append(pinball(quantiles, target, levels, reduction="sum"))
+            else:
+                taught, weight = soft[:, :, h].detach().unsqueeze(-1) * z, self.teacher.weight
+                sums.append(distillation(quantiles, taught, target, levels, weight=weight, reduction="sum"))
         return torch.stack(sums), lesson.targets.isfinite().sum((0, 1, 3)) * len(levels)
+
+    def _scale(self, model: Any, lesson: Lesson, size: float) -> Tensor:  # (B, T, H, N)
+        """What a model makes of the baseline's scale."""
+        with self.fabric.autocast():
+            raw = model.correction(lesson.market)
+        raw = raw.to(torch.promote_types(raw.dtype, torch.float32))
+        bend: Tensor = model.har.bend(raw)
+        return (size * bend).exp()
 
 
 def network(model: nn.Module) -> list[nn.Parameter]:

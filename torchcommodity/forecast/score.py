@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 from scipy import stats
 
+from torchcommodity.data import refuse_synthetic
 from torchcommodity.forecast.backtest import Backtest
 from torchcommodity.forecast.folds import OURS
 from torchcommodity.forecast.threads import one_thread
@@ -48,7 +49,12 @@ def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = O
     """Score every model of a backtest on the rows that all of them forecast.
 
     Skill is in percent of the pinball loss of `reference`; the Diebold-Mariano test compares `ours` with each model.
+
+    Raises:
+        ValueError: what was forecast is synthetic.
     """
+    refuse_synthetic("score", backtest)
+    refuse_synthetic("score", backtest.targets, *backtest.symbols)
     rows = []
     levels = torch.tensor(backtest.levels, dtype=torch.double)
     for i, horizon in enumerate(backtest.horizons):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast.calibrate import calibrate
 from torchcommodity.forecast.checkpoint import Checkpoint, mark_of
-from torchcommodity.forecast.learner import Learner, network, put
+from torchcommodity.forecast.learner import Learner, Teacher, network, put
 from torchcommodity.forecast.lessons import Lesson, lessons, load, plan, rows
 from torchcommodity.forecast.machine import Device, Matmul, Precision, machine, numbers
 from torchcommodity.forecast.quotes import Quotes
@@ -71,12 +71,19 @@ class Training(NamedTuple):
 
 
 def train(
-    model: Any, past: Quotes, config: TrainConfig, symmetry: float, seed: int, run: Run | None = None
+    model: Any,
+    past: Quotes,
+    config: TrainConfig,
+    symmetry: float,
+    seed: int,
+    run: Run | None = None,
+    teacher: Teacher | None = None,
 ) -> Training:
     """Train the network in place on the earlier rows, choose its epoch on the later ones; epoch 0 is the baseline.
 
     Targets of the earlier part end before the later block begins, and its econometric part is calibrated without that
-    block. Processes that torchrun started share every step and end with the same network.
+    block. Processes that torchrun started share every step and end with the same network. With a teacher the loss is
+    `losses.distillation`, on the later rows too.
     """
     run = run or Run()
     start = _held_back_from(len(past.prices), config, model.har.config)
@@ -94,7 +101,8 @@ def train(
     _check_pieces(model, config, fabric)
     mark = mark_of(past, config, model.config, symmetry, seed, fabric.world_size)
     with numbers(fabric, config.matmul, config.threads):
-        learner = Learner(model, fabric, seed, learning_rate=config.learning_rate, weight_decay=config.weight_decay)
+        rates = {"learning_rate": config.learning_rate, "weight_decay": config.weight_decay}
+        learner = Learner(model, fabric, seed, **rates, teacher=teacher)
         checkpoint = Checkpoint(run.checkpoint, run.every, mark, writes=fabric.is_global_zero)
         checkpoint.carry_on(learner)
         _loop(learner, early, late, free, config, run.progress, checkpoint)

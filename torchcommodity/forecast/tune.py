@@ -10,7 +10,7 @@ import optuna
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, walk_forward
+from torchcommodity.data import Panel, refuse_synthetic, walk_forward
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.config import to_config, to_values
 from torchcommodity.forecast.engine import HERE, Engine
@@ -72,9 +72,12 @@ def tune(
         progress: called as progress(done, of, what) after every trial.
 
     Raises:
-        ValueError: the model has no network, the panel too few rows before those years, or every trial was refused.
+        ValueError: the model has no network, the panel is synthetic or has too few rows before those years, or every
+            trial was refused.
     """
+    refuse_synthetic("tune", panel)
     fold = _fold(panel, config, years, seed)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     space = dict(_space(config))
     study.enqueue_trial({key: value for key, (value, _) in space.items()})
@@ -131,15 +134,12 @@ Draw = Callable[[optuna.Trial], Any]
 
 def _space(config: FitConfig) -> Iterator[tuple[str, tuple[Any, Draw]]]:
     """Key, start and how it is drawn: from half to double of a model's own sizes, and wider for the training."""
-    train = config.train
-    yield "train.learning_rate", _around(train.learning_rate, "train.learning_rate", 10)
-    yield "train.weight_decay", _around(train.weight_decay, "train.weight_decay", 10)
-    yield "train.batch", _around(train.batch, "train.batch", 4)
-    yield "train.window", _around(train.window, "train.window", 2)
-    for field in fields(config.model):  # type: ignore[arg-type]
-        value = getattr(config.model, field.name)
+    wide = {"learning_rate": 10, "weight_decay": 10, "batch": 4, "window": 2}
+    values = [(f"train.{name}", getattr(config.train, name), times) for name, times in wide.items()]
+    values += [(f"model.{field.name}", getattr(config.model, field.name), 2) for field in fields(config.model)]  # type: ignore[arg-type]
+    for key, value, times in values:
         if type(value) in (int, float) and value > 0:
-            yield f"model.{field.name}", _around(value, f"model.{field.name}", 2)
+            yield key, _around(value, key, times)
 
 
 def _around(value: float, key: str, times: int) -> tuple[float, Draw]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.models.rolls import count_rolls, curve_shift, gap_shift, rolls_ahead
+from torchcommodity.models.rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
 from torchcommodity.ops import ewm_variance, garch_variance, log_returns
 
 PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
@@ -112,7 +112,9 @@ class Har(nn.Module):
         )  # logit of (alpha + beta) / PERSISTENCE
         self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))  # logit of alpha / (alpha + beta)
 
-    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Market:
+    def forward(
+        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, *, last: int | None = None
+    ) -> Market:
         """What is known at every row.
 
         Args:
@@ -120,11 +122,13 @@ class Har(nn.Module):
             rolls: (B, T + A, N) int64, A at least the longest horizon: 0, or the calendar month of a contract roll on
                 that row; the last A rows are the coming trading days. None: no symbol rolls.
             curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Needs `rolls`.
+            last: give only so many last rows, in the same bits: the recursions run over all rows, the rest does not.
         """
         self._check(prices, rolls, curve)
-        returns, shift, unsure = self.without_rolls(prices, rolls, curve)
+        returns, shift, unsure = self.without_rolls(prices, rolls, curve, last)
         terms = self.terms(returns, unsure)
-        return Market(prices, returns, self.features(returns, terms), shift, self.mixed(terms).log() / 2)
+        features, log_scale = self.features(returns, terms), self.mixed(terms).log() / 2
+        return Market(tail(prices, last), tail(returns, last), features, shift, log_scale)
 
     def quantiles(self, market: Market, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
         """Quantiles of the cumulative log-return from every row on, for `raw` see `bent`."""
@@ -148,35 +152,39 @@ class Har(nn.Module):
         return log_returns(prices).clamp(-self.config.cap, self.config.cap)
 
     def without_rolls(
-        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, N), (B, T, H, N), (B, T, H, N)
-        """Returns of days without a roll, NaN on the others; m_h; the number of coming rolls that no curve tells."""
-        returns, (B, T, N) = self.returns(prices), prices.shape
+        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, last: int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, N), (B, L, H, N), (B, L, H, N)
+        """Returns of days without a roll, NaN on the others; m_h; the number of coming rolls that no curve tells.
+
+        The latter two for the L last rows, all of them by default.
+        """
+        returns, (B, _, N) = self.returns(prices), prices.shape
         if rolls is None:
-            none = prices.new_zeros(()).expand(B, T, len(self.config.horizons), N)
+            none = prices.new_zeros(()).expand(B, tail(prices, last).shape[1], len(self.config.horizons), N)
             return returns, none, none
         placed = count_rolls(rolls, torch.isfinite(prices) & (prices > 0))
-        count = rolls_ahead(placed, self.config.horizons)
-        shift = self.config.gap * gap_shift(returns, placed, self.config.horizons)
+        count = rolls_ahead(placed, self.config.horizons, last)
+        shift = self.config.gap * gap_shift(returns, placed, self.config.horizons, last)
         unsure = count.to(shift)
         if curve is not None:
-            told = curve_shift(curve.to(shift), count)
+            told = curve_shift(tail(curve, last).to(shift), count)
             shift, unsure = torch.where(told.isfinite(), told, shift), torch.where(told.isfinite(), 0.0, unsure)
         return torch.where(placed.spanned.any(-1), torch.nan, returns), shift, unsure
 
-    def terms(self, returns: Tensor, unsure: Tensor) -> Tensor:  # (B, T, N), (B, T, H, N) -> (B, T, H, N, K)
+    def terms(self, returns: Tensor, unsure: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
         """The K variances per row that the mix weighs; NaN during warm-up. GARCH and rolls depend on the horizon."""
+        last = unsure.shape[1]
         known = torch.isfinite(returns)
         count = known.cumsum(-2)
         squared = torch.where(known, returns, 0.0).square()
         shared = [ewm_variance(returns, halflife) for halflife in self.config.halflives]
         shared.append(squared.cumsum(-2) / count.clamp(min=1))
-        garch = self._garch_term(returns)
-        plain = torch.stack([*(v.unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
+        garch = self._garch_term(returns, last)
+        plain = torch.stack([*(tail(v, last).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
         plain = plain.clamp(min=self.config.floor)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
         rolls = unsure / horizons * plain[..., len(self.config.halflives)]
-        warm = (count >= self.config.warmup)[..., None, :, None]
+        warm = tail(count >= self.config.warmup, last)[..., None, :, None]
         return torch.where(warm, torch.cat([plain, rolls.unsqueeze(-1)], -1), torch.nan)
 
     def garch(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
@@ -191,20 +199,20 @@ class Har(nn.Module):
         parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
         return horizons * torch.stack(parts).sum(0)
 
-    def features(self, returns: Tensor, terms: Tensor) -> Tensor:  # (B, T, N), (B, T, H, N, K) -> (B, T, N, F)
+    def features(self, returns: Tensor, terms: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
         """What is known of a symbol itself, without unit; zero during warm-up, where there is no forecast."""
-        terms = terms[..., 0, :, :-1]  # (B, T, N, K - 1); the GARCH term of the first horizon, no rolls
+        last, terms = terms.shape[1], terms[..., 0, :, :-1]  # (B, L, N, K - 1); GARCH's of the first horizon, no rolls
         ratios = terms.log().diff(dim=-1)
         move = torch.where(torch.isfinite(returns), returns, 0.0)
         path = move.cumsum(-2)
-        sizes = [move / terms[..., 1].sqrt()]
+        sizes = [tail(move, last) / terms[..., 1].sqrt()]
         for k in self.config.trends:
             past = F.pad(path, (0, 0, k, 0))[..., : path.shape[-2], :]
-            sizes.append((path - past) / (k * terms[..., len(self.config.halflives)]).sqrt())
+            sizes.append(tail(path - past, last) / (k * terms[..., len(self.config.halflives)]).sqrt())
         found = torch.cat([ratios, torch.stack(sizes, -1).abs().log1p()], -1)
         return torch.where(torch.isfinite(found), found, 0.0)
 
-    def _garch_term(self, returns: Tensor) -> Tensor:  # (B, T, N) -> (B, T, H, N)
+    def _garch_term(self, returns: Tensor, last: int) -> Tensor:  # (B, T, N) -> (B, L, H, N)
         omega, alpha, beta = (x.to(returns) for x in self.garch())
         # one missing row more: garch_variance's row t uses r_{t-1}, and the forecast at t may use r_t
         after = garch_variance(F.pad(returns, (0, 0, 0, 1), value=torch.nan), omega, alpha, beta)[..., 1:, :]
@@ -212,7 +220,7 @@ class Har(nn.Module):
         steps = returns.new_tensor(self.config.horizons)[:, None]
         # mean over k < h of E h_{t+1+k} = long_run + persistence^k (h_{t+1} - long_run)
         share = (1 - persistence**steps) / ((1 - persistence) * steps)
-        return long_run + share * (after - long_run).unsqueeze(-2)
+        return long_run + share * (tail(after, last) - long_run).unsqueeze(-2)
 
     def _check(self, prices: Tensor, rolls: Tensor | None, curve: Tensor | None) -> None:
         if prices.dim() != 3 or prices.shape[-1] != self.assets or not prices.is_floating_point():

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from torchcommodity import nn as layers
 from torchcommodity.models.har import Har, HarConfig, Market
-from torchcommodity.nn import LSTM
+from torchcommodity.models.network import head, panel, sequences
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,15 @@ class HarLstmConfig:
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
+    features: tuple[int, ...] = ()  # which of the market's features the network reads; () = all
+    rows: int = 0  # last rows that it reads for a forecast; 0 = all that there are
+
+    def __post_init__(self) -> None:
+        known = set(range(self.har.features))
+        if not set(self.features) <= known or list(self.features) != sorted(set(self.features)):
+            raise ValueError(f"HarLstmConfig: features must rise within 0..{len(known) - 1}; got {self.features}")
+        if self.rows < 0:
+            raise ValueError(f"HarLstmConfig: rows must be at least 0; got {self.rows}")
 
 
 class HarLstm(nn.Module):
@@ -39,19 +51,27 @@ class HarLstm(nn.Module):
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
-        self.lstm = LSTM(config.har.features, config.hidden, batch_first=True)
-        self.head = nn.Linear(config.hidden, len(config.har.horizons))
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        self.lstm = layers.LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
+        self.head = head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.quantiles(market, self.correction(market))[:, -1]
+        market = self.har(prices, rolls, curve, last=self.config.rows or None)
+        now = Market(*(x[:, -1:] for x in market))
+        bend = self.head(self.lstm(self.read(market))[0][:, -1:])  # (B N, 1, H)
+        return self.har.quantiles(now, panel(bend, now).mT)[:, 0]
 
     def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        B, T, N, F = market.features.shape
-        rows = market.features.to(self.head.weight.dtype).transpose(1, 2).reshape(B * N, T, F)
-        bend: Tensor = self.head(self.lstm(rows)[0])  # (B N, T, H)
-        return bend.reshape(B, N, T, -1).permute(0, 2, 3, 1)
+        x = self.read(market)
+        if not self.config.rows:
+            return panel(self.head(self.lstm(x)[0]), market).mT
+        # a row of NaN is missing to the LSTM: the first windows are shorter
+        windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1).mT
+        states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
+        return panel(self.head(states), market).mT
+
+    def read(self, market: Market) -> Tensor:  # (B N, T, F)
+        """The features that the network reads, a sequence of each symbol."""
+        chosen = self.config.features
+        return sequences(market.features[..., list(chosen)] if chosen else market.features, self.head)

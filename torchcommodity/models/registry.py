@@ -6,10 +6,17 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.models.attention import AttentionConfig, AttentionForecaster
+from torchcommodity.models.constrained import ConstrainedConfig, ConstrainedForecaster
+from torchcommodity.models.custom_ops import CustomOpsConfig, CustomOpsForecaster
+from torchcommodity.models.enhanced import EnhancedConfig, EnhancedForecaster
 from torchcommodity.models.har import Har, HarConfig, Market
 from torchcommodity.models.har_forecaster import HarForecaster, HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm, HarLstmConfig
+from torchcommodity.models.lltm import LltmConfig, LltmForecaster
+from torchcommodity.models.market_regime import MarketRegimeConfig, MarketRegimeForecaster
 from torchcommodity.models.settings import read
+from torchcommodity.models.tcn import TcnConfig, TcnForecaster
 
 
 class ModelConfig(Protocol):
@@ -39,6 +46,13 @@ class Entry(NamedTuple):
 MODELS: dict[str, Entry] = {
     "har": Entry(HarForecasterConfig, HarForecaster),
     "har-lstm": Entry(HarLstmConfig, HarLstm),
+    "lltm": Entry(LltmConfig, LltmForecaster),
+    "tcn": Entry(TcnConfig, TcnForecaster),
+    "attention": Entry(AttentionConfig, AttentionForecaster),
+    "market-regime": Entry(MarketRegimeConfig, MarketRegimeForecaster),
+    "enhanced": Entry(EnhancedConfig, EnhancedForecaster),
+    "custom-ops": Entry(CustomOpsConfig, CustomOpsForecaster),
+    "constrained": Entry(ConstrainedConfig, ConstrainedForecaster),
 }
 
 

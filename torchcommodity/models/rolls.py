@@ -31,16 +31,19 @@ def count_rolls(rolls: Tensor, known: Tensor) -> Rolls:  # (B, T + A, N), (B, T,
     return Rolls(total, settled, has_price & (settled > before))
 
 
-def rolls_ahead(rolls: Rolls, horizons: Sequence[int]) -> Tensor:  # (B, T, H, N)
+def rolls_ahead(rolls: Rolls, horizons: Sequence[int], last: int | None = None) -> Tensor:  # (B, L, H, N)
     """How often the contract rolls from the last price to h rows after each row."""
-    return torch.stack([ahead.sum(-1) for ahead in _ahead(rolls, horizons)], 2)
+    return torch.stack([ahead.sum(-1) for ahead in _ahead(rolls, horizons, last)], 2)
 
 
-def gap_shift(returns: Tensor, rolls: Rolls, horizons: Sequence[int]) -> Tensor:  # (B, T, N) -> (B, T, H, N)
+def gap_shift(
+    returns: Tensor, rolls: Rolls, horizons: Sequence[int], last: int | None = None
+) -> Tensor:  # (B, T, N) -> (B, L, H, N)
     """The sum over the coming rolls of the series' own past gaps at rolls of that calendar month, shrunk to zero."""
     gaps = rolls.spanned & torch.isfinite(returns).unsqueeze(-1)
     mean = torch.where(gaps, returns.unsqueeze(-1), 0.0).cumsum(1) / (gaps.cumsum(1) + PRIOR)
-    return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(rolls, horizons)], 2)
+    mean = tail(mean, last)
+    return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(rolls, horizons, last)], 2)
 
 
 def curve_shift(
@@ -64,6 +67,13 @@ def curve_shift(
     return slope.gather(-1, count.clamp(max=last).movedim(2, -1)).movedim(-1, 2)
 
 
-def _ahead(rolls: Rolls, horizons: Sequence[int]) -> Iterator[Tensor]:  # (B, T, N, 12) of each horizon
-    rows = rolls.settled.shape[1]
-    return (rolls.total[:, h : rows + h] - rolls.settled for h in horizons)
+def tail(x: Tensor, last: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)
+    """The last rows, or all of them."""
+    return x if last is None else x[:, -last:]
+
+
+def _ahead(
+    rolls: Rolls, horizons: Sequence[int], last: int | None
+) -> Iterator[Tensor]:  # (B, L, N, 12) of each horizon
+    rows, settled = rolls.settled.shape[1], tail(rolls.settled, last)
+    return (tail(rolls.total[:, h : rows + h], last) - settled for h in horizons)

@@ -20,6 +20,7 @@ class CorrelationConv(nn.Module):
     Args:
         channels: K, matrices per row, such as the correlations and their change.
         width: C, channels of both convolutions and of the output.
+        momentum: of the running statistics, as `torch.nn.BatchNorm2d` takes it.
 
     Shape:
         matrices (..., K, N, N) -> (..., N, C). The diagonal, and a pair of which a value is NaN, do not count; an asset
@@ -41,11 +42,13 @@ class CorrelationConv(nn.Module):
         torch.Size([4, 60, 5, 8])
     """
 
-    def __init__(self, channels: int, width: int, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, channels: int, width: int, momentum: float | None = 0.1, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         check_integer("CorrelationConv", 1, channels=channels, width=width)
         self.channels = channels
-        kind = {"device": device, "dtype": dtype}
+        kind = {"momentum": momentum, "device": device, "dtype": dtype}
         self.first = ConvBN2d(4 * channels, width, 1, bias=False, **kind)
         self.second = ConvBN2d(width, width, 1, bias=False, **kind)
 

@@ -23,6 +23,7 @@ class TCN(nn.Module):
         channels: the width of each block; as many blocks as numbers.
         kernel_size: rows that a convolution reads.
         dropout: the share of outputs of each convolution that is dropped in training.
+        momentum: of the running statistics, as `torch.nn.BatchNorm1d` takes it.
 
     Shape:
         x (B, T, F) -> (B, T, channels[-1]). A row in which a feature is NaN is missing and counts as the rows before
@@ -52,6 +53,7 @@ class TCN(nn.Module):
         channels: Sequence[int],
         kernel_size: int = 3,
         dropout: float = 0.0,
+        momentum: float | None = 0.1,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -64,7 +66,7 @@ class TCN(nn.Module):
         if not 0 <= dropout < 1:
             refuse("TCN", "dropout must be in [0, 1)", dropout=dropout)
         widths = [input_size, *channels]
-        kind = {"device": device, "dtype": dtype}
+        kind = {"momentum": momentum, "device": device, "dtype": dtype}
         self.input_size, self.kernel_size = input_size, kernel_size
         self.blocks = nn.ModuleList(
             _Block(widths[k], widths[k + 1], kernel_size, 2**k, dropout, kind) for k in range(len(channels))
@@ -92,7 +94,8 @@ class _Block(nn.Module):
         super().__init__()
         self.first = ConvBN1d(inputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **kind)
         self.second = ConvBN1d(outputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **kind)
-        self.around = nn.Identity() if inputs == outputs else nn.Conv1d(inputs, outputs, 1, **kind)
+        device, dtype = kind["device"], kind["dtype"]
+        self.around = nn.Identity() if inputs == outputs else nn.Conv1d(inputs, outputs, 1, device=device, dtype=dtype)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, C, T) -> (B, D, T)

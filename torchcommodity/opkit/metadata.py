@@ -25,8 +25,11 @@ class MetadataTensor(torch.Tensor):
     The metadata say where the numbers come from, not which row or column they are: `x[:, 0]` carries the same facts as
     `x`. `torchcommodity.data.Panel` narrows them together with its columns.
 
+    A subclass is stronger than its base: what comes of both is of the subclass, which can so mark numbers by type.
+
     Args:
-        data: anything `torch.as_tensor` takes, of any shape; a tensor is shared, not copied, and stays in its graph.
+        data: anything `torch.as_tensor` takes, of any shape; a tensor is shared, not copied, stays in its graph,
+            and stays of its type where that is a subclass.
         metadata: any facts, by name; read again as `tensor.metadata["name"]`.
 
     NaN: untouched. Devices: all. Differentiable: yes, by the functions applied.
@@ -43,7 +46,7 @@ class MetadataTensor(torch.Tensor):
     @staticmethod
     def __new__(cls, data: Any, /, **metadata: Any) -> "MetadataTensor":
         tensor = _plain(data) if isinstance(data, torch.Tensor) else torch.as_tensor(data)
-        marked = tensor.as_subclass(cls)
+        marked = tensor.as_subclass(type(data) if isinstance(data, cls) else cls)
         marked._metadata = metadata
         return marked
 
@@ -57,7 +60,7 @@ class MetadataTensor(torch.Tensor):
 
     def with_metadata(self, **metadata: Any) -> "MetadataTensor":
         """The same numbers (a view in the same graph) with these facts added or replaced."""
-        return MetadataTensor(self, **{**self.metadata, **metadata})
+        return type(self)(self, **{**self.metadata, **metadata})
 
     def plain(self) -> torch.Tensor:
         """The same numbers (a view in the same graph) as a `torch.Tensor` without metadata."""
@@ -87,11 +90,11 @@ class MetadataTensor(torch.Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetadataTensor":
         if id(self) not in memo:
             numbers = copy.deepcopy(_plain(self), memo)
-            memo[id(self)] = MetadataTensor(numbers, **copy.deepcopy(dict(self.metadata), memo))
+            memo[id(self)] = type(self)(numbers, **copy.deepcopy(dict(self.metadata), memo))
         return memo[id(self)]  # type: ignore[no-any-return]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"MetadataTensor({_plain(self)!r}, metadata={dict(self.metadata)!r})"
+        return f"{type(self).__name__}({_plain(self)!r}, metadata={dict(self.metadata)!r})"
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

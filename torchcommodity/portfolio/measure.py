@@ -115,6 +115,14 @@ def sharpe_difference(
     return Interval(year * float(_difference(ours, theirs)[0]), year * float(low), year * float(high))
 
 
+def sharpe_gain(ours: Series, theirs: Series, *, lags: int = 21) -> tuple[float, float]:
+    """Sharpe ratio per row of ours (T,) less theirs, and its standard error by the delta method (Newey, West 1987)."""
+    if ours.std() == 0 or theirs.std() == 0:
+        return 0.0, math.inf
+    error = _standard_error(_influence(ours) - _influence(theirs), lags)
+    return float(_difference(ours, theirs)[0]), float(error[0])
+
+
 def _difference(ours: Series, theirs: Series) -> Series:
     return np.array([ours.mean() / ours.std(ddof=1) - theirs.mean() / theirs.std(ddof=1)])
 

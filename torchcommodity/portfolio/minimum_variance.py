@@ -30,7 +30,7 @@ def minimum_variance(
 
     References:
         Markowitz (1952). Portfolio selection. J. Finance 7(1). doi:10.2307/2975974. Solved by skfolio
-        (Delatte, Nicolini, Manzi 2025, arXiv:2507.04176).
+        (Nicolini, Manzi, Delatte 2025, arXiv:2507.04176).
     """
     from skfolio.optimization import MeanRisk
 

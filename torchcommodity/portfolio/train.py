@@ -14,9 +14,11 @@ from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import net_returns, sharpe_loss
 from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig
 from torchcommodity.models.portfolio_lstm import View
+from torchcommodity.portfolio.measure import as_series, sharpe_gain
 from torchcommodity.portfolio.tradable import Tradable
 
 Progress = Callable[[int, int, str], None]  # done, of how many, what
+YEAR = 252  # rows; of what is said about training only
 ROLL = 2  # trades in a roll: the old contract is sold, the new one bought
 
 
@@ -34,6 +36,7 @@ class TrainConfig:
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
     held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
+    margin: float = 1.0  # standard errors by which that epoch must beat the untrained portfolio there
     accelerator: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -41,6 +44,18 @@ class TrainConfig:
             raise ValueError(
                 f"TrainConfig: 0 <= burn_in < window, held_back in (0, 1), epochs and cost >= 0; got {self}"
             )
+
+
+class Kept(NamedTuple):
+    """An epoch, its parameters, and what they made on the rows that are held back."""
+
+    epoch: int
+    network: list[Tensor]
+    net: Tensor  # (R,)
+
+    def sharpe(self) -> float:
+        """Yearly; 0 of a portfolio that never moved."""
+        return -float(sharpe_loss(self.net)) * math.sqrt(YEAR)
 
 
 class Trained(NamedTuple):
@@ -62,7 +77,8 @@ def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Pro
         progress: called as progress(done, of, what).
 
     Returns:
-        the model of the best epoch; the untrained one, which is a rule of the textbooks, where none beats it.
+        the model of the best epoch; the untrained one, which is a rule of the textbooks, where that epoch does not
+        beat it by the margin: the best of many epochs is above it by chance alone.
     """
     model = _new(config.model, seed)
     view = model.view(traded.prices[None], traded.rolls[None])
@@ -79,8 +95,7 @@ def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Pro
     network.mark_forward_method("weights")
     view, traded = View(*fabric.to_device(tuple(view))), Tradable(*fabric.to_device(tuple(traded)))
     order = torch.Generator().manual_seed(seed)
-    untrained = best = _judged(network, view, traded, start, config)
-    kept, kept_epoch = _copy(model), 0
+    untrained = kept = Kept(0, _copy(model), _held_back(network, view, traded, start, config))
     for epoch in range(1, config.epochs + 1):
         for rows in _sequences(begin, start, config, order):
             optimizer.zero_grad()
@@ -90,14 +105,14 @@ def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Pro
             fabric.backward(sharpe_loss(net[:, config.burn_in :], pooled=True))
             fabric.clip_gradients(network, optimizer, max_norm=1.0)
             optimizer.step()
-        found = _judged(network, view, traded, start, config)
-        if found > best:
-            best, kept, kept_epoch = found, _copy(model), epoch
+        found = Kept(epoch, _copy(model), _held_back(network, view, traded, start, config))
+        kept = found if found.sharpe() > kept.sharpe() else kept
         if progress is not None:
-            progress(epoch, config.epochs, f"held-back Sharpe ratio {found:+.2f}, untrained {untrained:+.2f}")
-        if epoch - kept_epoch >= config.patience:
+            said = f"held-back Sharpe ratio {found.sharpe():+.2f}, untrained {untrained.sharpe():+.2f}"
+            progress(epoch, config.epochs, said)
+        if epoch - kept.epoch >= config.patience:
             break
-    return _settle(model, kept, kept_epoch, f"{untrained:+.2f}", f"{best:+.2f}", epoch)
+    return _settle(model, kept, untrained, epoch, config.margin)
 
 
 def _new(config: PortfolioLSTMConfig, seed: int) -> PortfolioLSTM:
@@ -123,10 +138,9 @@ def _made(model: PortfolioLSTM, view: View, traded: Tradable, config: TrainConfi
 
 
 @torch.no_grad()
-def _judged(model: PortfolioLSTM, view: View, traded: Tradable, start: int, config: TrainConfig) -> float:
-    """Yearly Sharpe ratio after costs over the rows that are held back."""
-    net = _made(model, view, Tradable(*(part[None] for part in traded)), config)[:, start:]
-    return -float(sharpe_loss(net)) * math.sqrt(config.model.rows_a_year)
+def _held_back(model: PortfolioLSTM, view: View, traded: Tradable, start: int, config: TrainConfig) -> Tensor:  # (R,)
+    """Net returns of the rows that are held back."""
+    return _made(model, view, Tradable(*(part[None] for part in traded)), config)[0, start:].cpu()
 
 
 def _copy(model: PortfolioLSTM) -> list[Tensor]:
@@ -134,10 +148,16 @@ def _copy(model: PortfolioLSTM) -> list[Tensor]:
 
 
 @torch.no_grad()
-def _settle(model: PortfolioLSTM, kept: list[Tensor], epoch: int, untrained: str, best: str, epochs: int) -> Trained:
+def _settle(model: PortfolioLSTM, kept: Kept, untrained: Kept, epochs: int, margin: float) -> Trained:
+    """Put the best epoch back if it beats the untrained portfolio by the margin, else that one."""
+    gain, error = sharpe_gain(as_series(kept.net), as_series(untrained.net))
+    earned = kept.epoch > 0 and gain > margin * error
     model.cpu()
-    for parameter, value in zip(model.parameters(), kept):
+    for parameter, value in zip(model.parameters(), (kept if earned else untrained).network):
         parameter.copy_(value)
-    if epoch == 0:
+    said = f"held-back Sharpe ratio {kept.sharpe():+.2f}, untrained {untrained.sharpe():+.2f}"
+    if kept.epoch == 0:
         return Trained(model, 0, f"none of {epochs} epochs beat the untrained portfolio, which stands")
-    return Trained(model, epoch, f"epoch {epoch} of {epochs}: held-back Sharpe ratio {best}, untrained {untrained}")
+    if not earned:
+        return Trained(model, 0, f"{said}: gained less than {margin:g} standard error, the untrained portfolio stands")
+    return Trained(model, kept.epoch, f"epoch {kept.epoch} of {epochs}: {said}")

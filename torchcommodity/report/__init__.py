@@ -10,6 +10,8 @@ from torchcommodity.report.evidence import summarise as summarise
 from torchcommodity.report.horizons import Calendar as Calendar
 from torchcommodity.report.horizons import calendar as calendar
 from torchcommodity.report.page import to_html as to_html
+from torchcommodity.report.scenarios import scenarios_html as scenarios_html
+from torchcommodity.report.scenarios import verdict as verdict
 from torchcommodity.report.write import check_folder as check_folder
 from torchcommodity.report.write import write_together as write_together
 
@@ -20,10 +22,12 @@ __all__ = [
     "Run",
     "calendar",
     "check_folder",
+    "scenarios_html",
     "summarise",
     "to_csv",
     "to_html",
     "to_json",
+    "verdict",
     "versions",
     "write_together",
 ]

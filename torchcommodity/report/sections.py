@@ -18,8 +18,9 @@ CLAIMS = (
     "It says how uncertain prices are: how wide the range of plausible prices is, and how that width follows the "
     "volatility of the market.",
     "It says almost nothing about direction: the median stays near the last price, for past prices tell little of it.",
-    "It knows past prices only: no inventories, weather, news, positions or futures curves. A front-month series jumps "
-    "when its contract rolls, though nobody earns that jump, and the bands contain it.",
+    "It knows past prices, and what is told of contracts and curves: no inventories, weather, news or positions. A "
+    "front-month series jumps when its contract rolls, though nobody earns that jump; the bands contain it, and are "
+    "moved by what is known of it ahead.",
     "Its bands held about as often as the test below shows, in the past that was tested. That is no promise for the "
     "next market, and none of it is investment advice.",
 )

@@ -11,11 +11,15 @@ from torchcommodity.ops.indicators.series import Series, panels, together
 
 
 class MinMax(NamedTuple):
+    """Of `minmax`: the lowest and the highest value of the window."""
+
     min: Tensor
     max: Tensor
 
 
 class MinMaxIndex(NamedTuple):
+    """Of `minmaxindex`: the rows of the lowest and of the highest value."""
+
     minidx: Tensor
     maxidx: Tensor
 

@@ -1,0 +1,68 @@
+"""The generator before it is trained: stochastic volatility by moments of ln|r|, in closed form.
+
+With r = sigma z and Gaussian z, ln|r| = ln sigma + ln|z|: beyond lag 0 its autocovariances are those of ln sigma, and a
+sum of AR(1) has the autocovariance sum_k v_k phi_k^lag. How assets are shaken together shows in smoothed ln|r|.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+from torch import Tensor
+
+from torchcommodity.models import ScenarioGenerator
+from torchcommodity.ops import ewm_mean, ewm_variance
+
+LAGS = np.arange(1, 127)  # rows
+YEAR, MONTH = 252, 21  # rows
+QUICK = 0.5 ** (1 / 63)  # phi of a half-life of a quarter
+SMOOTH, WARM = 21.0, 21  # half-life of smoothing, and the rows before its result is used
+FLOOR = 0.05  # of a standard deviation: a price that stands still has no ln|r|
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@torch.no_grad()
+def start_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None:  # (R, N)
+    """Set level, speeds and correlation in place; the network stays silent.
+
+    References:
+        Taylor (1986). Modelling Financial Time Series, chapter 3: the moments of ln|r|.
+        Harvey, Ruiz, Shephard (1994). Multivariate stochastic variance models. Review of Economic Studies 61(2).
+        doi:10.2307/2297980.
+    """
+    returns = returns.double()
+    size = ((returns - returns.mean(0)).abs() / returns.std(0)).clamp(min=FLOOR).log()
+    phi = generator.phi.double().numpy()
+    variance = torch.from_numpy(_spectrum(size.numpy(), phi, _kurtosis(returns)))  # (K, N)
+    together = torch.linalg.cholesky(_correlation(ewm_mean(size - size.mean(0), halflife=SMOOTH)))
+    unit = returns[1:] / ewm_variance(returns, SMOOTH)[:-1].sqrt()  # so that no wild year decides
+    generator.level.copy_(returns.std(0).log() - variance.sum(0))  # E exp(2 h) = exp(2 var h) for Gaussian h
+    generator.mean.copy_(returns.mean(0) / returns.std(0))
+    generator.shake.copy_(variance.sqrt().unsqueeze(-1) * together)
+    generator.factor.copy_(torch.linalg.cholesky(_correlation(unit[WARM:])))
+
+
+def _spectrum(size: Array, phi: Array, kurtosis: Array) -> Array:  # (R, N), (K,), (N,) -> (K, N)
+    """Variance of ln sigma by speed: the slow ones from autocovariances, the fresh one from the kurtosis left over."""
+    slow, x = phi > 0, size - size.mean(0)
+    basis = phi[slow] ** LAGS[:, None]  # (lags, slow speeds)
+    covariance = np.stack([(x[:-k] * x[k:]).mean(0) for k in LAGS])  # (lags, N)
+    variance = np.zeros((len(phi), x.shape[1]))
+    variance[slow] = np.stack([nnls(basis, column)[0] for column in covariance.T], 1)
+    # r = e^h z has kurtosis 3 exp(4 var h); in a year, h moves by its quick parts alone
+    fresh = np.log(np.maximum(kurtosis / 3, 1.0)) / 4 - variance[phi < QUICK].sum(0)
+    variance[~slow] = np.maximum(fresh, 0) / max((~slow).sum(), 1)
+    return variance
+
+
+def _kurtosis(returns: Tensor) -> Array:  # (R, N) -> (N,)
+    years = returns.unfold(0, YEAR, MONTH)  # (years, N, YEAR)
+    centred = years - years.mean(-1, keepdim=True)
+    typical: Array = (centred.pow(4).mean(-1) / centred.square().mean(-1).square()).median(0).values.numpy()
+    return typical
+
+
+def _correlation(x: Tensor) -> Tensor:  # (R, N) -> (N, N)
+    return torch.corrcoef(x.mT).reshape(x.shape[1], -1)

@@ -1,0 +1,26 @@
+"""The parameters of a model that mean something to a reader: half-lives, GARCH, thresholds."""
+
+from torch import Tensor, nn
+
+
+def learned(model: nn.Module) -> dict[str, Tensor]:
+    """Half-lives, GARCH parameters and thresholds that a model learns with its network, in their own units.
+
+    Args:
+        model: of `models.MODELS`, or any module whose layers are `nn.EwmVolatility`, `nn.GarchVariance`,
+            `nn.Indicators`, `nn.CorrelationRegime`.
+
+    Returns:
+        copies by the layer's name and the parameter's, so that before and after a training can be compared. Empty for
+        a model that has none. The GARCH parameters of `Har` are not among them: they are fitted, not trained.
+
+    Example:
+        >>> from torchcommodity.models import EnhancedForecaster
+        >>> learned(EnhancedForecaster(1))["volatility.halflife"].flatten()
+        tensor([ 5., 21., 63.])
+    """
+    found: dict[str, Tensor] = {}
+    for name, layer in model.named_modules():
+        values = layer.learned() if hasattr(layer, "learned") else {}
+        found |= {f"{name}.{key}": value.clone() for key, value in values.items()}
+    return found
