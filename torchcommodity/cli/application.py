@@ -14,6 +14,7 @@ from torchcommodity.cli import (
     doctor,
     forecast,
     op,
+    optimize,
     portfolio,
     profile,
     scenarios,
@@ -58,6 +59,7 @@ app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
 app.command("portfolio")(portfolio.portfolio)
 app.command("scenarios")(scenarios.scenarios)
+app.command("optimize")(optimize.optimize)
 app.command("profile")(profile.profile)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")

@@ -187,8 +187,8 @@ def verdict(found: tuple[Row, ...]) -> str:
         f"{last.gain} at batch 1 (goal {FASTER}x: {'met' if last.gain.low >= FASTER else 'missed'})",
         "a significant loss at a horizon" if last.loses else "no significant loss at any horizon",
     ]
-    share = first.p50 / floor.p50
-    return f"{ALL}: {'; '.join(parts)}. Without any network the eager original would be {share:.1f}x faster, no more."
+    told = f"{ALL}: {'; '.join(parts)}"
+    return f"{told}. The floor of eager mode, which has no network at all, is {first.p50 / floor.p50:.1f}x faster."
 
 
 def _row(
