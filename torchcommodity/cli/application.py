@@ -15,6 +15,7 @@ from torchcommodity.cli import (
     export,
     forecast,
     op,
+    optimize,
     portfolio,
     profile,
     scenarios,
@@ -60,6 +61,7 @@ app.command("backtest")(backtest.backtest)
 app.command("export")(export.export)
 app.command("portfolio")(portfolio.portfolio)
 app.command("scenarios")(scenarios.scenarios)
+app.command("optimize")(optimize.optimize)
 app.command("profile")(profile.profile)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")
