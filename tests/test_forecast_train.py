@@ -17,7 +17,7 @@ from torchcommodity.data import Panel
 from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
 from torchcommodity.forecast.engine import Engine, engine
 from torchcommodity.forecast.lessons import Lesson, plan
-from torchcommodity.forecast.tune import attempt, tune
+from torchcommodity.forecast.tune import tune
 from torchcommodity.models import MODELS, HarForecasterConfig, HarLstmConfig
 
 TRAINING = TrainConfig(epochs=2, window=63, batch=4)  # 3 or 4 steps an epoch, the last of fewer sequences
@@ -235,10 +235,6 @@ def test_tuning_finds_settings_that_are_no_worse(panel: Panel) -> None:
     assert len(tune(panel, config, trials=3, seconds=0, years=1).trials) == 1
     with pytest.raises(ValueError, match="expected a model with a network; got HarForecasterConfig"):
         tune(panel, FitConfig(HarForecasterConfig()))
-
-
-def test_tuning_looks_at_nothing_after_its_panel(panel: Panel) -> None:
-    config = replace(SHORT, train=replace(TRAINING, epochs=1))
-    assert attempt.__module__ == "torchcommodity.forecast.tune"
-    cut = panel.between(None, "2013-12-31")
-    assert tune(cut, config, trials=1, years=1).last == "2013-12-31"
+    for wrong in ({"trials": 0}, {"years": 0}):
+        with pytest.raises(ValueError, match="tune: trials and years must be at least 1"):
+            tune(panel, config, **wrong)

@@ -7,8 +7,8 @@ Legend: B batch, T time, N assets, K speeds of volatility, M channels of noise.
     w_t hears L z of the row before                          leverage: what falls may shake
     r_t = sigma_t (L_t z_t + mean)                           rows of L_t at length one; below its diagonal it wanders
 
-The critic reads returns in their own unit of volatility, their size, `ewm_variance` at several half-lives, the
-correlations of `rolling_correlation`, and statistics of the whole window. The gradient penalty of WGAN-GP
+The critic reads returns in their own unit of volatility, their size, `ewm_variance` at several half-lives, the spread
+of exponentially weighted products of pairs, and statistics of the whole window. The gradient penalty of WGAN-GP
 differentiates it twice, through these operators.
 """
 
