@@ -19,7 +19,9 @@ def to_bytes(program: torch.export.ExportedProgram, about: About) -> bytes:
     torch._dynamo.reset()  # `scan` compiles its body: the shapes of an earlier export would leak into this one
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns where torchvision is not
     names: dict[str, Any] = {"input_names": ["prices", "days"], "output_names": ["quantiles"]}
-    with mock.patch.object(registration, "disabled", True), warnings.catch_warnings():
+    # `scan` compiles its body again for other shapes, and would then take a size as an input that nobody gives
+    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
+    with shapes, mock.patch.object(registration, "disabled", True), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what torch's own exporter will change
         exported = torch.onnx.export(program, dynamo=True, verbose=False, **names)
     assert exported is not None, "torch.onnx.export returned nothing"
