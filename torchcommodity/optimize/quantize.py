@@ -28,8 +28,8 @@ def quantize(forecaster: Forecaster) -> Forecaster:
     for linear in [layer for layer in model.modules() if type(layer) is nn.Linear]:
         numbers, scale = linear_numbers(linear)
         to_int8(linear, "weight")
-        layer: Any = linear
-        stored = layer.parametrizations["weight"]
+        parametrized: Any = linear
+        stored = parametrized.parametrizations["weight"]
         stored.original0.copy_(numbers)
         stored.original1.data.copy_(scale)
     return replace(forecaster, model=model.eval())
