@@ -1,7 +1,7 @@
 """Does a conformal correction help? The econometric part alone, corrected by its own past, against itself.
 
-python benchmarks/conformal.py --data ../shared/data/daily.csv.gz --years 2010-2016 \\
-    --symbols WTI,BRENT,NATGAS,HEATOIL,GASOLINE,CORN,WHEAT,SOYBEAN,SOYMEAL,SOYOIL
+python benchmarks/conformal.py FOLDER                     # the folder with the ten futures, see futures.py
+python benchmarks/conformal.py FOLDER --out docs/skill.md
 """
 
 import argparse

@@ -57,10 +57,11 @@ def main() -> None:
     parser.add_argument("table", type=Path)
     parser.add_argument("--horizons", default="5,21,63,126")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--mark", default="table", help="of the place in that page")
     options = parser.parse_args()
     text = markdown(pd.read_csv(options.table), [f"CRPS {h}" for h in options.horizons.split(",")])
     if options.out:
-        into(options.out, "table", text)
+        into(options.out, options.mark, text)
     else:
         print(text)
 

@@ -19,7 +19,7 @@ class Row:
     forward pass, made like a peer: a backward pass, a training step.
     """
 
-    operator: str  # its contract must be green
+    operator: str  # its contract must be green; "" for a layer of torch's own operators
     what: str  # setting and shape, as the table shows them
     inputs: Callable[[], tuple[Tensor, ...]]
     ours: Callable[..., Any]

@@ -48,6 +48,8 @@ def measured(row: Row, bandwidth: float, runs: int) -> Iterator[str]:
 
 @cache
 def contract(name: str) -> list[str]:
+    if not name:
+        return []
     return [failure.name for failure in check(OPERATORS[f"commodity::{name}"], compiled=False).failures]
 
 

@@ -19,7 +19,7 @@ from markdown import into
 
 from torchcommodity import data, forecast
 from torchcommodity.forecast.baselines import BASELINES
-from torchcommodity.forecast.folds import OURS
+from torchcommodity.forecast.folds import OURS, UNTRAINED
 from torchcommodity.models import MODELS
 from torchcommodity.models.registry import settings
 
@@ -52,12 +52,12 @@ def cell(row: pd.Series, model: str) -> str:
 def report(walked: forecast.Backtest, years: str, reference: str) -> str:
     parts = [walked.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [walked]
     tables = "\n\n".join("\n".join(lines(part, reference)) for part in parts)
+    learnt = "`untrained` is ours without its network. What the network learnt: {}. ".format("; ".join(walked.fits))
     return (
         f"{tables}\n\n"
-        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether ours beats the "
-        "row, with the p-value of Diebold and Mariano. `untrained` is ours without its network. "
-        f"What the network learnt: {'; '.join(walked.fits)}. torch {torch.__version__}, one seed, every year fitted on "
-        "the years before it."
+        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether ours beats the row, with the "
+        f"p-value of Diebold and Mariano. {learnt if UNTRAINED in walked.quantiles else ''}"
+        f"torch {torch.__version__}, one seed, every year fitted on the years before it."
     )
 
 

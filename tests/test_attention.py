@@ -61,15 +61,13 @@ def test_rows_do_not_see_each_other_and_the_order_of_assets_is_free() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
-def test_it_compiles_whole_and_exports_with_any_batch_and_time() -> None:
+def test_compilers_take_it_whole_with_any_batch_and_any_time() -> None:
+    torch._dynamo.reset()
     layer = nn.CrossAssetAttention(8, 2)
     x = torch.randn(2, 7, 4, 8)
-    program = torch.export.export(layer, (x,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},))
+    program = torch.export.export(layer, (x,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},), strict=True)
     longer = torch.randn(3, 11, 4, 8)
     torch.testing.assert_close(program.module()(longer), layer(longer))
-    torch._dynamo.reset()
-    compiled = torch.compile(layer, fullgraph=True)
-    torch.testing.assert_close(compiled(x), layer(x))
 
 
 def test_dropout_is_of_training_only_and_what_is_refused() -> None:

@@ -85,8 +85,8 @@ def test_the_garch_baseline_is_the_forecast_of_arch(panel: Panel) -> None:
     returns = Har(2, config).returns(prices)
     dense = (100 * returns[:, 1][returns[:, 1].isfinite()]).numpy()
     past = int(returns[:start, 1].isfinite().sum())
-    model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, rescale=False)
-    fitted = arch_model(dense[:past], mean="Zero", vol="GARCH", p=1, q=1, rescale=False).fit(disp="off")
+    model = arch_model(dense, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
+    fitted = arch_model(dense[:past], mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False).fit(disp="off")
     expected = (
         model.fix(fitted.params)
         .forecast(horizon=5, start=len(dense) - 1, reindex=False)
@@ -171,7 +171,15 @@ def test_diebold_mariano_knows_overlap() -> None:
         diebold_mariano(d[:3], 1)
 
 
+def test_an_unknown_model_is_not_scored(walked: Backtest) -> None:
+    for names in ({"reference": "hare"}, {"ours": "hare"}):
+        with pytest.raises(ValueError, match=r"score: expected a model among ours, .*; got 'hare'"):
+            forecast.score(walked, **names)
+
+
 def test_what_cannot_be_walked_is_refused_in_words(panel: Panel) -> None:
+    with pytest.raises(ValueError, match="backtest: refit_network must be at least 1; got 0"):
+        forecast.backtest(panel, QUICK, first=2013, refit_network=0)
     with pytest.raises(
         ValueError, match=r"first must be a year of 2008 to 2014 with at least 504 rows .*; got first=2009"
     ):

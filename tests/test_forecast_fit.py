@@ -9,7 +9,7 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
+from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig, tensor_file
 from torchcommodity.forecast.calibrate import fit_mix, standard_quantiles, targets
 from torchcommodity.models import HarConfig, HarLstmConfig
 
@@ -169,6 +169,11 @@ def test_a_damaged_file_is_refused(fitted: Forecaster, tmp_path: Path, damage: s
     )
     with pytest.raises(ValueError, match=r"damaged|must be a file of Forecaster\.save"):
         Forecaster.load(path)
+
+
+def test_numbers_that_the_file_cannot_hold_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"save: head must be of torch.float32, .*; got torch.float16"):
+        tensor_file.write(tmp_path / "model", "format", {"head": torch.zeros(2).half()}, {})
 
 
 def test_the_file_is_plain_safetensors(fitted: Forecaster, tmp_path: Path) -> None:

@@ -268,5 +268,7 @@ def test_bad_input_is_refused_in_words() -> None:
         ValueError, match=r"net_returns|turnover_cost: expected panels .* got weights \(3, 2\), returns \(3, 4\)"
     ):
         net_returns(torch.zeros(3, 2), torch.zeros(3, 4))
+    with pytest.raises(ValueError, match=r"turnover: expected panels .* got weights \(3, 1\), returns \(3, 4\)"):
+        turnover(torch.zeros(3, 1), torch.zeros(3, 4))
     with pytest.raises(ValueError, match="reduction must be"):
         drawdown_loss(torch.zeros(3), reduction="average")  # type: ignore[arg-type]

@@ -1,10 +1,9 @@
 """Every forecaster of the registry: it starts at the baseline, never looks ahead, learns whole, leaves Python whole."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor
@@ -20,9 +19,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "market-regime": {"window": 20, "min_periods": 10, "lag": 5},
     "custom-ops": {"window": 20, "min_periods": 10, "lag": 5, "season": 5},
 }
-SHARED = Path(__file__).parents[2] / "shared" / "data" / "prices.csv"
+NETWORKS = [name for name in MODELS if name != "har"]
+FIVE = ["WTI", "HEATOIL", "CORN", "SOYBEAN", "NATGAS"]
 
-pytestmark = pytest.mark.parametrize("name", MODELS)
+pytestmark = pytest.mark.parametrize("name", NETWORKS)
 
 
 @pytest.fixture(scope="module")
@@ -122,32 +122,15 @@ def test_what_is_learnt_is_trained_and_reported(name: str, prices: Tensor) -> No
     assert all(value.isfinite().all() and (value > 0).all() for value in after.values())
 
 
-def test_export_with_any_batch_and_any_time(name: str, prices: Tensor) -> None:
+@pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
+def test_compilers_take_it_whole_with_any_batch_and_any_time(name: str, prices: Tensor) -> None:
+    """Strict export is Dynamo with fullgraph: one graph, whatever the shapes."""
+    torch._dynamo.reset()
     model, two = bent(name), prices[:, :100].repeat(2, 1, 1)
-    program = torch.export.export(model, (two,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},))
+    shapes = ({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},)
+    program = torch.export.export(model, (two,), dynamic_shapes=shapes, strict=True)
     for other in (two, prices[:, 40:250].repeat(3, 1, 1)):
         torch.testing.assert_close(program.module()(other), model(other), equal_nan=True)
-
-
-@pytest.fixture
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
-
-
-@pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
-def test_compile_takes_it_whole(name: str, prices: Tensor, fresh: None) -> None:
-    """Forward and backward, without the code generator: that of each operator is proved by its contract."""
-    model = bent(name)
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    results = []
-    for call in (model, compiled):
-        model.zero_grad()
-        output = call(prices)
-        output.square().sum().backward()
-        results.append([output, *(p.grad for p in model.parameters() if p.grad is not None)])
-    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-6)
 
 
 def test_it_is_fitted_saved_and_loaded(name: str, tmp_path: Path) -> None:
@@ -155,13 +138,12 @@ def test_it_is_fitted_saved_and_loaded(name: str, tmp_path: Path) -> None:
     fitted = forecast.fit(panel, FitConfig(config(name), train=TrainConfig(epochs=1, window=120)))
     fitted.save(tmp_path / "model")
     loaded = Forecaster.load(tmp_path / "model")
-    assert same(*(forecast.predict(x, panel).returns for x in (fitted, loaded)))
+    assert same(*(forecast.predict(x, panel).log_returns for x in (fitted, loaded)))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="prices of futures are not part of the project")
-def test_five_commodities_by_four_horizons(name: str) -> None:
-    panel = data.load(str(SHARED)).panel
-    model = build(replace(MODELS[name].config()), 5).eval()
-    found = model(panel.values.plain()[None, -600:, :5])
+def test_five_commodities_by_four_horizons(name: str, shared_data: Path) -> None:
+    table = pd.read_csv(shared_data / "daily.csv.gz", usecols=["date", "symbol", "close"])
+    wide = table.pivot(index="date", columns="symbol", values="close").loc["2012":"2016", FIVE]  # type: ignore[misc]
+    found = build(MODELS[name].config(), 5).eval()(torch.tensor(wide.to_numpy())[None])
     assert found.shape == (1, 4, 5, 19)
     assert found.isfinite().all()

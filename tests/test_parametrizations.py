@@ -83,13 +83,12 @@ def test_it_starts_from_the_orthogonal_factor_of_each_gate_and_its_state_travels
 
 
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
-def test_it_compiles_whole_and_exports_with_any_batch_and_time() -> None:
+def test_compilers_take_it_whole_with_any_batch_and_any_time() -> None:
+    torch._dynamo.reset()
     lstm, x = nn.orthogonal_gates(nn.LSTM(3, 5, batch_first=True)), torch.randn(2, 7, 3)
-    program = torch.export.export(lstm, (x,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},))
+    program = torch.export.export(lstm, (x,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},), strict=True)
     longer = torch.randn(3, 11, 3)
     torch.testing.assert_close(program.module()(longer), lstm(longer))
-    torch._dynamo.reset()
-    torch.testing.assert_close(torch.compile(lstm, fullgraph=True)(x), lstm(x))
 
 
 def test_what_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import torchcommodity
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
-ROOMS = ["data", "forecast", "losses", "models", "nn", "opkit", "ops", "ops.indicators", "portfolio"]
+ROOMS = [info.name for info in pkgutil.iter_modules(torchcommodity.__path__) if info.name not in {"_C", "cli"}]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +77,7 @@ def test_the_forecaster_in_onnx_is_the_forecaster(site: Path) -> None:
     assert all(float(slope) > 0 for slope in slopes.groups())
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", [*ROOMS, "ops.indicators"])
 def test_every_public_name_has_its_reference(site: Path, room: str) -> None:
     page = (site / "reference" / f"{room}.html").read_text()
     module = importlib.import_module(f"torchcommodity.{room}")

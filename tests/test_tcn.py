@@ -66,13 +66,12 @@ def test_the_plain_way_gives_the_same_numbers() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
-def test_it_compiles_whole_and_exports_with_any_batch_and_time() -> None:
+def test_compilers_take_it_whole_with_any_batch_and_any_time() -> None:
+    torch._dynamo.reset()
     layer, x = trained(), torch.randn(2, 40, 3)
-    program = torch.export.export(layer, (x,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},))
+    program = torch.export.export(layer, (x,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},), strict=True)
     longer = torch.randn(3, 51, 3)
     torch.testing.assert_close(program.module()(longer), layer(longer))
-    torch._dynamo.reset()
-    torch.testing.assert_close(torch.compile(layer, fullgraph=True)(x), layer(x), rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_refused() -> None:

@@ -43,8 +43,14 @@ def _section(nav: list[dict[str, list[object]]], title: str) -> list[object]:
     return found
 
 
+def _given(script: Path) -> list[str]:
+    """The prices of the soybean crush may not be passed on: whoever has them names a file in CRUSH."""
+    crush = os.environ.get("CRUSH") if script.stem == "01_correlation_regimes" else None
+    return ["--data", crush] if crush else []
+
+
 def _run(script: Path, figures: Path) -> str:
-    command = [sys.executable, str(script), "--out", str(figures)]
+    command = [sys.executable, str(script), *_given(script), "--out", str(figures)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
     if done.returncode:
@@ -59,6 +65,7 @@ def _page(script: Path, printed: str = "", figures: Path | None = None) -> str:
     if figures and (figures / f"{script.stem}.html").exists():
         parts.append(FRAME.format(script.stem, title))
     if printed:
-        parts.append(f"`python examples/{script.name} --out out` prints\n\n```text\n{printed.rstrip()}\n```")
+        command = " ".join(["python", f"examples/{script.name}", *_given(script), "--out out"])
+        parts.append(f"`{command}` prints\n\n```text\n{printed.rstrip()}\n```")
     code = text.split('"""', 2)[2].strip()
     return "\n\n".join([*parts, f"## {script.name}\n\n```python\n{code}\n```\n"])

@@ -12,6 +12,7 @@ from torchcommodity.cli import (
     data,
     diagnose,
     doctor,
+    export,
     forecast,
     op,
     optimize,
@@ -57,6 +58,7 @@ app.command("forecast")(forecast.forecast)
 app.command("train")(train.train)
 app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
+app.command("export")(export.export)
 app.command("portfolio")(portfolio.portfolio)
 app.command("scenarios")(scenarios.scenarios)
 app.command("optimize")(optimize.optimize)

@@ -20,11 +20,12 @@ from torchcommodity.forecast import (
     fit_scenarios,
     judge_scenarios,
 )
+from torchcommodity.forecast.fit_scenarios import complete_returns
 from torchcommodity.report import Run, check_folder, scenarios_html, verdict, versions, write_together
 
 FILES = ("scenarios.csv", "facts.csv", "scenarios.html", "scenarios.safetensors")
 STEPS = AdversarialConfig().steps
-FITTED = 0.75  # of the rows, unless --through says otherwise
+FITTED = 0.75  # of the complete rows, unless --through says otherwise
 
 
 def scenarios(
@@ -50,7 +51,7 @@ def scenarios(
     check_folder(out, FILES)
     show.findings(screen, loaded.findings)
     panel = loaded.panel
-    through = through or str(panel.dates[int(FITTED * len(panel))])
+    through = through or _fitted_through(panel)
     with show.steps(screen, "Training") as step:
         config = ScenarioFitConfig(train=AdversarialConfig(steps=steps))
         maker = fit_scenarios(panel, config, seed=seed, through=through, progress=step)
@@ -68,6 +69,12 @@ def scenarios(
     screen.print(_table(judgement))
     screen.print(escape(verdict(judgement)))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
+
+
+def _fitted_through(panel: Panel) -> str:
+    """The date at three quarters of the rows on which every symbol has a return."""
+    dates = complete_returns(panel)[1]
+    return str((dates if len(dates) else panel.dates)[int(FITTED * len(dates))])
 
 
 def paths_csv(made: Scenarios, after: Panel) -> str:

@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from torch import Tensor, nn
 
 from torchcommodity.cli import options, show
 from torchcommodity.forecast import FitConfig, Forecaster, fit
 from torchcommodity.forecast.config import load_config, to_config, to_toml
 from torchcommodity.forecast.machine import Device
-from torchcommodity.models import MODELS, build
+from torchcommodity.models import MODELS, build, learned
 from torchcommodity.report import check_folder, write_together
 
 FILES = ("forecaster.safetensors", "config.toml")
@@ -25,13 +26,9 @@ Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help=f"one
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="TOML; what it leaves out keeps its default")
 ]
-Resume = Annotated[
-    bool, typer.Option("--resume/--no-resume", help=f"carry on from {CHECKPOINT} in --out, if it is there")
-]
+Resume = Annotated[bool, typer.Option("--resume/--no-resume", help=f"carry on from {CHECKPOINT} if --out has it")]
 Every = Annotated[float, typer.Option("--checkpoint-seconds", min=0, help="between two writes of it")]
-Curves = Annotated[
-    Path | None, typer.Option("--tensorboard", metavar="DIR", help="folder for the curves of the losses")
-]
+Curves = Annotated[Path | None, typer.Option("--tensorboard", metavar="DIR", help="folder for curves of the losses")]
 OnlyList = Annotated[bool, typer.Option("--list", help="print the models and nothing else")]
 OnlyConfig = Annotated[bool, typer.Option("--print-config", help="print the settings as TOML and nothing else")]
 
@@ -67,8 +64,8 @@ def train(
     check_folder(out, (*FILES, CHECKPOINT))
     show.findings(screen, loaded.findings)
     checkpoint = out / CHECKPOINT
-    if not resume and first:
-        checkpoint.unlink(missing_ok=True)
+    if not resume:
+        checkpoint.unlink(missing_ok=True)  # by each process, before it would read it
     elif checkpoint.exists():
         screen.print(f"Carrying on from {escape(str(checkpoint))}.", soft_wrap=True)
     with show.steps(screen, "Training") as step:
@@ -107,7 +104,7 @@ def saved(forecaster: Forecaster) -> bytes:
         return (Path(folder) / FILES[0]).read_bytes()
 
 
-def told(screen: Console, found: Forecaster, untrained: object) -> None:
+def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:
     """What was learnt: the gain over the untrained baseline, and the parameters that mean something."""
     record = found.record
     screen.print(f"{record.note}.", soft_wrap=True)
@@ -121,3 +118,18 @@ def told(screen: Console, found: Forecaster, untrained: object) -> None:
         made = show.table("Network against its own untrained baseline, held-back rows", heads, rows, (0, 2))
         made.caption = "The epoch was chosen on these rows: `torchcommodity backtest --model` tests it on later ones."
         screen.print(made)
+    after = learned(found.model)
+    rows_of_learned = [(name, numbers(start), numbers(after[name])) for name, start in learned(untrained).items()]
+    if rows_of_learned:
+        screen.print(show.table("Parameters that were learnt", ("parameter", "before", "after"), rows_of_learned))
+
+
+def numbers(values: Tensor) -> str:
+    """A few numbers on a line.
+
+    >>> import torch
+    >>> numbers(torch.tensor([[5.0], [21.5]]))
+    '5, 21.5'
+    """
+    shown = [f"{value:.4g}" for value in values.flatten().tolist()]
+    return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")

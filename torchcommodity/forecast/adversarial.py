@@ -9,9 +9,8 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
+from torchcommodity.forecast.train import Progress
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
-
-Progress = Callable[[int, int, str], None]  # done, of how many, what
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,8 @@ def gradient_penalty(
     """
     x = ((share * real + (1 - share) * fake) / scale).detach().requires_grad_()
     (slope,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)
-    return (slope.flatten(1).norm(dim=1) - 1).square().mean()
+    steepness: Tensor = torch.linalg.vector_norm(slope.flatten(1), dim=1)
+    return (steepness - 1).square().mean()
 
 
 def train_adversarially(

@@ -79,10 +79,12 @@ def backtest(
         engine: where these are computed, see `engine`; the result is the same.
 
     Raises:
-        ValueError: a symbol without a positive price, no row to test, or too few rows before the first; the panel is
-            synthetic.
+        ValueError: a symbol without a positive price, no row to test, or too few rows before the first;
+            `refit_network` below 1; the panel is synthetic.
     """
     refuse_synthetic("backtest", panel)
+    if refit_network < 1:
+        raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     config = config or FitConfig()
     quoted = quotes(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)

@@ -49,7 +49,7 @@ def ewma(halflife: float) -> Baseline:
 
 
 def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """GARCH(1,1) of each symbol by `arch` on the past; its parameters carry the recursion through the later rows."""
+    """GARCH(1,1)-t of each symbol by `arch` on the past; its parameters carry the recursion through the later rows."""
     returns = _returns(prices, config)
     parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
     begun = torch.isfinite(parameters).all(-1)  # (N,)
@@ -109,6 +109,6 @@ def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta
     r = returns[torch.isfinite(returns)].numpy()
     if len(r) < 100:
         return torch.full((3,), torch.nan, dtype=returns.dtype)  # a symbol that has not begun: no forecast
-    found = arch_model(100 * r, mean="Zero", vol="GARCH", p=1, q=1, rescale=False).fit(disp="off", show_warning=False)
-    omega, alpha, beta = found.params.to_numpy()
+    model = arch_model(100 * r, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
+    omega, alpha, beta, _ = model.fit(disp="off", show_warning=False).params.to_numpy()
     return torch.tensor([omega / 1e4, alpha, beta], dtype=returns.dtype)

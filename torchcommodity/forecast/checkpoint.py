@@ -46,6 +46,7 @@ class Checkpoint:
         """The training is over."""
         if self.path is not None and self.writes:
             self.path.unlink(missing_ok=True)
+            _beside(self.path).unlink(missing_ok=True)  # of a process that was killed while it wrote
 
 
 def mark_of(past: Quotes, *settings: object) -> str:
@@ -61,12 +62,16 @@ def _write(path: Path, state: dict[str, Any]) -> None:
     torch.save(state, buffer)
     content = buffer.getvalue()
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
+    beside = _beside(path)
     with beside.open("wb") as file:
         file.write(hashlib.sha256(content).digest() + content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
 
 
 def _read(path: Path, mark: str) -> dict[str, Any]:

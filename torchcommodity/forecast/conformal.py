@@ -53,7 +53,7 @@ def conformal(backtest: Backtest, model: str = OURS, *, window: int = 504, every
         >>> import torchcommodity as tc
         >>> wti = tc.data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
         >>> walked = tc.forecast.backtest(wti, first=2015)
-        >>> list(tc.forecast.conformal(walked).quantiles)[-1]
+        >>> list(conformal(walked).quantiles)[-1]
         'ours conformal'
     """
     if model not in backtest.quantiles:
@@ -82,7 +82,13 @@ def corrections(
     targets: Tensor,  # (...) what came true; NaN takes no part
     levels: Sequence[float],  # (Q,) symmetric about 1/2
 ) -> Tensor:  # (Q // 2,)
-    """How far each pair of levels, outermost first, must move outwards, in widths of the outermost; zero if too few."""
+    """How far each pair of levels, outermost first, must move outwards, in widths of the outermost; zero if too few.
+
+    Example:
+        >>> always = torch.tensor([-1.0, 0.0, 1.0]).expand(200, -1)
+        >>> corrections(always, torch.linspace(-2, 2, 200), (0.05, 0.5, 0.95))  # 90 % within 1.82
+        tensor([0.4095])
+    """
     if not np.allclose(np.add(levels, levels[::-1]), 1):
         raise ValueError(f"conformal: levels must be symmetric about 1/2; got {tuple(levels)}")
     pairs = len(levels) // 2
@@ -103,7 +109,14 @@ def corrected(
     quantiles: Tensor,  # (..., Q)
     corrections: Tensor,  # (..., Q // 2), broadcasts
 ) -> Tensor:  # (..., Q)
-    """Quantiles moved outwards by `corrections`, and sorted: they cannot cross."""
+    """Quantiles moved outwards by `corrections`, and sorted: they cannot cross.
+
+    `predict` gives log-returns (H, N, Q), which the corrections (H, 1, Q // 2) of a backtest's last rows correct.
+
+    Example:
+        >>> corrected(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([0.5]))
+        tensor([-2.,  0.,  2.])
+    """
     by = corrections * _width(quantiles)
     middle = quantiles.new_zeros(*by.shape[:-1], quantiles.shape[-1] - 2 * by.shape[-1])
     return (quantiles + torch.cat([-by, middle, by.flip(-1)], -1)).sort(-1).values

@@ -73,8 +73,10 @@ def fit(
     training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))
     calibrate(model.har, past, config.symmetry)
     first, last = str(panel.dates[0]), str(panel.dates[-1])
-    record = FitRecord(seed, first, last, len(panel), **training._asdict())
-    return Forecaster(model, panel.symbols, record, panel.contracts)
+    record = FitRecord(seed, first, last, len(panel), **training._asdict(), curve=past.curve is not None)
+    # the sha256 says which prices these are; the time at which they were read would make every file another one
+    sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())
+    return Forecaster(model, panel.symbols, record, panel.contracts, sources)
 
 
 def check_fit(past: Quotes, symbols: tuple[str, ...], config: HarConfig) -> None:

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, refuse_synthetic
-from torchcommodity.forecast.adversarial import AdversarialConfig, Progress, train_adversarially
+from torchcommodity.forecast.adversarial import AdversarialConfig, train_adversarially
 from torchcommodity.forecast.returns import roll_adjusted_returns
 from torchcommodity.forecast.scenario_moments import start_by_moments
 from torchcommodity.forecast.scenarios import ScenarioMaker, ScenarioRecord
 from torchcommodity.forecast.threads import one_thread
+from torchcommodity.forecast.train import Progress
 from torchcommodity.models import ScenarioConfig, ScenarioCritic, ScenarioGenerator
 
 

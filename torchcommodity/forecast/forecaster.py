@@ -11,7 +11,7 @@ from torchcommodity.models import build
 from torchcommodity.models.registry import name_of, settings
 from torchcommodity.nn.int8 import to_int8
 
-FORMAT = "torchcommodity.forecaster.2"
+FORMAT = "torchcommodity.forecaster.3"
 
 
 @dataclass(frozen=True)
@@ -28,19 +28,22 @@ class FitRecord:
         tuple[float, ...], ...
     ]  # [epoch][horizon]: held-back pinball loss against the baseline in percent
     note: str  # the same in words
+    curve: bool = False  # whether the curve of nearby contracts was there to learn from
 
 
 @dataclass(frozen=True)
 class Forecaster:
     """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
 
-    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls.
+    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls. `sources` say where
+    the prices came from that it learnt from, as `Panel.sources` does, without the time.
     """
 
     model: Any  # of `models.MODELS`
     symbols: tuple[str, ...]
     record: FitRecord
     contracts: tuple[str | None, ...] = ()
+    sources: tuple[dict[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
@@ -59,7 +62,8 @@ class Forecaster:
         """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
         config = self.model.config
         model = {"name": name_of(config), "config": asdict(config)}
-        about = {"symbols": self.symbols, "contracts": self.contracts, "model": model, "record": asdict(self.record)}
+        named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
+        about = {**named, "model": model, "record": asdict(self.record)}
         tensor_file.write(path, FORMAT, self.model.state_dict(), about)
 
     @classmethod
@@ -82,4 +86,5 @@ class Forecaster:
             "corrected": tuple(about["record"]["corrected"]),
             "validation": tuple(map(tuple, about["record"]["validation"])),
         }
-        return cls(model, tuple(about["symbols"]), FitRecord(**record), tuple(about["contracts"]))
+        symbols, contracts, sources = (tuple(about[key]) for key in ("symbols", "contracts", "sources"))
+        return cls(model, symbols, FitRecord(**record), contracts, sources)

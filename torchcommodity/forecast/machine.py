@@ -29,7 +29,8 @@ def machine(device: Device, precision: Precision, tensorboard: Path | None = Non
         device = next(name for name, available in here.items() if available)
     if not here[device]:
         raise ValueError(f"train: device {device} is not available here; say cpu or auto")
-    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
+    for name in ("lightning.fabric", "lightning.pytorch"):  # they announce themselves otherwise
+        logging.getLogger(name).setLevel(logging.ERROR)
     torchrun = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
     beside = int(os.environ["LOCAL_WORLD_SIZE"]) if torchrun else 1
     fabric = Fabric(

@@ -51,8 +51,11 @@ def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = O
     Skill is in percent of the pinball loss of `reference`; the Diebold-Mariano test compares `ours` with each model.
 
     Raises:
-        ValueError: what was forecast is synthetic.
+        ValueError: what was forecast is synthetic; `reference` or `ours` is none of the backtest's models.
     """
+    for name in (reference, ours):
+        if name not in backtest.quantiles:
+            raise ValueError(f"score: expected a model among {', '.join(backtest.quantiles)}; got {name!r}")
     refuse_synthetic("score", backtest)
     refuse_synthetic("score", backtest.targets, *backtest.symbols)
     rows = []

@@ -18,6 +18,7 @@ DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
     "I8": (torch.int8, np.dtype("i1")),
     "BF16": (torch.bfloat16, np.dtype("<i2")),  # numpy has none: its bits
 }
+CODES = {dtype: code for code, (dtype, _) in DTYPES.items()}
 
 
 def write(path: str | Path, kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -25,7 +26,9 @@ def write(path: str | Path, kind: str, state: Mapping[str, Tensor], about: Mappi
     body, header = b"", {}
     for name, x in state.items():
         plain = x.detach().cpu().contiguous()
-        code = next(k for k, (dtype, _) in DTYPES.items() if dtype == plain.dtype)
+        code = CODES.get(plain.dtype)
+        if code is None:
+            raise ValueError(f"save: {name} must be of {', '.join(map(str, CODES))}; got {plain.dtype}")
         bits = plain.view(torch.int16) if plain.dtype == torch.bfloat16 else plain
         raw = bits.numpy().astype(DTYPES[code][1]).tobytes()
         header[name] = {"dtype": code, "shape": list(plain.shape), "data_offsets": [len(body), len(body) + len(raw)]}

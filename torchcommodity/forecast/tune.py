@@ -10,7 +10,7 @@ import optuna
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, walk_forward
+from torchcommodity.data import Panel, refuse_synthetic, walk_forward
 from torchcommodity.forecast.calibrate import targets
 from torchcommodity.forecast.config import to_config, to_values
 from torchcommodity.forecast.engine import HERE, Engine
@@ -72,8 +72,12 @@ def tune(
         progress: called as progress(done, of, what) after every trial.
 
     Raises:
-        ValueError: the model has no network, the panel too few rows before those years, or every trial was refused.
+        ValueError: the model has no network, the panel is synthetic or has too few rows before those years, `trials`
+            or `years` is below 1, or every trial was refused.
     """
+    refuse_synthetic("tune", panel)
+    if min(trials, years) < 1:
+        raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
     fold = _fold(panel, config, years, seed)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
@@ -90,7 +94,8 @@ def tune(
             failed = math.isnan(change)
             study.tell(trial, None if failed else change, optuna.trial.TrialState.FAIL if failed else None)
             if progress is not None:
-                progress(len(found), trials, f"best {study.best_value if not failed else change:+.3f} %")
+                best = min((trial.change for trial in found if not math.isnan(trial.change)), default=math.nan)
+                progress(len(found), trials, f"best {best:+.3f} %")
             if time.monotonic() >= until:
                 break
     start = next(iter(fold.years.values())).start

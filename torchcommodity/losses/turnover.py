@@ -85,13 +85,14 @@ def turnover(
 ) -> Tensor:  # (..., T, N)
     """How much of each asset is traded at the close of each row, a share of wealth >= 0: |w_t - d_t|.
 
-    Arguments and drift d are those of `turnover_cost`.
+    Arguments, drift d and errors are those of `turnover_cost`.
 
     Example:
         >>> import torch
         >>> turnover(torch.tensor([[0.5], [0.5]]), torch.tensor([[0.0], [0.5]]))  # 0.5 has grown to 0.75 of 1.25
         tensor([[0.5000], [0.1000]])
     """
+    _check("turnover", weights, returns, None)
     held, moves = before(weights), _moves(returns)
     drifted = held * (1 + moves) / (1 + (held * moves).sum(-1, keepdim=True))
     return (weights - drifted).abs()

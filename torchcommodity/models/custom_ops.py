@@ -58,8 +58,8 @@ class CustomOpsForecaster(nn.Module):
         self.volatility = layers.EwmVolatility([config.halflife])
         features = config.har.features + config.channels + 8
         self.blocks = nn.Sequential(
-            layers.LinearBNReLU(features, config.width, momentum=None),
-            layers.LinearBNReLU(config.width, config.width, momentum=None),
+            layers.LinearBNReLU(features, config.width, bias=False, momentum=None),
+            layers.LinearBNReLU(config.width, config.width, bias=False, momentum=None),
         )
         self.lstm = layers.LSTM(config.width, config.hidden, batch_first=True)
         self.head = head(config.hidden, len(config.har.horizons))

@@ -7,8 +7,8 @@ Legend: B batch, T time, N assets, K speeds of volatility, M channels of noise.
     w_t hears L z of the row before                          leverage: what falls may shake
     r_t = sigma_t (L_t z_t + mean)                           rows of L_t at length one; below its diagonal it wanders
 
-The critic reads returns in their own unit of volatility, their size, `ewm_variance` at several half-lives, the
-correlations of `rolling_correlation`, and statistics of the whole window. The gradient penalty of WGAN-GP
+The critic reads returns in their own unit of volatility, their size, `ewm_variance` at several half-lives, the spread
+of exponentially weighted products of pairs, and statistics of the whole window. The gradient penalty of WGAN-GP
 differentiates it twice, through these operators.
 """
 
@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from torchcommodity.nn import ConvBN1d
 from torchcommodity.ops import ewm_mean, ewm_variance, linear_recurrence
 
+NEAR = 4  # of the lags, the first ones, at which the critic looks for leverage
 EPSILON = 1e-3  # of a unit of volatility: |x| and ln v are smooth, so that they have a second derivative
 
 
@@ -76,8 +77,8 @@ class ScenarioGenerator(nn.Module):
         self.mixing = ConvBN1d(self.noise, config.channels, 5, padding="causal")
         self.memory = ConvBN1d(config.channels, config.channels, 5, padding="causal", dilation=4)
         self.head = nn.Conv1d(config.channels, assets, 1)
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        for parameter in self.head.parameters():
+            nn.init.zeros_(parameter)
 
     @property
     def noise(self) -> int:
@@ -101,7 +102,8 @@ class ScenarioGenerator(nn.Module):
         below = self.factor[row, column] + self.drift * slow
         factor = torch.diag_embed(self.factor.diagonal()).expand(*z.shape, -1).clone()
         factor[..., row, column] = below
-        return (factor @ z.unsqueeze(-1)).squeeze(-1) / factor.norm(dim=-1)
+        length: Tensor = torch.linalg.vector_norm(factor, dim=-1)
+        return (factor @ z.unsqueeze(-1)).squeeze(-1) / length
 
     def log_volatility(self, fresh: Tensor, shocks: Tensor) -> Tensor:  # (B, T, K N), (B, T, N) -> (B, T, N)
         """ln sigma: the level, and at each speed what the assets' shocks do together; they hear the last return."""
@@ -110,12 +112,13 @@ class ScenarioGenerator(nn.Module):
         share = self.leverage.tanh()
         heard = share * last + (1 - share.square()).sqrt() * fresh.unflatten(-1, (K, N))
         state = _stationary(heard.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
-        return self.level + (self.shake.tril() @ state.unsqueeze(-1)).squeeze(-1).sum(-2)
+        shaken: Tensor = self.shake.tril() @ state.unsqueeze(-1)
+        return self.level + shaken.squeeze(-1).sum(-2)
 
     def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
         """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""
         hidden = F.silu(self.memory(F.silu(self.mixing(noise.mT))))
-        return self.config.bound * self.head(hidden).mT.tanh()
+        return self.config.bound * torch.tanh(self.head(hidden).mT)
 
     def _channels(self) -> list[int]:
         return [self.assets, len(self.config.halflives) * self.assets, self.assets * (self.assets - 1) // 2]
@@ -171,20 +174,22 @@ class ScenarioCritic(nn.Module):
         together = ewm_mean(products, halflife=self.config.correlation).std(1)
         whole = F.silu(self.whole(self.statistics(x, size, variances)))
         seen = torch.cat([hidden.mean(-1), hidden.square().mean(-1), whole, together], -1)
-        return self.verdict(seen).squeeze(-1)
+        verdict: Tensor = self.verdict(seen)
+        return verdict.squeeze(-1)
 
     def statistics(self, x: Tensor, size: Tensor, variances: list[Tensor]) -> Tensor:  # (B, T, N) -> (B, S)
         """Moments of the whole window: level, spread and tails, what the past says of size, who moves with whom."""
         level = (x.square().mean(1) + EPSILON).log()
         centred = size - size.mean(1, keepdim=True)
         lagged = [self._lagged(centred, centred, k) for k in self.config.lags]
-        lagged += [self._lagged(x, centred, k) for k in self.config.lags[:4]] + [self._lagged(x, x, 1)]
+        lagged += [self._lagged(x, centred, k) for k in self.config.lags[:NEAR]] + [self._lagged(x, x, 1)]
         spread = [v.std(1) for v in variances]
         tails = (x.pow(4).mean(1) + EPSILON).log()
         return torch.cat([level, tails, x.mean(1), *spread, *lagged, self._pairs(x), self._pairs(centred)], -1)
 
     def _statistics(self, assets: int) -> int:
-        return (3 + len(self.config.spans) + len(self.config.lags) + 5) * assets + assets * (assets - 1)
+        lagged = len(self.config.lags) + len(self.config.lags[:NEAR]) + 1
+        return (3 + len(self.config.spans) + lagged) * assets + assets * (assets - 1)
 
     @staticmethod
     def _lagged(x: Tensor, y: Tensor, k: int) -> Tensor:  # (B, T, N) -> (B, N)

@@ -1,8 +1,11 @@
-"""A trained forecaster becomes smaller or faster, and what that cost is measured: one verb a file."""
+"""A trained forecaster becomes smaller, faster, or one file that answers by itself: one verb a file."""
 
+from torchcommodity.optimize.about import About as About
+from torchcommodity.optimize.artefact import Artefact as Artefact
 from torchcommodity.optimize.compile import Compiled as Compiled
 from torchcommodity.optimize.compile import compile as compile
 from torchcommodity.optimize.distill import distill as distill
+from torchcommodity.optimize.export import export as export
 from torchcommodity.optimize.latency import Gain as Gain
 from torchcommodity.optimize.latency import gain as gain
 from torchcommodity.optimize.layout import channels_last as channels_last
@@ -25,6 +28,8 @@ from torchcommodity.optimize.table import table as table
 from torchcommodity.optimize.table import verdict as verdict
 
 __all__ = [
+    "About",
+    "Artefact",
     "Compiled",
     "Gain",
     "Importance",
@@ -34,6 +39,7 @@ __all__ = [
     "channels_last",
     "compile",
     "distill",
+    "export",
     "fine_tune",
     "gain",
     "importance",

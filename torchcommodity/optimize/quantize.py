@@ -28,8 +28,7 @@ def quantize(forecaster: Forecaster) -> Forecaster:
     for linear in [layer for layer in model.modules() if type(layer) is nn.Linear]:
         numbers, scale = linear_numbers(linear)
         to_int8(linear, "weight")
-        parametrized: Any = linear
-        stored = parametrized.parametrizations["weight"]
+        stored: Any = linear.get_submodule("parametrizations.weight")
         stored.original0.copy_(numbers)
         stored.original1.data.copy_(scale)
     return replace(forecaster, model=model.eval())

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, refuse_synthetic
 from torchcommodity.forecast import roll_adjusted_returns
 
 
@@ -27,11 +27,15 @@ def tradable(panel: Panel) -> Tradable:
     A gap of missing prices is bridged: the next return spans it, and the position cannot be changed meanwhile. On a
     roll that no curve knows the return is NaN: the asset is not invested over that row, and pays for the roll.
 
+    Raises:
+        ValueError: the panel is synthetic.
+
     Example:
         >>> from torchcommodity import data
         >>> found = tradable(data.embedded()["WTI"])
         >>> found.returns.shape == found.prices.shape, bool(found.rolls.any())  # spot prices have no contracts
         (True, False)
     """
+    refuse_synthetic("portfolio", panel)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return Tradable(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

@@ -38,7 +38,7 @@ CLAIMS = (
     "the roll. Without a calendar a series is taken for a spot price, which cannot be bought like this.",
     "A day without a positive price cannot be traded: the next return spans it. So the 20th of April 2020, when the "
     "front WTI contract closed at -37.63 dollars, is bridged; whoever held it lost far more than this page shows.",
-    "An interval that contains zero means that chance explains the difference. None of it is investment advice.",
+    "An interval that contains zero means that chance may be all of the difference. None of it is investment advice.",
 )
 FILES = (
     "portfolio.csv has the table, daily.csv what every portfolio made on every day after costs, weights.csv what the "
