@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from torchcommodity import data, forecast
+from torchcommodity.cli.application import app
 from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
 from torchcommodity.forecast.quotes import Quotes, quotes
 from torchcommodity.models import HarConfig, HarForecasterConfig, HarLstmConfig
 from torchcommodity.optimize import (
+    compile,
     distill,
     fine_tune,
     importance,
@@ -23,7 +26,11 @@ from torchcommodity.optimize import (
     prune_weights,
     quantize,
     size,
+    steps,
+    table,
+    verdict,
 )
+from torchcommodity.optimize.inputs import batch
 
 SMALL = HarConfig(horizons=(5, 21), warmup=63)
 
@@ -157,3 +164,46 @@ def test_a_student_comes_nearer_to_its_teacher_than_the_baseline_is(trained: For
     assert ((student.model.har.shrink > 0) == (torch.tensor(change) < 0)).all()
     with pytest.raises(ValueError, match="distill: expected the teacher's econometric settings"):
         distill(trained, past, HarLstmConfig(hidden=3))
+
+
+def test_the_table_holds_every_step_and_a_verdict(trained: Forecaster, past: Quotes) -> None:
+    pytest.importorskip("torchao")
+    start = len(past.prices) - 120
+    made = steps(trained, past.before(start), batch(past, 150, 1, 21), tune=ONE_EPOCH, compiled=False)
+    found = {row.step: row for row in table(made, past, start, rows=150, large=3, calls=5, large_calls=2)}
+    assert list(found) == list(made)
+    assert found["last row only"].crps == found["original"].crps
+    assert found["last row only"].dm_p[0] != found["last row only"].dm_p[0]  # NaN: the same forecasts
+    assert found["combination"].size.bytes < found["original"].size.bytes
+    assert found["floor: no network"].size.parameters == 0
+    assert "goal 1/4" in verdict(tuple(found.values()))
+    with pytest.raises(ValueError, match="optimize: expected a HarLstm; got HarForecaster"):
+        steps(made["floor: no network"].forecaster, past, batch(past, 150, 1, 21))
+
+
+def test_what_compiles_to_itself_is_no_different(
+    trained: Forecaster, past: Quotes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "compile", lambda model, **_: model)
+    found = compile(trained.model, batch(past, 150, 1, 21), rounds=5)
+    assert found.difference == 0
+    assert found.cold_seconds > 0
+    assert found.gain.low <= found.gain.ratio <= found.gain.high
+
+
+def test_the_command_refuses_a_forecaster_that_knows_the_years_of_the_verdict(
+    trained: Forecaster, tmp_path: Path
+) -> None:
+    trained.save(tmp_path / "forecaster")
+    result = CliRunner().invoke(app, ["optimize", str(tmp_path / "forecaster"), "--first", "2015"])
+    assert result.exit_code == 2
+    assert "must be fitted before --first 2015; it knows prices through 2016-12-30" in result.stderr.replace("\n", " ")
+
+
+def test_the_command_profiles_a_forecaster(trained: Forecaster, tmp_path: Path) -> None:
+    trained.save(tmp_path / "forecaster")
+    given = ["profile", str(tmp_path / "forecaster"), "--rows", "150", "--trace", str(tmp_path / "trace.json")]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 0
+    assert "econometric part" in result.stdout
+    assert (tmp_path / "trace.json").exists()

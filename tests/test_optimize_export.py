@@ -1,6 +1,9 @@
-"""The pt2 artefact: the bits of `predict`, what it says of itself, and what it refuses."""
+"""Artefacts: the bits of `predict`, what they say of themselves, and what they refuse."""
 
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +15,11 @@ from torch import Tensor
 from torchcommodity import data, forecast
 from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
 from torchcommodity.models import HarConfig, HarLstmConfig
-from torchcommodity.optimize import Artefact, export, pt2, seal
+from torchcommodity.opkit.native import libraries
+from torchcommodity.optimize import Artefact, aoti, export, pt2, seal
+from torchcommodity.optimize.about import about
 from torchcommodity.optimize.calendar import Calendar
+from torchcommodity.optimize.raw_prices import program
 
 SMALL = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
 
@@ -79,14 +85,14 @@ def test_any_batch_and_any_strides(artefact: Artefact, panel: data.Panel) -> Non
 
 
 def test_it_says_what_it_is(artefact: Artefact, file: Path, forecaster: Forecaster) -> None:
-    about = artefact.about
-    assert (about.format, about.symbols, about.contracts) == ("pt2", ("WTI", "SP500"), ("CL", None))
-    assert (about.horizons, about.levels, about.warmup) == ((2, 5), (0.1, 0.5, 0.9), 30)
-    assert about.units == ("$/bbl", "index")
-    assert about.provenance == forecaster.sources
-    assert about.provenance[0]["publisher"].startswith("US EIA")
-    assert about.trained_through == "2016-12-30"
-    assert file.read_bytes().endswith(about.sha256.encode())
+    said = artefact.about
+    assert (said.format, said.symbols, said.contracts) == ("pt2", ("WTI", "SP500"), ("CL", None))
+    assert (said.horizons, said.levels, said.warmup) == ((2, 5), (0.1, 0.5, 0.9), 30)
+    assert said.units == ("$/bbl", "index")
+    assert said.provenance == forecaster.sources
+    assert said.provenance[0]["publisher"].startswith("US EIA")
+    assert said.trained_through == "2016-12-30"
+    assert file.read_bytes().endswith(said.sha256.encode())
     assert str(Path(__file__).parents[1]).encode() not in file.read_bytes()  # no path of the machine that wrote it
 
 
@@ -183,3 +189,65 @@ def test_a_forecaster_with_a_curve_is_only_exported_if_that_is_said(forecaster: 
     with pytest.raises(ValueError, match="format must be one of pt2, aoti, onnx; got 'tflite'"):
         export(forecaster, tmp_path / "x", "tflite")
     assert not list(tmp_path.iterdir())
+
+
+ALONE = """
+import json, sys
+import numpy as np, onnxruntime
+file, inputs, out = sys.argv[1:]
+session = onnxruntime.InferenceSession(file)
+given = np.load(inputs)
+np.save(out, session.run(["quantiles"], {"prices": given["prices"], "days": given["days"]})[0])
+assert json.loads(session.get_modelmeta().custom_metadata_map["about"])["symbols"] == ["WTI", "SP500"]
+assert not {"torch", "torchcommodity"} & sys.modules.keys()
+"""
+
+
+def test_onnx_runs_without_torch(forecaster: Forecaster, panel: data.Panel, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    path = export(forecaster, tmp_path / "small.onnx", "onnx")
+    artefact = Artefact.load(path)
+    assert artefact.about.format == "onnx"
+    for first, copies in (("2014-06-02", 1), ("2011-01-03", 3)):
+        prices, days = (x.repeat(copies, *[1] * (x.dim() - 1)) for x in inputs(panel.between(first, "2016-12-26")))
+        np.savez(tmp_path / "inputs.npz", prices=prices.numpy(), days=days.numpy())
+        command = [sys.executable, "-c", ALONE, str(path), str(tmp_path / "inputs.npz"), str(tmp_path / "out.npy")]
+        subprocess.run(command, check=True)
+        expected = forecast.predict(forecaster, panel.between(first, "2016-12-26")).log_returns.expand(copies, 2, 2, 3)
+        alone = torch.from_numpy(np.load(tmp_path / "out.npy"))
+        torch.testing.assert_close(alone, expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(artefact(prices, days), expected, atol=1e-5, rtol=0)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    with pytest.raises(ValueError, match="is damaged"):
+        Artefact.load(damaged(path, tmp_path, bytes(content)))
+
+
+FRESH = """
+import sys, torch
+package, library, data = sys.argv[1:]
+torch.ops.load_library(library)
+prices, days, expected = torch.load(data)
+got = torch._inductor.aoti_load_package(package)(prices, days)
+torch.testing.assert_close(got, expected, atol=1e-5, rtol=0)
+assert not any(name.startswith("torchcommodity") for name in sys.modules)
+"""
+QUICK = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
+
+
+@pytest.mark.skipif(shutil.which("g++") is None or not libraries(), reason="needs a compiler and the native library")
+def test_aoti_carries_the_operators(forecaster: Forecaster, panel: data.Panel, tmp_path: Path) -> None:
+    package = aoti.to_bytes(program(forecaster), about(forecaster, "aoti"), QUICK)
+    path = tmp_path / "small.aoti.pt2"
+    path.write_bytes(seal.sealed_zip(package))
+    artefact = Artefact.load(path)
+    assert artefact.about.format == "aoti"
+    window = panel.between("2014-06-02", "2016-12-26")
+    expected = forecast.predict(forecaster, window).log_returns[None]
+    torch.testing.assert_close(artefact(*inputs(window)), expected, atol=1e-5, rtol=0)
+    records = pt2.read_records(path.read_bytes())
+    (tmp_path / "_C.so").write_bytes(next(records[name] for name in records if name.startswith(aoti.LIBRARY)))
+    torch.save((*inputs(window), expected), tmp_path / "data.pt")
+    command = [sys.executable, "-c", FRESH, str(path), str(tmp_path / "_C.so"), str(tmp_path / "data.pt")]
+    subprocess.run(command, check=True)

@@ -12,8 +12,10 @@ from torchcommodity.cli import (
     data,
     diagnose,
     doctor,
+    export,
     forecast,
     op,
+    optimize,
     portfolio,
     profile,
     scenarios,
@@ -57,8 +59,10 @@ app.command("forecast")(forecast.forecast)
 app.command("train")(train.train)
 app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
+app.command("export")(export.export)
 app.command("portfolio")(portfolio.portfolio)
 app.command("scenarios")(scenarios.scenarios)
+app.command("optimize")(optimize.optimize)
 app.command("profile")(profile.profile)
 app.add_typer(data.app, name="data")
 app.add_typer(op.app, name="op")

@@ -58,8 +58,8 @@ def gradient_penalty(
     """
     x = ((share * real + (1 - share) * fake) / scale).detach().requires_grad_()
     (slope,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)
-    penalty: Tensor = (torch.linalg.vector_norm(slope.flatten(1), dim=1) - 1).square().mean()
-    return penalty
+    steepness: Tensor = torch.linalg.vector_norm(slope.flatten(1), dim=1)
+    return (steepness - 1).square().mean()
 
 
 def train_adversarially(

@@ -178,8 +178,7 @@ def stationary_bootstrap(
         raise ValueError(f"stationary_bootstrap: expected paths >= 1 of at most {len(past)} rows; got {got}")
     mean = float(optimal_block_length(past**2)["stationary"].mean()) if block is None else block
     each = len(past) // rows
-    resample = StationaryBootstrap(mean, past, seed=seed)  # type: ignore[arg-type]  # a mean need not be whole
-    drawn = [x for (x,), _ in resample.bootstrap(-(-paths // each))]
+    drawn = [x for (x,), _ in StationaryBootstrap(mean, past, seed=seed).bootstrap(-(-paths // each))]  # type: ignore[arg-type]
     cut = np.concatenate([x[: each * rows].reshape(each, rows, -1) for x in drawn])[:paths]
     origin = f"stationary bootstrap of {len(past)} rows, mean block {mean:.1f}, seed {seed}"
     return Scenarios(SyntheticTensor(torch.from_numpy(cut)), symbols, origin)

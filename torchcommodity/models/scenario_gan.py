@@ -102,8 +102,8 @@ class ScenarioGenerator(nn.Module):
         below = self.factor[row, column] + self.drift * slow
         factor = torch.diag_embed(self.factor.diagonal()).expand(*z.shape, -1).clone()
         factor[..., row, column] = below
-        mixed: Tensor = (factor @ z.unsqueeze(-1)).squeeze(-1) / factor.norm(dim=-1)
-        return mixed
+        length: Tensor = torch.linalg.vector_norm(factor, dim=-1)
+        return (factor @ z.unsqueeze(-1)).squeeze(-1) / length
 
     def log_volatility(self, fresh: Tensor, shocks: Tensor) -> Tensor:  # (B, T, K N), (B, T, N) -> (B, T, N)
         """ln sigma: the level, and at each speed what the assets' shocks do together; they hear the last return."""
@@ -112,8 +112,8 @@ class ScenarioGenerator(nn.Module):
         share = self.leverage.tanh()
         heard = share * last + (1 - share.square()).sqrt() * fresh.unflatten(-1, (K, N))
         state = _stationary(heard.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
-        log_scale: Tensor = self.level + (self.shake.tril() @ state.unsqueeze(-1)).squeeze(-1).sum(-2)
-        return log_scale
+        shaken: Tensor = self.shake.tril() @ state.unsqueeze(-1)
+        return self.level + shaken.squeeze(-1).sum(-2)
 
     def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
         """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.optimize import pt2, seal
+from torchcommodity.optimize import aoti, onnx, pt2, seal
 from torchcommodity.optimize.about import About, read
 
+ZIP = b"PK\x03\x04"  # how an archive begins
 Run = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -80,5 +81,9 @@ def check(about: About, prices: Tensor, days: Tensor) -> None:
 
 
 def _opened(raw: bytes, sha256: str) -> tuple[About, Run]:
+    if not raw.startswith(ZIP):
+        text, run = onnx.from_bytes(raw)
+        return read(text, sha256), run
     records = pt2.read_records(raw)
-    return read(records[pt2.ABOUT].decode(), sha256), pt2.from_records(records)
+    about = read(records[pt2.ABOUT].decode(), sha256)
+    return about, aoti.from_bytes(raw) if about.format == "aoti" else pt2.from_records(records)

@@ -60,8 +60,9 @@ class Calendar(nn.Module):
         return self.open_days[market][ordinal].to(torch.int64)
 
     def _rolls(self, product: int, rows: Tensor) -> Tensor:  # (B, R) -> (B, R)
-        now, before = self.stamps[product][rows], self.stamps[product][torch.cat([rows[:, :1] - 1, rows[:, :-1]], 1)]
-        return torch.where(now != before, now % MONTH, 0).to(torch.int64)
+        earlier = torch.cat([rows[:, :1] - 1, rows[:, :-1]], 1)
+        now, before = (self.stamps[product][days].to(torch.int64) for days in (rows, earlier))
+        return torch.where(now != before, now % MONTH, 0)
 
 
 def _stamps(code: str, days: np.ndarray) -> np.ndarray:  # (D,) -> (D,) int16

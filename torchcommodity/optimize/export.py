@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize import pt2, seal
+from torchcommodity.optimize import aoti, onnx, pt2, seal
 from torchcommodity.optimize.about import FORMATS, About, about
 from torchcommodity.optimize.raw_prices import program
 
@@ -52,7 +52,10 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "pt2", *, wit
 
 
 def _packed(forecaster: Forecaster, facts: About) -> bytes:
-    return seal.sealed_zip(pt2.to_bytes(program(forecaster), facts))
+    graph = program(forecaster)
+    if facts.format == "onnx":
+        return seal.sealed_onnx(onnx.to_bytes(graph, facts))
+    return seal.sealed_zip((aoti if facts.format == "aoti" else pt2).to_bytes(graph, facts))
 
 
 def _written(path: Path, content: bytes) -> Path:

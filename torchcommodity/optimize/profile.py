@@ -168,6 +168,13 @@ def _operators(kineto: Any, whole: float, repeats: int) -> tuple[Cost, ...]:
     return tuple(sorted(found, key=lambda cost: -cost.microseconds))
 
 
+def peak(call: Any, inputs: tuple[Any, ...]) -> int:
+    """Most bytes that a call holds at once beyond inputs and weights."""
+    with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as kineto:
+        call(*inputs)
+    return _peak(kineto)
+
+
 def _peak(kineto: Any) -> int:
     """The largest running sum of what was allocated and given back, in the order of time."""
     held = most = 0

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.nn.int8 import recurrent_weights, to_int8
@@ -37,7 +36,8 @@ def quantize(forecaster: Forecaster) -> Forecaster:
 
 def linear_numbers(linear: nn.Linear) -> tuple[Tensor, Tensor]:  # (out, in) int8, (out, 1)
     """What torchao makes of a linear layer's weight."""
-    logging.getLogger("torchao").setLevel(logging.ERROR)  # it lists the kernels of other machines otherwise
+    for speaker in ("torchao", "torch.utils._pytree"):  # its import lists the kernels of other machines otherwise
+        logging.getLogger(speaker).setLevel(logging.ERROR)
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
     holder = nn.Sequential(copy.deepcopy(linear))
@@ -57,8 +57,8 @@ def mixed_precision(forecaster: Forecaster, dtype: torch.dtype = torch.bfloat16)
     if dtype != torch.bfloat16:
         raise ValueError(f"mixed_precision: dtype must be torch.bfloat16; got {dtype}")
     model = copy.deepcopy(forecaster.model)
-    if any(parametrize.is_parametrized(layer) for layer in model.modules()):
-        raise ValueError("mixed_precision: expected a network in floating point; got parametrized weights")
+    if any(x.dtype == torch.int8 for x in model.state_dict().values()):
+        raise ValueError("mixed_precision: expected a network in floating point; got weights in int8")
     for name, layer in model.named_children():
         if name != "har":
             layer.to(dtype)

@@ -119,8 +119,19 @@ def _forward(name: str, step: Step, adjoint: Op, cases: Callable[[], Cases]) -> 
         before = _without_nan(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
         return d_gates, None, d_gates.flatten(0, -2).mT @ before.flatten(0, -2), d_h0, d_c0
 
-    masks = False  # the adjoint does it
-    return Op(name, reference=reference, fake=fake, backward=backward, masks=masks, cases=cases, one_by_one=True)
+    def traceable(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
+        return _scan(step, gates, missing, weight, h0, c0)
+
+    return Op(
+        name,
+        reference=reference,
+        fake=fake,
+        backward=backward,
+        traceable=traceable,
+        masks=False,  # the adjoint does it
+        cases=cases,
+        one_by_one=True,
+    )
 
 
 def _adjoint(name: str, step: Step, pull: Pull, cases: Callable[[], Cases]) -> Op:
@@ -179,6 +190,19 @@ def _run(step: Step, gates: Tensor, missing: Tensor, weight: Tensor, h: Tensor, 
         cs.append(c)
     empty = gates.new_empty((*gates.shape[:-1], h.shape[-1]))
     return (torch.stack(hs, -2), torch.stack(cs, -2)) if hs else (empty, empty.clone())
+
+
+def _scan(step: Step, gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
+    """The definition without a loop in Python, for any number of rows."""
+
+    def row(state: State, now: State) -> tuple[State, State]:
+        moved = step(now[0] + F.linear(state[0], weight), state[1])
+        h, c = (torch.where(now[1], old, new) for old, new in zip(state, moved))
+        return (h, c), (h.clone(), c.clone())
+
+    rows = gates.movedim(-2, 0), missing.movedim(-1, 0).unsqueeze(-1)
+    h, c = torch._higher_order_ops.scan(row, (h0.clone(), c0.clone()), rows)[1]
+    return h.movedim(0, -2).contiguous(), c.movedim(0, -2).contiguous()
 
 
 def _run_back(
