@@ -1,6 +1,7 @@
 """`torchcommodity train` and `tune`, and their settings as TOML: what is written, what is printed, what is refused."""
 
 import string
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,15 @@ def test_wrong_settings_are_refused_in_words(kind: str, tmp_path: Path) -> None:
     assert result.exit_code == 2, result.output
     assert message in told(result)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_extra_that_is_missing_is_named(prices: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torchcommodity.forecast.tune", raising=False)
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    found = run("tune", "--model", "har-lstm", "--data", prices)
+    assert found.exit_code == 2
+    assert "pip install 'torchcommodity[tune]'" in told(found)
+    assert "[forecast]" not in told(found)
 
 
 def test_a_model_must_be_named() -> None:

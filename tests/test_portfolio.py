@@ -258,7 +258,7 @@ def test_a_walk_sees_no_future(walked: portfolio.Walked) -> None:
     assert not torch.equal(walked.results[0].weights, other.results[0].weights)
 
 
-def test_training_is_the_same_again_and_improves_what_it_is_chosen_by() -> None:
+def test_training_is_the_same_again_and_says_why_there_was_none() -> None:
     found = portfolio.tradable(panel())
     one, two = (portfolio.train(found, config(), seed=3) for _ in range(2))
     assert one.note == two.note
@@ -268,6 +268,8 @@ def test_training_is_the_same_again_and_improves_what_it_is_chosen_by() -> None:
     assert "too few rows" in none.note
     with pytest.raises(ValueError, match="burn_in < window"):
         TrainConfig(burn_in=300)
+    with pytest.raises(ValueError, match="TrainConfig: batch must be at least 1; got 0"):
+        TrainConfig(batch=0)
 
 
 def test_without_skfolio_the_rest_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,8 @@ class Commands(TyperGroup):
             _tell(str(error) or type(error).__name__)
             raise typer.Exit(2) from None
         except ImportError as error:
-            _tell(f"{error}; the command line needs: pip install 'torchcommodity[forecast]'")
+            told = str(error)  # which extra is missing, where the code that needs it says so
+            _tell(told if "pip install" in told else f"{told}; pip install 'torchcommodity[forecast]'")
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             _tell("interrupted; nothing was written")

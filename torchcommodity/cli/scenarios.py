@@ -33,11 +33,11 @@ def scenarios(
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.NearbyCurve = None,
-    paths: Annotated[int, typer.Option("--paths", metavar="N", help="paths to make")] = 100,
+    paths: Annotated[int, typer.Option("--paths", metavar="N", min=1, help="paths to make")] = 100,
     through: Annotated[
         str | None, typer.Option("--through", metavar="DATE", help="last date fitted on; default: three quarters")
     ] = None,
-    steps: Annotated[int, typer.Option("--steps", metavar="N", help="of training; 0: by moments alone")] = STEPS,
+    steps: Annotated[int, typer.Option("--steps", metavar="N", min=0, help="of training; 0: by moments alone")] = STEPS,
     out: options.Out = Path("out"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,

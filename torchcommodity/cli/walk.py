@@ -6,12 +6,12 @@ import numpy.typing as npt
 from torchcommodity.cli.trained import kept_evidence, key
 from torchcommodity.data import Panel
 from torchcommodity.forecast import FitConfig, backtest
+from torchcommodity.forecast.backtest import TESTED
 from torchcommodity.forecast.engine import HERE, Engine
 from torchcommodity.forecast.train import Progress
 from torchcommodity.report import Evidence, summarise
 
 LEARNT = 5  # years of every symbol before the first test year
-TESTED = 7  # years at most, the last ones
 MONTH = 20  # rows: a last year with fewer is not tested
 
 

@@ -9,6 +9,7 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
+from torchcommodity.forecast.machine import Device
 from torchcommodity.forecast.train import Progress
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
 
@@ -25,7 +26,7 @@ class AdversarialConfig:
     critic_rate: float = 2e-3
     betas: tuple[float, float] = (0.0, 0.9)
     average: float = 0.95  # the generator kept is an exponential average over its steps
-    accelerator: str = "cpu"
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
         counts = {"steps": self.steps >= 0, "critic_steps": self.critic_steps > 0, "batch": self.batch > 1}
@@ -75,7 +76,7 @@ def train_adversarially(
         critic(real) - critic(fake) at each step of the generator: the critic's estimate of their distance.
     """
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
-    fabric = Fabric(accelerator=config.accelerator, devices=1)
+    fabric = Fabric(accelerator=config.device, devices=1)
     kept = copy.deepcopy(generator)
     maker, g_optimizer = fabric.setup(generator, _adam(generator, config.generator_rate, config))
     judge, c_optimizer = fabric.setup(critic, _adam(critic, config.critic_rate, config))

@@ -18,6 +18,8 @@ from torchcommodity.forecast.threads import one_thread
 from torchcommodity.forecast.train import Progress
 from torchcommodity.models import HarConfig
 
+TESTED = 7  # years, the last ones, unless a first is given
+
 
 @dataclass(frozen=True)
 class Backtest:
@@ -126,7 +128,7 @@ def _blocks(panel: Panel, prices: Tensor, first: int | None, config: HarConfig) 
     years, least = _year(panel.dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= least:
         raise ValueError(f"backtest: the panel must have more than {least} rows; got {len(years)}")
-    first = max(int(years[-1]) - 6, int(years[least - 1]) + 1) if first is None else first
+    first = max(int(years[-1]) - TESTED + 1, int(years[least - 1]) + 1) if first is None else first
     before = int((years < first).sum())
     if before < least or before == len(years):
         raise ValueError(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-import optuna
 import torch
 from torch import Tensor
 
@@ -21,6 +20,11 @@ from torchcommodity.forecast.quotes import quotes
 from torchcommodity.forecast.train import Progress
 from torchcommodity.losses import pinball
 from torchcommodity.models import build
+
+try:
+    import optuna
+except ImportError as error:
+    raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
 
 TOGETHER = 4  # trials that are drawn before the first of them is known: as many on every engine, so that all draw alike
 

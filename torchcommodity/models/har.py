@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity.models.rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
+from torchcommodity.nn.volatility import PERSISTENCE
 from torchcommodity.ops import ewm_variance, garch_variance, log_returns
 
-PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
 
 

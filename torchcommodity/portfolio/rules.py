@@ -48,7 +48,7 @@ def time_series_momentum(
     returns: Tensor,  # (..., T, N)
     *,
     long_short: bool = True,
-    months: int = MONTHS,
+    window: int = MONTHS,
 ) -> Tensor:  # (..., T, N)
     """Long what rose over the last twelve months, short what fell (or nothing of it), at inverse volatility.
 
@@ -57,7 +57,7 @@ def time_series_momentum(
         volatility: per row.
         returns: log-returns, roll-adjusted; NaN takes no part.
         long_short: False holds nothing of what fell.
-        months: rows over which the trend is taken.
+        window: rows over which the trend is taken.
 
     References:
         Moskowitz, Ooi, Pedersen (2012). Time series momentum. J. Financial Economics 104(2).
@@ -65,10 +65,10 @@ def time_series_momentum(
 
     Example:
         >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.01]])
-        >>> time_series_momentum(torch.ones(2, 2).bool(), torch.full((2, 2), 0.02), returns, months=2)[-1]
+        >>> time_series_momentum(torch.ones(2, 2).bool(), torch.full((2, 2), 0.02), returns, window=2)[-1]
         tensor([ 0.5000, -0.5000])
     """
-    direction = rolling_sum(returns, months, min_periods=1).sign()
+    direction = rolling_sum(returns, window, min_periods=1).sign()
     direction = direction if long_short else direction.clamp(min=0)
     return _to_sum_one(torch.where(known & ~direction.isnan(), direction / volatility, 0.0))
 

@@ -10,6 +10,7 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor
 
+from torchcommodity.forecast.machine import Device
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.losses import net_returns, sharpe_loss
 from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig
@@ -37,9 +38,13 @@ class TrainConfig:
     weight_decay: float = 0.1
     held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
     margin: float = 1.0  # standard errors by which that epoch must beat the untrained portfolio there
-    accelerator: str = "cpu"
+    device: Device = "cpu"
 
     def __post_init__(self) -> None:
+        least = {"patience": 1, "batch": 1, "learning_rate": 0, "weight_decay": 0, "margin": 0}
+        for name, smallest in least.items():
+            if not getattr(self, name) >= smallest:
+                raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
         if not 0 <= self.burn_in < self.window or not 0 < self.held_back < 1 or self.epochs < 0 or self.cost < 0:
             raise ValueError(
                 f"TrainConfig: 0 <= burn_in < window, held_back in (0, 1), epochs and cost >= 0; got {self}"
@@ -89,7 +94,7 @@ def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Pro
         return Trained(model, 0, f"not trained ({why})")
 
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
-    fabric = Fabric(accelerator=config.accelerator, devices=1)
+    fabric = Fabric(accelerator=config.device, devices=1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("weights")

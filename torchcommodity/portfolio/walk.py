@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
+from torchcommodity.forecast.backtest import TESTED
 from torchcommodity.models import PortfolioLSTM
 from torchcommodity.models.portfolio_lstm import View
 from torchcommodity.ops import linear_recurrence
@@ -97,7 +98,7 @@ def walk(
     """
     config = config or TrainConfig()
     found = tradable(panel)
-    first = int(panel.dates[-1].astype("datetime64[Y]").astype(int)) + 1964 if first is None else first
+    first = int(str(panel.dates[-1])[:4]) - TESTED + 1 if first is None else first
     years = [block.test for block in walk_forward(panel.dates, first=first, horizon=1)]
     start = years[0].start
     rules, left_out = _rules(found, config, start)
