@@ -32,6 +32,7 @@ class Build(BuildExtension):
     """An operator's .cpp and .cu have one stem: each gets an object file of its own."""
 
     def build_extensions(self):
+        self.build_temp = os.path.abspath("build/temp")  # an editable install would compile everything anew each time
         named = self.compiler.object_filenames
 
         def object_filenames(sources, *args, **kwargs):

@@ -237,6 +237,7 @@ QUICK = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper
 
 
 @pytest.mark.skipif(shutil.which("g++") is None or not libraries(), reason="needs a compiler and the native library")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while Inductor is imported
 def test_aoti_carries_the_operators(forecaster: Forecaster, panel: data.Panel, tmp_path: Path) -> None:
     package = aoti.to_bytes(program(forecaster), about(forecaster, "aoti"), QUICK)
     path = tmp_path / "small.aoti.pt2"

@@ -16,7 +16,7 @@ from torchcommodity.forecast.config import load_config
 from torchcommodity.forecast.quotes import quotes
 from torchcommodity.models import HarLstmConfig
 from torchcommodity.optimize.inputs import batch
-from torchcommodity.optimize.table import ALL, Row, steps, table, verdict
+from torchcommodity.optimize.table import ALL, ORIGINAL, Row, steps, table, verdict
 from torchcommodity.report import check_folder, write_together
 
 FILES = ("optimized.safetensors", "optimize.csv")
@@ -110,7 +110,7 @@ def _speed(found: tuple[Row, ...], large: int) -> object:
             f"{row.p99_large:.0f}",
             f"{row.throughput:,.0f}",
             f"{row.peak_bytes / 2**20:.0f}",
-            str(row.gain),
+            "" if row.step == ORIGINAL else str(row.gain),
         )
         for row in found
     )

@@ -53,11 +53,11 @@ def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = O
     Raises:
         ValueError: what was forecast is synthetic; `reference` or `ours` is none of the backtest's models.
     """
+    refuse_synthetic("score", backtest)
+    refuse_synthetic("score", backtest.targets, *backtest.symbols)
     for name in (reference, ours):
         if name not in backtest.quantiles:
             raise ValueError(f"score: expected a model among {', '.join(backtest.quantiles)}; got {name!r}")
-    refuse_synthetic("score", backtest)
-    refuse_synthetic("score", backtest.targets, *backtest.symbols)
     rows = []
     levels = torch.tensor(backtest.levels, dtype=torch.double)
     for i, horizon in enumerate(backtest.horizons):

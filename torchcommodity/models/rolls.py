@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from torchcommodity.ops import linear_recurrence
+
 PRIOR = 3  # rolls of no gap that are added to those seen: one wild roll is no rule
 
 
@@ -26,7 +28,10 @@ def count_rolls(rolls: Tensor, known: Tensor) -> Rolls:  # (B, T + A, N), (B, T,
     """Place every roll on the first row from its day on that has a price: there the return holds the gap."""
     total = F.one_hot(rolls, 13)[..., 1:].cumsum(1)
     has_price = known.unsqueeze(-1)
-    settled = torch.where(has_price, total[:, : known.shape[1]], 0).cummax(1).values
+    counted = torch.where(has_price, total[:, : known.shape[1]], 0).flatten(2).double()
+    carried = (~has_price).expand_as(total[:, : known.shape[1]]).flatten(2).double()
+    # of the last priced row: a recurrence, exact on whole numbers, since ONNX knows no running maximum
+    settled = linear_recurrence(carried, counted).unflatten(2, (-1, 12)).long()
     before = F.pad(settled, (0, 0, 0, 0, 1, 0))[:, :-1]
     return Rolls(total, settled, has_price & (settled > before))
 

@@ -45,9 +45,9 @@ def gain(before: Times, after: Times, *, resamples: int = 2000, seed: int = 0) -
 
     Example:
         >>> print(gain(np.array([2.0, 2.2, 2.1, 2.4, 2.2]), np.array([1.0, 1.0, 1.1, 1.2, 1.1])))
-        2.00x (2.00 to 2.20) faster
+        2.00x (1.91 to 2.20) faster
         >>> print(gain(np.array([1.0, 1.3, 0.9, 1.2, 1.0]), np.array([1.0, 1.1, 1.0, 1.3, 0.9])))
-        no gain shown: 1.00x (0.91 to 1.18)
+        no gain shown: 1.00x (0.90 to 1.18)
     """
     rounds = len(before)
     if rounds < 5 or len(after) != rounds:

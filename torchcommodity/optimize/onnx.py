@@ -9,7 +9,6 @@ from unittest import mock
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import torch_private
 from torchcommodity.optimize.about import About
 
 ABOUT = "about"  # the entry of the file's metadata
@@ -20,8 +19,9 @@ def to_bytes(program: torch.export.ExportedProgram, about: About) -> bytes:
     torch._dynamo.reset()  # `scan` compiles its body: the shapes of an earlier export would leak into this one
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns where torchvision is not
     names: dict[str, Any] = {"input_names": ["prices", "days"], "output_names": ["quantiles"]}
-    lacking = mock.patch.dict(torch_private.decomposition_table, {torch.ops.aten.cummax.default: _cummax})
-    with lacking, mock.patch.object(registration, "disabled", True), warnings.catch_warnings():
+    # `scan` compiles its body again for other shapes, and would then take a size as an input that nobody gives
+    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
+    with shapes, mock.patch.object(registration, "disabled", True), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what torch's own exporter will change
         exported = torch.onnx.export(program, dynamo=True, verbose=False, **names)
     assert exported is not None, "torch.onnx.export returned nothing"
@@ -45,19 +45,6 @@ def from_bytes(model: bytes) -> tuple[str, Callable[[Tensor, Tensor], Tensor]]:
         return torch.from_numpy(session.run(None, {"prices": prices.numpy(), "days": days.numpy()})[0])
 
     return session.get_modelmeta().custom_metadata_map[ABOUT], run
-
-
-def _cummax(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """The running maximum, which ONNX lacks, row by row."""
-
-    def step(high: tuple[Tensor, Tensor], row: tuple[Tensor, Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        higher = tuple(torch.where(row[0] >= high[0], new, old) for new, old in zip(row, high))
-        return higher, tuple(part.clone() for part in higher)
-
-    rows = x.movedim(dim, 0).contiguous()
-    places = torch.arange(rows.shape[0]).reshape(-1, *[1] * (rows.dim() - 1)).expand_as(rows).contiguous()
-    highest, place = torch._higher_order_ops.scan(step, (rows[0].clone(), places[0].clone()), (rows, places))[1]
-    return highest.movedim(0, dim), place.movedim(0, dim)
 
 
 def _without_traces(part: Any) -> None:
