@@ -120,7 +120,8 @@ def _reproduce(record: ScenarioRecord, run: Run) -> Markup:
         paragraph(fitted),
         element("pre", run.command),
         paragraph(
-            f"Data asked from {run.source}; sha256 of the numbers, dates, symbols, contracts and curve: {run.data_sha256}."
+            f"Data asked from {run.source}; sha256 of the numbers, dates, symbols, contracts and curve: "
+            f"{run.data_sha256}."
         ),
         table("Versions", ("Package", "Version"), run.versions.items(), texts=(0, 1)),
     )
