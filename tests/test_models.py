@@ -152,6 +152,10 @@ def test_bad_input_is_refused_in_words(prices: Tensor) -> None:
         HarConfig(horizons=(5, 5))
     with pytest.raises(ValueError, match="levels must lie strictly between 0 and 1"):
         HarConfig(levels=(0.5, 1.0))
+    with pytest.raises(ValueError, match=r"HarConfig: cap, floor and bound > 0, gap >= 0, shrink in \[0, 1\]; got"):
+        HarConfig(shrink=7.0)
+    with pytest.raises(ValueError, match="HarConfig: warmup must be at least 1; got 0"):
+        HarConfig(warmup=0)
 
 
 def test_the_last_rows_alone_are_the_last_of_all_rows_bit_for_bit(prices: Tensor) -> None:

@@ -129,6 +129,8 @@ def test_bad_prices_are_refused_in_words() -> None:
         model(False)(prices(), torch.zeros_like(prices()))
     with pytest.raises(ValueError, match="trends must be positive and strictly rising"):
         PortfolioLSTMConfig(trends=(21, 5))
+    with pytest.raises(ValueError, match=r"PortfolioLSTMConfig: warmup >= 2, .* cap and floor > 0; got"):
+        PortfolioLSTMConfig(cap=-1.0)
 
 
 def test_volatility_target_at_positions_of_zero() -> None:

@@ -44,6 +44,11 @@ class HarConfig:
                 raise ValueError(f"HarConfig: {name} must be positive and strictly rising; got {values}")
         if self.levels[-1] >= 1:
             raise ValueError(f"HarConfig: levels must lie strictly between 0 and 1; got {self.levels}")
+        if not (min(self.cap, self.floor, self.bound) > 0 and self.gap >= 0 and 0 <= self.shrink <= 1):
+            must = "cap, floor and bound > 0, gap >= 0, shrink in [0, 1]"
+            raise ValueError(f"HarConfig: {must}; got {self}")
+        if self.warmup < 1:
+            raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
 
     @property
     def terms(self) -> tuple[str, ...]:

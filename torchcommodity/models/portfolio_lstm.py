@@ -39,14 +39,15 @@ class PortfolioLSTMConfig:
     def __post_init__(self) -> None:
         if not self.trends or list(self.trends) != sorted(set(self.trends)) or self.trends[0] < 1:
             raise ValueError(f"PortfolioLSTMConfig: trends must be positive and strictly rising; got {self.trends}")
-        if self.warmup < 2 or self.hidden < 1 or not self.halflife > 0 or not self.bound > 0:
-            raise ValueError(f"PortfolioLSTMConfig: warmup >= 2, hidden >= 1, halflife and bound > 0; got {self}")
+        if self.warmup < 2 or self.hidden < 1 or not min(self.halflife, self.bound, self.cap, self.floor) > 0:
+            must = "warmup >= 2, hidden >= 1, halflife, bound, cap and floor > 0"
+            raise ValueError(f"PortfolioLSTMConfig: {must}; got {self}")
 
 
 class View(NamedTuple):
     """What the model sees at every row; nothing in it is learnt."""
 
-    features: Tensor  # (B, T, N, F) without unit; 0 where unknown
+    features: Tensor  # (B, T, N, F) without unit, cut off at +-5; 0 where unknown
     covariance: Tensor  # (B, T, N, N) per row
     known: Tensor  # (B, T, N) bool: enough returns to be bought
     priced: Tensor  # (B, T, N) bool: a price today, at which it can be traded

@@ -119,6 +119,9 @@ def _reproduce(record: ScenarioRecord, run: Run) -> Markup:
         "Reproduce",
         paragraph(fitted),
         element("pre", run.command),
-        paragraph(f"Data asked from {run.source}; sha256 of the numbers, dates and symbols: {run.data_sha256}."),
+        paragraph(
+            f"Data asked from {run.source}; sha256 of the numbers, dates, symbols, contracts and curve: "
+            f"{run.data_sha256}."
+        ),
         table("Versions", ("Package", "Version"), run.versions.items(), texts=(0, 1)),
     )

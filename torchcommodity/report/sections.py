@@ -68,7 +68,7 @@ def header(contents: Contents) -> Markup:
 def data(panel: Panel, findings: Sequence[Finding], run: Run) -> Markup:
     """Everything doubtful that was found, with what was done about it, and where every column comes from."""
     cards = (element("div", element("h3", source["symbol"]), _card(source)) for source in panel.sources())
-    asked = f"Asked from {run.source}. sha256 of the numbers, dates, symbols and contracts used: "
+    asked = f"Asked from {run.source}. sha256 of the numbers, dates, symbols, contracts and curve used: "
     return section(
         "data",
         "Data",
