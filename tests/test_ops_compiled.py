@@ -1,7 +1,5 @@
 """All operators in one module: compiled, exported, ahead of time in a fresh process, and as ONNX."""
 
-from collections.abc import Iterable
-
 import pytest
 import torch
 
@@ -23,14 +21,10 @@ def nothing_compiled_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")  # Inductor is stricter there, also with the users of these operators
 
 
-def doors_of(names: Iterable[str]) -> Doors:
-    return Doors([subjects_of(opkit.OPERATORS[f"commodity::{name}"])[0] for name in names])
-
-
 @pytest.fixture(scope="module")
 def doors() -> Doors:
     """Every operator with a door of its own, on its first sample; the others come in with the gradients of these."""
-    return doors_of(PUBLIC)
+    return Doors([subjects_of(opkit.OPERATORS[f"commodity::{name}"])[0] for name in PUBLIC])
 
 
 def test_compiled_forward_and_backward(doors: Doors) -> None:
@@ -49,8 +43,7 @@ def test_ahead_of_time_in_a_fresh_process(doors: Doors) -> None:
     run_ahead_of_time(doors)
 
 
-@pytest.mark.parametrize("names", [[name for name in PUBLIC if name != "parabolic_sar"], ["parabolic_sar"]])
-def test_onnx(names: list[str]) -> None:  # torch 2.13 cannot decompose two different `scan` of one graph
+def test_onnx(doors: Doors) -> None:
     pytest.importorskip("onnxscript")
     pytest.importorskip("onnxruntime")
-    run_onnx(doors_of(names), time=False)
+    run_onnx(doors, time=False)

@@ -119,7 +119,9 @@ def run_onnx(doors: Doors, time: bool = True) -> None:
     sizes = _sizes(doors) if time else [doors.inputs()]
     torch._dynamo.reset()
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns where torchvision is not
-    with torch.no_grad(), mock.patch.object(registration, "disabled", True):
+    # each `scan` of a graph is compiled again for other shapes, and would then take a size that nobody gives it
+    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
+    with torch.no_grad(), shapes, mock.patch.object(registration, "disabled", True):
         program = torch.onnx.export(
             doors, doors.inputs(), dynamic_shapes=(doors.dynamic(time),), dynamo=True, verbose=False
         )

@@ -73,7 +73,8 @@ def check_tensors(operator: str, x: Tensor, weight: Tensor, eps: float, **of_cha
             refuse(operator, f"{name} must be a floating-point Tensor", TypeError, **{name: kind})
         if name in of_channels and y.shape != weight.shape[:1]:
             refuse(operator, f"{name} must be ({weight.shape[0]},), one for each output", **{name: y, "weight": weight})
-    mixed = torch.is_autocast_enabled(x.device.type)  # it casts all of them to float32
+    device = x.device.type
+    mixed = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)  # it casts all to float32
     if len({(None if mixed else y.dtype, y.device) for y in tensors.values()}) > 1:
         kinds = {f"{name}_is": f"{y.dtype} on {y.device}" for name, y in tensors.items()}
         refuse(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
