@@ -264,9 +264,7 @@ def test_bad_input_is_refused_in_words() -> None:
         cvar_loss(torch.zeros(3), 1)
     with pytest.raises(ValueError, match=r"sortino_loss: eps must be >= 0; got -1"):
         sortino_loss(torch.zeros(3), eps=-1)
-    with pytest.raises(
-        ValueError, match=r"net_returns|turnover_cost: expected panels .* got weights \(3, 2\), returns \(3, 4\)"
-    ):
+    with pytest.raises(ValueError, match=r"^net_returns: expected panels .* got weights \(3, 2\), returns \(3, 4\)"):
         net_returns(torch.zeros(3, 2), torch.zeros(3, 4))
     with pytest.raises(ValueError, match=r"turnover: expected panels .* got weights \(3, 1\), returns \(3, 4\)"):
         turnover(torch.zeros(3, 1), torch.zeros(3, 4))

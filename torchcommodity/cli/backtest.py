@@ -10,7 +10,7 @@ from rich.markup import escape
 from torchcommodity.cli import options, show, walk
 from torchcommodity.cli.train import Config, Model, wanted
 from torchcommodity.forecast import FitConfig
-from torchcommodity.forecast import engine as engines
+from torchcommodity.forecast.engine import engine as started
 from torchcommodity.report import calendar, check_folder, write_together
 
 FILE = "backtest.csv"
@@ -37,7 +37,7 @@ def backtest(
         check_folder(out, (FILE,))
     show.findings(screen, loaded.findings)
     settings = FitConfig() if model is None and config is None else wanted(model, config)
-    with engines.engine(engine, address) as chosen, show.steps(screen, "Walk-forward test") as step:
+    with started(engine, address) as chosen, show.steps(screen, "Walk-forward test") as step:
         evidence, kept = walk.evidence(loaded.panel, settings, seed, step, first, chosen)
     if kept:
         screen.print("Already made on these prices and loaded.")

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from torchcommodity.cli import options, show, trained
-from torchcommodity.cli.train import Config, saved
+from torchcommodity.cli.train import Config
 from torchcommodity.data import Panel
 from torchcommodity.forecast import FitConfig, Forecaster, fit
 from torchcommodity.forecast.config import load_config
@@ -34,6 +34,7 @@ def optimize(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
+    curve: options.NearbyCurve = None,
     config: Config = None,
     first: First = 2017,
     rows: Annotated[int, typer.Option("--rows", help="of prices in a request", min=1)] = 512,
@@ -46,10 +47,10 @@ def optimize(
 ) -> None:
     """Prune, distil, quantise and compile a forecaster; writes optimized.safetensors and optimize.csv."""
     screen = show.console(quiet)
-    panel = options.prices(data, symbols, contracts).panel
+    panel = options.prices(data, symbols, contracts, curve).panel
     check_folder(out, FILES)
     fitted = _fitted(forecaster, panel, config, first, seed)
-    chosen = panel.select(list(fitted.symbols)).with_contracts(dict(zip(fitted.symbols, fitted.contracts)))
+    chosen = fitted.reads(panel)
     quoted = quotes(chosen, fitted.horizons[-1])
     start = sum(1 for date in chosen.dates if int(str(date)[:4]) < first)
     with show.steps(screen, "Optimising") as step:
@@ -58,7 +59,7 @@ def optimize(
     found = table(made, quoted, start, rows=rows, large=large, calls=calls)
     frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"gain": str(row.gain)} for row in found])
     csv = frame.drop(columns="size").to_csv(index=False, lineterminator="\n")
-    write_together(out, dict(zip(FILES, (saved(made[ALL].forecaster), csv.encode()))))
+    write_together(out, dict(zip(FILES, (made[ALL].forecaster.to_bytes(), csv.encode()))))
     screen.print(f"{', '.join(fitted.symbols)}; {escape(fitted.record.note)}; verdict from {chosen.dates[start]} on.")
     screen.print(_speed(found, large))
     screen.print(_accuracy(found, fitted.horizons))

@@ -19,6 +19,7 @@ Rows = Annotated[int, typer.Option("--rows", help="of prices that a forecast rea
 def profile(
     forecaster: Fitted,
     data: options.Data = "embedded",
+    curve: options.NearbyCurve = None,
     rows: Rows = 1024,
     size: Annotated[int, typer.Option("--batch", help="forecasts in one call", min=1)] = 1,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="for ui.perfetto.dev, JSON")] = None,
@@ -26,9 +27,7 @@ def profile(
 ) -> None:
     """Take one forecast apart: stages, operators with shapes, memory, and the three largest costs in words."""
     screen, fitted = show.console(), Forecaster.load(forecaster)
-    panel = options.prices(data, ",".join(fitted.symbols)).panel.with_contracts(
-        dict(zip(fitted.symbols, fitted.contracts))
-    )
+    panel = fitted.reads(options.prices(data, ",".join(fitted.symbols), curve=curve).panel)
     found = measure(fitted, quotes(panel, fitted.horizons[-1]), rows=rows, size=size, trace=trace)
     screen.print(
         f"{size} x {rows} rows x {len(fitted.symbols)} symbols: {found.microseconds / 1e3:.2f} ms under the profiler, "

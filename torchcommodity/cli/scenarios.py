@@ -21,6 +21,7 @@ from torchcommodity.forecast import (
     judge_scenarios,
 )
 from torchcommodity.forecast.fit_scenarios import complete_returns
+from torchcommodity.forecast.judge_scenarios import split
 from torchcommodity.report import Run, check_folder, scenarios_html, verdict, versions, write_together
 
 FILES = ("scenarios.csv", "facts.csv", "scenarios.html", "scenarios.safetensors")
@@ -52,20 +53,16 @@ def scenarios(
     show.findings(screen, loaded.findings)
     panel = loaded.panel
     through = through or _fitted_through(panel)
+    config = ScenarioFitConfig(train=AdversarialConfig(steps=steps))
+    split(panel, through, config.model.window)  # before minutes of training
     with show.steps(screen, "Training") as step:
-        config = ScenarioFitConfig(train=AdversarialConfig(steps=steps))
         maker = fit_scenarios(panel, config, seed=seed, through=through, progress=step)
     judgement = judge_scenarios(maker, panel, seed=seed)
     made = maker.sample(paths, seed=seed)
     command = shlex.join(["torchcommodity", *sys.argv[1:]])
     run = Run(utc_now(), command, data, trained.data_hash(panel), seed, versions())
-    written = {
-        "scenarios.csv": paths_csv(made, panel),
-        "facts.csv": facts_csv(judgement),
-        "scenarios.html": scenarios_html(made, judgement, maker.record, run),
-    }
-    write_together(out, {name: text.encode() for name, text in written.items()})
-    maker.save(out / "scenarios.safetensors")
+    texts = (paths_csv(made, panel), facts_csv(judgement), scenarios_html(made, judgement, maker.record, run))
+    write_together(out, dict(zip(FILES, (*(text.encode() for text in texts), maker.to_bytes()))))
     screen.print(_table(judgement))
     screen.print(escape(verdict(judgement)))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)

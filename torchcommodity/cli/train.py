@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -79,7 +78,7 @@ def train(
             tensorboard=tensorboard,
         )
     if first:
-        write_together(out, dict(zip(FILES, (saved(found), to_toml(settings).encode()))))
+        write_together(out, dict(zip(FILES, (found.to_bytes(), to_toml(settings).encode()))))
     told(screen, found, build(settings.model, len(loaded.panel.symbols), seed))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
@@ -95,13 +94,6 @@ def wanted(model: str | None, config: Path | None, device: Device | None = None)
 def about(name: str) -> str:
     """The first line of a model's file."""
     return (sys.modules[MODELS[name].model.__module__].__doc__ or "").split("\n")[0]
-
-
-def saved(forecaster: Forecaster) -> bytes:
-    """The forecaster's file."""
-    with tempfile.TemporaryDirectory(prefix="torchcommodity-") as folder:
-        forecaster.save(Path(folder) / FILES[0])
-        return (Path(folder) / FILES[0]).read_bytes()
 
 
 def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +12,7 @@ import torch
 import torchcommodity
 from torchcommodity.data import Panel
 from torchcommodity.data.http import default_cache
+from torchcommodity.data.whole_file import write_whole
 from torchcommodity.forecast import FitConfig, Forecaster
 from torchcommodity.forecast.config import to_toml
 from torchcommodity.report import Evidence
@@ -48,7 +47,7 @@ def code_hash() -> str:
 
 def kept_forecaster(name: str, make: Callable[[], Forecaster]) -> tuple[Forecaster, bool]:
     """The forecaster of this key and whether it was kept; made and kept if not."""
-    return _kept(_place(f"{name}.safetensors"), Forecaster.load, make, lambda found, path: found.save(path))
+    return _kept(_place(f"{name}.safetensors"), Forecaster.load, make, Forecaster.to_bytes)
 
 
 def kept_evidence(name: str, make: Callable[[], Evidence]) -> tuple[Evidence, bool]:
@@ -57,7 +56,7 @@ def kept_evidence(name: str, make: Callable[[], Evidence]) -> tuple[Evidence, bo
     def read(path: Path) -> Evidence:
         return Evidence.from_json(path.read_text("utf-8"))
 
-    return _kept(_place(f"{name}.json"), read, make, lambda found, path: path.write_text(found.to_json(), "utf-8"))
+    return _kept(_place(f"{name}.json"), read, make, lambda found: found.to_json().encode())
 
 
 def _place(name: str) -> Path:
@@ -65,7 +64,7 @@ def _place(name: str) -> Path:
 
 
 def _kept(
-    path: Path, read: Callable[[Path], T], make: Callable[[], T], write: Callable[[T, Path], object]
+    path: Path, read: Callable[[Path], T], make: Callable[[], T], content: Callable[[T], bytes]
 ) -> tuple[T, bool]:
     try:
         return read(path), True
@@ -74,9 +73,7 @@ def _kept(
     made = make()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".torchcommodity-", dir=path.parent) as staging:
-            write(made, Path(staging) / path.name)
-            os.replace(Path(staging) / path.name, path)
+        write_whole(path, content(made))
     except OSError:
         pass  # a cache that cannot be written only costs time the next time
     return made, False

@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from torchcommodity.cli import options, show, walk
 from torchcommodity.cli.train import Config, Model, wanted
-from torchcommodity.forecast import engine as engines
 from torchcommodity.forecast.config import to_toml
+from torchcommodity.forecast.engine import engine as started
 from torchcommodity.report import check_folder, write_together
 
 FILE = "config.toml"
@@ -44,7 +44,7 @@ def tune(
     check_folder(out, (FILE,))
     show.findings(screen, loaded.findings)
     until = through or f"{walk.plan(loaded.panel)[1][0] - 1}-12-31"
-    with engines.engine(engine, address) as chosen, show.steps(screen, "Tuning") as step:
+    with started(engine, address) as chosen, show.steps(screen, "Tuning") as step:
         found = search(
             loaded.panel.between(None, until),
             settings,

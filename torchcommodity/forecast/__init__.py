@@ -5,6 +5,8 @@ from torchcommodity.forecast.adversarial import gradient_penalty as gradient_pen
 from torchcommodity.forecast.backtest import Backtest as Backtest
 from torchcommodity.forecast.backtest import backtest as backtest
 from torchcommodity.forecast.conformal import conformal as conformal
+from torchcommodity.forecast.engine import Engine as Engine
+from torchcommodity.forecast.engine import engine as engine
 from torchcommodity.forecast.fit import FitConfig as FitConfig
 from torchcommodity.forecast.fit import fit as fit
 from torchcommodity.forecast.fit_scenarios import ScenarioFitConfig as ScenarioFitConfig
@@ -15,6 +17,8 @@ from torchcommodity.forecast.judge_scenarios import Judgement as Judgement
 from torchcommodity.forecast.judge_scenarios import judge_scenarios as judge_scenarios
 from torchcommodity.forecast.predict import Forecast as Forecast
 from torchcommodity.forecast.predict import predict as predict
+from torchcommodity.forecast.quotes import Quotes as Quotes
+from torchcommodity.forecast.quotes import quotes as quotes
 from torchcommodity.forecast.returns import non_roll_returns as non_roll_returns
 from torchcommodity.forecast.returns import roll_adjusted_returns as roll_adjusted_returns
 from torchcommodity.forecast.returns import roll_gaps as roll_gaps
@@ -34,11 +38,13 @@ from torchcommodity.forecast.train import TrainConfig as TrainConfig
 __all__ = [
     "AdversarialConfig",
     "Backtest",
+    "Engine",
     "FitConfig",
     "FitRecord",
     "Forecast",
     "Forecaster",
     "Judgement",
+    "Quotes",
     "ScenarioFitConfig",
     "ScenarioMaker",
     "ScenarioRecord",
@@ -50,12 +56,14 @@ __all__ = [
     "conformal",
     "diebold_mariano",
     "distance",
+    "engine",
     "fit",
     "fit_scenarios",
     "gradient_penalty",
     "judge_scenarios",
     "non_roll_returns",
     "predict",
+    "quotes",
     "roll_adjusted_returns",
     "roll_gaps",
     "score",

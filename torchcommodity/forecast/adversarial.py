@@ -30,6 +30,8 @@ class AdversarialConfig:
 
     def __post_init__(self) -> None:
         counts = {"steps": self.steps >= 0, "critic_steps": self.critic_steps > 0, "batch": self.batch > 1}
+        rates = ("penalty", "generator_rate", "critic_rate")
+        counts |= {name: getattr(self, name) >= 0 for name in rates} | {"average": 0 <= self.average < 1}
         if wrong := [name for name, right in counts.items() if not right]:
             raise ValueError(f"AdversarialConfig: expected {wrong[0]} that can be done; got {getattr(self, wrong[0])}")
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from torchcommodity.data import Panel
+from torchcommodity.data.whole_file import write_whole
 from torchcommodity.forecast import tensor_file
 from torchcommodity.models import build
 from torchcommodity.models.registry import name_of, settings
@@ -48,6 +50,25 @@ class Forecaster:
     def __post_init__(self) -> None:
         object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
 
+    def reads(self, panel: Panel) -> Panel:
+        """Its own symbols of a panel, in its order and as the contracts that it learnt.
+
+        Raises:
+            ValueError: a symbol is unknown to the panel, or is another contract than the forecaster's.
+        """
+        if unknown := [symbol for symbol in self.symbols if symbol not in panel.symbols]:
+            raise ValueError(
+                f"forecaster: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in "
+                f"{', '.join(panel.symbols)}"
+            )
+        panel = panel.select(self.symbols)
+        for symbol, here, learnt in zip(panel.symbols, panel.contracts, self.contracts):
+            if here is not None and here != learnt:
+                expected = "a spot price" if learnt is None else f"contract {learnt}"
+                got = f"contract {here}"
+                raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learnt it; got {got}")
+        return panel.with_contracts(dict(zip(panel.symbols, self.contracts)))
+
     @property
     def horizons(self) -> tuple[int, ...]:
         horizons: tuple[int, ...] = self.model.har.config.horizons
@@ -59,12 +80,16 @@ class Forecaster:
         return levels
 
     def save(self, path: str | Path) -> None:
-        """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
+        """Write one file, whole or not at all: safetensors with settings, symbols, record and a checksum."""
+        write_whole(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
         config = self.model.config
         model = {"name": name_of(config), "config": asdict(config)}
         named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
         about = {**named, "model": model, "record": asdict(self.record)}
-        tensor_file.write(path, FORMAT, self.model.state_dict(), about)
+        return tensor_file.to_bytes(FORMAT, self.model.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path) -> "Forecaster":

@@ -68,27 +68,36 @@ def judge_scenarios(
     """
     refuse_synthetic("judge_scenarios", panel)
     panel = panel.select(list(maker.symbols))
-    returns, dates = complete_returns(panel)
-    seen = int((dates <= np.datetime64(maker.record.through)).sum())
     window = maker.generator.config.window
-    if len(returns) - seen < window:
-        got = f"{len(returns) - seen}"
-        raise ValueError(f"judge_scenarios: expected {window} rows after {maker.record.through}; got {got}")
-    past, ahead = returns[:seen], returns[seen:]
+    past, ahead, dates = split(panel, maker.record.through, window)
     made = _made(maker, panel, past, config or ScenarioFitConfig(maker.generator.config), paths, seed)
     panels = {name: x.returns.plain() for name, x in made.items()}
     panels |= {PAST: _windows(past, window), REAL: _windows(ahead, window)}
     facts = {name: stylised_facts(x) for name, x in panels.items()}
     return Judgement(
-        str(dates[seen]),
+        str(dates[0]),
         str(dates[-1]),
         len(facts[REAL]["volatility"]),
         paths,
         {name: distance(facts[REAL], facts[name]) for name in (OURS, UNTRAINED, BOOTSTRAP, PAST)},
         {name: memory_of_size(x) for name, x in panels.items()},
-        _without_each_year(facts, dates[seen:], window),
+        _without_each_year(facts, dates, window),
         facts,
     )
+
+
+def split(panel: Panel, through: str, window: int) -> tuple[Tensor, Tensor, np.ndarray]:
+    """The complete returns (R, N) through a date, those after it, and the dates of these.
+
+    Raises:
+        ValueError: no whole window follows the date.
+    """
+    returns, dates = complete_returns(panel)
+    seen = int((dates <= np.datetime64(through)).sum())
+    if len(returns) - seen < window:
+        got = f"{len(returns) - seen}"
+        raise ValueError(f"judge_scenarios: expected {window} rows after {through}; got {got}")
+    return returns[:seen], returns[seen:], dates[seen:]
 
 
 def _made(

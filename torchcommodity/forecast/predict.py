@@ -62,13 +62,7 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
         ValueError: a symbol is unknown to the panel, is another contract than the forecaster's, has no positive price,
             or too few returns for its warm-up.
     """
-    unknown = [s for s in forecaster.symbols if s not in panel.symbols]
-    if unknown:
-        held = ", ".join(panel.symbols)
-        raise ValueError(
-            f"predict: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in {held}"
-        )
-    panel = _with_contracts(panel.select(list(forecaster.symbols)), forecaster)
+    panel = forecaster.reads(panel)
     inputs = quotes(panel, forecaster.horizons[-1])
     prices = inputs.prices
     known = torch.isfinite(prices) & (prices > 0)
@@ -90,11 +84,3 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
         log_returns=returns,
         prices=last[None, :, None] * returns.exp(),
     )
-
-
-def _with_contracts(panel: Panel, forecaster: Forecaster) -> Panel:
-    for symbol, here, learnt in zip(panel.symbols, panel.contracts, forecaster.contracts):
-        if here is not None and here != learnt:
-            expected = "a spot price" if learnt is None else f"contract {learnt}"
-            raise ValueError(f"predict: {symbol} must be {expected}, as the forecaster learnt it; got contract {here}")
-    return panel.with_contracts(dict(zip(panel.symbols, forecaster.contracts)))

@@ -13,6 +13,7 @@ from torch import Tensor
 from torchcommodity.data import DataError, Panel, Provenance, SyntheticTensor
 from torchcommodity.data.panel import utc_now
 from torchcommodity.data.synthetic import SYNTHETIC, marked
+from torchcommodity.data.whole_file import write_whole
 from torchcommodity.forecast import tensor_file
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.models import ScenarioConfig, ScenarioGenerator
@@ -130,9 +131,13 @@ class ScenarioMaker:
         return Scenarios(SyntheticTensor(torch.cat(made)), self.symbols, origin)
 
     def save(self, path: str | Path) -> None:
-        """Write one file: safetensors with settings, symbols, record and a checksum in its metadata."""
+        """Write one file, whole or not at all: safetensors with settings, symbols, record and a checksum."""
+        write_whole(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
         about = {"symbols": self.symbols, "config": asdict(self.generator.config), "record": asdict(self.record)}
-        tensor_file.write(path, FORMAT, self.generator.state_dict(), about)
+        return tensor_file.to_bytes(FORMAT, self.generator.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path) -> "ScenarioMaker":

@@ -21,8 +21,8 @@ DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
 CODES = {dtype: code for code, (dtype, _) in DTYPES.items()}
 
 
-def write(path: str | Path, kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors, and facts that JSON can hold, as one file of the format `kind`."""
+def to_bytes(kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> bytes:
+    """Tensors, and facts that JSON can hold, as one file of the format `kind`."""
     body, header = b"", {}
     for name, x in state.items():
         plain = x.detach().cpu().contiguous()
@@ -36,11 +36,11 @@ def write(path: str | Path, kind: str, state: Mapping[str, Tensor], about: Mappi
     told = json.dumps(about)
     meta = {"format": kind, "about": told, "sha256": _checksum(header, told, body)}
     head = json.dumps({"__metadata__": meta, **header}).encode()
-    Path(path).write_bytes(struct.pack("<Q", len(head)) + head + body)
+    return struct.pack("<Q", len(head)) + head + body
 
 
 def read(path: str | Path, kind: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and facts of a file of `write`, the same bits.
+    """The tensors and facts of a file of `to_bytes`, the same bits.
 
     Args:
         path: the file.

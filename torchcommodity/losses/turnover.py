@@ -45,9 +45,7 @@ def turnover_cost(
         tensor([0.0010, 0.0000, 0.0010])
     """
     _check("turnover_cost", weights, returns, rolls)
-    held = before(weights)
-    paid = (turnover(weights, returns) * cost).sum(-1)
-    return paid if rolls is None else paid + (held.abs() * rolls * roll_cost).sum(-1)
+    return _paid(weights, before(weights), _moves(returns), cost, rolls, roll_cost)
 
 
 def net_returns(
@@ -75,8 +73,9 @@ def net_returns(
         >>> net_returns(weights, torch.tensor([[0.10], [0.20], [0.30]]), cost=0.001)
         tensor([-0.0005,  0.0995,  0.0000])
     """
-    costs = turnover_cost(weights, returns, cost, rolls=rolls, roll_cost=roll_cost)
-    return (before(weights) * _moves(returns)).sum(-1) - costs
+    _check("net_returns", weights, returns, rolls)
+    held, moves = before(weights), _moves(returns)
+    return (held * moves).sum(-1) - _paid(weights, held, moves, cost, rolls, roll_cost)
 
 
 def turnover(
@@ -93,9 +92,7 @@ def turnover(
         tensor([[0.5000], [0.1000]])
     """
     _check("turnover", weights, returns, None)
-    held, moves = before(weights), _moves(returns)
-    drifted = held * (1 + moves) / (1 + (held * moves).sum(-1, keepdim=True))
-    return (weights - drifted).abs()
+    return _traded(weights, before(weights), _moves(returns))
 
 
 def before(
@@ -103,6 +100,18 @@ def before(
 ) -> Tensor:  # (..., T, N)
     """What is held through each row: the weights of the row before; nothing through the first."""
     return torch.cat([torch.zeros_like(weights[..., :1, :]), weights[..., :-1, :]], -2)
+
+
+def _paid(
+    weights: Tensor, held: Tensor, moves: Tensor, cost: Cost, rolls: Tensor | None, roll_cost: Cost
+) -> Tensor:  # (..., T)
+    paid = (_traded(weights, held, moves) * cost).sum(-1)
+    return paid if rolls is None else paid + (held.abs() * rolls * roll_cost).sum(-1)
+
+
+def _traded(weights: Tensor, held: Tensor, moves: Tensor) -> Tensor:  # (..., T, N)
+    drifted = held * (1 + moves) / (1 + (held * moves).sum(-1, keepdim=True))
+    return (weights - drifted).abs()
 
 
 def _moves(returns: Tensor) -> Tensor:

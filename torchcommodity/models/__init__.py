@@ -23,7 +23,6 @@ from torchcommodity.models.market_regime import MarketRegimeForecaster as Market
 from torchcommodity.models.portfolio_lstm import PortfolioLSTM as PortfolioLSTM
 from torchcommodity.models.portfolio_lstm import PortfolioLSTMConfig as PortfolioLSTMConfig
 from torchcommodity.models.registry import MODELS as MODELS
-from torchcommodity.models.registry import Model as Model
 from torchcommodity.models.registry import ModelConfig as ModelConfig
 from torchcommodity.models.registry import build as build
 from torchcommodity.models.scenario_gan import ScenarioConfig as ScenarioConfig
@@ -53,7 +52,6 @@ __all__ = [
     "Market",
     "MarketRegimeConfig",
     "MarketRegimeForecaster",
-    "Model",
     "ModelConfig",
     "PortfolioLSTM",
     "PortfolioLSTMConfig",

@@ -140,6 +140,11 @@ class Har(nn.Module):
         scale = self.bent(market, raw).exp().unsqueeze(-1)
         return market.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
 
+    def now(self, market: Market, raw: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
+        """The quantiles of the last row alone."""
+        last = Market(*(x[:, -1:] for x in market))
+        return self.quantiles(last, None if raw is None else raw[:, -1:])[:, 0]
+
     def bent(self, market: Market, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N)
         """log sigma as a network's output `raw` (B, T, H, N) bends it; without, the one that training starts from."""
         warm = torch.isfinite(market.log_scale)

@@ -40,7 +40,7 @@ class HarForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        return self.har.quantiles(self.har(prices, rolls, curve, last=1))[:, -1]
+        return self.har.now(self.har(prices, rolls, curve, last=1))
 
     def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
         """Nothing: there is no network."""

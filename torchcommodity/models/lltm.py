@@ -40,7 +40,7 @@ class LltmForecaster(nn.Module):
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
         market = self.har(prices, rolls, curve)
-        return self.har.quantiles(market, self.correction(market))[:, -1]
+        return self.har.now(market, self.correction(market))
 
     def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""

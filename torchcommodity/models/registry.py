@@ -4,13 +4,13 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from torchcommodity.models.attention import AttentionConfig, AttentionForecaster
 from torchcommodity.models.constrained import ConstrainedConfig, ConstrainedForecaster
 from torchcommodity.models.custom_ops import CustomOpsConfig, CustomOpsForecaster
 from torchcommodity.models.enhanced import EnhancedConfig, EnhancedForecaster
-from torchcommodity.models.har import Har, HarConfig, Market
+from torchcommodity.models.har import HarConfig
 from torchcommodity.models.har_forecaster import HarForecaster, HarForecasterConfig
 from torchcommodity.models.har_lstm import HarLstm, HarLstmConfig
 from torchcommodity.models.lltm import LltmConfig, LltmForecaster
@@ -26,18 +26,12 @@ class ModelConfig(Protocol):
     def har(self) -> HarConfig: ...
 
 
-class Model(Protocol):
-    """What a forecaster is made of: an econometric part, and a network that bends its scale."""
-
-    har: Har
-
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
-        """The bend of log sigma before it is bounded and shrunk; zero in an untrained model."""
-        ...
-
-
 class Entry(NamedTuple):
-    """A config class and the Module that it shapes: `model(assets, config)`."""
+    """A config class and the Module that it shapes: `model(assets, config)`.
+
+    The Module has a `har` of class `Har`, fitted in closed form, and `correction(market)` of shape (B, T, H, N): what
+    bends log sigma before it is bounded and shrunk, zero in an untrained model.
+    """
 
     config: type[Any]
     model: type[nn.Module]

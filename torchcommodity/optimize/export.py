@@ -1,11 +1,10 @@
 """A fitted forecaster leaves as one file that takes raw prices and gives quantiles."""
 
-import os
-import tempfile
 from pathlib import Path
 
 import torch
 
+from torchcommodity.data.whole_file import write_whole
 from torchcommodity.forecast import Forecaster
 from torchcommodity.optimize import aoti, onnx, pt2, seal
 from torchcommodity.optimize.about import FORMATS, About, about
@@ -48,19 +47,11 @@ def export(forecaster: Forecaster, path: str | Path, format: str = "pt2", *, wit
             "export: the forecaster was fitted with the curve of nearby contracts, which an artefact does not read; "
             "say without_curve (--without-curve) to export it with the past roll gaps in its place"
         )
-    return _written(Path(path), _packed(forecaster, about(forecaster, format)))
+    return write_whole(path, _packed(forecaster, about(forecaster, format)))
 
 
 def _packed(forecaster: Forecaster, facts: About) -> bytes:
-    graph = program(forecaster)
+    graph = program(forecaster, facts.least_rows)
     if facts.format == "onnx":
         return seal.sealed_onnx(onnx.to_bytes(graph, facts))
     return seal.sealed_zip((aoti if facts.format == "aoti" else pt2).to_bytes(graph, facts))
-
-
-def _written(path: Path, content: bytes) -> Path:
-    with tempfile.TemporaryDirectory(prefix=".torchcommodity-", dir=path.parent) as staging:
-        whole = Path(staging) / path.name
-        whole.write_bytes(content)
-        os.replace(whole, path)
-    return path

@@ -24,14 +24,8 @@ class RawPrices(nn.Module):
         return quantiles
 
 
-def least_rows(forecaster: Forecaster) -> int:
-    """Rows that a forecast needs: one return more than the warm-up."""
-    return max(int(forecaster.model.har.config.warmup) + 1, 3)
-
-
-def program(forecaster: Forecaster) -> torch.export.ExportedProgram:
-    """The graph of ATen operators and ours, for any batch and any number of rows from `least_rows` on."""
-    least = least_rows(forecaster)
+def program(forecaster: Forecaster, least: int) -> torch.export.ExportedProgram:
+    """The graph of ATen operators and ours, for any batch and any number of rows from `least` on."""
     free = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=least)}
     prices = torch.full((2, least + 1, len(forecaster.symbols)), 50.0, dtype=torch.double)
     days = torch.arange(least + 1).repeat(2, 1)

@@ -1,7 +1,5 @@
 """How large a forecaster is: numbers, zeros among them, bytes."""
 
-import tempfile
-from pathlib import Path
 from typing import NamedTuple
 
 from torchcommodity.forecast import Forecaster
@@ -25,7 +23,4 @@ def size(forecaster: Forecaster) -> Size:
     state = network_state(forecaster.model).values()
     count = sum(x.numel() for x in state)
     zeros = sum(int((x == 0).sum()) for x in state)
-    with tempfile.TemporaryDirectory(prefix="torchcommodity-") as folder:
-        forecaster.save(Path(folder) / "forecaster")
-        file = (Path(folder) / "forecaster").stat().st_size
-    return Size(count, zeros / max(count, 1), sum(x.nbytes for x in state), file)
+    return Size(count, zeros / max(count, 1), sum(x.nbytes for x in state), len(forecaster.to_bytes()))

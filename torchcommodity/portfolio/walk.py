@@ -94,8 +94,10 @@ def walk(
         progress: called as progress(done, of, what).
 
     Raises:
-        ValueError: no test row, or no year to train on before the first.
+        ValueError: no cost, no test row, or no year to train on before the first.
     """
+    if not costs:
+        raise ValueError("walk: expected at least one cost of trading; got none")
     config = config or TrainConfig()
     found = tradable(panel)
     first = int(str(panel.dates[-1])[:4]) - TESTED + 1 if first is None else first
@@ -146,6 +148,9 @@ def _rules(traded: Tradable, config: TrainConfig, start: int) -> tuple[dict[str,
     left_out = []
     try:
         found["minimum variance"] = minimum_variance(known, traded.returns, first=start, long_short=short)
+        idle = (known.any(-1) & (found["minimum variance"] == 0).all(-1))[start:].sum()
+        if idle:
+            left_out.append(f"minimum variance on {idle} rows, before which too few had a return of every asset")
     except ModuleNotFoundError as error:
         left_out.append(f"minimum variance needs {error.name}: pip install 'torchcommodity[portfolio]'")
     sized = {UNTRAINED: model.weights(view)[0]}
