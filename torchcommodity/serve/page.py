@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request
@@ -17,6 +17,7 @@ from torchcommodity.serve.card import model_card
 from torchcommodity.serve.renewal import Answer, Renewal
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+FOLDER = Path(__file__).parent / "page"
 PLOTLY = "plotly.min.js"
 HEADERS = {
     # the chart library makes styles as it draws; it runs no script but files of the page
@@ -70,11 +71,12 @@ def router(about: About, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
 
 
 def _data(request: Request, found: Answer, about: About) -> Response:
-    if found.document is None:
+    content: dict[str, Any]
+    if found.document is not None:
+        status, content = 200, {**found.document, "renewing": found.working, "problem": found.error}
+    else:
         status, content = (503, {"error": found.error}) if found.error else (202, {"state": "working"})
         content = {**content, "model": model_card(about)}
-    else:
-        status, content = 200, {**found.document, "renewing": found.working, "problem": found.error}
     raw = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     headers = {**HEADERS, "Cache-Control": DATA}
     if _packs(request):
@@ -100,13 +102,11 @@ def _packs(request: Request) -> bool:
 
 @cache
 def _names() -> frozenset[str]:
-    inside = files("torchcommodity.serve").joinpath("page").iterdir()
-    return frozenset({PLOTLY, *(path.name for path in inside if path.name.rpartition(".")[2] in KINDS)})
+    return frozenset({PLOTLY, *(path.name for path in FOLDER.iterdir() if path.suffix[1:] in KINDS)})
 
 
 @cache
 def _packed(name: str) -> File:
-    place = files("torchcommodity.serve").joinpath("page", name)
-    plain = get_plotlyjs().encode() if name == PLOTLY else place.read_bytes()
+    plain = get_plotlyjs().encode() if name == PLOTLY else FOLDER.joinpath(name).read_bytes()
     packed = gzip.compress(plain, 9, mtime=0)
     return File(KINDS[name.rpartition(".")[2]], plain, packed, f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
