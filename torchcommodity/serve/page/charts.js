@@ -54,6 +54,21 @@ export function past(symbol, found, days) {
   return {data, layout: framed({type: "date"}, {title: {text: plain(short(symbol.unit || "price"))}})};
 }
 
+// The share of outcomes inside each band, over the bar in which that of a perfect forecast would lie.
+export function coverage(records, horizons) {
+  const inks = [colour("accent"), colour("mark"), colour("ink")], data = [];
+  records[0].bands.forEach((stated, b) => {
+    const y = records.map((one) => horizons.findIndex((horizon) => horizon.rows === one.horizon) + (b - 1) * 0.24);
+    const bar = {x: records.flatMap((one) => [...one.bands[b].chance, null]), y: y.flatMap((place) => [place, place, null])};
+    const name = `${Math.round(100 * stated.stated)} % band`;
+    data.push(line(bar.x, bar.y, inks[b], name, {connectgaps: false, opacity: 0.28, line: {color: inks[b], width: 7}, hoverinfo: "skip", showlegend: false}));
+    data.push(line(records.map((one) => one.bands[b].held), y, inks[b], name, {mode: "markers", marker: {size: 10, color: inks[b]}, hovertemplate: "%{x:.1%}"}));
+  });
+  const layout = framed({range: [-0.01, 1.01], tickformat: ".0%"}, {tickvals: horizons.map((_, i) => i), ticktext: horizons.map((one) => one.name), autorange: "reversed"},
+    {hovermode: "closest", shapes: records[0].bands.map((one, b) => upright(one.stated, inks[b]))});
+  return {data, layout};
+}
+
 export function correlation(found) {
   const path = line(found.dates, found.mean, colour("accent"), "average correlation");
   const layout = framed({type: "date"}, {range: [-1, 1], title: {text: "average correlation of pairs"}},

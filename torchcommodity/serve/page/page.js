@@ -18,8 +18,12 @@ function keep(...names) {
   for (const item of byId("sections").querySelectorAll("a")) item.parentElement.hidden = !names.includes(item.hash.slice(1));
 }
 
+// What somebody has opened stays open.
 function put(name, parts) {
-  byId(name).querySelector(".body").replaceChildren(...parts.filter((part) => part !== ""));
+  const body = byId(name).querySelector(".body");
+  const open = [...body.querySelectorAll("details")].map((one) => one.open);
+  body.replaceChildren(...parts.filter((part) => part !== ""));
+  body.querySelectorAll("details").forEach((one, i) => { one.open = open[i] ?? false; });
 }
 
 function complain(title, words, again) {
@@ -162,6 +166,8 @@ function paint(symbol, horizon) {
   const figures = {}, past = symbol.past.find((one) => one.rows === horizon.rows);
   if (!symbol.missing) figures.fan = charts.fan(symbol, horizon);
   if (past?.target.length) figures.past = charts.past(symbol, past, shown.days);
+  const judged = sections.judged(shown, symbol);
+  if (judged.length) figures.coverage = charts.coverage(judged, shown.horizons);
   if (!shown.correlation.missing) Object.assign(figures, {correlation: charts.correlation(shown.correlation), matrix: charts.matrix(shown.correlation)});
   charts.draw(figures);
 }

@@ -77,6 +77,13 @@ export function past(shown, symbol, horizon) {
   ];
 }
 
+// Of one symbol: the outcomes that training had not seen, if there are some.
+export function judged(shown, symbol) {
+  const mine = shown.coverage.filter((one) => one.symbol === symbol.symbol && one.bands.length);
+  const unseen = mine.filter((one) => !one.seen);
+  return unseen.length ? unseen : mine;
+}
+
 export function coverage(shown, symbol) {
   const of = (name) => shown.coverage.filter((one) => one.symbol === name);
   const mine = of(symbol.symbol), together = shown.symbols.length > 1 ? of(null) : [];
@@ -91,8 +98,13 @@ export function coverage(shown, symbol) {
   const fewest = [...mine, ...together].reduce((least, one) => (one.apart < least.apart ? one : least));
   const few = fewest.apart < 30 ? ` Some counts are small (${nameOf(shown, fewest.horizon)}: ${fewest.apart}), so that a share far from the stated one may be chance.` : "";
   const unseen = shown.coverage.some((one) => !one.seen) ? "" : ` Training had seen every one of these outcomes (it ended on ${shown.model.trained_through}): this tells how the bands fit those days, not how they forecast.`;
+  const drawn = judged(shown, symbol);
+  const shares = drawn.map((one) => `${nameOf(shown, one.horizon)}: ${one.bands.map((each) => `${percent(each.held, 0)} in the ${percent(each.stated, 0)} band`).join(", ")}`);
+  const chart = !drawn.length ? "" : figure("coverage", `Dot chart of the coverage of ${symbol.symbol}. ${shares.join("; ")}. The table below has the numbers.`,
+    `Share of the outcomes of ${symbol.symbol} inside each band, ${drawn[0].seen ? "seen" : "not seen"} in training. Dotted: the stated share. Pale bar: what chance makes of a perfect forecast.`);
   return [
     paragraph("The share of outcomes inside each band, over the last year of rows. “Apart” counts forecasts that do not overlap; in small print, where the share of a perfect forecast would lie in 95 of 100 cases with that many.", few, unseen),
+    chart,
     made(`Outcomes of ${symbol.symbol} inside the bands`, mine),
     made("Outcomes of all commodities inside the bands", together),
   ];
