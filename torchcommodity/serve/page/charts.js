@@ -45,13 +45,14 @@ export function fan(symbol, chosen) {
 }
 
 // Bands of past forecasts on the days that they were for, and the prices of those days.
-export function past(symbol, found, days) {
+export function past(symbol, found, days, seen) {
   const x = found.target.map((row) => days[row]);
   const data = bands(found.quantiles).reverse()
     .flatMap(([low, high, width]) => band(x, found.quantiles[low], found.quantiles[high], shades()[width], `${width} % band`));
   if ("0.5" in found.quantiles) data.push(line(x, found.quantiles["0.5"], colour("accent"), "median", {line: {color: colour("accent"), width: 1.2, dash: "dot"}}));
   data.push(line(x, found.realised, colour("ink"), "what happened"));
-  return {data, layout: framed({type: "date"}, {title: {text: plain(short(symbol.unit || "price"))}})};
+  const ended = seen >= x[0] && seen < x.at(-1) ? [upright(seen, colour("muted"))] : [];
+  return {data, layout: framed({type: "date"}, {title: {text: plain(short(symbol.unit || "price"))}}, {shapes: ended})};
 }
 
 // The share of outcomes inside each band, over the bar in which that of a perfect forecast would lie.
@@ -64,7 +65,7 @@ export function coverage(records, horizons) {
     data.push(line(bar.x, bar.y, inks[b], name, {connectgaps: false, opacity: 0.28, line: {color: inks[b], width: 7}, hoverinfo: "skip", showlegend: false}));
     data.push(line(records.map((one) => one.bands[b].held), y, inks[b], name, {mode: "markers", marker: {size: 10, color: inks[b]}, hovertemplate: "%{x:.1%}"}));
   });
-  const layout = framed({range: [-0.01, 1.01], tickformat: ".0%"}, {tickvals: horizons.map((_, i) => i), ticktext: horizons.map((one) => one.name), autorange: "reversed"},
+  const layout = framed({range: [-0.02, 1.03], tickformat: ".0%", tickvals: [0, 0.25, 0.5, 0.75, 1]}, {tickvals: horizons.map((_, i) => i), ticktext: horizons.map((one) => one.name), autorange: "reversed"},
     {hovermode: "closest", shapes: records[0].bands.map((one, b) => upright(one.stated, inks[b]))});
   return {data, layout};
 }

@@ -1,6 +1,6 @@
 // Elements made of text and other elements: nothing that came from data is ever taken for markup.
 
-const SHORT = 12; // characters of a cell that is not broken into lines
+const SHORT = 24; // characters of a cell that is not broken into lines
 
 export const byId = (id) => document.getElementById(id);
 
@@ -16,13 +16,13 @@ export function element(tag, attributes, ...children) {
 export const paragraph = (...children) => element("p", null, ...children);
 
 // One box that scrolls by itself; the first cell of a row heads it, columns in `texts` hold words, the others numbers.
-export function table(caption, heads, rows, {texts = [0], current = -1} = {}) {
+export function table(caption, heads, rows, {texts = [0], current = -1, narrow = false} = {}) {
   const side = (column, content) => (!texts.includes(column) ? "number" : typeof content === "string" && content.length <= SHORT ? "short" : null);
   const cell = (content, column) => column === 0
     ? element("th", {scope: "row", class: side(0, content)}, content)
     : element("td", {class: side(column, content)}, content);
   const body = rows.map((row, i) => element("tr", i === current ? {class: "current"} : null, row.map(cell)));
-  return element("div", {class: "scroll", role: "region", tabindex: "0", "aria-label": caption},
+  return element("div", {class: narrow ? "scroll narrow" : "scroll", role: "region", tabindex: "0", "aria-label": caption},
     element("table", null,
       element("caption", null, element("span", null, caption)),
       element("thead", null, element("tr", null, heads.map((head, i) => element("th", {scope: "col", class: side(i)}, head)))),

@@ -9,7 +9,12 @@ const RENEW = 5 * 60 * 1000; // ms after which an open page asks for newer price
 const SECTIONS = ["empty", "forecast", "all", "past", "coverage", "correlation", "data", "model"];
 let shown = null, asked = 0;
 
-const say = (words) => { byId("status").textContent = words; };
+// Read aloud always; seen only while the page itself does not show it.
+function say(words, quiet = false) {
+  byId("status").textContent = words;
+  byId("status").classList.toggle("quiet", quiet);
+}
+
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 function keep(...names) {
@@ -158,14 +163,15 @@ function show() {
   put("model", sections.model(shown.model));
   byId("foot").textContent += `, shown as of ${shown.made}`;
   document.title = `${symbol.symbol}, ${horizon.name} · Price forecasts`;
-  say(unknown === null ? `Showing ${symbol.symbol}, ${horizon.name} ahead.` : `There is no ${unknown} here; showing ${symbol.symbol}.`);
+  if (unknown === null) say(`Showing ${symbol.symbol}, ${horizon.name} ahead.`, true);
+  else say(`There is no ${unknown} here; showing ${symbol.symbol}.`);
   paint(symbol, horizon);
 }
 
 function paint(symbol, horizon) {
   const figures = {}, past = symbol.past.find((one) => one.rows === horizon.rows);
   if (!symbol.missing) figures.fan = charts.fan(symbol, horizon);
-  if (past?.target.length) figures.past = charts.past(symbol, past, shown.days);
+  if (past?.target.length) figures.past = charts.past(symbol, past, shown.days, shown.model.trained_through);
   const judged = sections.judged(shown, symbol);
   if (judged.length) figures.coverage = charts.coverage(judged, shown.horizons);
   if (!shown.correlation.missing) Object.assign(figures, {correlation: charts.correlation(shown.correlation), matrix: charts.matrix(shown.correlation)});

@@ -4,8 +4,9 @@ import {code, details, element, facts, figure, paragraph, table} from "./dom.js"
 import {bands, outcome, percent, plural, price, range, signed} from "./words.js";
 
 const SHOWN = ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"];
-const head = (level) => (level === "0.5" ? "median" : `${Math.round(100 * level)} %`);
+const head = (level) => (level === "0.5" ? "median" : `${Math.round(100 * level)}\u00a0%`);
 const nameOf = (shown, rows) => shown.horizons.find((horizon) => horizon.rows === rows).name;
+const contractOf = (shown, symbol) => (symbol.contract ? `${symbol.contract}, ${shown.model.contract_names[shown.symbols.indexOf(symbol)]}` : "");
 const ofUnit = (symbol) => (symbol.unit ? ` ${symbol.unit}` : "");
 
 export function forecast(shown, symbol, horizon) {
@@ -13,10 +14,10 @@ export function forecast(shown, symbol, horizon) {
   const chosen = symbol.forecasts.find((one) => one.rows === horizon.rows);
   const q = chosen.quantiles, widest = bands(q).at(-1);
   const against = (value) => element("span", {class: "small"}, signed(value / symbol.last - 1));
-  const lines = bands(q).map(([low, high, width]) => [`${width} % band`, [range(q[low], q[high]), " ", element("span", {class: "small"}, `${signed(q[low] / symbol.last - 1)} to ${signed(q[high] / symbol.last - 1)}`)]]);
+  const lines = bands(q).map(([low, high, width]) => [`${width}\u00a0% band`, [range(q[low], q[high]), " ", element("span", {class: "small"}, `${signed(q[low] / symbol.last - 1)} to ${signed(q[high] / symbol.last - 1)}`)]]);
   const numbers = element("div", {class: "numbers"},
     element("p", {class: "big"}, element("span", {class: "small"}, `median for ${chosen.date}`), element("strong", null, price(q["0.5"])), ofUnit(symbol), " ", "0.5" in q ? against(q["0.5"]) : ""),
-    facts([...lines, ["Last price", `${price(symbol.last)} on ${symbol.origin}`], ["Contract", symbol.contract]]));
+    facts([...lines, ["Last price", `${price(symbol.last)} on ${symbol.origin}`], ["Contract", contractOf(shown, symbol)]]));
   const words = `Fan chart of ${symbol.symbol}: prices up to ${price(symbol.last)} on ${symbol.origin}, then `
     + `${widest ? `a ${widest[2]} % band of ${range(q[widest[0]], q[widest[1]])}` : "the forecast"} on ${chosen.date}. The tables below have the numbers.`;
   const levels = SHOWN.filter((level) => level in q);
@@ -44,7 +45,7 @@ export function all(shown, symbol, horizon, linkTo) {
     return [link, price(one.last), one.origin, price(q["0.5"]), widest ? range(q[widest[0]], q[widest[1]]) : "none",
       widest ? percent((q[widest[1]] - q[widest[0]]) / 2 / one.last) : "none", met];
   });
-  const heads = ["Commodity", "Last price", "Date", "Median", "90 % band", "Half width", "Last outcome"];
+  const heads = ["Commodity", "Last price", "Date", "Median", "90\u00a0% band", "± of last price", "Last outcome"];
   return [table(`Every commodity ${horizon.name} ahead, in its own unit`, heads, rows, {texts: [0, 2, 6], current: shown.symbols.indexOf(symbol)})];
 }
 
@@ -53,22 +54,25 @@ export function past(shown, symbol, horizon) {
   const found = symbol.past.find((one) => one.rows === horizon.rows), count = found.target.length;
   if (!count) return [paragraph(`No forecast of ${symbol.symbol} ${horizon.name} ahead has met its day yet.`)];
   const day = (row) => shown.days[row], last = count - 1, seen = shown.model.trained_through;
-  const known = bands(found.quantiles), spread = (k) => known.map(([low, high, width]) => `${width} %: ${range(found.quantiles[low][k], found.quantiles[high][k])}`).join("; ");
+  const known = bands(found.quantiles), spread = (k) => known.map(([low, high, width]) => `${width}\u00a0%: ${range(found.quantiles[low][k], found.quantiles[high][k])}`).join("; ");
   const median = (k) => (found.quantiles["0.5"] ? `median ${price(found.quantiles["0.5"][k])}, ` : "");
   const inside = found.realised.filter((_, k) => outcome(found, k).width).length;
+  const seenWords = day(found.target[last]) <= seen ? `Training had seen all of these days: it ended on ${seen}.`
+    : day(found.target[0]) > seen ? `Training had seen none of these days: it ended on ${seen}.` : `Training had seen the days up to the dotted line, ${seen}.`;
+  const rolls = symbol.contract ? "It is the price of the front month: forecast and outcome both hold the gaps where its contract rolls. " : "";
   const words = `Line chart of ${symbol.symbol}: prices of ${count} days and the bands that were forecast for them ${horizon.name} before; ${inside} lie inside the widest band.`;
   const latest = symbol.past.filter((one) => one.target.length).map((one) => {
     const k = one.target.length - 1, q = one.quantiles;
     const of = (low, high) => (low in q ? range(q[low][k], q[high][k]) : "none");
     return [nameOf(shown, one.rows), day(one.origin[k]), day(one.target[k]), q["0.5"] ? price(q["0.5"][k]) : "none", of("0.25", "0.75"), of("0.05", "0.95"), price(one.realised[k]), outcome(one, k).words];
   });
-  const heads = ["Horizon", "Made on", "For", "Median", "50 % band", "90 % band", "Happened", "It was"];
+  const heads = ["Horizon", "Made on", "For", "Median", "50\u00a0% band", "90\u00a0% band", "Happened", "It was"];
   const levels = SHOWN.filter((level) => level in found.quantiles);
   return [
     paragraph(element("strong", null, `On ${day(found.origin[last])}`), ` the forecast for ${day(found.target[last])} was ${median(last)}${spread(last)}. `,
       element("strong", null, `It became ${price(found.realised[last])}${ofUnit(symbol)}: ${outcome(found, last).words}.`)),
     figure("past", words, `The bands for each day, as they were forecast ${horizon.name} before from the prices up to then, and what the price became.`
-      + ` Days up to ${seen} were seen in training.`),
+      + ` On a day without a price, the last one before it. ${rolls}${seenWords}`),
     table(`The last forecast of ${symbol.symbol} that met its day, at every horizon`, heads, latest, {texts: [0, 1, 2, 7], current: latest.findIndex((row) => row[0] === horizon.name)}),
     details(`All ${count} forecasts ${horizon.name} ahead as a table`, () => table(`Forecasts of ${symbol.symbol} ${horizon.name} ahead and what happened`,
       ["For", "Made on", ...levels.map(head), "Happened", "It was", "Training"],
@@ -93,7 +97,7 @@ export function coverage(shown, symbol) {
     return found ? [percent(found.held), " ", element("span", {class: "small"}, `${Math.round(100 * found.chance[0])} to ${Math.round(100 * found.chance[1])}`)] : "none";
   };
   const rows = (records) => records.map((one) => [nameOf(shown, one.horizon), one.seen ? "seen" : "not seen", `${one.first} to ${one.last}`, String(one.forecasts), String(one.apart), ...[0.5, 0.8, 0.9].map((stated) => held(one, stated))]);
-  const heads = ["Horizon", "Training had", "Outcomes of", "Forecasts", "Apart", "50 % band", "80 % band", "90 % band"];
+  const heads = ["Horizon", "Training had", "Outcomes of", "Forecasts", "Apart", "50\u00a0% band", "80\u00a0% band", "90\u00a0% band"];
   const made = (caption, records) => (records.length ? table(caption, heads, rows(records), {texts: [0, 1, 2]}) : "");
   const fewest = [...mine, ...together].reduce((least, one) => (one.apart < least.apart ? one : least));
   const few = fewest.apart < 30 ? ` Some counts are small (${nameOf(shown, fewest.horizon)}: ${fewest.apart}), so that a share far from the stated one may be chance.` : "";
@@ -118,15 +122,15 @@ export function correlation(shown) {
   const rule = `Correlation of log-returns over the last ${found.window} rows. A new regime begins when the correlations differ on average by more than ${found.threshold} from those ${found.window} rows before, at most once in as many.`
     + (late.length ? ` Average and regimes are of ${found.steady.join(", ")}; left out for late or rare prices: ${late.join(", ")}.` : "")
     + (found.left_out ? ` The first ${found.symbols.length} commodities are shown, ${found.left_out} are not.` : "");
-  const last = found.mean.at(-1);
+  const last = found.mean.at(-1), pair = ([a, b, value]) => [`${a}, ${b}`, value.toFixed(2).replace("-", "\u2212")];
   const words = `Line chart of the average correlation from ${found.dates[0]} to ${found.dates.at(-1)}, now ${last.toFixed(2)}, with ${plural(found.changes.length, "change")} of regime.`;
   return [
     paragraph(element("strong", null, since), ` Average correlation on ${found.dates.at(-1)}: ${last.toFixed(2)}.`),
     element("div", {class: "columns"},
       figure("correlation", words, "Average correlation of all pairs; a dotted line marks the start of a new regime."),
       figure("matrix", `Heat map of the correlation of every pair on ${found.latest_date}; the table has the numbers.`, `Correlation of every pair over the last ${found.window} rows, ${found.latest_date}.`)),
-    table("Pairs, strongest first", ["Pair", "Correlation"], found.pairs.slice(0, 10).map(([a, b, value]) => [`${a}, ${b}`, value.toFixed(2).replace("-", "\u2212")])),
-    found.pairs.length > 10 ? details(`All ${found.pairs.length} pairs as a table`, () => table("All pairs", ["Pair", "Correlation"], found.pairs.map(([a, b, value]) => [`${a}, ${b}`, value.toFixed(2)]))) : "",
+    table("Pairs, strongest first", ["Pair", "Correlation"], found.pairs.slice(0, 10).map(pair), {narrow: true}),
+    found.pairs.length > 10 ? details(`All ${found.pairs.length} pairs as a table`, () => table("All pairs", ["Pair", "Correlation"], found.pairs.map(pair), {narrow: true})) : "",
     details("Average correlation as a table", () => table("Average correlation of all pairs", ["Date", "Average", "Regime"],
       found.dates.map((day, i) => [day, found.mean[i].toFixed(2), found.changes.some((change) => change <= day && (i === 0 || change > found.dates[i - 1])) ? "a new one began" : ""]).reverse(), {texts: [0, 2]})),
     paragraph(rule),
@@ -135,7 +139,7 @@ export function correlation(shown) {
 
 export function data(shown, symbol) {
   const {prices, findings} = shown, column = prices.columns.find((one) => one.symbol === symbol.symbol);
-  const card = facts([["Publisher", column.publisher], ["Series", column.series], ["Unit", column.unit], ["Contract", column.contract || "spot, no roll calendar"],
+  const card = facts([["Publisher", column.publisher], ["Series", column.series], ["Unit", column.unit], ["Contract", contractOf(shown, symbol) || "spot, no roll calendar"],
     ["Address or file", column.location], ["Licence", column.licence], ["Retrieved", column.retrieved], ["Last price", column.last ? `${column.last}, ${ago(column)}` : "none"], ["sha256", code(column.sha256)]]);
   const rows = prices.columns.map((one) => [one.symbol, one.last ?? "none", one.age ?? "none", one.publisher, one.licence, one.location, one.retrieved]);
   const found = findings.map((one) => [one.kind, one.symbol, one.date, String(one.line || ""), one.value, String(one.count), one.treatment]);
