@@ -296,6 +296,15 @@ def test_a_server_that_is_gone_is_told(open_page: Callable[..., Page]) -> None:
     page.wait_for_selector(SHOWN)
 
 
+def test_older_numbers_stay_when_newer_prices_cannot_be_read(open_page: Callable[..., Page]) -> None:
+    page = open_page("normal/")
+    shown = page.evaluate("fetch('dashboard').then((answer) => answer.json())")
+    page.route("**/dashboard", lambda route: route.fulfill(json={**shown, "problem": "prices.csv is gone"}))
+    page.reload()
+    expect(page.locator("#old")).to_contain_text("The server says: prices.csv is gone")
+    assert page.locator("#forecast tbody tr").count() == 4
+
+
 def test_without_the_chart_library_the_tables_stay(browser: Any, site: Site) -> None:
     page = browser.new_page()
     page.route("**/plotly.min.js", lambda route: route.abort())
@@ -348,6 +357,10 @@ def test_forty_commodities(open_page: Callable[..., Page]) -> None:
     assert_fits(page)
     page.locator("#all a").first.click()
     expect(page).to_have_title("WTI0, 1 month · Price forecasts")
+    expect(page.locator("#forecast-heading")).to_be_focused()
+    page.get_by_role("link", name="Model card").click()
+    expect(page.locator("#model-heading")).to_be_in_viewport()
+    assert page.url.endswith("#WTI0/1m")
 
 
 def test_a_commodity_in_its_warm_up(open_page: Callable[..., Page]) -> None:

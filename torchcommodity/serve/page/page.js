@@ -63,10 +63,19 @@ async function look({quietly = false} = {}) {
       continue;
     }
     byId("waiting").hidden = true;
-    if (status === 200 && found.state === "ready") { shown = found; calm(); show(); } else if (status === 200) none(found); else failed(status, found);
+    if (status === 200 && found.state === "ready") renewed(found); else if (status === 200) none(found); else failed(status, found);
     if (status !== 200 || !found.renewing) return;
     await pause(2 * AGAIN);
   }
+}
+
+// The same document again is not drawn again: somebody may be reading.
+function renewed(found) {
+  const same = shown?.made === found.made && shown.problem === found.problem;
+  shown = found;
+  if (same && !byId("alert").hasChildNodes()) return;
+  calm();
+  show();
 }
 
 function none(found) {
@@ -190,8 +199,24 @@ byId("token").addEventListener("submit", (event) => {
   byId("secret").value = "";
   look();
 });
-document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
+// Links inside the page go to their place and leave the choice in the address as it is.
+function goTo(heading, event) {
+  event.preventDefault();
+  heading.focus({preventScroll: true});
+  heading.scrollIntoView();
+}
+document.querySelector(".skip").addEventListener("click", (event) => goTo(byId("main"), event));
+byId("sections").addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (link) goTo(byId(`${link.hash.slice(1)}-heading`), event);
+});
+byId("all").addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  goTo(byId("forecast-heading"), event);
+  location.hash = link.hash;
+});
 addEventListener("hashchange", () => { if (shown && (location.hash.includes("/") || !location.hash)) show(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (shown) show(); });
-setInterval(() => { if (shown && !document.hidden) look({quietly: true}); }, RENEW);
+setInterval(() => { if (byId("token").hidden && !document.hidden) look({quietly: true}); }, RENEW);
 look();
