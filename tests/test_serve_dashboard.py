@@ -1,6 +1,7 @@
 """The document of the page: every number in it is the artefact's on rows up to its day, and nothing looks ahead."""
 
 import json
+import threading
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -206,6 +207,13 @@ def test_the_work_is_done_again_only_for_other_prices(artefact: Artefact, short:
     assert dashboard()["findings"]
     assert dashboard() is not first
     assert Dashboard(artefact)() | {"made": ""} == empty(artefact.about) | {"made": ""}
+
+
+def test_a_look_back_ends_with_the_program(artefact: Artefact, short: Panel, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Thread()
+    monkeypatch.setattr(threading, "main_thread", lambda: ended)
+    with pytest.raises(SystemExit):
+        hindsight(artefact, short)
 
 
 def test_an_error_is_told_and_the_last_document_stays() -> None:

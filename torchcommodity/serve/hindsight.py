@@ -1,5 +1,7 @@
 """What the artefact says, and what it would have said on past days: each answer from the rows up to its day."""
 
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,5 +51,13 @@ def hindsight(artefact: Artefact, panel: Panel, rows: int = ROWS) -> Hindsight:
     longest, last = max(artefact.about.horizons), len(panel) - 1
     shown = max(last + 1 - rows, 0)
     first = min(max(artefact.about.least_rows - 1, shown - longest), last)
-    answers = [artefact(prices[:, : t + 1], days[:, : t + 1]) for t in range(first, len(panel))]
+    answers = [artefact(prices[:, : t + 1], days[:, : t + 1]) for t in _until_the_end(range(first, len(panel)))]
     return Hindsight(first, shown, torch.cat(answers), targets(prices[0], artefact.about.horizons)[first:])
+
+
+def _until_the_end(rows: Iterable[int]) -> Iterator[int]:
+    """The rows, while the program is to go on: a thread that is killed inside torch takes the process down with it."""
+    for row in rows:
+        if not threading.main_thread().is_alive():
+            raise SystemExit  # ends this thread without a word
+        yield row

@@ -44,7 +44,7 @@ class Renewal:
         """The newest answer; where there is none yet, after a moment's patience."""
         with self._lock:
             if self._thread is None and time.monotonic() >= self._due:
-                self._thread = threading.Thread(target=self._work, name="dashboard", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="dashboard")
                 self._thread.start()
             thread = self._thread
         if thread is not None:
