@@ -56,18 +56,7 @@ class Forecaster:
         Raises:
             ValueError: a symbol is unknown to the panel, or is another contract than the forecaster's.
         """
-        if unknown := [symbol for symbol in self.symbols if symbol not in panel.symbols]:
-            raise ValueError(
-                f"forecaster: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in "
-                f"{', '.join(panel.symbols)}"
-            )
-        panel = panel.select(self.symbols)
-        for symbol, here, learnt in zip(panel.symbols, panel.contracts, self.contracts):
-            if here is not None and here != learnt:
-                expected = "a spot price" if learnt is None else f"contract {learnt}"
-                got = f"contract {here}"
-                raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learnt it; got {got}")
-        return panel.with_contracts(dict(zip(panel.symbols, self.contracts)))
+        return read_panel(panel, self.symbols, self.contracts)
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -113,3 +102,19 @@ class Forecaster:
         }
         symbols, contracts, sources = (tuple(about[key]) for key in ("symbols", "contracts", "sources"))
         return cls(model, symbols, FitRecord(**record), contracts, sources)
+
+
+def read_panel(panel: Panel, symbols: tuple[str, ...], contracts: tuple[str | None, ...]) -> Panel:
+    """`Forecaster.reads` of one with these symbols and contracts."""
+    if unknown := [symbol for symbol in symbols if symbol not in panel.symbols]:
+        raise ValueError(
+            f"forecaster: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in "
+            f"{', '.join(panel.symbols)}"
+        )
+    panel = panel.select(symbols)
+    for symbol, here, learnt in zip(panel.symbols, panel.contracts, contracts):
+        if here is not None and here != learnt:
+            expected = "a spot price" if learnt is None else f"contract {learnt}"
+            got = f"contract {here}"
+            raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learnt it; got {got}")
+    return panel.with_contracts(dict(zip(panel.symbols, contracts)))

@@ -1,0 +1,1 @@
+"""The exported artefact answers over HTTP, with the page that people look at."""
