@@ -85,7 +85,9 @@ def _request(rows: Rows, about: About, source: Source) -> Request:
         raise ValueError(f"{at(0)}: expected at most {MOST:,} rows of a panel; got {rows.number:,}")
     symbols = _symbols(columns["symbol"], about, at)
     mine = np.flatnonzero(symbols >= 0)
-    chosen = {name: column.take(pa.array(mine)) for name, column in columns.items()}
+    chosen = {name: columns[name] for name in ("date", "price")}
+    if len(mine) < rows.number:
+        chosen = {name: column.take(pa.array(mine)) for name, column in chosen.items()}
 
     def at_mine(k: int) -> str:
         return at(int(mine[k]))

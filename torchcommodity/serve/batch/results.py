@@ -18,7 +18,8 @@ import pyarrow as pa
 from torchcommodity.data.panel import utc_now
 from torchcommodity.serve.batch.requests import Refused
 
-MEMORY, WAIT = "512MB", 60.0  # of DuckDB; seconds for another process to be done with the file of the results
+MEMORY = "128MB"  # for each of the two databases of a run
+WAIT = 60.0  # seconds for another process to be done with the file of the results
 TABLES = {
     "runs": "run TEXT PRIMARY KEY, artefact TEXT, model TEXT, version TEXT, torch TEXT, source TEXT, sha256 TEXT, "
     "started TEXT, finished TEXT, panels BIGINT, answered BIGINT, refused BIGINT, forecasts BIGINT, left_out BIGINT",
