@@ -105,6 +105,10 @@ def _readable(source: object) -> Iterator[None]:
         place = source if isinstance(source, str | Path) else "the panel"
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"forecast: expected a table of panels that can be read at {place}; got {reason}") from None
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
 
 
 @dataclass
