@@ -3,12 +3,13 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
-from torchcommodity.cli import options, show, trained, walk
+from torchcommodity.cli import batch, options, show, trained, walk
 from torchcommodity.data import Loaded
 from torchcommodity.data.panel import utc_now
 from torchcommodity.forecast import FitConfig, Forecaster, fit, predict
@@ -27,6 +28,20 @@ from torchcommodity.report import (
 
 FILES = ("forecast.csv", "forecast.json", "report.html")
 
+Artefact = Annotated[
+    Path | None,
+    typer.Option("--artefact", metavar="FILE", help="of `torchcommodity export`: it answers, without training"),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        help="folder for the results; of --artefact: the DuckDB file",
+        show_default="out; out/forecasts.duckdb",
+    ),
+]
+
 
 class Tested(NamedTuple):
     """What a walk-forward showed, or why there was none."""
@@ -36,17 +51,30 @@ class Tested(NamedTuple):
 
 
 def forecast(
+    context: typer.Context,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.NearbyCurve = None,
-    out: options.Out = Path("out"),
+    artefact: Artefact = None,
+    out: Out = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html."""
+    """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html.
+
+    With --artefact nothing is trained: an exported artefact answers a table of any number of panels (columns panel,
+    date, symbol, price), and the forecasts are appended to a DuckDB file. DATA is then also a folder or a pattern of
+    Parquet files, or FILE.duckdb:TABLE. Exit code 3: panels were refused, the others are answered.
+    """
+    if artefact is not None:
+        batch.answer(context, artefact, data, out, quiet)
+        return
+    _report(data, options.prices(data, symbols, contracts, curve), out or Path("out"), seed, quiet)
+
+
+def _report(data: str, loaded: Loaded, out: Path, seed: int, quiet: bool) -> None:
     screen = show.console(quiet)
-    loaded = options.prices(data, symbols, contracts, curve)
     check_folder(out, FILES)
     show.findings(screen, loaded.findings)
     config = FitConfig()

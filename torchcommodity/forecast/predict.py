@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast.forecaster import Forecaster
+from torchcommodity.forecast.origin import check_warm, origins
 from torchcommodity.forecast.quotes import quotes
 from torchcommodity.forecast.threads import one_thread
 
@@ -65,13 +66,11 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
     panel = forecaster.reads(panel)
     inputs = quotes(panel, forecaster.horizons[-1])
     prices = inputs.prices
-    known = torch.isfinite(prices) & (prices > 0)
-    warmup = forecaster.model.har.config.warmup
-    short = [f"{s} {n}" for s, n in zip(panel.symbols, known.sum(0).tolist()) if n <= warmup]
-    if short:
-        raise ValueError(f"predict: every symbol must have more than {warmup} positive prices; got {', '.join(short)}")
-    row = len(prices) - 1 - known.flip(0).int().argmax(0)  # each symbol's last positive price
-    last = prices.gather(0, row[None])[0]
+    try:
+        check_warm(prices, panel.symbols, forecaster.model.har.config.warmup)
+    except ValueError as error:
+        raise ValueError(f"predict: {error}") from None
+    row, last = origins(prices)
     returns = forecaster.model.eval()(*inputs.batch())[0]
     return Forecast(
         symbols=tuple(panel.symbols),

@@ -1,0 +1,121 @@
+"""Memory and speed of `torchcommodity forecast --artefact` by the number of panels; the table of docs/serving.md.
+
+python benchmarks/batch.py                          # 1,000, 5,000 and 20,000 panels of 512 rows of WTI
+python benchmarks/batch.py --panels 1000 100000 --model har-lstm --format onnx
+python benchmarks/batch.py --kill 20                # and kill -9 a run at 20 random moments, then compare
+"""
+
+import argparse
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from torchcommodity import data, forecast, optimize
+from torchcommodity.forecast import FitConfig, TrainConfig
+from torchcommodity.models import MODELS
+from torchcommodity.serve.batch import batch
+
+AT_ONCE = 500  # panels a row group
+
+
+def write_panels(path: Path, panels: int, rows: int) -> Path:
+    """Windows of the embedded oil prices, each a day later than the one before it; the rows in no order."""
+    wti = data.embedded()["WTI"]
+    known = wti.values.plain().isfinite()[:, 0].numpy()
+    prices, dates = wti.values.plain().numpy()[known, 0], wti.dates[known]
+    order = np.random.default_rng(0)
+    schema = pa.schema([("panel", pa.int64()), ("date", pa.date32()), ("symbol", pa.string()), ("price", pa.float64())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for first in reversed(range(0, panels, AT_ONCE)):
+            names = np.arange(first, min(first + AT_ONCE, panels))
+            window = (names % (len(dates) - rows))[:, None] + np.arange(rows)
+            mixed = order.permutation(window.size)
+            panel, place = np.repeat(names, rows)[mixed], window.ravel()[mixed]
+            symbol = pa.array(["WTI"]).take(pa.array(np.zeros(len(mixed), dtype=np.int8)))
+            writer.write_table(pa.table([panel, dates[place], symbol, prices[place]], schema=schema))
+    return path
+
+
+def once(artefact: Path, table: Path, out: Path) -> None:
+    """In a process of its own: what a run takes."""
+    loaded = optimize.Artefact.load(artefact)
+    before = peak()
+    start = time.perf_counter()
+    run = batch(loaded, table, out).run
+    took = time.perf_counter() - start
+    print(
+        f"| {run.panels:,} | {table.stat().st_size / 1e6:,.0f} | {took:,.1f} | {run.panels / took:,.0f} "
+        f"| {before:,.0f} | {peak():,.0f} | {out.stat().st_size / 1e6:,.0f} |",
+        flush=True,
+    )
+
+
+def peak() -> float:
+    """MB of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def kill(artefact: Path, table: Path, folder: Path, times: int) -> None:
+    """A run that is killed again and again gives the table of an undisturbed one."""
+    whole, out = folder / "whole.duckdb", folder / "killed.duckdb"
+    command = [sys.executable, __file__, "--once", str(artefact), str(table)]
+    start = time.perf_counter()
+    subprocess.run([*command, str(whole)], check=True, stdout=subprocess.DEVNULL)
+    took, moments, parts = time.perf_counter() - start, random.Random(0), 0
+    for _ in range(times):
+        with subprocess.Popen([*command, str(out)], stdout=subprocess.DEVNULL) as process:
+            time.sleep(moments.uniform(0.3, 1.0) * took)
+            process.kill()
+        parts += out.exists() and rows(out, "runs") != rows(whole, "runs")
+    subprocess.run([*command, str(out)], check=True, stdout=subprocess.DEVNULL)
+    same = all(rows(out, name) == rows(whole, name) for name in ("runs", "forecasts", "refused"))
+    print(f"{times} kills: {parts} times a part of a run was seen; the table is {'the same' if same else 'ANOTHER'}")
+
+
+def rows(out: Path, table: str) -> list[tuple[object, ...]]:
+    """A checksum of all rows of a table, without the times."""
+    with duckdb.connect(str(out), read_only=True) as connection:
+        kept = "* EXCLUDE (started, finished)" if table == "runs" else "*"
+        query = f"SELECT count(*), bit_xor(hash(t)), sum(hash(t)::HUGEINT) FROM (SELECT {kept} FROM {table}) t"
+        return connection.execute(query).fetchall()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--panels", type=int, nargs="+", default=[1000, 5000, 20000])
+    parser.add_argument("--rows", type=int, default=512)
+    parser.add_argument("--model", choices=MODELS, default="har")
+    parser.add_argument("--format", choices=("pt2", "aoti", "onnx"), default="pt2")
+    parser.add_argument("--kill", type=int, default=0)
+    parser.add_argument("--once", type=Path, nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.once:
+        once(*options.once)
+        return
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        fitted = forecast.fit(
+            data.embedded()["WTI"].between("2012-01-01", "2018-12-31"),
+            FitConfig(MODELS[options.model].config(), TrainConfig(epochs=0)),
+        )
+        artefact = optimize.export(fitted, folder / "wti.artefact", options.format)
+        print("| panels | Parquet, MB | s | panels/s | MB before | peak | results |\n|---|---|---|---|---|---|---|")
+        for panels in options.panels:
+            table = write_panels(folder / f"{panels}.parquet", panels, options.rows)
+            out = folder / f"{panels}.duckdb"
+            subprocess.run([sys.executable, __file__, "--once", str(artefact), str(table), str(out)], check=True)
+        if options.kill:
+            kill(artefact, folder / f"{options.panels[0]}.parquet", folder, options.kill)
+
+
+if __name__ == "__main__":
+    main()
