@@ -9,6 +9,7 @@ Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K vari
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -205,9 +206,9 @@ class Har(nn.Module):
     def mixed(self, terms: Tensor) -> Tensor:  # (B, T, H, N, K) -> (B, T, H, N)
         """sigma_h^2 = h sum_k c_hk v_k, the variance of the cumulative log-return."""
         horizons = terms.new_tensor(self.config.horizons)[:, None]
-        # an explicit sum, not a matrix product: its bits do not depend on the number of rows
+        # one after the other: the order in which a matrix product or `sum` adds depends on the number of rows and windows
         parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
-        return horizons * torch.stack(parts).sum(0)
+        return horizons * reduce(torch.add, parts)
 
     def features(self, returns: Tensor, terms: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
         """What is known of a symbol itself, without unit; zero during warm-up, where there is no forecast."""
