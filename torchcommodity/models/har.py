@@ -206,7 +206,7 @@ class Har(nn.Module):
     def mixed(self, terms: Tensor) -> Tensor:  # (B, T, H, N, K) -> (B, T, H, N)
         """sigma_h^2 = h sum_k c_hk v_k, the variance of the cumulative log-return."""
         horizons = terms.new_tensor(self.config.horizons)[:, None]
-        # one after the other: the order in which a matrix product or `sum` adds depends on the number of rows and windows
+        # one after the other: a matrix product and `sum` add in an order that depends on the number of rows
         parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
         return horizons * reduce(torch.add, parts)
 

@@ -1,10 +1,9 @@
 """The body of a request, read within its limits."""
 
 import asyncio
-import time
+import contextlib
 
 from fastapi import Request
-from starlette.requests import ClientDisconnect
 
 from torchcommodity.serve.limits import Limits
 from torchcommodity.serve.request_error import RequestError
@@ -21,16 +20,14 @@ async def read(request: Request, limits: Limits) -> bytes:
             400 for none.
     """
     _check_kind(request)
-    declared = request.headers.get("content-length", "")
-    fits = not declared.isdecimal() or (len(declared) < 19 and int(declared) <= limits.bytes)
+    if _declared(request) > limits.bytes:
+        raise await _too_large(request, limits)
     try:
-        body = await asyncio.wait_for(_gathered(request, limits.bytes if fits else 0), limits.seconds)
+        body = await asyncio.wait_for(_gathered(request, limits.bytes), limits.seconds)
     except asyncio.TimeoutError:
         raise RequestError(408, f"body: expected all of it within {limits.seconds:g} s", None, CLOSE) from None
-    except ClientDisconnect:
-        raise RequestError(400, "body: the client left before it was sent") from None
     if body is None:
-        raise RequestError(413, f"body: expected at most {limits.bytes} bytes; got more", None, CLOSE)
+        raise await _too_large(request, limits)
     if not body:
         raise RequestError(400, "body: expected JSON; got nothing")
     return bytes(body)
@@ -44,13 +41,35 @@ def _check_kind(request: Request) -> None:
         raise RequestError(415, f"expected a body without Content-Encoding; got {packed[:60]!r}")
 
 
+def _declared(request: Request) -> int:
+    declared = request.headers.get("content-length", "0")
+    return int(declared[:19]) if declared.isdecimal() else 0
+
+
 async def _gathered(request: Request, most: int) -> bytearray | None:
-    body, beyond = bytearray(), 0.0
-    async for chunk in request.stream():
-        if not beyond and len(body) + len(chunk) <= most:
-            body += chunk
-            continue
-        beyond = beyond or time.monotonic()
-        if time.monotonic() - beyond > LINGER:
-            break
-    return None if beyond else body
+    body, more = bytearray(), True
+    while more:
+        chunk, more = await _next(request)
+        body += chunk
+        if len(body) > most:
+            return None
+    return body
+
+
+async def _too_large(request: Request, limits: Limits) -> RequestError:
+    if request.headers.get("expect") is None:  # who asks first has sent nothing yet
+        with contextlib.suppress(asyncio.TimeoutError, RequestError):
+            await asyncio.wait_for(_thrown_away(request), LINGER)
+    return RequestError(413, f"body: expected at most {limits.bytes} bytes; got more", None, CLOSE)
+
+
+async def _thrown_away(request: Request) -> None:
+    while (await _next(request))[1]:
+        pass
+
+
+async def _next(request: Request) -> tuple[bytes, bool]:
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise RequestError(400, "body: the client left before it was sent")
+    return message.get("body", b""), message.get("more_body", False)

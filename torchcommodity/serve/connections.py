@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from torchcommodity.serve.request_error import RequestError
 
@@ -17,14 +17,39 @@ HEAD = 32_768  # bytes of a request's head
 IDLE = 10.0  # seconds that a connection may take for a request's head
 LAST_CALL = 1.0  # seconds that connections stay open while the server stops: a request may be on its way
 CONNECTIONS = 1024
-_COMPLAINT = bytes(RequestError(400, "expected a request of HTTP/1.1").response().body)
+_WORDS = f"expected a request of HTTP/1.1 with a head of at most {HEAD} bytes"
+_COMPLAINT = bytes(RequestError(400, _WORDS).response().body)
 NO_HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
 NO_HTTP += b"Content-Length: %d\r\n\r\n%b" % (len(_COMPLAINT), _COMPLAINT)
 log = logging.getLogger("torchcommodity.serve")
 
 
-class Patient(H11Protocol):
-    """HTTP/1.1 whose complaint about what is no HTTP has the form of every other error."""
+class Patient(HttpToolsProtocol):
+    """HTTP/1.1 with a bound on what it reads in vain, and whose complaint has the form of every other error."""
+
+    vain = 0  # bytes since the last that were of use: a head, trailers or an extension without end fill no memory
+
+    def data_received(self, data: bytes) -> None:
+        """uvicorn's."""
+        self.vain += len(data)
+        super().data_received(data)
+        if self.vain > HEAD and not self.transport.is_closing():
+            self.send_400_response("the head of the request is too large")
+
+    def on_headers_complete(self) -> None:
+        """uvicorn's."""
+        self.vain = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """uvicorn's."""
+        self.vain = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """uvicorn's."""
+        self.vain = 0
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """uvicorn's."""
@@ -45,7 +70,6 @@ class Server(uvicorn.Server):
             app,
             http=Patient,
             ws="none",
-            h11_max_incomplete_event_size=HEAD,
             limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=int(self.seconds) + 1,
             log_config=None,

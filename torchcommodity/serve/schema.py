@@ -48,7 +48,7 @@ class Request(BaseModel):
     """Any number of instances, answered in their order."""
 
     model_config = CLOSED
-    instances: Annotated[list[Instance], FAST]
+    instances: Annotated[list[Instance], FAST] = Field(json_schema_extra={"minItems": 1})
     parameters: Parameters | None = None
 
 

@@ -1,6 +1,7 @@
 """One process with the event loop, some with the artefact; it stops when it has answered what it accepted."""
 
 import contextlib
+import gc
 import logging
 import socket
 import sys
@@ -60,6 +61,7 @@ def serve(
         opened = (routes.health, "/", "/page/")
         gate = Gate(app, metrics, token, opened, lambda: server.should_exit)
         log.info("listening on http://%s:%d, artefact %s", host, listener.getsockname()[1], about.sha256)
+        gc.freeze()  # a request's thousand rows would make the collector walk all of torch, again and again
         server.answer(gate, listener)
     return not server.failed
 
