@@ -106,6 +106,8 @@ class Desk:
 
     async def answer(self, request: Received) -> Response:
         """The answer to one request, within the time there is."""
+        if not self.pool.ready:
+            raise RequestError(503, "predict: the artefact is not loaded yet", None, AGAIN)
         if self.busy >= self.limits.waiting:
             raise RequestError(503, f"predict: {self.busy} requests wait already; come back later", None, AGAIN)
         self.busy += 1
