@@ -77,11 +77,8 @@ def _life(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
 
 def _contract(about: About, pool: Pool, limits: Limits, routes: Routes) -> APIRouter:
     contract, desk = APIRouter(), Desk(about, pool, limits)
-    refusals: dict[int | str, dict[str, Any]] = {
-        code: {"model": Error, "description": words} for code, words in REFUSALS.items()
-    }
 
-    @contract.get(routes.health, responses={503: refusals[503]}, response_model=dict[str, str])
+    @contract.get(routes.health, responses=_refusals(503), response_model=dict[str, str])
     async def health() -> Response:
         """200 when every worker has loaded the artefact."""
         if not pool.healthy:
@@ -90,7 +87,9 @@ def _contract(about: About, pool: Pool, limits: Limits, routes: Routes) -> APIRo
 
     sent = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Request"}}}}
 
-    @contract.post(routes.predict, responses=refusals, response_model=Answer, openapi_extra={"requestBody": sent})
+    @contract.post(
+        routes.predict, responses=_refusals(*REFUSALS), response_model=Answer, openapi_extra={"requestBody": sent}
+    )
     async def predict(request: Received) -> Response:
         """Quantiles of the future prices of every instance."""
         return await desk.answer(request)
@@ -132,13 +131,18 @@ class Desk:
 
 def _numbers(metrics: Metrics) -> APIRouter:
     numbers = APIRouter()
+    told: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_refusals(401, 503)}
 
-    @numbers.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    @numbers.get("/metrics", response_class=Response, responses=told)
     async def counted() -> Response:
         """What the server counts, for Prometheus."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     return numbers
+
+
+def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": Error, "description": REFUSALS[code]} for code in codes}
 
 
 async def _unrouted(_request: Received, problem: Exception) -> Response:

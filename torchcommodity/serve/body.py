@@ -6,10 +6,9 @@ import contextlib
 from fastapi import Request
 
 from torchcommodity.serve.limits import Limits
-from torchcommodity.serve.request_error import RequestError
+from torchcommodity.serve.request_error import CLOSE, RequestError
 
 LINGER = 2.0  # seconds that the rest of a body too large is thrown away: closed at once, its client would see no answer
-CLOSE = {"Connection": "close"}
 
 
 async def read(request: Request, limits: Limits) -> bytes:

@@ -70,7 +70,6 @@ class Server(uvicorn.Server):
             app,
             http=Patient,
             ws="none",
-            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=int(self.seconds) + 1,
             log_config=None,
             access_log=False,
@@ -83,6 +82,10 @@ class Server(uvicorn.Server):
     def give_up(self) -> None:
         """Stop, and say that it was not asked for."""
         self.failed = self.should_exit = True
+
+    def crowded(self) -> bool:
+        """Whether there are more connections than there may be."""
+        return len(self.server_state.connections) > CONNECTIONS
 
     async def on_tick(self, counter: int) -> bool:
         """uvicorn's, every tenth of a second."""

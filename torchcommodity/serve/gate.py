@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchcommodity.serve.metrics import Metrics
-from torchcommodity.serve.request_error import RequestError
+from torchcommodity.serve.request_error import AGAIN, CLOSE, RequestError
 
 log = logging.getLogger("torchcommodity.serve")
 REALM = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}
@@ -25,6 +25,7 @@ class Gate:
         token: that a request must bear, unless its path is open; None = none.
         opened: paths that need no token; one that ends with / opens all below it.
         stopping: whether connections are to end after the answers they wait for.
+        crowded: whether there are more connections than there may be.
     """
 
     def __init__(
@@ -34,8 +35,9 @@ class Gate:
         token: str | None,
         opened: Collection[str],
         stopping: Callable[[], bool],
+        crowded: Callable[[], bool],
     ) -> None:
-        self.app, self.metrics, self.stopping = app, metrics, stopping
+        self.app, self.metrics, self.stopping, self.crowded = app, metrics, stopping, crowded
         self.token = None if token is None else token.encode()
         self.opened = opened
 
@@ -45,6 +47,8 @@ class Gate:
         seen = Seen(send, self.stopping)
         with self.metrics.in_flight.track_inprogress():
             try:
+                if self.crowded():
+                    raise RequestError(503, "there are too many connections; come back later", None, AGAIN | CLOSE)
                 self._check(scope)
                 await self.app(scope, receive, seen.send)
             except RequestError as refused:

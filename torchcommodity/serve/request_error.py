@@ -8,6 +8,7 @@ from typing import Any
 from fastapi.responses import JSONResponse
 
 AGAIN = {"Retry-After": "1"}
+CLOSE = {"Connection": "close"}
 SHOWN = 60  # characters of what was received that an error repeats
 
 

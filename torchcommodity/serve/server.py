@@ -59,7 +59,7 @@ def serve(
         page = router(about, dashboard(artefact))
         app = application(about, pool, metrics, limits, routes, page, guarded=token is not None)
         opened = (routes.health, "/", "/page/")
-        gate = Gate(app, metrics, token, opened, lambda: server.should_exit)
+        gate = Gate(app, metrics, token, opened, lambda: server.should_exit, server.crowded)
         log.info("listening on http://%s:%d, artefact %s", host, listener.getsockname()[1], about.sha256)
         gc.freeze()  # a request's thousand rows would make the collector walk all of torch, again and again
         server.answer(gate, listener)
