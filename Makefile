@@ -11,7 +11,7 @@ forecast: $(VENV)/forecast  ## prices in, out/report.html out
 	$(BIN)/torchcommodity forecast
 
 test: $(VENV)/dev  ## every test, doctest and README block, a file per processor
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/dev  ## formats, lint, types
 	$(BIN)/ruff format --check .

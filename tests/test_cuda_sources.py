@@ -31,11 +31,11 @@ def test_nvcc_compiles_every_kernel(tmp_path: Path) -> None:
     compiler = nvcc()
     if compiler is None:
         pytest.skip("no nvcc: the .cu files were not compiled for a GPU")
-    architectures = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=[sm_90,compute_90]"]
+    oldest = "-gencode=arch=compute_80,code=sm_80"  # what it takes, later ones take; each more costs a minute
     includes = [f"-I{path}" for path in INCLUDES]
-    options = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", "-Xcompiler=-fPIC", "--threads=2", "-Werror=all-warnings"]
+    options = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", "-Xcompiler=-fPIC", "-Werror=all-warnings"]
     options += ["--expt-relaxed-constexpr"]  # as torch compiles extensions
-    _run(compiler, *options, *architectures, *includes, "-c", unity(tmp_path), "-o", tmp_path / "unity.o")
+    _run(compiler, *options, oldest, *includes, "-c", unity(tmp_path), "-o", tmp_path / "unity.o")
 
 
 @pytest.fixture(scope="module")

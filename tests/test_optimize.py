@@ -64,7 +64,9 @@ def test_a_profile_tells_stages_operators_memory_and_writes_a_trace(
     assert all(share > 0 for share in found.stages.values())
     assert any(cost.name == "commodity::lstm" and "[2, 200, 32]" in cost.shapes for cost in found.operators)
     assert found.peak_bytes > 200 * 2 * 8
+    assert sum(cost.share for cost in found.operators) == pytest.approx(1)
     assert len(found.largest) == 3
+    assert any(words.startswith("Python between the operators") for words in found.largest)
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     with pytest.raises(ValueError, match=r"rows must be in \[1, 7\d\d\] and size at least 1; got rows=9999"):
         profile(trained, past, rows=9999)

@@ -1,5 +1,6 @@
 """The command line: one file a command, each parses and calls one function."""
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -10,6 +11,7 @@ EXTRA = "torchcommodity: the command line needs {}, which is not installed: pip 
 def main() -> None:
     """`torchcommodity` as typed in a shell; says what to install where the `forecast` extra is missing."""
     signal.signal(signal.SIGTERM, _terminated)
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler would print each time that it starts and stops
     try:
         from torchcommodity.cli.application import app
     except ModuleNotFoundError as error:

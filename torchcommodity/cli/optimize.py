@@ -61,6 +61,7 @@ def optimize(
     csv = frame.drop(columns="size").to_csv(index=False, lineterminator="\n")
     write_together(out, dict(zip(FILES, (made[ALL].forecaster.to_bytes(), csv.encode()))))
     screen.print(f"{', '.join(fitted.symbols)}; {escape(fitted.record.note)}; verdict from {chosen.dates[start]} on.")
+    screen.print(_size(found))
     screen.print(_speed(found, large))
     screen.print(_accuracy(found, fitted.horizons))
     for row in found:
@@ -85,37 +86,42 @@ def _fitted(path: Path | None, panel: Panel, config: Path | None, first: int, se
     return trained.kept_forecaster(name, lambda: fit(past, settings, seed=seed))[0]
 
 
-def _speed(found: tuple[Row, ...], large: int) -> object:
-    heads = (
-        "step",
-        "numbers",
-        "zero",
-        "bytes",
-        "p50 ms",
-        "p99",
-        f"p50 x{large}",
-        "p99",
-        "forecasts/s",
-        "peak MiB",
-        "gain",
-    )
+def _size(found: tuple[Row, ...]) -> object:
+    heads = ("step", "numbers", "zero", "bytes", "peak MiB")
     rows = (
         (
             row.step,
             f"{row.size.parameters:,}",
             f"{row.size.zeros:.0%}",
             f"{row.size.bytes:,}",
+            f"{row.peak_bytes / 2**20:.0f}",
+        )
+        for row in found
+    )
+    return show.table("Size of the network; peak memory of the large batch", heads, rows)
+
+
+def _speed(found: tuple[Row, ...], large: int) -> object:
+    heads = ("step", "p50", "p99", f"p50 x{large}", "p99", "/s", "faster, x")
+    rows = (
+        (
+            row.step,
             f"{row.p50:.2f}",
             f"{row.p99:.2f}",
             f"{row.p50_large:.0f}",
             f"{row.p99_large:.0f}",
             f"{row.throughput:,.0f}",
-            f"{row.peak_bytes / 2**20:.0f}",
-            "" if row.step == ORIGINAL else str(row.gain),
+            _gain(row),
         )
         for row in found
     )
-    return show.table("Size and speed, eager in the large batch", heads, rows, (0, 10))
+    return show.table("Milliseconds at batch 1 and of the large batch, there eager; forecasts a second", heads, rows)
+
+
+def _gain(row: Row) -> str:
+    if row.step == ORIGINAL:
+        return ""
+    return f"{row.gain.low:.2f} to {row.gain.high:.2f}" if row.gain.proven else "none shown"
 
 
 def _accuracy(found: tuple[Row, ...], horizons: tuple[int, ...]) -> object:

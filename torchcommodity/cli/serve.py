@@ -56,7 +56,10 @@ def serve(
 def _dashboard(
     artefact: Artefact, data: str | None, symbols: str | None, contracts: str | None
 ) -> Callable[[], dict[str, Any]]:
-    return dict
+    from torchcommodity.serve.renewed import Dashboard
+
+    read = None if data is None else partial(options.prices, data, symbols, contracts)
+    return Dashboard(artefact, read, data or "")
 
 
 def _token(file: Path | None) -> str | None:

@@ -1,5 +1,6 @@
 """A fitted forecaster and its file."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,18 +57,7 @@ class Forecaster:
         Raises:
             ValueError: a symbol is unknown to the panel, or is another contract than the forecaster's.
         """
-        if unknown := [symbol for symbol in self.symbols if symbol not in panel.symbols]:
-            raise ValueError(
-                f"forecaster: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in "
-                f"{', '.join(panel.symbols)}"
-            )
-        panel = panel.select(self.symbols)
-        for symbol, here, learnt in zip(panel.symbols, panel.contracts, self.contracts):
-            if here is not None and here != learnt:
-                expected = "a spot price" if learnt is None else f"contract {learnt}"
-                got = f"contract {here}"
-                raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learnt it; got {got}")
-        return panel.with_contracts(dict(zip(panel.symbols, self.contracts)))
+        return as_learnt(panel, self.symbols, self.contracts)
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -113,3 +103,23 @@ class Forecaster:
         }
         symbols, contracts, sources = (tuple(about[key]) for key in ("symbols", "contracts", "sources"))
         return cls(model, symbols, FitRecord(**record), contracts, sources)
+
+
+def as_learnt(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:
+    """These symbols of a panel, in this order, as the contracts that a forecaster of them learnt.
+
+    Raises:
+        ValueError: a symbol is unknown to the panel, or is another contract there.
+    """
+    if unknown := [symbol for symbol in symbols if symbol not in panel.symbols]:
+        raise ValueError(
+            f"forecaster: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in "
+            f"{', '.join(panel.symbols)}"
+        )
+    panel = panel.select(symbols)
+    for symbol, here, learnt in zip(panel.symbols, panel.contracts, contracts):
+        if here is not None and here != learnt:
+            expected = "a spot price" if learnt is None else f"contract {learnt}"
+            got = f"contract {here}"
+            raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learnt it; got {got}")
+    return panel.with_contracts(dict(zip(panel.symbols, contracts)))

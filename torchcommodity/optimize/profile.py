@@ -19,6 +19,7 @@ from torchcommodity.optimize.inputs import batch
 MARK = "torchcommodity."
 STAGES = {"har": "econometric part", "network": "network", "quantiles": "quantiles"}
 OTHER = "between the stages"
+PYTHON = "Python between the operators"
 
 
 class Cost(NamedTuple):
@@ -40,13 +41,14 @@ class Profile:
     batch: int
     microseconds: float  # one forecast, with the profiler's own burden
     stages: dict[str, float]  # share of the time by stage, sums to 1
-    operators: tuple[Cost, ...]  # the costliest first
+    operators: tuple[Cost, ...]  # the costliest first; with what is spent in none of them, they are the whole
     peak_bytes: int  # most memory held at once beyond inputs and weights
 
     @property
     def largest(self) -> tuple[str, ...]:
-        """The three largest costs in plain words."""
-        return tuple(_in_words(cost) for cost in self.operators[:3])
+        """The three largest costs in plain words, an operator with all its shapes as one."""
+        costs = [_together(name, self.operators) for name in {cost.name for cost in self.operators}]
+        return tuple(_in_words(cost) for cost in sorted(costs, key=lambda cost: -cost.microseconds)[:3])
 
 
 @one_thread()
@@ -165,6 +167,8 @@ def _operators(kineto: Any, whole: float, repeats: int) -> tuple[Cost, ...]:
         for event in kineto.key_averages(group_by_input_shape=True)
         if not event.key.startswith((MARK, "["))
     ]
+    outside = 1 - sum(cost.share for cost in found)
+    found.append(Cost(PYTHON, "", 1, outside * whole / repeats, outside, 0))
     return tuple(sorted(found, key=lambda cost: -cost.microseconds))
 
 
@@ -185,7 +189,18 @@ def _peak(kineto: Any) -> int:
     return int(most)
 
 
+def _together(name: str, costs: tuple[Cost, ...]) -> Cost:
+    calls, microseconds, share, held = (
+        sum(getattr(cost, field) for cost in costs if cost.name == name)
+        for field in ("calls", "microseconds", "share", "bytes")
+    )
+    shapes = next(cost.shapes for cost in costs if cost.name == name)  # the costliest
+    return Cost(name, shapes, calls, microseconds, share, held)
+
+
 def _in_words(cost: Cost) -> str:
-    what = "copies and views" if cost.name in ("aten::copy_", "aten::cat", "aten::clone") else cost.name
-    calls = "once" if cost.calls == 1 else f"{cost.calls:g} times"
-    return f"{what} on shapes {cost.shapes}, {calls}: {cost.share:.0%} of the time, {cost.microseconds:.0f} us"
+    told = f"{cost.share:.0%} of the time, {cost.microseconds:.0f} us"
+    if cost.name == PYTHON:
+        return f"{PYTHON}, with the profiler's own burden: {told}; compiling takes it away"
+    calls = "once" if cost.calls == 1 else f"{cost.calls:g} times, the costliest on {cost.shapes}"
+    return f"{cost.name}, {calls}: {told}"

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity.forecast.bands import BANDS, places
+from torchcommodity.forecast.correlation import Correlation
+from torchcommodity.forecast.horizons import Calendar
 from torchcommodity.report.contents import Contents
-from torchcommodity.report.correlation import Correlation
-from torchcommodity.report.evidence import BANDS, Evidence
-from torchcommodity.report.horizons import Calendar
+from torchcommodity.report.evidence import Evidence
 
 Figure = dict[str, Any]
 
@@ -26,7 +27,7 @@ def fan(contents: Contents, n: int) -> Figure:
     dates, prices = panel.dates[-HISTORY:], panel.values.plain()[-HISTORY:, 0].tolist()
     ahead = [origin, *(contents.calendar.ahead(origin, h) for h in forecast.horizons)]
     quantiles = _with_origin(forecast.prices[:, n].numpy(), forecast.last[n].item())  # (1 + H, Q)
-    place = {round(level, 3): q for q, level in enumerate(forecast.levels)}
+    place = places(forecast.levels)
     data: list[Figure] = []
     for (low, high), shade in reversed(list(zip(BANDS, SHADES))):
         if low in place and high in place:

@@ -11,8 +11,8 @@ import torch
 import torchcommodity
 from torchcommodity.data import Finding, Panel
 from torchcommodity.forecast import FitRecord, Forecast
+from torchcommodity.forecast.horizons import Calendar
 from torchcommodity.report.evidence import Evidence, finite
-from torchcommodity.report.horizons import Calendar
 
 PACKAGES = ("numpy", "pandas", "arch", "lightning", "scipy", "plotly")
 

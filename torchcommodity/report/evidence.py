@@ -10,8 +10,6 @@ import torch
 from torchcommodity.forecast import Backtest, score
 from torchcommodity.forecast.folds import OURS
 
-BANDS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
-
 
 @dataclass(frozen=True)
 class Evidence:

@@ -12,10 +12,10 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
+from torchcommodity.forecast.correlation import Correlation, correlation
 from torchcommodity.report import charts, sections
 from torchcommodity.report.blocks import paragraph
 from torchcommodity.report.contents import Contents, Run
-from torchcommodity.report.correlation import Correlation, correlation
 from torchcommodity.report.markup import Markup, join
 from torchcommodity.report.section_correlation import correlations
 from torchcommodity.report.section_evidence import walk_forward

@@ -1,7 +1,7 @@
 """Correlation over time with its regimes, and the latest matrix."""
 
+from torchcommodity.forecast.correlation import WINDOW, Correlation, pairs_by_strength
 from torchcommodity.report.blocks import figure, paragraph, section
-from torchcommodity.report.correlation import WINDOW, Correlation, pairs_by_strength
 from torchcommodity.report.markup import Markup, element, table
 
 NAME = "Correlation and its regimes"

@@ -4,10 +4,10 @@ from itertools import groupby
 from typing import Any
 
 from torchcommodity.forecast.folds import OURS
+from torchcommodity.forecast.horizons import Calendar
 from torchcommodity.report.blocks import figure, paragraph, percent, section
 from torchcommodity.report.contents import Contents
 from torchcommodity.report.evidence import Evidence, outcome, tally, verdict
-from torchcommodity.report.horizons import Calendar
 from torchcommodity.report.markup import Markup, element, table
 
 MODELS = {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from torchcommodity.forecast.threads import one_thread
 from torchcommodity.optimize import Artefact
 from torchcommodity.serve.app import Routes, application
 from torchcommodity.serve.connections import CONNECTIONS, Server
@@ -52,7 +53,7 @@ def serve(
     """
     artefact = Artefact.load(path)
     about, metrics = artefact.about, Metrics(artefact.about)
-    with _logging(), _listening(host, port) as listener:
+    with one_thread(), _logging(), _listening(host, port) as listener:
         server = Server(limits.seconds)
         pool = Pool(path, about.sha256, workers, limits, metrics.batch.observe, server.give_up)
         metrics.watch(pool)
