@@ -57,7 +57,7 @@ async def measure(artefact: Path, sent: bytes, asked: argparse.Namespace) -> Non
         port = free.getsockname()[1]
     told: collections.Counter[str] = collections.Counter()
     took: list[float] = []
-    server = Server(artefact, port, asked.workers)
+    server, before = Server(artefact, port, asked.workers), os.getloadavg()[0]
     await server.start()
     async with health(port) as waits:
         end = time.monotonic() + asked.seconds
@@ -68,7 +68,8 @@ async def measure(artefact: Path, sent: bytes, asked: argparse.Namespace) -> Non
         await asyncio.gather(*clients)
     code = await server.stop()
     print(f"{asked.clients} clients, {asked.seconds:g} s, instances of {asked.rows} rows x {asked.symbols}, ", end="")
-    print(f"{len(sent):,} bytes a request, {asked.workers} worker(s), {os.cpu_count()} cores")
+    print(f"{len(sent):,} bytes a request, {asked.workers} worker(s), {os.cpu_count()} cores, ", end="")
+    print(f"load average {os.getloadavg()[0]:.1f} of the machine, {before:.1f} before")
     for outcome, count in sorted(told.items()):
         print(f"  {outcome:45} {count:8,}")
     took.sort()
