@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.failed = seconds, False
-        self._mute: dict[Patient, float] = {}
+        self._mute: dict[tuple[Patient, object], float] = {}
 
     def answer(self, app: Any, listener: socket.socket) -> None:
         """Until it is told to stop."""
@@ -109,8 +109,9 @@ class Server(uvicorn.Server):
     def _close_mute(self, now: float) -> None:
         patient = [c for c in self.server_state.connections if isinstance(c, Patient)]
         mute = [c for c in patient if c.cycle is None or c.cycle.response_complete]
-        self._mute = {connection: self._mute.get(connection, now) for connection in mute}
-        for connection, since in self._mute.items():
+        # the cycle is of the last request: one that had another since is not mute
+        self._mute = {(c, c.cycle): self._mute.get((c, c.cycle), now) for c in mute}
+        for (connection, _), since in self._mute.items():
             if now - since > IDLE:
                 connection.transport.close()
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -155,6 +155,8 @@ class Pool:
                 failures += number not in self.ready
             finally:
                 self.ready.discard(number)
+            if not self.ready:
+                _settle_all(self.waiting, RequestError(503, "predict: no worker is left; ask again", None, AGAIN))
             await self._in_thread(worker.end, 1.0)
             self.deaths += 1
             log.error("worker %d died with exit code %s; another one is started", number, worker.process.exitcode)
@@ -204,7 +206,7 @@ class Pool:
         return asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
-def _settle_all(batch: list[Job], problem: RequestError) -> None:
+def _settle_all(batch: Iterable[Job], problem: RequestError) -> None:
     for job in batch:
         if not job.answer.done():
             job.answer.set_exception(problem)
