@@ -19,6 +19,7 @@ from torchcommodity.cli import (
     portfolio,
     profile,
     scenarios,
+    serve,
     train,
     tune,
 )
@@ -60,6 +61,7 @@ app.command("train")(train.train)
 app.command("tune")(tune.tune)
 app.command("backtest")(backtest.backtest)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
 app.command("portfolio")(portfolio.portfolio)
 app.command("scenarios")(scenarios.scenarios)
 app.command("optimize")(optimize.optimize)
