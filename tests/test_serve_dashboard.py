@@ -16,11 +16,11 @@ from torchcommodity.forecast import fit
 from torchcommodity.optimize import Artefact, export
 from torchcommodity.optimize.about import about
 from torchcommodity.optimize.raw_prices import RawPrices
-from torchcommodity.serve.card import age
-from torchcommodity.serve.dashboard import document, empty
-from torchcommodity.serve.hindsight import ROWS, hindsight
-from torchcommodity.serve.renewal import Renewal
-from torchcommodity.serve.renewed import Dashboard
+from torchcommodity.serve.dashboard.card import age
+from torchcommodity.serve.dashboard.document import document, empty
+from torchcommodity.serve.dashboard.hindsight import ROWS, hindsight
+from torchcommodity.serve.dashboard.renewal import Renewal
+from torchcommodity.serve.dashboard.renewed import Dashboard
 
 TODAY = date(2019, 1, 5)
 

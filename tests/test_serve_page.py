@@ -21,8 +21,8 @@ from torchcommodity.forecast import fit
 from torchcommodity.optimize import Artefact
 from torchcommodity.optimize.about import about
 from torchcommodity.optimize.raw_prices import RawPrices
-from torchcommodity.serve.page import router
-from torchcommodity.serve.renewed import Dashboard
+from torchcommodity.serve.dashboard.renewed import Dashboard
+from torchcommodity.serve.dashboard.router import router
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect

@@ -36,15 +36,15 @@ def serve(
     ] = 128,
 ) -> None:
     """Answer requests for forecasts over HTTP, as Vertex AI asks of a custom container, until SIGTERM or Ctrl-C."""
-    from torchcommodity import serve as room  # an extra
+    from torchcommodity.serve import http  # an extra
 
-    limits = room.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
-    asked_to = room.serve(
+    limits = http.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
+    asked_to = http.serve(
         artefact,
         dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts),
         host=host,
         port=port,
-        routes=room.Routes(health_route, predict_route),
+        routes=http.Routes(health_route, predict_route),
         workers=workers,
         token=_token(token_file),
         limits=limits,
@@ -56,7 +56,7 @@ def serve(
 def _dashboard(
     artefact: Artefact, data: str | None, symbols: str | None, contracts: str | None
 ) -> Callable[[], dict[str, Any]]:
-    from torchcommodity.serve.renewed import Dashboard
+    from torchcommodity.serve.dashboard import Dashboard
 
     read = None if data is None else partial(options.prices, data, symbols, contracts)
     return Dashboard(artefact, read, data or "")

@@ -5,7 +5,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from torchcommodity.optimize import About
-from torchcommodity.serve.pool import Pool
+from torchcommodity.serve.http.pool import Pool
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 SIZES = (1, 2, 4, 8, 16, 32, 64)

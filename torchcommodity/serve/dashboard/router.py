@@ -13,8 +13,8 @@ from fastapi.responses import Response
 from plotly.offline import get_plotlyjs
 
 from torchcommodity.optimize import About
-from torchcommodity.serve.card import model_card
-from torchcommodity.serve.renewal import Answer, Renewal
+from torchcommodity.serve.dashboard.card import model_card
+from torchcommodity.serve.dashboard.renewal import Answer, Renewal
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent / "page"

@@ -11,13 +11,13 @@ from typing import Any
 
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.optimize import Artefact
-from torchcommodity.serve.app import Routes, application
-from torchcommodity.serve.connections import CONNECTIONS, Server
-from torchcommodity.serve.gate import Gate
-from torchcommodity.serve.limits import Limits
-from torchcommodity.serve.metrics import Metrics
-from torchcommodity.serve.page import router
-from torchcommodity.serve.pool import Pool
+from torchcommodity.serve.dashboard.router import router
+from torchcommodity.serve.http.app import Routes, application
+from torchcommodity.serve.http.connections import CONNECTIONS, Server
+from torchcommodity.serve.http.gate import Gate
+from torchcommodity.serve.http.limits import Limits
+from torchcommodity.serve.http.metrics import Metrics
+from torchcommodity.serve.http.pool import Pool
 
 log = logging.getLogger("torchcommodity.serve")
 

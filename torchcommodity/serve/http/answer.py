@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.optimize import About
-from torchcommodity.serve.windows import Wanted, Window
+from torchcommodity.serve.http.windows import Wanted, Window
 
 
 def prediction(about: About, window: Window, quantiles: Tensor, wanted: Wanted) -> dict[str, Any]:

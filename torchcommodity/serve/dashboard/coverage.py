@@ -9,7 +9,7 @@ from scipy import stats
 from torchcommodity.data import Panel
 from torchcommodity.forecast.bands import BANDS, places
 from torchcommodity.optimize import About
-from torchcommodity.serve.hindsight import Hindsight
+from torchcommodity.serve.dashboard.hindsight import Hindsight
 
 Places = Sequence[tuple[int, int]]  # (row of the origin, symbol)
 

@@ -8,7 +8,7 @@ from datetime import date
 from torchcommodity.data import Loaded
 from torchcommodity.data.panel import utc_now
 from torchcommodity.optimize import Artefact
-from torchcommodity.serve.dashboard import Document, document, empty
+from torchcommodity.serve.dashboard.document import Document, document, empty
 
 
 @dataclass

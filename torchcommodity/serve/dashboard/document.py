@@ -14,9 +14,9 @@ from torchcommodity.forecast.correlation import Correlation, correlation, pairs_
 from torchcommodity.forecast.forecaster import as_learnt
 from torchcommodity.forecast.horizons import Calendar, calendar
 from torchcommodity.optimize import About, Artefact
-from torchcommodity.serve.card import EMPTY, EXAMPLES, STALE, age, model_card
-from torchcommodity.serve.coverage import coverage
-from torchcommodity.serve.hindsight import Hindsight, hindsight
+from torchcommodity.serve.dashboard.card import EMPTY, EXAMPLES, STALE, age, model_card
+from torchcommodity.serve.dashboard.coverage import coverage
+from torchcommodity.serve.dashboard.hindsight import Hindsight, hindsight
 
 Document = dict[str, Any]
 FORMAT = "torchcommodity.dashboard.1"

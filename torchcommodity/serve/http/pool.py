@@ -16,10 +16,10 @@ from litserve.loops import inference_worker
 from litserve.utils import LitAPIStatus, WorkerSetupStatus
 from torch import Tensor
 
-from torchcommodity.serve.limits import Limits
-from torchcommodity.serve.request_error import AGAIN, RequestError
-from torchcommodity.serve.windows import Window
-from torchcommodity.serve.worker import Forecasts, Line
+from torchcommodity.serve.http.limits import Limits
+from torchcommodity.serve.http.request_error import AGAIN, RequestError
+from torchcommodity.serve.http.windows import Window
+from torchcommodity.serve.http.worker import Forecasts, Line
 
 STARTS = 3  # of a worker that never came up: then the server gives up, and whoever watches it starts it anew
 log = logging.getLogger("torchcommodity.serve")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from torchcommodity.serve.metrics import Metrics
-from torchcommodity.serve.request_error import AGAIN, CLOSE, RequestError
+from torchcommodity.serve.http.metrics import Metrics
+from torchcommodity.serve.http.request_error import AGAIN, CLOSE, RequestError
 
 log = logging.getLogger("torchcommodity.serve")
 REALM = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}
