@@ -76,8 +76,9 @@ class Server(uvicorn.Server):
             server_header=False,
         )
         super().__init__(config)
+        self.listener = listener
         with _deaf():
-            self.run([listener])
+            self.run([listener.dup()])  # a copy: when uvicorn has closed it, the system still accepts
 
     def give_up(self) -> None:
         """Stop, and say that it was not asked for."""
@@ -96,15 +97,17 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """uvicorn's, after a last call: `Connection: close` stands on every answer by now, and no new ones come in."""
         log.info("stopping: no new connections, %d open ones are heard out", len(self.server_state.connections))
-        for listener in sockets or ():
-            listener.listen(0)
-        await asyncio.sleep(0.05)  # the loop accepts what the system has accepted
         for server in self.servers:
             server.close()
+        for connection in _waiting(self.listener):
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
         end = asyncio.get_running_loop().time() + LAST_CALL
         while self.server_state.connections and asyncio.get_running_loop().time() < end:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)
+
+    def _protocol(self) -> Patient:
+        return Patient(self.config, self.server_state, self.lifespan.state)
 
     def _close_mute(self, now: float) -> None:
         patient = [c for c in self.server_state.connections if isinstance(c, Patient)]
@@ -114,6 +117,19 @@ class Server(uvicorn.Server):
         for (connection, _), since in self._mute.items():
             if now - since > IDLE:
                 connection.transport.close()
+
+
+def _waiting(listener: socket.socket) -> list[socket.socket]:
+    """The connections that the system has accepted and nobody has taken; the next ones are refused.
+
+    Closed with connections in its queue, a listener resets them, and with them the requests that they carry.
+    """
+    found = []
+    listener.setblocking(False)
+    with listener, contextlib.suppress(BlockingIOError):
+        while True:
+            found.append(listener.accept()[0])
+    return found
 
 
 @contextlib.contextmanager
