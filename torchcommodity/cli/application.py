@@ -40,8 +40,8 @@ class Commands(TyperGroup):
             told = str(error)  # which extra is missing, where the code that needs it says so
             _tell(told if "pip install" in told else f"{told}; pip install 'torchcommodity[forecast]'")
             raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            _tell("interrupted; nothing was written")
+        except KeyboardInterrupt as stop:
+            _tell(str(stop) or "interrupted; nothing was written")
             raise typer.Exit(130) from None
 
 

@@ -33,8 +33,11 @@ def answer(context: typer.Context, artefact: Path, data: str, out: Path | None, 
         show.findings(screen, findings)
     results = out or RESULTS
     loaded = Artefact.load(artefact)
-    with show.steps(screen, "Forecasts") as step:
-        found = batch(loaded, source, results, progress=step)
+    try:
+        with show.steps(screen, "Forecasts") as step:
+            found = batch(loaded, source, results, progress=step)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {results} is as it was, the same command carries on") from None
     for line in _told(found, results):
         screen.print(escape(line), soft_wrap=True)
     if found.run.refused:

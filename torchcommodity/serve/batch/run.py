@@ -51,7 +51,7 @@ def batch(
 
     Every forecast has the bits of the artefact's answer to its panel alone, on one thread. The run is named after the
     checksums of artefact and table: asked again, it changes nothing; killed, it is carried on when asked again, and
-    becomes the same table. Memory does not grow with the number of panels.
+    becomes the same table. Memory is bounded, whatever the number of panels.
 
     Raises:
         ValueError: there is no such table, it is empty or has other columns; the results cannot be written; another

@@ -62,8 +62,8 @@ def serve(
         opened = (routes.health, "/", "/page/")
         gate = Gate(app, metrics, token, opened, lambda: server.should_exit, server.crowded)
         log.info("listening on http://%s:%d, artefact %s", host, listener.getsockname()[1], about.sha256)
-        gc.freeze()  # a request's thousand rows would make the collector walk all of torch, again and again
-        server.answer(gate, listener)
+        with _frozen():
+            server.answer(gate, listener)
     return not server.failed
 
 
@@ -72,6 +72,16 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=CONNECTIONS) as listener:
         yield listener
+
+
+@contextlib.contextmanager
+def _frozen() -> Iterator[None]:
+    """A request's thousand rows would make the collector walk all of torch, again and again."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()  # what ends with the process is freed, or its libraries say that it leaked
 
 
 @contextlib.contextmanager
