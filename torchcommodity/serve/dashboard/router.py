@@ -15,6 +15,7 @@ from plotly.offline import get_plotlyjs
 from torchcommodity.optimize import About
 from torchcommodity.serve.dashboard.card import model_card
 from torchcommodity.serve.dashboard.renewal import Answer, Renewal
+from torchcommodity.serve.request_error import RequestError, error
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent / "page"
@@ -51,7 +52,7 @@ def router(about: About, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
             when somebody looks. A ValueError or OSError is told to the reader in its words.
 
     `/dashboard` answers 200 with the document, whose `renewing` says whether a newer one is being made and whose
-    `problem` why none could be; 202 while the first is made; 503 with `error` in words.
+    `problem` why none could be; 202 while the first is made; 503 with the `error`, its `message` in words.
     """
     routes, renewal = APIRouter(include_in_schema=False), Renewal(dashboard)
 
@@ -75,7 +76,7 @@ def _data(request: Request, found: Answer, about: About) -> Response:
     if found.document is not None:
         status, content = 200, {**found.document, "renewing": found.working, "problem": found.error}
     else:
-        status, content = (503, {"error": found.error}) if found.error else (202, {"state": "working"})
+        status, content = (503, error(503, found.error)) if found.error else (202, {"state": "working"})
         content = {**content, "model": model_card(about)}
     raw = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     headers = {**HEADERS, "Cache-Control": DATA}
@@ -86,7 +87,7 @@ def _data(request: Request, found: Answer, about: About) -> Response:
 
 def _file(request: Request, name: str) -> Response:
     if name not in _names():
-        return Response("no such file of the page", 404, HEADERS, "text/plain")
+        return RequestError(404, "there is no such file of the page", None, HEADERS).response()
     found = _packed(name)
     headers = {**HEADERS, "Cache-Control": ASSETS, "ETag": found.mark, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == found.mark:

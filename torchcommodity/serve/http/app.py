@@ -21,9 +21,9 @@ from torchcommodity.serve.http.answer import metadata, prediction
 from torchcommodity.serve.http.limits import Limits
 from torchcommodity.serve.http.metrics import Metrics
 from torchcommodity.serve.http.pool import Pool
-from torchcommodity.serve.http.request_error import AGAIN, RequestError
 from torchcommodity.serve.http.schema import Answer, Error, Request, parsed
 from torchcommodity.serve.http.windows import wanted, windows
+from torchcommodity.serve.request_error import AGAIN, RequestError
 
 REFUSALS = {400: "no JSON", 401: "no token", 408: "too slow", 413: "too large", 415: "no application/json"}
 REFUSALS |= {422: "another form, or a value that cannot be", 500: "the server failed", 503: "busy, or not loaded yet"}

@@ -6,7 +6,7 @@ import contextlib
 from fastapi import Request
 
 from torchcommodity.serve.http.limits import Limits
-from torchcommodity.serve.http.request_error import CLOSE, RequestError
+from torchcommodity.serve.request_error import CLOSE, RequestError
 
 LINGER = 2.0  # seconds that the rest of a body too large is thrown away: closed at once, its client would see no answer
 

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from torchcommodity.serve.http.request_error import RequestError
+from torchcommodity.serve.request_error import RequestError
 
 HEAD = 32_768  # bytes of a request's head
 IDLE = 10.0  # seconds that a connection may take for a request's head

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchcommodity.serve.http.metrics import Metrics
-from torchcommodity.serve.http.request_error import AGAIN, CLOSE, RequestError
+from torchcommodity.serve.request_error import AGAIN, CLOSE, RequestError
 
 log = logging.getLogger("torchcommodity.serve")
 REALM = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}

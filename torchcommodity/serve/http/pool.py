@@ -17,9 +17,9 @@ from litserve.utils import LitAPIStatus, WorkerSetupStatus
 from torch import Tensor
 
 from torchcommodity.serve.http.limits import Limits
-from torchcommodity.serve.http.request_error import AGAIN, RequestError
 from torchcommodity.serve.http.windows import Window
 from torchcommodity.serve.http.worker import Forecasts, Line
+from torchcommodity.serve.request_error import AGAIN, RequestError
 
 STARTS = 3  # of a worker that never came up: then the server gives up, and whoever watches it starts it anew
 log = logging.getLogger("torchcommodity.serve")

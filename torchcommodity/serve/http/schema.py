@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, Strict, ValidationError
 
-from torchcommodity.serve.http.request_error import RequestError, expected
+from torchcommodity.serve.request_error import RequestError, expected
 
 FAST = Field(fail_fast=True)  # the first error is told: a million of them would be gathered otherwise
 Price = Annotated[float, Strict(), AllowInfNan(False)] | None

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from torchcommodity.optimize import About
 from torchcommodity.serve.http.limits import Limits
-from torchcommodity.serve.http.request_error import RequestError, expected
 from torchcommodity.serve.http.schema import Instance, Parameters, Request
+from torchcommodity.serve.request_error import RequestError, expected
 
 Numbers = Sequence[float | None]
 

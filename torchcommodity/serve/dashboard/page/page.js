@@ -93,7 +93,7 @@ function failed(status, found) {
   if (status === 401 || status === 403) return askToken();
   const again = shown ? " What is shown below is from before." : "";
   if (status === 0) complain("The server cannot be reached", `It does not answer. It may be restarting, or the network may be down.${again}`, true);
-  else if (status === 503 && typeof found.error === "string") complain("The prices cannot be shown", `The server says: ${found.error}`, true);
+  else if (status === 503 && found.model) complain("The prices cannot be shown", `The server says: ${found.error.message}`, true);
   else complain("The server could not answer", `It answered with status ${status}${found.error?.message ? `: ${found.error.message}` : ""}.${again}`, true);
   if (!shown) {
     keep(...(found.model ? ["model"] : []));

@@ -50,8 +50,8 @@ def error(status: int, message: str, field: str | None = None) -> dict[str, Any]
 def shown(got: Any) -> str:
     """The beginning of a value as JSON, in plain ASCII.
 
-    >>> shown("price of oil"), shown([1.0] * 99)[-6:]
-    ('"price of oil"', '1.0...')
+    >>> shown("price of oil"), shown([1.0] * 99)[:6], shown([1.0] * 99)[-3:]
+    ('"price of oil"', '[1.0, ', '...')
     """
     if isinstance(got, (list, dict)):
         got = got[:SHOWN] if isinstance(got, list) else dict(list(got.items())[:SHOWN])
