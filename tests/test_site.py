@@ -16,6 +16,7 @@ import torchcommodity
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
 ROOMS = [info.name for info in pkgutil.iter_modules(torchcommodity.__path__) if info.name not in {"_C", "cli"}]
+PARTS = ["ops.indicators", "serve.batch", "serve.dashboard", "serve.http"]
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +78,11 @@ def test_the_forecaster_in_onnx_is_the_forecaster(site: Path) -> None:
     assert all(float(slope) > 0 for slope in slopes.groups())
 
 
-@pytest.mark.parametrize("room", [*ROOMS, "ops.indicators"])
+@pytest.mark.parametrize("room", [*ROOMS, *PARTS])
 def test_every_public_name_has_its_reference(site: Path, room: str) -> None:
     page = (site / "reference" / f"{room}.html").read_text()
     module = importlib.import_module(f"torchcommodity.{room}")
-    kinds = {name: getattr(module, name) for name in module.__all__}
+    kinds = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
     public = {name for name, kind in kinds.items() if inspect.isfunction(kind) or inspect.isclass(kind)}
     assert {name for name in public if f'id="torchcommodity.{room}.{name}"' not in page} == set()
 

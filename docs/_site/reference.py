@@ -22,7 +22,10 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def _modules() -> Iterator[str]:
-    """Every room, and behind it the modules that it exports. Nothing is imported: torch would take its time."""
+    """Every room, and behind it the modules that it exports; of one that exports nothing, its packages.
+
+    Nothing is imported: torch would take its time.
+    """
     for path in sorted(PACKAGE.iterdir()):
         room = (path / "__init__.py").exists() or path.suffix == ".py"
         if room and path.name[0] != "_" and path.stem not in LEFT_OUT:
@@ -32,6 +35,9 @@ def _modules() -> Iterator[str]:
 
 def _parts(room: Path) -> Iterator[str]:
     source = room / "__init__.py" if room.is_dir() else room
-    for node in ast.parse(source.read_text()).body:
+    text = source.read_text()
+    if room.is_dir() and "__all__" not in text:
+        yield from (f"{room.stem}.{path.parent.name}" for path in sorted(room.glob("*/__init__.py")))
+    for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and node.module == f"torchcommodity.{room.stem}":
             yield from (f"{room.stem}.{name.name}" for name in node.names if name.name[0] != "_")
