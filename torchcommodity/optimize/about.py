@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 import torchcommodity
@@ -56,6 +57,12 @@ class About:
     def least_rows(self) -> int:
         """Rows that a forecast needs: one more than the returns of the warm-up."""
         return max(self.warmup + 1, 3)
+
+    @property
+    def days(self) -> tuple[int, int]:
+        """The calendar in days since 1970-01-01."""
+        first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in self.calendar)
+        return first, last
 
     def json(self) -> str:
         """Without the checksum of the file that it stands in."""

@@ -74,7 +74,7 @@ def check(about: About, prices: Tensor, days: Tensor) -> None:
         raise ValueError("artefact: prices must be finite or NaN; got an infinite one")
     if (days.diff(dim=1) <= 0).any():
         raise ValueError("artefact: days must rise along T; got some that do not")
-    first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in about.calendar)
+    first, last = about.days
     if (days[:, 0] < first).any() or (days[:, -1] > last).any():
         got = f"{np.datetime64(int(days.min()), 'D')} to {np.datetime64(int(days.max()), 'D')}"
         raise ValueError(f"artefact: days must lie between {' and '.join(about.calendar)}; got {got}")

@@ -120,7 +120,7 @@ def _days(column: Any, about: About, at: Callable[[int], str]) -> Array:
         days: Array = column.cast(pa.int32()).to_numpy().astype(np.int64)
     else:
         days = _days_of_text(column, at)
-    first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in about.calendar)
+    first, last = about.days
     if (odd := np.flatnonzero((days < first) | (days > last))).size:
         got = np.datetime64(int(days[odd[0]]), "D")
         raise ValueError(f"{at(int(odd[0]))}: expected a date from {' to '.join(about.calendar)}; got {got}")

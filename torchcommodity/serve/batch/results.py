@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from torchcommodity.data.panel import utc_now
+from torchcommodity.serve.batch import sql
 from torchcommodity.serve.batch.requests import Refused
 
 MEMORY = "128MB"  # for each of the two databases of a run
@@ -135,7 +136,7 @@ class Unfinished:
         return whole
 
     def _attach(self) -> None:
-        _patient(lambda: self.connection.execute(f"ATTACH {_text(str(self.out.absolute()))} AS results"), WAIT)
+        _patient(lambda: self.connection.execute(f"ATTACH {sql.text(str(self.out.absolute()))} AS results"), WAIT)
         with _transaction(self.connection) as execute:
             _make_tables(execute, "results.")
 
@@ -217,7 +218,3 @@ def _table(refused: Sequence[Refused]) -> Any:
 
 def _marks(run: Run) -> str:
     return ", ".join("?" * len(astuple(run)))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -17,6 +17,7 @@ from torchcommodity.data.panel import utc_now
 from torchcommodity.forecast.forecaster import as_learnt
 from torchcommodity.forecast.threads import one_thread
 from torchcommodity.optimize import Artefact
+from torchcommodity.serve.batch import sql
 from torchcommodity.serve.batch.answers import BLOCK, answers
 from torchcommodity.serve.batch.requests import Refused, Request, Rows, by_panel, request
 from torchcommodity.serve.batch.results import MEMORY, Run, Unfinished, finished
@@ -140,7 +141,7 @@ def _answer(
 
 def _sorted(connection: Any, unfinished: Unfinished) -> Any:
     """The rows that are still to be answered, by panel; what does not fit into memory is sorted on the disk."""
-    connection.execute(f"SET temp_directory = {_text(str(unfinished.spill))}")
+    connection.execute(f"SET temp_directory = {sql.text(str(unfinished.spill))}")
     connection.execute("SET preserve_insertion_order = false")
     where, known = "", []
     if unfinished.rows:
@@ -173,7 +174,3 @@ def _add(artefact: Artefact, unfinished: Unfinished, block: Block) -> None:
         left_out=run.left_out + sum(each.left_out for each in block.asked),
     )
     unfinished.add(after, forecasts, refused, block.last, unfinished.rows + block.rows)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

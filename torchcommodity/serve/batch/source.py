@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from torchcommodity.data import Panel
 from torchcommodity.data.layout import layout
+from torchcommodity.serve.batch import sql
 
 DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
 NAMES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
@@ -91,8 +92,8 @@ def _panel(connection: Any, panel: Panel) -> Source:
 def _table(connection: Any, file: Path, table: str) -> Source:
     if not file.is_file():
         raise ValueError(f"forecast: expected a DuckDB file; there is no file {file}")
-    connection.execute(f"ATTACH {_text(str(file.absolute()))} AS source (READ_ONLY)")
-    name = f"source.{_name(table)}"
+    connection.execute(f"ATTACH {sql.text(str(file.absolute()))} AS source (READ_ONLY)")
+    name = f"source.{sql.name(table)}"
     tables = [
         row[0]
         for row in connection.execute(
@@ -116,7 +117,7 @@ def _parquet(connection: Any, files: list[Path]) -> Source:
             )
     names = tuple(map(str, files))
     states, digests = tuple(map(_state, files)), [_checksum(path) for path in files]
-    listed = f"[{', '.join(map(_text, names))}]"
+    listed = f"[{', '.join(map(sql.text, names))}]"
     reader = f"read_parquet({listed}, file_row_number = true, filename = '__file', hive_partitioning = false)"
     place = names[0] if len(names) == 1 else f"{len(names)} Parquet files"
     _view(connection, place, reader, f"list_position({listed}, __file) - 1", "file_row_number + 1", first)
@@ -141,15 +142,15 @@ def _view(connection: Any, place: str, table: str, file: str, row: str, schema: 
     ):
         if not known.fullmatch(kinds[name]):
             raise ValueError(f"{place}: {name!r}: expected {what}; got {kinds[name]}")
-    day = _name(date)
+    day = sql.name(date)
     if kinds[date] == "TIMESTAMP WITH TIME ZONE":
         zone = (schema.field(date).type.tz if schema is not None else None) or "UTC"
-        day = f"timezone({_text(zone)}, {day})"
+        day = f"timezone({sql.text(zone)}, {day})"
     day = day if kinds[date] == "VARCHAR" else f"CAST({day} AS DATE)"
-    number = _name(price) if kinds[price] == "VARCHAR" else f"CAST({_name(price)} AS DOUBLE)"
+    number = sql.name(price) if kinds[price] == "VARCHAR" else f"CAST({sql.name(price)} AS DOUBLE)"
     connection.execute(
-        f"CREATE VIEW panels AS SELECT CAST({_name(panel[0])} AS VARCHAR) AS panel, {day} AS date, "
-        f"CAST({_name(symbol)} AS VARCHAR) AS symbol, {number} AS price, {file} AS file, {row} AS row FROM {table}"
+        f"CREATE VIEW panels AS SELECT CAST({sql.name(panel[0])} AS VARCHAR) AS panel, {day} AS date, "
+        f"CAST({sql.name(symbol)} AS VARCHAR) AS symbol, {number} AS price, {file} AS file, {row} AS row FROM {table}"
     )
 
 
@@ -195,11 +196,3 @@ def _checksum_of_rows(connection: Any) -> str:
     for part in pa.RecordBatchReader.from_stream(texts):
         digest.update("".join(f"{line}\n" for line in part.column(0).to_pylist()).encode())
     return digest.hexdigest()
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _name(value: str) -> str:
-    return '"' + value.replace('"', '""') + '"'

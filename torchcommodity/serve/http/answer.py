@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.forecast.origin import origins
 from torchcommodity.optimize import About
 from torchcommodity.serve.http.windows import Wanted, Window
 
@@ -17,9 +18,9 @@ def prediction(about: About, window: Window, quantiles: Tensor, wanted: Wanted) 
         quantiles: (H, N, Q) of the cumulative log-return, as the artefact gives them.
     """
     prices = torch.from_numpy(window.prices)
-    known = torch.isfinite(prices) & (prices > 0)
-    row = len(prices) - 1 - known.flip(0).int().argmax(0)  # each symbol's last positive price
-    last = torch.where(known.any(0), prices.gather(0, row[None])[0], torch.nan)
+    counts = (prices > 0).sum(0)  # all are finite or NaN
+    row, last = origins(prices)
+    last = torch.where(counts > 0, last, torch.nan)
     if wanted.quantity == "price":
         quantiles = last[None, :, None] * quantiles.exp()
     asked = quantiles[wanted.horizons][:, :, wanted.levels]
@@ -27,13 +28,13 @@ def prediction(about: About, window: Window, quantiles: Tensor, wanted: Wanted) 
     return {
         "symbols": about.symbols,
         "units": about.units,
-        "origins": [str(day) if some else None for day, some in zip(days, known.any(0).tolist())],
+        "origins": [str(day) if some else None for day, some in zip(days, counts.tolist())],
         "last": _plain(last.tolist()),
         "horizons": [about.horizons[h] for h in wanted.horizons],
         "levels": [about.levels[q] for q in wanted.levels],
         "quantity": wanted.quantity,
         "quantiles": [[_plain(levels) for levels in symbols] for symbols in asked.tolist()],
-        "notes": _notes(about, known.sum(0).tolist()),
+        "notes": _notes(about, counts.tolist()),
     }
 
 

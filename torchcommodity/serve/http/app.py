@@ -47,7 +47,7 @@ class Routes:
 
 
 def application(
-    about: About, pool: Pool, metrics: Metrics, limits: Limits, routes: Routes, page: APIRouter | None, guarded: bool
+    about: About, pool: Pool, metrics: Metrics, limits: Limits, routes: Routes, page: APIRouter, guarded: bool
 ) -> FastAPI:
     """Everything that answers; `guarded` says in its OpenAPI document that a token is needed."""
     app = FastAPI(
@@ -57,8 +57,7 @@ def application(
     app.add_exception_handler(RequestError, _refused)
     app.include_router(_contract(about, pool, limits, routes))
     app.include_router(_numbers(metrics))
-    if page is not None:
-        app.include_router(page)
+    app.include_router(page)
     app.openapi = lambda: _described(app, guarded, routes)  # type: ignore[method-assign]
     return app
 

@@ -5,6 +5,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from torchcommodity.optimize import About
+from torchcommodity.serve.http.answer import metadata
 from torchcommodity.serve.http.pool import Pool
 
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
@@ -26,15 +27,7 @@ class Metrics:
         self.deaths = Gauge("worker_deaths", "workers that died and were replaced", **kept)
         self.ready = Gauge("workers_ready", "that have loaded the artefact", **kept)
         self.waiting = Gauge("instances_waiting", "for a free worker", **kept)
-        Info("artefact", "that is served", **kept).info(
-            {
-                "sha256": about.sha256,
-                "version": about.version,
-                "model": about.model,
-                "symbols": ",".join(about.symbols),
-                "trained_through": about.trained_through,
-            }
-        )
+        Info("artefact", "that is served", **kept).info(metadata(about) | {"symbols": ",".join(about.symbols)})
 
     def watch(self, pool: Pool) -> None:
         """Read the pool's numbers when they are asked for."""

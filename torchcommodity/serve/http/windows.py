@@ -104,7 +104,7 @@ def _days(dates: Sequence[str], field: str, about: About) -> npt.NDArray[np.int6
         days = np.array(dates, dtype="datetime64[D]").astype(np.int64)
     except ValueError:
         raise _no_day(dates, field) from None
-    first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in about.calendar)
+    first, last = about.days
     outside = np.flatnonzero((days < first) | (days > last))
     if outside.size:
         raise expected(f"{field}[{outside[0]}]", f"a day from {' to '.join(about.calendar)}", dates[outside[0]])
