@@ -9,7 +9,7 @@ import torch
 from setuptools import setup
 from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
 
-FLAGS = runpy.run_path("torchcommodity/opkit/build/flags.py")  # the package itself needs what is built here
+FLAGS = runpy.run_path("torchcommodity/opkit/_build/flags.py")  # the package itself needs what is built here
 CUDA_ASKED = os.environ.get("TORCHCOMMODITY_CUDA", "1" if CUDA_HOME and torch.version.cuda else "0") == "1"
 
 

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torchcommodity import data, forecast, optimize
-from torchcommodity.forecast import FitConfig, TrainConfig
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
 from torchcommodity.models import MODELS
-from torchcommodity.serve.batch import batch
+from torchcommodity.batch import batch
 
 AT_ONCE = 500  # panels a row group
 

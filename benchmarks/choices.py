@@ -15,10 +15,10 @@ from futures import futures
 from markdown import into
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast.baselines import BASELINES
-from torchcommodity.forecast.folds import OURS, UNTRAINED
+from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity.training._folds import OURS, UNTRAINED
 from torchcommodity.models import MODELS, HarConfig, HarForecasterConfig
-from torchcommodity.models.registry import settings
+from torchcommodity.models._registry import settings
 
 FIRST, LAST = 2010, 2016
 HAR = HarConfig()

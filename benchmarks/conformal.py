@@ -13,8 +13,8 @@ from futures import futures
 from markdown import into
 
 from torchcommodity import forecast
-from torchcommodity.forecast.backtest import Backtest
-from torchcommodity.forecast.folds import OURS
+from torchcommodity.forecast import Backtest
+from torchcommodity.training._folds import OURS
 
 NAME = f"{OURS} conformal"
 BEFORE = 5  # years walked before those that are judged, for the corrections to learn from

@@ -74,8 +74,9 @@ def build() -> None:
 def failures(name: str) -> list[str]:
     """The promises that an operator breaks on the device."""
     from torchcommodity.opkit import OPERATORS
-    from torchcommodity.opkit.check.rows import ROWS, judged
-    from torchcommodity.opkit.check.runner import subjects_of
+    from torchcommodity.opkit import ROWS
+    from torchcommodity.opkit._check.rows import judged
+    from torchcommodity.opkit._check.runner import subjects_of
 
     subjects = [subject.mapped(lambda x: x.cuda()) for subject in subjects_of(OPERATORS[f"commodity::{name}"])]
     results = [judged(ROWS[promise], subjects) for promise in PROMISES]

@@ -16,17 +16,8 @@ import torch
 from markdown import into
 
 from torchcommodity import data
-from torchcommodity.forecast import (
-    AdversarialConfig,
-    Judgement,
-    ScenarioFitConfig,
-    distance,
-    fit_scenarios,
-    judge_scenarios,
-    stationary_bootstrap,
-    stylised_facts,
-)
-from torchcommodity.forecast.fit_scenarios import complete_returns
+from torchcommodity.scenarios import AdversarialConfig, Judgement, ScenarioFitConfig, distance, fit_scenarios, judge_scenarios, stationary_bootstrap, stylised_facts
+from torchcommodity.scenarios._fit import complete_returns
 
 CONTRACTS = {"WTI": "CL", "HEATOIL": "HO", "NATGAS": "NG", "CORN": "C", "SOYBEAN": "S"}
 WINDOW = 252

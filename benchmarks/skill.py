@@ -18,10 +18,10 @@ from futures import futures
 from markdown import into
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast.baselines import BASELINES
-from torchcommodity.forecast.folds import OURS, UNTRAINED
+from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity.training._folds import OURS, UNTRAINED
 from torchcommodity.models import MODELS
-from torchcommodity.models.registry import settings
+from torchcommodity.models._registry import settings
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 

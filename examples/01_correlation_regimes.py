@@ -23,7 +23,7 @@ from torch import Tensor
 
 from torchcommodity import data, ops
 from torchcommodity.data import Panel
-from torchcommodity.forecast import roll_adjusted_returns
+from torchcommodity.training import roll_adjusted_returns
 
 PLAIN = {"displayModeBar": False, "responsive": True}
 CRUSH = {"SOYBEAN": "S", "SOYMEAL": "SM", "SOYOIL": "BO"}  # and the codes of their futures, which know when they roll

@@ -23,14 +23,7 @@ from torch import Tensor
 
 from torchcommodity import data, ops
 from torchcommodity.data import Panel
-from torchcommodity.forecast import (
-    AdversarialConfig,
-    Judgement,
-    ScenarioFitConfig,
-    fit_scenarios,
-    gradient_penalty,
-    judge_scenarios,
-)
+from torchcommodity.scenarios import AdversarialConfig, Judgement, ScenarioFitConfig, fit_scenarios, gradient_penalty, judge_scenarios
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
 
 PLAIN = {"displayModeBar": False, "responsive": True}

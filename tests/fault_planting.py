@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.door import check_integer
-from torchcommodity.opkit.op import OPERATORS
+from torchcommodity.opkit.arguments import check_integer
+from torchcommodity.opkit import OPERATORS
 
 LIBRARY = torch.library.Library("faulty", "FRAGMENT")
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch._C._functorch import TransformType, get_interpreter_stack
 
 from torchcommodity.opkit import Op
-from torchcommodity.opkit.door import check_integer
+from torchcommodity.opkit.arguments import check_integer
 
 # kernels
 

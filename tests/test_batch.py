@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from torchcommodity import data, forecast
-from torchcommodity.cli.application import app
-from torchcommodity.forecast import FitConfig, Forecaster
+from torchcommodity.cli._application import app
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
 from torchcommodity.models import HarConfig, HarForecasterConfig
-from torchcommodity.optimize import Artefact, export
-from torchcommodity.serve import batch as module
-from torchcommodity.serve.batch import Summary, batch, holds_panels
-from torchcommodity.serve.batch.answers import groups
-from torchcommodity.serve.batch.requests import by_panel
+from torchcommodity.export import Artefact, export
+from torchcommodity import batch as module
+from torchcommodity.batch import Summary, batch, holds_panels
+from torchcommodity.batch._answers import groups
+from torchcommodity.batch._requests import by_panel
 
 SMALL = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
 PRICES = data.embedded()["WTI", "SP500"].between("2010-01-01", "2016-12-31")

@@ -9,7 +9,7 @@ from fault_planting import Fault, backward, with_weights, without_time
 from faulty_operators import COMPILED_FAULTS, FAULTS
 
 from torchcommodity import opkit
-from torchcommodity.opkit.check import ROWS
+from torchcommodity.opkit import ROWS
 
 
 def named(faults: tuple[Fault, ...]) -> list[Any]:

@@ -9,7 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 from torchcommodity import opkit
-from torchcommodity.cli.op import app
+from torchcommodity.cli._op import app
 from torchcommodity.opkit.testing import OpContract
 
 LIES = [

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import torchcommodity.cli
-from torchcommodity.cli import options
-from torchcommodity.cli.application import app
-from torchcommodity.cli.trained import data_hash
-from torchcommodity.cli.walk import plan
+from torchcommodity.cli import _options as options
+from torchcommodity.cli._application import app
+from torchcommodity.cli._cache import data_hash
+from torchcommodity.cli._walk import plan
 from torchcommodity.data import embedded
 
 FILES = {"forecast.csv", "forecast.json", "report.html"}

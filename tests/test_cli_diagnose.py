@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from torchcommodity.cli.application import app
+from torchcommodity.cli._application import app
 
 MODULE = """
 import torch

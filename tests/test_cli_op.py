@@ -5,7 +5,7 @@ import json
 from faulty_operators import FAULTS
 from typer.testing import CliRunner
 
-from torchcommodity.cli.op import app
+from torchcommodity.cli._op import app
 
 runner = CliRunner()
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from torchcommodity.cli.application import app
+from torchcommodity.cli._application import app
 from torchcommodity.data import embedded
 from torchcommodity.portfolio import TrainConfig
 

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from torchcommodity.cli.application import app
+from torchcommodity.cli._application import app
 from torchcommodity.data import embedded
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
-from torchcommodity.forecast.config import load_config, to_config, to_toml, to_values
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
+from torchcommodity.training._config import load_config, to_config, to_toml, to_values
 from torchcommodity.models import MODELS
-from torchcommodity.models.settings import read
+from torchcommodity.models._settings import read
 
 NETWORKS = [name for name in MODELS if name != "har"]
 
@@ -143,7 +145,7 @@ def test_settings_go_to_toml_and_back(name: str, rate: float, epochs: int, devic
 
 
 def load_text(text: str) -> FitConfig:
-    from torchcommodity.forecast.config import tomllib
+    from torchcommodity.training._config import tomllib
 
     return to_config(tomllib.loads(text))
 

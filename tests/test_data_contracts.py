@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchcommodity import data
-from torchcommodity.data.contracts import MONTHS
-from torchcommodity.data.expiry import business_days
-from torchcommodity.data.rolls import roll_days
+from torchcommodity.data._contracts import MONTHS
+from torchcommodity.data._expiry import business_days
+from torchcommodity.data._rolls import roll_days
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from rolls import PRODUCTS, agreement, misfit

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data.http import LONGEST_PAUSE
+from torchcommodity.data._http import LONGEST_PAUSE
 
 CSV = "observation_date,DCOILWTICO\n2020-04-17,18.31\n2020-04-20,-36.98\n2020-04-21,.\n2020-04-22,\n2020-04-23,15.99\n"
 HTML = "<!DOCTYPE html><html><head><title>Maintenance</title></head></html>"
@@ -158,7 +158,7 @@ def test_drip_is_cut_at_the_deadline(tmp_path):
 def test_retry_after_is_bounded():
     from urllib3 import HTTPResponse
 
-    from torchcommodity.data.http import _retry
+    from torchcommodity.data._http import _retry
 
     response = HTTPResponse(status=429, headers={"Retry-After": "86400"})
     assert _retry(data.Http()).get_retry_after(response) == LONGEST_PAUSE

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchcommodity.opkit.metadata import MetadataTensor
+from torchcommodity.opkit import MetadataTensor
 
 FACTS = {"symbols": ("WTI", "CORN"), "unit": "$"}
 

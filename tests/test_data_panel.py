@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
-from torchcommodity.opkit.metadata import MetadataTensor
+from torchcommodity.opkit import MetadataTensor
 
 PRICE = st.floats(-1e9, 1e9) | st.just(float("nan"))
 SYMBOL = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), min_size=1, max_size=12)
@@ -179,7 +179,7 @@ def test_store_lists_replaces_and_refuses(tmp_path):
 def test_nothing_half_written(tmp_path, monkeypatch):
     store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01")
     store.add(panel, "kept")
-    from torchcommodity.data import store as module
+    from torchcommodity.data import _store as module
 
     monkeypatch.setattr(module, "_frames", lambda *_: {"days": pd.DataFrame({"name": ["x"], "date": ["no date"]})})
     for arguments in ({}, {"replace": True}):

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from torchcommodity import opkit
-from torchcommodity.opkit.build import compiler, inline
-from torchcommodity.opkit.build.flags import gencode
+from torchcommodity.opkit._build import compiler, inline
+from torchcommodity.opkit._build.flags import gencode
 
 PAGES = sorted((Path(__file__).parent.parent / "docs" / "kernels").glob("*.md"))
 FUNCTION = re.compile(r"^(?:Tensor|double|std::tuple<[^>]*>) (\w+)\([^)]*Tensor& ", re.MULTILINE)

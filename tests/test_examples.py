@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from torchcommodity import opkit
-from torchcommodity.opkit.build import compiler
-from torchcommodity.opkit.build.flags import gencode
+from torchcommodity.opkit._build import compiler
+from torchcommodity.opkit._build.flags import gencode
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NAMES = sorted(path.stem for path in (EXAMPLES / "operators").glob("*.py"))

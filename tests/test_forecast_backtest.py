@@ -14,10 +14,12 @@ from scipy.fft import dct
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import Backtest, FitConfig, TrainConfig
-from torchcommodity.forecast.baselines import BASELINES
-from torchcommodity.forecast.calibrate import targets
-from torchcommodity.forecast.score import diebold_mariano
+from torchcommodity.forecast import Backtest
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
+from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity.training._calibration import targets
+from torchcommodity.forecast import diebold_mariano
 from torchcommodity.models import Har, HarConfig, HarLstmConfig
 
 QUICK = FitConfig(HarLstmConfig(), TrainConfig(epochs=1))

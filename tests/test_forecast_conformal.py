@@ -8,7 +8,8 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.forecast import Backtest
-from torchcommodity.forecast.conformal import conformal, corrected, corrections
+from torchcommodity.forecast import conformal
+from torchcommodity.forecast._conformal import corrected, corrections
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 Z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.double))

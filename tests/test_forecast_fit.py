@@ -9,8 +9,10 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig, tensor_file
-from torchcommodity.forecast.calibrate import fit_mix, standard_quantiles, targets
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig, _tensor_file as tensor_file
+from torchcommodity.training._calibration import fit_mix, standard_quantiles, targets
 from torchcommodity.models import HarConfig, HarLstmConfig
 
 SHORT = FitConfig(HarLstmConfig(), TrainConfig(epochs=2))

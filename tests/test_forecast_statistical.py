@@ -10,8 +10,10 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast.baselines import Baseline, Prediction, unconditional
-from torchcommodity.forecast.statistical import LEAST, LEVELS, MODELS, PAST, Z, carried, statistical
+from torchcommodity.forecast._baselines import unconditional
+from torchcommodity.training import Baseline, Prediction
+from torchcommodity.forecast import statistical
+from torchcommodity.forecast._statistical import LEAST, LEVELS, MODELS, PAST, Z, carried
 from torchcommodity.models import HarConfig
 
 CONFIG = HarConfig()

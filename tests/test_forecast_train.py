@@ -14,10 +14,12 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
-from torchcommodity.forecast.engine import Engine, engine
-from torchcommodity.forecast.lessons import Lesson, plan
-from torchcommodity.forecast.tune import tune
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
+from torchcommodity.training import Engine, engine
+from torchcommodity.training._batches import Lesson, plan
+from torchcommodity.training._tune import tune
 from torchcommodity.models import MODELS, HarForecasterConfig, HarLstmConfig
 
 TRAINING = TrainConfig(epochs=2, window=63, batch=4)  # 3 or 4 steps an epoch, the last of fewer sequences
@@ -28,7 +30,8 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from torchcommodity import data, forecast
-from torchcommodity.forecast import FitConfig, TrainConfig, checkpoint
+from torchcommodity.forecast import TrainConfig, checkpoint
+from torchcommodity.training import FitConfig
 from torchcommodity.models import HarLstmConfig
 out, kill_at = Path(sys.argv[1]), int(sys.argv[2])
 replaced, written = os.replace, 0

@@ -6,18 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from torchcommodity.losses import (
-    CRPS,
-    QLIKE,
-    Distillation,
-    Pinball,
-    ScaledMSE,
-    crps,
-    distillation,
-    pinball,
-    qlike,
-    scaled_mse,
-)
+from torchcommodity.losses import CRPS, QLIKE, Distillation, Pinball, ScaledMSE, crps, distillation, pinball, qlike, scaled_mse
 
 LEVELS = torch.tensor([0.1, 0.5, 0.9], dtype=torch.double)
 

@@ -12,21 +12,7 @@ from hypothesis.extra import numpy as arrays
 from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 
-from torchcommodity.losses import (
-    CVaRLoss,
-    DrawdownLoss,
-    NetReturns,
-    SharpeLoss,
-    SortinoLoss,
-    TurnoverCost,
-    cvar_loss,
-    drawdown_loss,
-    net_returns,
-    sharpe_loss,
-    sortino_loss,
-    turnover,
-    turnover_cost,
-)
+from torchcommodity.losses import CVaRLoss, DrawdownLoss, NetReturns, SharpeLoss, SortinoLoss, TurnoverCost, cvar_loss, drawdown_loss, net_returns, sharpe_loss, sortino_loss, turnover, turnover_cost
 
 Array = np.ndarray
 OF_RETURNS: dict[str, Callable[..., Tensor]] = {

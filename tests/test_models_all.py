@@ -10,7 +10,9 @@ from torch import Tensor
 from torch.export import Dim
 
 from torchcommodity import data, forecast, opkit
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
 from torchcommodity.losses import pinball
 from torchcommodity.models import MODELS, HarConfig, ModelConfig, build, learned
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.models.rolls import count_rolls, curve_shift, gap_shift, rolls_ahead
+from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead
 
 HORIZONS = (2, 4)
 

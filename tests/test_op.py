@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity import ops
-from torchcommodity.opkit import OPERATORS, Op, native
-from torchcommodity.opkit.door import check_integer, check_panel, refuse
+from torchcommodity.opkit import OPERATORS, Op, _native as native
+from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
 
 
 def _square(x: Tensor) -> Tensor:

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from torchcommodity import opkit
-from torchcommodity.opkit import native
-from torchcommodity.opkit.build import cache, inline
+from torchcommodity.opkit import _native as native
+from torchcommodity.opkit._build import cache, inline
 
 SQUARE = """
 Tensor square(const Tensor& x_, double by = 1.0) {

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit.graph.layers import layout
+from torchcommodity.opkit._graph.layers import layout
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from torchcommodity import opkit
-from torchcommodity.cli.op import app
-from torchcommodity.opkit.check import ROWS
+from torchcommodity.cli._op import app
+from torchcommodity.opkit import ROWS
 
 PAGE = Path(__file__).parent.parent / "docs" / "writing-an-op.md"
 ROWS_THAT_DO_NOT_COMPILE = [f"[{row.name}]" for row in ROWS.values() if not row.compiled]

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit.check import ROWS
+from torchcommodity.opkit import ROWS
 
 assert ops.NATIVE is not None  # importing the operators fills the registry
 OURS = sorted(name for name in opkit.OPERATORS if name.startswith("commodity::"))

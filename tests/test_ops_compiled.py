@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit.check.compare import same
-from torchcommodity.opkit.check.exported import run_ahead_of_time, run_onnx
-from torchcommodity.opkit.check.graphs import Doors, exported
-from torchcommodity.opkit.check.runner import subjects_of
+from torchcommodity.opkit._check.compare import same
+from torchcommodity.opkit._check.exported import run_ahead_of_time, run_onnx
+from torchcommodity.opkit._check.graphs import Doors, exported
+from torchcommodity.opkit._check.runner import subjects_of
 
 assert ops.NATIVE is not None
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))

@@ -9,28 +9,14 @@ import torch
 from typer.testing import CliRunner
 
 from torchcommodity import data, forecast
-from torchcommodity.cli.application import app
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
-from torchcommodity.forecast.quotes import Quotes, quotes
+from torchcommodity.cli._application import app
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
+from torchcommodity.training import Quotes, quotes
 from torchcommodity.models import HarConfig, HarForecasterConfig, HarLstmConfig
-from torchcommodity.optimize import (
-    compile,
-    distill,
-    fine_tune,
-    importance,
-    mixed_precision,
-    profile,
-    prune_inputs,
-    prune_rows,
-    prune_units,
-    prune_weights,
-    quantize,
-    size,
-    steps,
-    table,
-    verdict,
-)
-from torchcommodity.optimize.inputs import batch
+from torchcommodity.optimize import compile, distill, fine_tune, importance, mixed_precision, profile, prune_inputs, prune_rows, prune_units, prune_weights, quantize, size, steps, table, verdict
+from torchcommodity.optimize._inputs import batch
 
 SMALL = HarConfig(horizons=(5, 21), warmup=63)
 

@@ -13,13 +13,16 @@ import torch
 from torch import Tensor
 
 from torchcommodity import data, forecast
-from torchcommodity.forecast import FitConfig, Forecaster, TrainConfig
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import FitConfig
+from torchcommodity.training import TrainConfig
 from torchcommodity.models import HarConfig, HarLstmConfig
-from torchcommodity.opkit.native import libraries
-from torchcommodity.optimize import Artefact, aoti, export, pt2, seal
-from torchcommodity.optimize.about import about
-from torchcommodity.optimize.calendar import Calendar
-from torchcommodity.optimize.raw_prices import program
+from torchcommodity.opkit._native import libraries
+from torchcommodity.export import Artefact, export, _checksum as seal
+from torchcommodity.export._formats import aoti, pt2
+from torchcommodity.export._metadata import about
+from torchcommodity.export._roll_calendar import Calendar
+from torchcommodity.export._program import program
 
 SMALL = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
 

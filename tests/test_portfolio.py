@@ -16,7 +16,7 @@ from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig
 from torchcommodity.nn import VolatilityTarget
 from torchcommodity.ops import ewm_std, log_returns
 from torchcommodity.portfolio import TrainConfig, walk
-from torchcommodity.portfolio.walk import OURS, UNTRAINED
+from torchcommodity.portfolio._backtest import OURS, UNTRAINED
 
 QUICK = PortfolioLSTMConfig(warmup=60, trends=(5, 21, 63), hidden=4)
 MODES = pytest.mark.parametrize("long_short", [False, True], ids=["long", "long-short"])

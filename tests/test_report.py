@@ -12,21 +12,13 @@ import pandas as pd
 import pytest
 
 from torchcommodity.data import Finding, Panel, Provenance, embedded
-from torchcommodity.forecast import FitConfig, backtest, fit, predict
-from torchcommodity.report import (
-    Contents,
-    Evidence,
-    Run,
-    calendar,
-    summarise,
-    to_csv,
-    to_html,
-    to_json,
-    versions,
-    write_together,
-)
-from torchcommodity.report.evidence import tally, verdict
-from torchcommodity.report.sections import calendars
+from torchcommodity.forecast import backtest, fit, predict
+from torchcommodity.training import FitConfig
+from torchcommodity.forecast import calendar
+from torchcommodity.report import Contents, Evidence, Run, summarise, to_csv, to_html, to_json, versions, write_together
+from torchcommodity.report import verdict
+from torchcommodity.report._evidence import tally
+from torchcommodity.report._sections import calendars
 
 HOSTILE = "<script>alert('&\"')</script>"
 RUN = Run("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "0" * 64, 0, versions())

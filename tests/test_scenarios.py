@@ -16,23 +16,10 @@ from torch import Tensor
 
 from torchcommodity import data, ops
 from torchcommodity.data import DataError, Panel, SyntheticTensor, is_synthetic
-from torchcommodity.forecast import (
-    AdversarialConfig,
-    FitConfig,
-    ScenarioFitConfig,
-    ScenarioMaker,
-    Scenarios,
-    backtest,
-    distance,
-    fit,
-    fit_scenarios,
-    gradient_penalty,
-    judge_scenarios,
-    score,
-    stationary_bootstrap,
-    stylised_facts,
-)
-from torchcommodity.forecast.scenario_moments import start_by_moments
+from torchcommodity.forecast import backtest, fit, score
+from torchcommodity.training import FitConfig
+from torchcommodity.scenarios import AdversarialConfig, ScenarioFitConfig, ScenarioMaker, Scenarios, distance, fit_scenarios, gradient_penalty, judge_scenarios, stationary_bootstrap, stylised_facts
+from torchcommodity.scenarios._moments import start_by_moments
 from torchcommodity.models import ScenarioConfig, ScenarioCritic, ScenarioGenerator
 from torchcommodity.portfolio import walk
 
@@ -112,7 +99,7 @@ def test_training_and_scoring_refuse_scenarios(name: str, made: Scenarios, price
 
 
 def test_tuning_and_judging_refuse_them(maker: ScenarioMaker, made: Scenarios, prices: Panel) -> None:
-    from torchcommodity.forecast.tune import tune
+    from torchcommodity.training._tune import tune
 
     path = made.panel(0, prices)
     with pytest.raises(ValueError, match="tune: expected real prices"):
@@ -318,7 +305,7 @@ def test_too_short_a_panel_is_refused(maker: ScenarioMaker, prices: Panel) -> No
 def test_the_command_writes_marked_paths_and_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
-    from torchcommodity.cli.application import app
+    from torchcommodity.cli._application import app
 
     command = ["scenarios", "--symbols", "WTI,SP500", "--paths", "2", "--steps", "0", "--seed", "3", "--through"]
     done = CliRunner().invoke(app, [*command, "2012-12-31", "--out", str(tmp_path)])

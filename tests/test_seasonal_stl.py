@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from torchcommodity import ops
 from torchcommodity.opkit import OPERATORS, Op
-from torchcommodity.ops.seasonal import stl as record
+from torchcommodity.ops._seasonal import stl as record
 
 wti = pytest.importorskip("arch.data.wti")
 pytest.importorskip("statsmodels.tsa.seasonal")
@@ -76,7 +76,7 @@ def test_the_parts_add_up(monthly: Tensor) -> None:
 
 
 def by_definition(operator: Op, call: Callable[[], Any]) -> Any:
-    from torchcommodity.opkit.check.subject import Instead
+    from torchcommodity.opkit._check.subject import Instead
 
     with torch.no_grad(), Instead(operator.overload, operator.reference):
         return call()

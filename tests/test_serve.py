@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from torchcommodity import data, forecast
-from torchcommodity.optimize import Artefact, export
+from torchcommodity.export import Artefact, export
 
 TOKEN = "a-token-of-the-test"
 MOST = 300_000  # bytes of a request

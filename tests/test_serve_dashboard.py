@@ -13,14 +13,14 @@ import torch
 
 from torchcommodity.data import Finding, Loaded, Panel, embedded
 from torchcommodity.forecast import fit
-from torchcommodity.optimize import Artefact, export
-from torchcommodity.optimize.about import about
-from torchcommodity.optimize.raw_prices import RawPrices
-from torchcommodity.serve.dashboard.card import age
-from torchcommodity.serve.dashboard.document import document, empty
-from torchcommodity.serve.dashboard.hindsight import ROWS, hindsight
-from torchcommodity.serve.dashboard.renewal import Renewal
-from torchcommodity.serve.dashboard.renewed import Dashboard
+from torchcommodity.export import Artefact, export
+from torchcommodity.export._metadata import about
+from torchcommodity.export._program import RawPrices
+from torchcommodity.serve.dashboard._model_card import age
+from torchcommodity.serve.dashboard import document, empty
+from torchcommodity.serve.dashboard._past_forecasts import ROWS, hindsight
+from torchcommodity.serve.dashboard._background_refresh import Renewal
+from torchcommodity.serve.dashboard import Dashboard
 
 TODAY = date(2019, 1, 5)
 

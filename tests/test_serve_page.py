@@ -18,11 +18,11 @@ from fastapi import FastAPI, Request, Response
 
 from torchcommodity.data import DataError, Loaded, Panel, Provenance, embedded
 from torchcommodity.forecast import fit
-from torchcommodity.optimize import Artefact
-from torchcommodity.optimize.about import about
-from torchcommodity.optimize.raw_prices import RawPrices
-from torchcommodity.serve.dashboard.renewed import Dashboard
-from torchcommodity.serve.dashboard.router import router
+from torchcommodity.export import Artefact
+from torchcommodity.export._metadata import about
+from torchcommodity.export._program import RawPrices
+from torchcommodity.serve.dashboard import Dashboard
+from torchcommodity.serve.dashboard._router import router
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect

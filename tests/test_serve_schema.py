@@ -9,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchcommodity.optimize import About
-from torchcommodity.serve.http.answer import prediction
-from torchcommodity.serve.http.limits import Limits
-from torchcommodity.serve.http.schema import parsed
-from torchcommodity.serve.http.windows import Window, wanted, windows
-from torchcommodity.serve.request_error import RequestError
+from torchcommodity.export import About
+from torchcommodity.serve.http._response import prediction
+from torchcommodity.serve.http import Limits
+from torchcommodity.serve.http._schema import parsed
+from torchcommodity.serve.http._windows import Window, wanted, windows
+from torchcommodity.serve._request_error import RequestError
 
 ABOUT = About(
     format="pt2",

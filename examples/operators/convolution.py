@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from torchcommodity import opkit
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.door import refuse
+from torchcommodity.opkit.arguments import refuse
 
 
 def convolution(

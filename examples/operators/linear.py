@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from torchcommodity import opkit
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.door import refuse
+from torchcommodity.opkit.arguments import refuse
 
 
 def linear(

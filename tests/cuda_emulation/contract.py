@@ -14,11 +14,11 @@ os.environ["TORCHCOMMODITY_NATIVE"] = "0"
 import torch
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit.check.compare import same, same_bits
-from torchcommodity.opkit.check.resize import resized
-from torchcommodity.opkit.check.rows import Skip
-from torchcommodity.opkit.check.runner import subjects_of
-from torchcommodity.opkit.check.subject import Subject
+from torchcommodity.opkit._check.compare import same, same_bits
+from torchcommodity.opkit._check.resize import resized
+from torchcommodity.opkit._check.subject import Skip
+from torchcommodity.opkit._check.runner import subjects_of
+from torchcommodity.opkit._check.subject import Subject
 
 ROWS = [
     "inputs_kept",

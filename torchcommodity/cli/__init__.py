@@ -13,7 +13,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminated)
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler would print each time that it starts and stops
     try:
-        from torchcommodity.cli.application import app
+        from torchcommodity.cli._application import app
     except ModuleNotFoundError as error:
         if (error.name or "torchcommodity").startswith("torchcommodity"):
             raise

@@ -1,35 +1,48 @@
 """Prices come in: files, publishers and the store, as a `Panel` with provenance; and walk-forward windows over it."""
 
 from torchcommodity.data import _extra as _extra
-from torchcommodity.data.assemble import Loaded as Loaded
-from torchcommodity.data.contracts import CONTRACTS as CONTRACTS
-from torchcommodity.data.contracts import Contract as Contract
-from torchcommodity.data.curve import Curve as Curve
-from torchcommodity.data.eia import eia as eia
-from torchcommodity.data.embedded import embedded as embedded
-from torchcommodity.data.errors import TREATMENTS as TREATMENTS
-from torchcommodity.data.errors import DataError as DataError
-from torchcommodity.data.errors import Finding as Finding
-from torchcommodity.data.files import read as read
-from torchcommodity.data.files import read_curve as read_curve
-from torchcommodity.data.fred import fred as fred
-from torchcommodity.data.http import Http as Http
-from torchcommodity.data.inspect import inspect as inspect
-from torchcommodity.data.load import load as load
-from torchcommodity.data.panel import Panel as Panel
-from torchcommodity.data.panel import Provenance as Provenance
-from torchcommodity.data.rolls import roll_months as roll_months
-from torchcommodity.data.store import Store as Store
-from torchcommodity.data.store import default_store as default_store
-from torchcommodity.data.synthetic import SyntheticTensor as SyntheticTensor
-from torchcommodity.data.synthetic import is_synthetic as is_synthetic
-from torchcommodity.data.synthetic import refuse_synthetic as refuse_synthetic
-from torchcommodity.data.windows import Block as Block
-from torchcommodity.data.windows import hold_out as hold_out
-from torchcommodity.data.windows import walk_forward as walk_forward
+from torchcommodity.data._assemble import Loaded as Loaded
+from torchcommodity.data._atomic_write import write_whole as write_whole
+from torchcommodity.data._cells import parse_date as parse_date
+from torchcommodity.data._cells import parse_price as parse_price
+from torchcommodity.data._cells import parse_prices as parse_prices
+from torchcommodity.data._contracts import CONTRACTS as CONTRACTS
+from torchcommodity.data._contracts import Contract as Contract
+from torchcommodity.data._contracts import contract as contract
+from torchcommodity.data._curve import Curve as Curve
+from torchcommodity.data._eia import eia as eia
+from torchcommodity.data._embedded import embedded as embedded
+from torchcommodity.data._errors import DataError as DataError
+from torchcommodity.data._errors import Finding as Finding
+from torchcommodity.data._errors import TREATMENTS as TREATMENTS
+from torchcommodity.data._expiry import business_days as business_days
+from torchcommodity.data._files import read as read
+from torchcommodity.data._files import read_curve as read_curve
+from torchcommodity.data._fred import fred as fred
+from torchcommodity.data._http import Http as Http
+from torchcommodity.data._http import default_cache as default_cache
+from torchcommodity.data._inspect import inspect as inspect
+from torchcommodity.data._layout import layout as layout
+from torchcommodity.data._load import load as load
+from torchcommodity.data._panel import Panel as Panel
+from torchcommodity.data._panel import Provenance as Provenance
+from torchcommodity.data._panel import utc_now as utc_now
+from torchcommodity.data._rolls import roll_days as roll_days
+from torchcommodity.data._rolls import roll_months as roll_months
+from torchcommodity.data._store import Store as Store
+from torchcommodity.data._store import default_store as default_store
+from torchcommodity.data._synthetic import SYNTHETIC as SYNTHETIC
+from torchcommodity.data._synthetic import SyntheticTensor as SyntheticTensor
+from torchcommodity.data._synthetic import is_synthetic as is_synthetic
+from torchcommodity.data._synthetic import marked as marked
+from torchcommodity.data._synthetic import refuse_synthetic as refuse_synthetic
+from torchcommodity.data._windows import Block as Block
+from torchcommodity.data._windows import hold_out as hold_out
+from torchcommodity.data._windows import walk_forward as walk_forward
 
 __all__ = [
     "CONTRACTS",
+    "SYNTHETIC",
     "TREATMENTS",
     "Block",
     "Contract",
@@ -42,6 +55,9 @@ __all__ = [
     "Provenance",
     "Store",
     "SyntheticTensor",
+    "business_days",
+    "contract",
+    "default_cache",
     "default_store",
     "eia",
     "embedded",
@@ -49,10 +65,18 @@ __all__ = [
     "hold_out",
     "inspect",
     "is_synthetic",
+    "layout",
     "load",
+    "marked",
+    "parse_date",
+    "parse_price",
+    "parse_prices",
     "read",
     "read_curve",
     "refuse_synthetic",
+    "roll_days",
     "roll_months",
+    "utc_now",
     "walk_forward",
+    "write_whole",
 ]

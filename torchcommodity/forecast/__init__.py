@@ -1,73 +1,57 @@
 """Fit a forecaster, predict with it, walk it through the past, and score it against the baselines to beat."""
 
-from torchcommodity.forecast.adversarial import AdversarialConfig as AdversarialConfig
-from torchcommodity.forecast.adversarial import gradient_penalty as gradient_penalty
-from torchcommodity.forecast.backtest import Backtest as Backtest
-from torchcommodity.forecast.backtest import backtest as backtest
-from torchcommodity.forecast.conformal import conformal as conformal
-from torchcommodity.forecast.engine import Engine as Engine
-from torchcommodity.forecast.engine import engine as engine
-from torchcommodity.forecast.fit import FitConfig as FitConfig
-from torchcommodity.forecast.fit import fit as fit
-from torchcommodity.forecast.fit_scenarios import ScenarioFitConfig as ScenarioFitConfig
-from torchcommodity.forecast.fit_scenarios import fit_scenarios as fit_scenarios
-from torchcommodity.forecast.forecaster import FitRecord as FitRecord
-from torchcommodity.forecast.forecaster import Forecaster as Forecaster
-from torchcommodity.forecast.judge_scenarios import Judgement as Judgement
-from torchcommodity.forecast.judge_scenarios import judge_scenarios as judge_scenarios
-from torchcommodity.forecast.predict import Forecast as Forecast
-from torchcommodity.forecast.predict import predict as predict
-from torchcommodity.forecast.quotes import Quotes as Quotes
-from torchcommodity.forecast.quotes import quotes as quotes
-from torchcommodity.forecast.returns import non_roll_returns as non_roll_returns
-from torchcommodity.forecast.returns import roll_adjusted_returns as roll_adjusted_returns
-from torchcommodity.forecast.returns import roll_gaps as roll_gaps
-from torchcommodity.forecast.scenarios import ScenarioMaker as ScenarioMaker
-from torchcommodity.forecast.scenarios import ScenarioRecord as ScenarioRecord
-from torchcommodity.forecast.scenarios import Scenarios as Scenarios
-from torchcommodity.forecast.scenarios import stationary_bootstrap as stationary_bootstrap
-from torchcommodity.forecast.score import Score as Score
-from torchcommodity.forecast.score import Scores as Scores
-from torchcommodity.forecast.score import diebold_mariano as diebold_mariano
-from torchcommodity.forecast.score import score as score
-from torchcommodity.forecast.statistical import statistical as statistical
-from torchcommodity.forecast.stylised_facts import distance as distance
-from torchcommodity.forecast.stylised_facts import stylised_facts as stylised_facts
-from torchcommodity.forecast.train import TrainConfig as TrainConfig
+from torchcommodity.forecast._backtest import Backtest as Backtest
+from torchcommodity.forecast._backtest import TESTED as TESTED
+from torchcommodity.forecast._backtest import backtest as backtest
+from torchcommodity.forecast._conformal import conformal as conformal
+from torchcommodity.forecast._correlation import Correlation as Correlation
+from torchcommodity.forecast._correlation import WINDOW as WINDOW
+from torchcommodity.forecast._correlation import correlation as correlation
+from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
+from torchcommodity.forecast._fit import fit as fit
+from torchcommodity.forecast._forecaster import FitRecord as FitRecord
+from torchcommodity.forecast._forecaster import Forecaster as Forecaster
+from torchcommodity.forecast._forecaster import as_learnt as as_learnt
+from torchcommodity.forecast._horizons import Calendar as Calendar
+from torchcommodity.forecast._horizons import NAMES as NAMES
+from torchcommodity.forecast._horizons import calendar as calendar
+from torchcommodity.forecast._intervals import BANDS as BANDS
+from torchcommodity.forecast._intervals import places as places
+from torchcommodity.forecast._origins import check_warm as check_warm
+from torchcommodity.forecast._origins import origins as origins
+from torchcommodity.forecast._predict import Forecast as Forecast
+from torchcommodity.forecast._predict import predict as predict
+from torchcommodity.forecast._score import Score as Score
+from torchcommodity.forecast._score import Scores as Scores
+from torchcommodity.forecast._score import diebold_mariano as diebold_mariano
+from torchcommodity.forecast._score import score as score
+from torchcommodity.forecast._statistical import statistical as statistical
 
 __all__ = [
-    "AdversarialConfig",
+    "BANDS",
+    "NAMES",
+    "TESTED",
+    "WINDOW",
     "Backtest",
-    "Engine",
-    "FitConfig",
+    "Calendar",
+    "Correlation",
     "FitRecord",
     "Forecast",
     "Forecaster",
-    "Judgement",
-    "Quotes",
-    "ScenarioFitConfig",
-    "ScenarioMaker",
-    "ScenarioRecord",
-    "Scenarios",
     "Score",
     "Scores",
-    "TrainConfig",
+    "as_learnt",
     "backtest",
+    "calendar",
+    "check_warm",
     "conformal",
+    "correlation",
     "diebold_mariano",
-    "distance",
-    "engine",
     "fit",
-    "fit_scenarios",
-    "gradient_penalty",
-    "judge_scenarios",
-    "non_roll_returns",
+    "origins",
+    "pairs_by_strength",
+    "places",
     "predict",
-    "quotes",
-    "roll_adjusted_returns",
-    "roll_gaps",
     "score",
-    "stationary_bootstrap",
     "statistical",
-    "stylised_facts",
 ]

@@ -1,31 +1,38 @@
 """For authors of operators: the record, the contract that checks it, and the words in which bad input is refused."""
 
-from torchcommodity.opkit.build import BuildError as BuildError
-from torchcommodity.opkit.build import extension as extension
-from torchcommodity.opkit.build import load as load
-from torchcommodity.opkit.build import load_inline as load_inline
-from torchcommodity.opkit.cases import Bad as Bad
-from torchcommodity.opkit.cases import Cases as Cases
-from torchcommodity.opkit.cases import Golden as Golden
-from torchcommodity.opkit.cases import Sample as Sample
-from torchcommodity.opkit.check import Report as Report
-from torchcommodity.opkit.check import check as check
-from torchcommodity.opkit.doctor import Diagnosis as Diagnosis
-from torchcommodity.opkit.doctor import Finding as Finding
-from torchcommodity.opkit.doctor import diagnose as diagnose
-from torchcommodity.opkit.external import external as external
-from torchcommodity.opkit.graph import Graph as Graph
-from torchcommodity.opkit.graph import graph as graph
-from torchcommodity.opkit.logging import LoggingTensor as LoggingTensor
-from torchcommodity.opkit.logging import trace as trace
-from torchcommodity.opkit.metadata import MetadataTensor as MetadataTensor
-from torchcommodity.opkit.new import new as new
-from torchcommodity.opkit.op import OPERATORS as OPERATORS
-from torchcommodity.opkit.op import Op as Op
-from torchcommodity.opkit.scalar import ScalarTensor as ScalarTensor
+from torchcommodity.opkit._autograd import pulled as pulled
+from torchcommodity.opkit._build.compiler import BuildError as BuildError
+from torchcommodity.opkit._build.extension import extension as extension
+from torchcommodity.opkit._build.load import load as load
+from torchcommodity.opkit._build.load import load_inline as load_inline
+from torchcommodity.opkit._cases import Bad as Bad
+from torchcommodity.opkit._cases import Cases as Cases
+from torchcommodity.opkit._cases import Golden as Golden
+from torchcommodity.opkit._cases import Sample as Sample
+from torchcommodity.opkit._check.rows import ROWS as ROWS
+from torchcommodity.opkit._check.rows import Report as Report
+from torchcommodity.opkit._check.rows import Result as Result
+from torchcommodity.opkit._check.runner import check as check
+from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
+from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis
+from torchcommodity.opkit._diagnose.findings import Finding as Finding
+from torchcommodity.opkit._external import external as external
+from torchcommodity.opkit._graph.graph import Graph as Graph
+from torchcommodity.opkit._graph.walk import graph as graph
+from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
+from torchcommodity.opkit._logging import trace as trace
+from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor
+from torchcommodity.opkit._native import libraries as libraries
+from torchcommodity.opkit._new import new as new
+from torchcommodity.opkit._op import HALF as HALF
+from torchcommodity.opkit._op import OPERATORS as OPERATORS
+from torchcommodity.opkit._op import Op as Op
+from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
 
 __all__ = [
+    "HALF",
     "OPERATORS",
+    "ROWS",
     "Bad",
     "BuildError",
     "Cases",
@@ -37,6 +44,7 @@ __all__ = [
     "MetadataTensor",
     "Op",
     "Report",
+    "Result",
     "Sample",
     "ScalarTensor",
     "check",
@@ -44,8 +52,10 @@ __all__ = [
     "extension",
     "external",
     "graph",
+    "libraries",
     "load",
     "load_inline",
     "new",
+    "pulled",
     "trace",
 ]

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any, ClassVar
 from unittest import SkipTest
 
-from torchcommodity.opkit.check import ROWS, Report, check
+from torchcommodity.opkit._check.rows import ROWS, Report
+from torchcommodity.opkit._check.runner import check
 
 
 class OpContract:

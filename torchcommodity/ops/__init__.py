@@ -2,56 +2,56 @@
 
 from pathlib import Path
 
-from torchcommodity.opkit import native
+from torchcommodity.opkit import _native as native
 
 NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
-from torchcommodity.ops import indicators as indicators  # noqa: E402
-from torchcommodity.ops.ewm import ewm_variance as ewm_variance  # noqa: E402
-from torchcommodity.ops.exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
-from torchcommodity.ops.exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
-from torchcommodity.ops.exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
-from torchcommodity.ops.exponential.ewm_moments import ewm_std as ewm_std  # noqa: E402
-from torchcommodity.ops.exponential.ewm_moments import ewm_var as ewm_var  # noqa: E402
-from torchcommodity.ops.fused.conv_bn import conv_bn as conv_bn  # noqa: E402
-from torchcommodity.ops.fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
-from torchcommodity.ops.indicators.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
-from torchcommodity.ops.indicators.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
-from torchcommodity.ops.recurrent.lltm import lltm as lltm  # noqa: E402
-from torchcommodity.ops.recurrent.lltm_cell import lltm_cell as lltm_cell  # noqa: E402
-from torchcommodity.ops.recurrent.lstm import lstm as lstm  # noqa: E402
-from torchcommodity.ops.returns import log_returns as log_returns  # noqa: E402
-from torchcommodity.ops.rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
-from torchcommodity.ops.rolling.look_back import look_back as look_back  # noqa: E402
-from torchcommodity.ops.rolling.pairs import correlation_matrix as correlation_matrix  # noqa: E402
-from torchcommodity.ops.rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
-from torchcommodity.ops.rolling.rolling_covariance import rolling_beta as rolling_beta  # noqa: E402
-from torchcommodity.ops.rolling.rolling_covariance import rolling_covariance as rolling_covariance  # noqa: E402
-from torchcommodity.ops.rolling.rolling_covariance import rolling_zscore as rolling_zscore  # noqa: E402
-from torchcommodity.ops.rolling.rolling_extrema import rolling_extrema as rolling_extrema  # noqa: E402
-from torchcommodity.ops.rolling.rolling_extrema import rolling_max as rolling_max  # noqa: E402
-from torchcommodity.ops.rolling.rolling_extrema import rolling_min as rolling_min  # noqa: E402
-from torchcommodity.ops.rolling.rolling_mean import rolling_mean as rolling_mean  # noqa: E402
-from torchcommodity.ops.rolling.rolling_mean import rolling_sum as rolling_sum  # noqa: E402
-from torchcommodity.ops.rolling.rolling_quantile import rolling_median as rolling_median  # noqa: E402
-from torchcommodity.ops.rolling.rolling_quantile import rolling_quantile as rolling_quantile  # noqa: E402
-from torchcommodity.ops.rolling.rolling_rank import rolling_rank as rolling_rank  # noqa: E402
-from torchcommodity.ops.rolling.rolling_shape import rolling_kurt as rolling_kurt  # noqa: E402
-from torchcommodity.ops.rolling.rolling_shape import rolling_skew as rolling_skew  # noqa: E402
-from torchcommodity.ops.rolling.rolling_var import rolling_std as rolling_std  # noqa: E402
-from torchcommodity.ops.rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
-from torchcommodity.ops.rolling.window_sum import window_sum as window_sum  # noqa: E402
-from torchcommodity.ops.scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
-from torchcommodity.ops.seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
-from torchcommodity.ops.seasonal.stl import stl as stl  # noqa: E402
-from torchcommodity.ops.volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
-from torchcommodity.ops.volatility.garch_fit import GarchFit as GarchFit  # noqa: E402
-from torchcommodity.ops.volatility.garch_fit import garch_fit as garch_fit  # noqa: E402
-from torchcommodity.ops.volatility.garch_forecast import GarchForecast as GarchForecast  # noqa: E402
-from torchcommodity.ops.volatility.garch_forecast import garch_forecast as garch_forecast  # noqa: E402
-from torchcommodity.ops.volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
-from torchcommodity.ops.volatility.hamilton_filter import HamiltonFilter as HamiltonFilter  # noqa: E402
-from torchcommodity.ops.volatility.hamilton_filter import hamilton_filter as hamilton_filter  # noqa: E402
+from torchcommodity.ops import indicators  # noqa: E402
+from torchcommodity.ops._exponential.riskmetrics_variance import ewm_variance as ewm_variance  # noqa: E402
+from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
+from torchcommodity.ops._exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
+from torchcommodity.ops._exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
+from torchcommodity.ops._exponential.ewm_moments import ewm_std as ewm_std  # noqa: E402
+from torchcommodity.ops._exponential.ewm_moments import ewm_var as ewm_var  # noqa: E402
+from torchcommodity.ops._fused.conv_bn import conv_bn as conv_bn  # noqa: E402
+from torchcommodity.ops._fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
+from torchcommodity.ops._technical.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
+from torchcommodity.ops._technical.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
+from torchcommodity.ops._recurrent.lltm import lltm as lltm  # noqa: E402
+from torchcommodity.ops._recurrent.lltm_cell import lltm_cell as lltm_cell  # noqa: E402
+from torchcommodity.ops._recurrent.lstm import lstm as lstm  # noqa: E402
+from torchcommodity.ops._returns import log_returns as log_returns  # noqa: E402
+from torchcommodity.ops._rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
+from torchcommodity.ops._rolling.gather_lag import look_back as look_back  # noqa: E402
+from torchcommodity.ops._rolling.pairs import correlation_matrix as correlation_matrix  # noqa: E402
+from torchcommodity.ops._rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
+from torchcommodity.ops._rolling.rolling_covariance import rolling_beta as rolling_beta  # noqa: E402
+from torchcommodity.ops._rolling.rolling_covariance import rolling_covariance as rolling_covariance  # noqa: E402
+from torchcommodity.ops._rolling.rolling_covariance import rolling_zscore as rolling_zscore  # noqa: E402
+from torchcommodity.ops._rolling.rolling_extrema import rolling_extrema as rolling_extrema  # noqa: E402
+from torchcommodity.ops._rolling.rolling_extrema import rolling_max as rolling_max  # noqa: E402
+from torchcommodity.ops._rolling.rolling_extrema import rolling_min as rolling_min  # noqa: E402
+from torchcommodity.ops._rolling.rolling_mean import rolling_mean as rolling_mean  # noqa: E402
+from torchcommodity.ops._rolling.rolling_mean import rolling_sum as rolling_sum  # noqa: E402
+from torchcommodity.ops._rolling.rolling_quantile import rolling_median as rolling_median  # noqa: E402
+from torchcommodity.ops._rolling.rolling_quantile import rolling_quantile as rolling_quantile  # noqa: E402
+from torchcommodity.ops._rolling.rolling_rank import rolling_rank as rolling_rank  # noqa: E402
+from torchcommodity.ops._rolling.rolling_shape import rolling_kurt as rolling_kurt  # noqa: E402
+from torchcommodity.ops._rolling.rolling_shape import rolling_skew as rolling_skew  # noqa: E402
+from torchcommodity.ops._rolling.rolling_var import rolling_std as rolling_std  # noqa: E402
+from torchcommodity.ops._rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
+from torchcommodity.ops._rolling.window_sum import window_sum as window_sum  # noqa: E402
+from torchcommodity.ops._scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
+from torchcommodity.ops._seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
+from torchcommodity.ops._seasonal.stl import stl as stl  # noqa: E402
+from torchcommodity.ops._volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
+from torchcommodity.ops._volatility.garch_fit import GarchFit as GarchFit  # noqa: E402
+from torchcommodity.ops._volatility.garch_fit import garch_fit as garch_fit  # noqa: E402
+from torchcommodity.ops._volatility.garch_forecast import GarchForecast as GarchForecast  # noqa: E402
+from torchcommodity.ops._volatility.garch_forecast import garch_forecast as garch_forecast  # noqa: E402
+from torchcommodity.ops._volatility.garch_variance import garch_variance as garch_variance  # noqa: E402
+from torchcommodity.ops._volatility.hamilton_filter import HamiltonFilter as HamiltonFilter  # noqa: E402
+from torchcommodity.ops._volatility.hamilton_filter import hamilton_filter as hamilton_filter  # noqa: E402
 
 __all__ = [
     "NATIVE",

@@ -1,45 +1,45 @@
 """A trained forecaster becomes smaller, faster, or one file that answers by itself: one verb a file."""
 
-from torchcommodity.optimize.about import About as About
-from torchcommodity.optimize.artefact import Artefact as Artefact
-from torchcommodity.optimize.compile import Compiled as Compiled
-from torchcommodity.optimize.compile import compile as compile
-from torchcommodity.optimize.distill import distill as distill
-from torchcommodity.optimize.export import export as export
-from torchcommodity.optimize.latency import Gain as Gain
-from torchcommodity.optimize.latency import gain as gain
-from torchcommodity.optimize.layout import channels_last as channels_last
-from torchcommodity.optimize.profile import Profile as Profile
-from torchcommodity.optimize.profile import profile as profile
-from torchcommodity.optimize.prune import Importance as Importance
-from torchcommodity.optimize.prune import fine_tune as fine_tune
-from torchcommodity.optimize.prune import importance as importance
-from torchcommodity.optimize.prune import prune_inputs as prune_inputs
-from torchcommodity.optimize.prune import prune_rows as prune_rows
-from torchcommodity.optimize.prune import prune_units as prune_units
-from torchcommodity.optimize.prune import prune_weights as prune_weights
-from torchcommodity.optimize.quantize import mixed_precision as mixed_precision
-from torchcommodity.optimize.quantize import quantize as quantize
-from torchcommodity.optimize.size import Size as Size
-from torchcommodity.optimize.size import size as size
-from torchcommodity.optimize.table import Row as Row
-from torchcommodity.optimize.table import steps as steps
-from torchcommodity.optimize.table import table as table
-from torchcommodity.optimize.table import verdict as verdict
+from torchcommodity.optimize._benchmark import ALL as ALL
+from torchcommodity.optimize._benchmark import ORIGINAL as ORIGINAL
+from torchcommodity.optimize._benchmark import Row as Row
+from torchcommodity.optimize._benchmark import steps as steps
+from torchcommodity.optimize._benchmark import table as table
+from torchcommodity.optimize._benchmark import verdict as verdict
+from torchcommodity.optimize._compile import Compiled as Compiled
+from torchcommodity.optimize._compile import compile as compile
+from torchcommodity.optimize._distill import distill as distill
+from torchcommodity.optimize._inputs import batch as batch
+from torchcommodity.optimize._latency import Gain as Gain
+from torchcommodity.optimize._latency import gain as gain
+from torchcommodity.optimize._memory_format import channels_last as channels_last
+from torchcommodity.optimize._profile import Profile as Profile
+from torchcommodity.optimize._profile import profile as profile
+from torchcommodity.optimize._prune import Importance as Importance
+from torchcommodity.optimize._prune import fine_tune as fine_tune
+from torchcommodity.optimize._prune import importance as importance
+from torchcommodity.optimize._prune import prune_inputs as prune_inputs
+from torchcommodity.optimize._prune import prune_rows as prune_rows
+from torchcommodity.optimize._prune import prune_units as prune_units
+from torchcommodity.optimize._prune import prune_weights as prune_weights
+from torchcommodity.optimize._quantize import mixed_precision as mixed_precision
+from torchcommodity.optimize._quantize import quantize as quantize
+from torchcommodity.optimize._size import Size as Size
+from torchcommodity.optimize._size import size as size
 
 __all__ = [
-    "About",
-    "Artefact",
+    "ALL",
+    "ORIGINAL",
     "Compiled",
     "Gain",
     "Importance",
     "Profile",
     "Row",
     "Size",
+    "batch",
     "channels_last",
     "compile",
     "distill",
-    "export",
     "fine_tune",
     "gain",
     "importance",

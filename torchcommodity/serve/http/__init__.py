@@ -1,8 +1,12 @@
 """The exported artefact answers over HTTP, by the contract of Vertex AI's custom containers."""
 
 from torchcommodity.serve.http import _extra as _extra
-from torchcommodity.serve.http.app import Routes as Routes
-from torchcommodity.serve.http.limits import Limits as Limits
-from torchcommodity.serve.http.server import serve as serve
+from torchcommodity.serve.http._app import Routes as Routes
+from torchcommodity.serve.http._limits import Limits as Limits
+from torchcommodity.serve.http._server import serve as serve
 
-__all__ = ["Limits", "Routes", "serve"]
+__all__ = [
+    "Limits",
+    "Routes",
+    "serve",
+]

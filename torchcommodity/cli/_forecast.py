@@ -1,0 +1,121 @@
+"""`torchcommodity forecast`: prices in, a table of quantiles and one page out."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from torchcommodity.cli import _batch as batch, _options as options, _show as show, _cache as trained, _walk as walk
+from torchcommodity.data import Loaded
+from torchcommodity.data import utc_now
+from torchcommodity.forecast import Forecaster, fit, predict
+from torchcommodity.training import FitConfig
+from torchcommodity.forecast import calendar
+from torchcommodity.report import Contents, Evidence, Run, check_folder, to_csv, to_html, to_json, versions, write_together
+
+FILES = ("forecast.csv", "forecast.json", "report.html")
+
+Artefact = Annotated[
+    Path | None,
+    typer.Option("--artefact", metavar="FILE", help="of `torchcommodity export`: it answers, without training"),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        help="folder for the results; of --artefact: the DuckDB file",
+        show_default="out; out/forecasts.duckdb",
+    ),
+]
+
+
+class Tested(NamedTuple):
+    """What a walk-forward showed, or why there was none."""
+
+    evidence: Evidence | None
+    why_not: str = ""
+
+
+def forecast(
+    context: typer.Context,
+    data: options.Data = "embedded",
+    symbols: options.Symbols = None,
+    contracts: options.Contracts = None,
+    curve: options.NearbyCurve = None,
+    artefact: Artefact = None,
+    out: Out = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html.
+
+    With --artefact nothing is trained: an exported artefact answers a table of any number of panels (columns panel,
+    date, symbol, price), and the forecasts are appended to a DuckDB file. DATA is then also a folder or a pattern of
+    Parquet files, or FILE.duckdb:TABLE. Exit code 3: panels were refused, the others are answered.
+    """
+    if artefact is not None:
+        batch.answer(context, artefact, data, out, quiet)
+        return
+    _report(data, options.prices(data, symbols, contracts, curve), out or Path("out"), seed, quiet)
+
+
+def _report(data: str, loaded: Loaded, out: Path, seed: int, quiet: bool) -> None:
+    screen = show.console(quiet)
+    check_folder(out, FILES)
+    show.findings(screen, loaded.findings)
+    config = FitConfig()
+    forecaster = _forecaster(screen, loaded, config, seed)
+    tested = _tested(screen, loaded, config, seed)
+    contents = _contents(loaded, forecaster, tested, data, seed)
+    made = (to_csv(contents), to_json(contents), to_html(contents))
+    write_together(out, {name: text.encode() for name, text in zip(FILES, made)})
+    for table in show.quantiles(contents.forecast, contents.calendar):
+        screen.print(table)
+    if len(forecaster.symbols) > show.MOST:
+        screen.print(f"and {len(forecaster.symbols) - show.MOST} more symbols in {escape(str(out / FILES[0]))}")
+    if tested.evidence:
+        screen.print(show.scores(tested.evidence, contents.calendar))
+    screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
+
+
+def _forecaster(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Forecaster:
+    with show.steps(screen, "Training") as step:
+        name = trained.key(loaded.panel, config, seed, "forecaster")
+        found, kept = trained.kept_forecaster(name, lambda: fit(loaded.panel, config, seed=seed, progress=step))
+    screen.print(f"Model: {found.record.note}{'; already trained on these prices and loaded' if kept else ''}.")
+    return found
+
+
+def _tested(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Tested:
+    try:
+        with show.steps(screen, "Walk-forward test") as step:
+            evidence, kept = walk.evidence(loaded.panel, config, seed, step)
+    except ValueError as error:
+        screen.print(f"No walk-forward test: {escape(str(error))}")
+        return Tested(None, f"{error}.")
+    if kept:
+        screen.print("Walk-forward test: already made on these prices and loaded.")
+    return Tested(evidence)
+
+
+def _contents(loaded: Loaded, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> Contents:
+    command = shlex.join(["torchcommodity", "forecast", *_arguments(sys.argv)])
+    run = Run(utc_now(), command, source, trained.data_hash(loaded.panel), seed, versions())
+    return Contents(
+        loaded.panel,
+        loaded.findings,
+        predict(forecaster, loaded.panel),
+        forecaster.record,
+        calendar(loaded.panel.dates),
+        run,
+        *tested,
+    )
+
+
+def _arguments(argv: list[str]) -> list[str]:
+    return argv[argv.index("forecast") + 1 :] if "forecast" in argv else []

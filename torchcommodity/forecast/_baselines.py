@@ -1,0 +1,103 @@
+"""The forecasts to beat, each fitted on the rows before `start` and read off from `start` on.
+
+Scaled baselines forecast a variance per horizon and multiply its root by the pooled empirical quantiles of what past
+targets were on that scale, so that they differ from one another in their variance alone.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from arch import arch_model
+from torch import Tensor
+
+from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
+from torchcommodity.models import Har, HarConfig
+from torchcommodity.ops import ewm_variance, garch_variance
+
+RISKMETRICS = float(np.log(0.5) / np.log(0.94))  # the half-life of lambda = 0.94, 11.2 rows
+
+
+def unconditional(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+    """Each symbol's empirical quantiles of all its past cumulative log-returns: no row differs from another."""
+    past = targets(prices[:start], config.horizons)
+    rows = len(prices) - start
+    quantiles = np.stack([_empirical(past[:, :, n], config.levels) for n in range(past.shape[2])], axis=1)  # (H, N, Q)
+    variance = past.square().nanmean(0)
+    return Prediction(torch.from_numpy(quantiles).expand(rows, -1, -1, -1), variance.expand(rows, -1, -1))
+
+
+def ewma(halflife: float) -> Baseline:
+    """RiskMetrics: variance h v_t with v_t exponentially weighted."""
+
+    def baseline(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+        v = ewm_variance(_returns(prices, config), halflife)  # (T, N)
+        return _scaled(prices, start, torch.tensor(config.horizons)[:, None] * v[:, None, :], config)
+
+    return baseline
+
+
+def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+    """GARCH(1,1)-t of each symbol by `arch` on the past; its parameters carry the recursion through the later rows."""
+    returns = _returns(prices, config)
+    parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
+    begun = torch.isfinite(parameters).all(-1)  # (N,)
+    omega, alpha, beta = torch.where(begun[:, None], parameters, 0.0).unbind(-1)
+    first = torch.where(begun, returns[:start].square().nanmean(0), 0.0)
+    # one missing row more: the variance of the day after the last
+    more = torch.cat([returns, torch.full_like(returns[:1], torch.nan)])
+    step = torch.where(begun, garch_variance(more, omega, alpha, beta, initial=first)[1:], torch.nan)
+    total, sums = torch.zeros_like(step), []
+    for day in range(1, config.horizons[-1] + 1):
+        total = total + step
+        step = omega + (alpha + beta) * step
+        if day in config.horizons:
+            sums.append(total)
+    return _scaled(prices, start, torch.stack(sums, 1), config)
+
+
+def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+    """The HAR mix of EWMA variances and their long-run mean by non-negative least squares: no GARCH, no rolls."""
+    mixer = Har(prices.shape[1], config)
+    returns, _, none = mixer.without_rolls(prices[None])
+    terms = mixer.terms(returns, none)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
+    past = targets(prices[:start], config.horizons)
+    columns = []
+    for i, h in enumerate(config.horizons):
+        c = fit_mix(terms[:start, i], past[:, i], h, scale=len(config.halflives) - 1)
+        columns.append(h * (terms[:, i] * c).sum(-1))
+    return _scaled(prices, start, torch.stack(columns, 1), config)
+
+
+BASELINES: dict[str, Baseline] = {
+    "unconditional": unconditional,
+    "ewma": ewma(RISKMETRICS),
+    "ewma63": ewma(63),
+    "garch": garch,
+    "har": har,
+}
+
+
+def _returns(prices: Tensor, config: HarConfig) -> Tensor:
+    # the cap of the model's own variances: no baseline is left behind for one wild day
+    return Har(prices.shape[1], config).returns(prices)
+
+
+def _scaled(prices: Tensor, start: int, variance: Tensor, config: HarConfig) -> Prediction:
+    scale = variance.clamp(min=config.floor).sqrt()
+    z = standard_quantiles(targets(prices[:start], config.horizons) / scale[:start], config.levels, symmetry=0.0)
+    return Prediction(scale[start:, ..., None] * z[:, None, :], variance[start:])
+
+
+def _empirical(rows: Tensor, levels: Sequence[float]) -> np.ndarray:  # (T, H) -> (H, Q)
+    kept = [column[torch.isfinite(column)].numpy() for column in rows.T]
+    return np.stack([np.quantile(c, levels) if len(c) else np.full(len(levels), np.nan) for c in kept])
+
+
+def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta
+    r = returns[torch.isfinite(returns)].numpy()
+    if len(r) < 100:
+        return torch.full((3,), torch.nan, dtype=returns.dtype)  # a symbol that has not begun: no forecast
+    model = arch_model(100 * r, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
+    omega, alpha, beta, _ = model.fit(disp="off", show_warning=False).params.to_numpy()
+    return torch.tensor([omega / 1e4, alpha, beta], dtype=returns.dtype)

@@ -1,0 +1,124 @@
+"""The table of a backtest: who forecasts better, by how much, and whether the difference may be luck."""
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy import stats
+
+from torchcommodity.data import refuse_synthetic
+from torchcommodity.forecast._backtest import Backtest
+from torchcommodity.training import OURS
+from torchcommodity.training import one_thread
+from torchcommodity.losses import pinball, qlike
+
+
+@dataclass(frozen=True)
+class Score:
+    """One row: a model at a horizon, over all dates and symbols for which every model has a forecast."""
+
+    model: str
+    horizon: int  # rows
+    pinball: float  # mean over the levels, log-return
+    skill: float  # percent of the unconditional quantiles' pinball loss saved
+    crps: float  # 2 x pinball
+    coverage90: float  # share of targets between the outermost levels (0.05 and 0.95 by default)
+    qlike: float  # of the variance forecast against the squared cumulative log-return
+    dm: float  # Diebold-Mariano statistic of ours against this model; below zero, ours is better
+    dm_p: float  # its two-sided p-value
+    n: int  # targets
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The whole table of a backtest."""
+
+    rows: tuple[Score, ...]
+    first: str  # date of the first origin
+    last: str
+
+    def frame(self) -> pd.DataFrame:
+        table: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.rows])
+        return table
+
+
+@one_thread()
+def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = OURS) -> Scores:
+    """Score every model of a backtest on the rows that all of them forecast.
+
+    Skill is in percent of the pinball loss of `reference`; the Diebold-Mariano test compares `ours` with each model.
+
+    Raises:
+        ValueError: what was forecast is synthetic; `reference` or `ours` is none of the backtest's models.
+    """
+    refuse_synthetic("score", backtest)
+    refuse_synthetic("score", backtest.targets, *backtest.symbols)
+    for name in (reference, ours):
+        if name not in backtest.quantiles:
+            raise ValueError(f"score: expected a model among {', '.join(backtest.quantiles)}; got {name!r}")
+    rows = []
+    levels = torch.tensor(backtest.levels, dtype=torch.double)
+    for i, horizon in enumerate(backtest.horizons):
+        target = backtest.targets[:, i]
+        quantiles = {name: q[:, i] for name, q in backtest.quantiles.items()}
+        use = torch.isfinite(target) & torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
+        target = torch.where(use, target, torch.nan)
+        loss = {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}  # (T, N)
+        for name, q in quantiles.items():
+            mean = loss[name].nanmean().item()
+            inside = (target >= q[..., 0]) & (target <= q[..., -1])
+            dm, p = diebold_mariano((loss[ours] - loss[name]).nanmean(1).numpy(), horizon)
+            rows.append(
+                Score(
+                    model=name,
+                    horizon=horizon,
+                    pinball=mean,
+                    skill=100 * (1 - mean / loss[reference].nanmean().item()),
+                    crps=2 * mean,
+                    coverage90=(inside.sum() / use.sum()).item(),
+                    qlike=qlike(backtest.variances[name][:, i], target.square()).item(),
+                    dm=dm,
+                    dm_p=p,
+                    n=int(use.sum()),
+                )
+            )
+    return Scores(tuple(rows), str(backtest.origins[0]), str(backtest.origins[-1]))
+
+
+def diebold_mariano(
+    differences: np.ndarray,  # (T,) loss of A minus loss of B, averaged over the symbols of a date; NaN left out
+    horizon: int,
+) -> tuple[float, float]:
+    """Test that the mean difference is zero, for overlapping targets; (statistic, two-sided p), NaN if all are zero.
+
+    The long-run variance is the equal-weighted cosine estimate: with L_j = sqrt(2 / T) sum_t d_t cos(pi j (t - 1/2)
+    / T), the mean of L_1^2 .. L_B^2, B = max(4, min(0.41 T^(2/3), R / 2h)) rounded down: targets that overlap by h
+    leave about R / h independent windows in the R rows from the first date to the last, scored or not. The
+    statistic has a t distribution with B degrees of freedom.
+
+    References:
+        Diebold, Mariano (1995). Comparing predictive accuracy. J. Business & Economic Statistics 13(3).
+        Lazarus, Lewis, Stock, Watson (2018). HAR inference. J. Business & Economic Statistics 36(4).
+        doi:10.1080/07350015.2018.1506926.
+
+    Example:
+        >>> import numpy as np
+        >>> t, p = diebold_mariano(np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0, 2.0, 1.0]), horizon=1)
+        >>> round(t, 2), round(p, 4)
+        (11.21, 0.0004)
+    """
+    known = np.flatnonzero(np.isfinite(differences))
+    d, T = differences[known], len(known)
+    if T < 5:
+        raise ValueError(f"diebold_mariano: at least 5 dates are needed; got {T}")
+    rows = known[-1] - known[0] + 1
+    B = int(max(4, min(0.41 * T ** (2 / 3), rows / (2 * horizon))))
+    t = np.arange(1, T + 1) - 0.5
+    waves = np.cos(math.pi * np.arange(1, B + 1)[:, None] * t / T)
+    variance = float(np.mean((math.sqrt(2 / T) * waves @ d) ** 2))
+    if variance == 0:
+        return math.nan, math.nan
+    statistic = math.sqrt(T) * float(d.mean()) / math.sqrt(variance)
+    return statistic, float(2 * stats.t.sf(abs(statistic), df=B))

@@ -1,0 +1,47 @@
+"""The forecast that every network must beat: `Har` by itself, fitted in closed form."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from torchcommodity.models._har import Har, HarConfig, Market
+
+
+@dataclass(frozen=True)
+class HarForecasterConfig:
+    """Everything that shapes a HarForecaster; the defaults are those of the published table."""
+
+    har: HarConfig = field(default_factory=HarConfig)
+
+
+class HarForecaster(nn.Module):
+    """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row, by `Har` alone.
+
+    Args:
+        assets: N, the number of symbols.
+        config: the settings.
+
+    Prices, rolls and curve are those of `Har`. The forecast starts from the last positive price; a symbol in its
+    warm-up is NaN. Row t depends on rows <= t only.
+
+    Example:
+        >>> import torch
+        >>> from arch.data import wti
+        >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
+        >>> HarForecaster(1)(prices[None]).shape
+        torch.Size([1, 4, 1, 19])
+    """
+
+    def __init__(self, assets: int, config: HarForecasterConfig = HarForecasterConfig()) -> None:
+        super().__init__()
+        self.config = config
+        self.har = Har(assets, config.har)
+
+    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+        """(B, T, N) to (B, H, N, Q), for the last row."""
+        return self.har.now(self.har(prices, rolls, curve, last=1))
+
+    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+        """Nothing: there is no network."""
+        return torch.zeros_like(market.shift)

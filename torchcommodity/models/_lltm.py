@@ -1,0 +1,48 @@
+"""LLTM forecaster: the econometric scale of `Har`, bent by a long-long-term memory over each symbol."""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from torchcommodity import nn as layers
+from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._network import head, panel, sequences
+
+
+@dataclass(frozen=True)
+class LltmConfig:
+    """Everything that shapes a LltmForecaster."""
+
+    har: HarConfig = field(default_factory=HarConfig)
+    hidden: int = 8
+
+
+class LltmForecaster(nn.Module):
+    """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
+
+    As `HarLstm`, with the memory that does not forget: `nn.LLTM`.
+
+    Example:
+        >>> import torch
+        >>> from arch.data import wti
+        >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
+        >>> LltmForecaster(1)(prices[None]).shape
+        torch.Size([1, 4, 1, 19])
+    """
+
+    def __init__(self, assets: int, config: LltmConfig = LltmConfig()) -> None:
+        super().__init__()
+        self.config = config
+        self.har = Har(assets, config.har)
+        self.lltm = layers.LLTM(config.har.features, config.hidden, batch_first=True)
+        self.head = head(config.hidden, len(config.har.horizons))
+
+    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+        """(B, T, N) to (B, H, N, Q), for the last row."""
+        market = self.har(prices, rolls, curve)
+        return self.har.now(market, self.correction(market))
+
+    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+        """What bends log sigma, every symbol by the same network."""
+        memory, _ = self.lltm(sequences(market.features, self.head))
+        return panel(self.head(memory), market).mT

@@ -1,0 +1,50 @@
+"""TCN forecaster: the econometric scale of `Har`, bent by dilated causal convolutions over each symbol."""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from torchcommodity import nn as layers
+from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._network import head, panel, sequences
+
+
+@dataclass(frozen=True)
+class TcnConfig:
+    """Everything that shapes a TcnForecaster."""
+
+    har: HarConfig = field(default_factory=HarConfig)
+    channels: tuple[int, ...] = (8, 8, 8, 8)  # with kernel 3, it looks back 61 rows
+    kernel: int = 3
+    dropout: float = 0.1
+
+
+class TcnForecaster(nn.Module):
+    """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
+
+    As `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm sees all rows of the batch: forecasts
+    are made in evaluation mode.
+
+    Example:
+        >>> import torch
+        >>> from arch.data import wti
+        >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
+        >>> TcnForecaster(1).eval()(prices[None]).shape
+        torch.Size([1, 4, 1, 19])
+    """
+
+    def __init__(self, assets: int, config: TcnConfig = TcnConfig()) -> None:
+        super().__init__()
+        self.config = config
+        self.har = Har(assets, config.har)
+        self.tcn = layers.TCN(config.har.features, config.channels, config.kernel, config.dropout, momentum=None)
+        self.head = head(config.channels[-1], len(config.har.horizons))
+
+    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+        """(B, T, N) to (B, H, N, Q), for the last row."""
+        market = self.har(prices, rolls, curve)
+        return self.har.now(market, self.correction(market))
+
+    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+        """What bends log sigma, every symbol by the same network."""
+        return panel(self.head(self.tcn(sequences(market.features, self.head))), market).mT

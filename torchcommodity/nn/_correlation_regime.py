@@ -1,0 +1,98 @@
+"""Regimes of correlation with a threshold that is learnt: a smooth gate where the structure changes."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.parametrize import register_parametrization
+
+from torchcommodity.nn._parametrizations import Positive
+from torchcommodity.nn._rolling_correlation import Correlations, RollingCorrelation
+from torchcommodity.opkit.arguments import refuse
+from torchcommodity.ops import correlation_regime, linear_recurrence
+
+
+class Regimes(NamedTuple):
+    correlation: Tensor  # (..., T, N, N)
+    shift: Tensor  # (..., T)
+    gate: Tensor  # (..., T) in [0, 1]
+    age: Tensor  # (..., T) rows
+
+
+class CorrelationRegime(nn.Module):
+    """How far the structure of correlations moved, and whether that makes a new regime, by a threshold that is learnt.
+
+        gate_t = sigmoid((shift_t - threshold) / softness)      0 where shift_t is NaN
+        age_t = (1 - gate_t) age_{t-1} + 1                      rows since the structure changed, smoothly
+
+    `shift` is that of `ops.correlation_regime`. Its number of the regime is a count and has no gradient, so it cannot
+    teach a threshold; the gate can. `regime(prices)` gives the count at the present threshold, for reports.
+
+    Args:
+        window, min_periods, lag: as in `RollingCorrelation`; a window longer than the prices is all warm-up.
+        threshold: the shift, a mean absolute change of correlations, to start from; > 0, and it stays so.
+        softness: over which range of shifts the gate opens, > 0; fixed, for a gate that may soften forgets the
+            threshold.
+
+    Shape:
+        prices (..., T, N), in any unit -> correlation (..., T, N, N), shift, gate, age (..., T). Causal. Correlations
+        are NaN until a pair shares `min_periods` returns, shift for `lag` rows more.
+
+    Raises:
+        ValueError, TypeError: a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> prices = torch.tensor([[50.0, 3.0], [51.0, 3.1], [50.0, 3.0], [52.0, 2.9], [50.0, 3.0], [52.0, 2.9]])
+        >>> layer = nn.CorrelationRegime(window=2, lag=2)
+        >>> found = layer(prices)
+        >>> found.gate.round().detach(), found.age.round().detach()
+        (tensor([0., 0., 0., 0., 1., 0.]), tensor([1., 2., 3., 4., 1., 2.]))
+        >>> layer.regime(prices)
+        tensor([0, 0, 0, 0, 1, 1])
+    """
+
+    def __init__(
+        self,
+        window: int,
+        *,
+        min_periods: int | None = None,
+        threshold: float = 0.3,
+        lag: int = 21,
+        softness: float = 0.02,
+    ) -> None:
+        super().__init__()
+        if not softness > 0:
+            refuse("CorrelationRegime", "softness must be > 0", softness=softness)
+        self.correlations = RollingCorrelation(window, min_periods=min_periods, lag=lag)
+        self.softness = softness
+        self.threshold = nn.Parameter(torch.tensor(float(threshold)))
+        register_parametrization(self, "threshold", Positive(unit=threshold))
+
+    def forward(self, prices: Tensor) -> Regimes:
+        found = self._correlations(prices)
+        known = found.shift.isfinite()
+        excess = found.shift.where(known, 0.0) - self.threshold.to(found.shift)
+        gate = torch.sigmoid(excess / self.softness).where(known, 0.0).unsqueeze(-1)
+        age = linear_recurrence(1 - gate, torch.ones_like(gate))
+        return Regimes(found.correlation, found.shift, gate.squeeze(-1), age.squeeze(-1))
+
+    @torch.no_grad()
+    def regime(self, prices: Tensor) -> Tensor:  # (..., T) int64
+        """The number of the regime at the present threshold: a count, without gradient."""
+        correlation = self._correlations(prices).correlation
+        return correlation_regime(correlation, float(self.threshold), self.correlations.lag).regime
+
+    def _correlations(self, prices: Tensor) -> Correlations:
+        rows = self.correlations.window  # of NaN in front: fewer rows than the window are warm-up, no error
+        found = self.correlations(F.pad(prices, (0, 0, rows, 0), value=torch.nan))
+        return Correlations(found.correlation[..., rows:, :, :], found.shift[..., rows:], found.regime[..., rows:])
+
+    def learned(self) -> dict[str, Tensor]:
+        """The threshold, a mean absolute change of correlations."""
+        return {"threshold": self.threshold.detach()}
+
+    def extra_repr(self) -> str:
+        return f"softness={self.softness}"

@@ -1,0 +1,81 @@
+"""Technical indicators whose speed is learnt with everything else."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrize import register_parametrization
+
+from torchcommodity.nn._parametrizations import Positive
+from torchcommodity.opkit.arguments import check_integer, check_panel
+from torchcommodity.ops import indicators
+
+AVERAGES = ("rsi", "fast", "slow", "signal")
+
+
+class Indicators(nn.Module):
+    """RSI, MACD and MACD's histogram, with half-lives that are learnt and stay positive.
+
+    An average of half-life h moves by a = 1 - 2^(-1/h) of the way: Wilder's of period n has a = 1/n, that of a MACD
+    a = 2 / (n + 1). It starts at the first value ("pandas" of `ops.indicators.rsi` and `macd`).
+
+    Args:
+        rsi, fast, slow, signal: the periods to start from, in rows, as TA-Lib names and sets them.
+        assets: N, if each asset is to have its own half-lives; else all share them.
+
+    Shape:
+        prices (..., T, N), in any unit; NaN, zero and negative are missing -> (..., T, N, 3): RSI (0 to 100, 50 where
+        nothing happens on balance), MACD and histogram of log-prices, in log-return. Causal; a missing price carries
+        on; NaN during warm-up, of the present periods.
+
+    The parameter is `halflife` (4, 1) or (4, N), in the order of the periods. The shorter of fast and slow is the fast
+    one.
+
+    Raises:
+        ValueError, TypeError: a period is below 2, prices are no floating-point panel.
+
+    References:
+        Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.
+        Appel (1979). The Moving Average Convergence-Divergence Trading Method. Signalert.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> layer = nn.Indicators(rsi=2, fast=2, slow=3, signal=2)
+        >>> layer(torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]]))[-1, 0]
+        tensor([8.1633e+01, 2.7756e-02, 6.2063e-03], grad_fn=<SelectBackward0>)
+        >>> layer.learned()["halflife rsi"]
+        tensor([1.])
+    """
+
+    def __init__(
+        self,
+        rsi: int = 14,
+        fast: int = 12,
+        slow: int = 26,
+        signal: int = 9,
+        assets: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        check_integer("Indicators", 2, rsi=rsi, fast=fast, slow=slow, signal=signal)
+        check_integer("Indicators", 1, assets=1 if assets is None else assets)
+        weights = [1 / rsi, *(2 / (n + 1) for n in (fast, slow, signal))]
+        start = torch.tensor([-math.log(2) / math.log1p(-a) for a in weights], device=device, dtype=dtype)
+        self.halflife = nn.Parameter(start.unsqueeze(-1).repeat(1, assets or 1))
+        register_parametrization(self, "halflife", Positive(unit=start.unsqueeze(-1)))
+
+    def forward(self, prices: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N, 3)
+        check_panel("Indicators", prices=prices)
+        present = prices.isfinite() & (prices > 0)
+        logs = prices.where(present, 1.0).log().where(present, torch.nan)
+        weight = -torch.expm1(-math.log(2) / self.halflife.to(prices))  # (4, 1) or (4, N)
+        rsi = indicators.rsi(prices.where(present, torch.nan), 1 / weight[0], mode="pandas")
+        line = indicators.macd(logs, *(2 / weight[1:] - 1), mode="pandas")
+        return torch.stack([rsi, line.macd, line.macdhist], -1)
+
+    def learned(self) -> dict[str, Tensor]:
+        """The half-lives in rows."""
+        return {f"halflife {name}": value for name, value in zip(AVERAGES, self.halflife.detach())}

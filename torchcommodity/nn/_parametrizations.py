@@ -1,0 +1,152 @@
+"""Parameters that keep a rule whatever an optimiser does: positive, in an interval, orthogonal gate by gate.
+
+`Positive` and `Interval` are for `torch.nn.utils.parametrize.register_parametrization(layer, name, rule)`.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils import parametrize
+from torch.nn.utils.parametrizations import orthogonal
+
+from torchcommodity.nn._recurrent import LSTM
+from torchcommodity.opkit.arguments import refuse
+
+
+class Positive(nn.Module):
+    """p = unit softplus(x) > 0, for a free parameter x; its inverse is exact: what is assigned comes back.
+
+    Args:
+        unit: the size that p naturally has, in its own unit, a number or a Tensor that broadcasts to p: where p is of
+            that size, it moves by about `unit` times what an optimiser moves x. Give 2e-4 for a daily variance, 21 for
+            a half-life in rows.
+
+    Raises:
+        ValueError: unit is not positive, or what is assigned is not.
+
+    References:
+        Dugas et al. (2001). Incorporating second-order functional knowledge for better option pricing. NIPS 13.
+
+    Example:
+        >>> import torch
+        >>> from torch.nn.utils import parametrize
+        >>> from torchcommodity import nn
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> layer.weight.data.copy_(torch.tensor([[0.5, 2.0]]))
+        tensor([[0.5000, 2.0000]])
+        >>> layer = parametrize.register_parametrization(layer, "weight", nn.Positive())
+        >>> layer.weight
+        tensor([[0.5000, 2.0000]], grad_fn=<MulBackward0>)
+    """
+
+    unit: Tensor
+
+    def __init__(self, unit: float | Tensor = 1.0) -> None:
+        super().__init__()
+        size = torch.as_tensor(unit, dtype=torch.double)
+        if not bool((size.isfinite() & (size > 0)).all()):
+            refuse("Positive", "unit must be finite and > 0", unit=size.tolist())
+        self.register_buffer("unit", size, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.unit.to(x) * F.softplus(x, threshold=40)  # above 20, the usual one, 1e-10 would be lost
+
+    def right_inverse(self, p: Tensor) -> Tensor:
+        """x = ln(e^y - 1) with y = p / unit, written so that neither small nor large y lose digits."""
+        if not bool((p > 0).all()):
+            refuse("Positive", "the parameter must be > 0", parameter=p.tolist())
+        y = p / self.unit.to(p)
+        return y + torch.log(-torch.expm1(-y))
+
+    def extra_repr(self) -> str:
+        return f"unit={self.unit.tolist()}"
+
+
+class Interval(nn.Module):
+    """p = low + (high - low) sigmoid(x), strictly between `low` and `high`, for a free parameter x; its inverse is
+    exact.
+
+    Raises:
+        ValueError: low >= high, or what is assigned does not lie strictly between them.
+
+    Example:
+        >>> import torch
+        >>> from torch.nn.utils import parametrize
+        >>> from torchcommodity import nn
+        >>> layer = parametrize.register_parametrization(torch.nn.PReLU(), "weight", nn.Interval(0, 1))
+        >>> layer.weight
+        tensor([0.2500], grad_fn=<AddBackward0>)
+        >>> torch.nn.init.constant_(layer.parametrizations.weight.original, 3.0)
+        Parameter containing: tensor([3.], requires_grad=True)
+        >>> layer.weight
+        tensor([0.9526], grad_fn=<AddBackward0>)
+    """
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__()
+        if not low < high:
+            refuse("Interval", "low must be < high", low=low, high=high)
+        self.low, self.high = low, high
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.low + (self.high - self.low) * torch.sigmoid(x)
+
+    def right_inverse(self, p: Tensor) -> Tensor:
+        """x = ln((p - low) / (high - p))."""
+        if not bool(((p > self.low) & (p < self.high)).all()):
+            refuse("Interval", f"the parameter must lie between {self.low} and {self.high}", parameter=p.tolist())
+        return torch.log(p - self.low) - torch.log(self.high - p)
+
+    def extra_repr(self) -> str:
+        return f"{self.low}, {self.high}"
+
+
+def orthogonal_gates(lstm: LSTM) -> LSTM:
+    """Keep the recurrent weights of every gate (input, forget, cell, output) of every layer orthogonal, in training
+    too.
+
+    `weight_hh` (4 H, H) is four blocks W with W W^T = I, each moved on the orthogonal group by the matrix exponential
+    (`torch.nn.utils.parametrizations.orthogonal`). A single orthogonal (4 H, H) matrix would not do: its blocks shrink
+    the state. It starts from the orthogonal factor of each block.
+
+    Args:
+        lstm: a `torchcommodity.nn.LSTM`, changed in place. Torch's own packs its weights and cannot be used.
+
+    Returns:
+        `lstm`. Its state dict holds the free parameters instead of `weight_hh`.
+
+    Raises:
+        TypeError: lstm is something else. ValueError: its gates are orthogonal already.
+
+    References:
+        Arjovsky, Shah, Bengio (2016). Unitary evolution recurrent neural networks. arXiv:1511.06464.
+        Lezcano-Casado (2019). Trivializations for gradient-based optimization on manifolds. arXiv:1909.09501.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> lstm = nn.orthogonal_gates(nn.LSTM(3, 5, batch_first=True))
+        >>> blocks = lstm.weight_hh_l0.unflatten(0, (4, 5))
+        >>> torch.allclose(blocks @ blocks.mT, torch.eye(5), atol=1e-6)
+        True
+        >>> lstm(torch.randn(4, 60, 3))[0].shape
+        torch.Size([4, 60, 5])
+    """
+    if not isinstance(lstm, LSTM):
+        refuse("orthogonal_gates", "lstm must be a torchcommodity.nn.LSTM", TypeError, lstm=type(lstm).__name__)
+    if parametrize.is_parametrized(lstm):
+        refuse("orthogonal_gates", "lstm must not be parametrised yet", lstm=lstm)
+    for name in [name for name, _ in lstm.named_parameters() if name.startswith("weight_hh")]:
+        parametrize.register_parametrization(lstm, name, _Gates())
+        orthogonal(lstm.get_submodule(f"parametrizations.{name}"), "original", "matrix_exp")
+    return lstm
+
+
+class _Gates(nn.Module):
+    """(4, H, H), a matrix for each gate, as the (4 H, H) that an LSTM multiplies with."""
+
+    def forward(self, blocks: Tensor) -> Tensor:
+        return blocks.flatten(0, 1)
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        return weight.reshape(4, -1, weight.shape[-1])

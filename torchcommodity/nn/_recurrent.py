@@ -1,0 +1,256 @@
+"""Recurrent layers with torch's constructors, over operators that compile and export whole, at any length of time."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from torchcommodity import ops
+from torchcommodity.opkit.arguments import check_integer, refuse
+
+State = tuple[Tensor, Tensor]
+
+
+def _uniform(module: nn.Module, hidden_size: int) -> None:
+    """Every parameter uniform in +-1 / sqrt(hidden_size), as torch's recurrent layers start."""
+    for parameter in module.parameters():
+        nn.init.uniform_(parameter, -1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size))
+
+
+class LSTM(nn.Module):
+    """Long short-term memory: `torch.nn.LSTM`'s arguments, parameters and numbers, over `ops.lstm`.
+
+    Where torch's layer stops `torch.compile(fullgraph=True)` and exports with a fixed number of rows, this one compiles
+    and exports with any batch and any time. `load_state_dict` takes the state of either, in both directions.
+
+    Args:
+        input_size: F, the number of features of a row.
+        hidden_size: H.
+        num_layers: layers, each over the output of the one before.
+        bias: with b_ih and b_hh.
+        batch_first: input and output are (B, T, F) instead of (T, B, F). States are (layers, B, H) either way.
+        dropout: the share of the output of every layer but the last that is dropped in training.
+        bidirectional: a second pass backwards in time, beside the first. It looks ahead: not for forecasts.
+        proj_size: only 0; projections are not offered.
+
+    Shape:
+        input (B, T, F), (T, B, F), or (T, F) without batch; hx a pair of (layers * directions, B, H), or without B,
+        zero by default -> output (B, T, directions * H), and the state after the last row. A row in which an input is
+        NaN is missing: the states of all layers stay what they were. So sequences of different length are padded with
+        NaN, not packed.
+
+    Causal unless bidirectional, no warm-up.
+
+    Raises:
+        ValueError, TypeError: arguments out of range, a packed sequence, shapes that do not fit.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> layer = nn.LSTM(3, 5, num_layers=2, batch_first=True)
+        >>> output, (h, c) = layer(torch.randn(4, 60, 3))
+        >>> output.shape, h.shape
+        (torch.Size([4, 60, 5]), torch.Size([2, 4, 5]))
+        >>> layer.load_state_dict(torch.nn.LSTM(3, 5, num_layers=2).state_dict())
+        <All keys matched successfully>
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        check_integer("LSTM", 1, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        if proj_size:
+            refuse("LSTM", "proj_size must be 0: put a Linear behind the layer", proj_size=proj_size)
+        if not 0 <= dropout <= 1:
+            refuse("LSTM", "dropout must be in [0, 1]", dropout=dropout)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        for k, suffix in enumerate(self._suffixes()):
+            features = input_size if k < self.directions else hidden_size * self.directions
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (4 * hidden_size, features)}
+            shapes |= {"weight_hh": (4 * hidden_size, hidden_size)}
+            shapes |= {"bias_ih": (4 * hidden_size,), "bias_hh": (4 * hidden_size,)} if bias else {}
+            for name, shape in shapes.items():
+                setattr(self, name + suffix, nn.Parameter(torch.empty(shape, device=device, dtype=dtype)))
+        self.reset_parameters()
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    def _suffixes(self) -> list[str]:
+        ways = ("", "_reverse")[: self.directions]
+        return [f"_l{layer}{way}" for layer in range(self.num_layers) for way in ways]
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        _uniform(self, self.hidden_size)
+
+    def flatten_parameters(self) -> None:
+        """Nothing: torch's layer packs its weights for cuDNN here, and code that was written for it calls this."""
+
+    def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
+        """The output of the last layer at every row, and (h, c) of every layer after the last row."""
+        x = _batched("LSTM", input, self.input_size, self.batch_first)
+        states = _initial("LSTM", x, hx, self.num_layers * self.directions, self.hidden_size)
+        missing = x.isnan().any(-1, keepdim=True)
+        found: list[State] = []
+        for layer in range(self.num_layers):
+            if layer:  # what is missing is missing for every layer
+                x = F.dropout(x, self.dropout, self.training).masked_fill(missing, torch.nan)
+            ways = [self._pass(x, states, layer * self.directions + way) for way in range(self.directions)]
+            x = torch.cat([output for output, _ in ways], -1) if self.bidirectional else ways[0][0]
+            found += [state for _, state in ways]
+        return _unbatched(x, found, input.dim() == 2, self.batch_first)
+
+    def _pass(self, x: Tensor, states: State, k: int) -> tuple[Tensor, State]:
+        """One layer in one direction."""
+        suffix, backwards = self._suffixes()[k], self.bidirectional and k % 2
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.bias else 2]
+        weights = [getattr(self, name + suffix) for name in names]
+        output, state = ops.lstm(x.flip(-2) if backwards else x, (states[0][k], states[1][k]), *weights)
+        return output.flip(-2) if backwards else output, state
+
+    def extra_repr(self) -> str:
+        settings = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        given = [f"{name}={getattr(self, name)}" for name, usual in settings.items() if getattr(self, name) != usual]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *given])
+
+
+class LLTM(nn.Module):
+    """Long-long-term memory over a whole sequence: `ops.lltm` with its parameters.
+
+    Args:
+        input_size: F, the number of features of a row.
+        hidden_size: H.
+        bias: with b.
+        batch_first: input and output are (B, T, F) instead of (T, B, F).
+
+    Shape:
+        input (B, T, F), (T, B, F), or (T, F) without batch; hx a pair of (1, B, H), or without B, zero by default ->
+        output (B, T, H), and the state after the last row. A row in which an input is NaN is missing: the state stays.
+
+    Causal, no warm-up. The parameters are `weight` (3 H, H + F), columns for h first, and `bias` (3 H,).
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> output, (h, c) = nn.LLTM(3, 5, batch_first=True)(torch.randn(4, 60, 3))
+        >>> output.shape, h.shape
+        (torch.Size([4, 60, 5]), torch.Size([1, 4, 5]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.batch_first = batch_first
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.weight, self.bias = _lltm_parameters("LLTM", input_size, hidden_size, bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        _uniform(self, self.hidden_size)
+
+    def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
+        """h at every row, and (h, c) after the last one."""
+        x = _batched("LLTM", input, self.input_size, self.batch_first)
+        h, c = _initial("LLTM", x, hx, 1, self.hidden_size)
+        output, state = ops.lltm(x, (h[0], c[0]), self.weight, self.bias)
+        return _unbatched(output, [state], input.dim() == 2, self.batch_first)
+
+    def extra_repr(self) -> str:
+        first = ", batch_first=True" if self.batch_first else ""
+        return f"{self.input_size}, {self.hidden_size}{', bias=False' if self.bias is None else ''}{first}"
+
+
+class LLTMCell(nn.Module):
+    """One step of long-long-term memory: `ops.lltm_cell` with its parameters, those of `LLTM`.
+
+    Shape:
+        input (B, F) or (F,), hx a pair of (B, H) or (H,), zero by default -> the pair (h', c').
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> h, c = nn.LLTMCell(3, 5)(torch.randn(4, 3))
+        >>> h.shape
+        torch.Size([4, 5])
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.weight, self.bias = _lltm_parameters("LLTMCell", input_size, hidden_size, bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        _uniform(self, self.hidden_size)
+
+    def forward(self, input: Tensor, hx: State | None = None) -> State:
+        """h' and c'."""
+        if hx is None:
+            zeros = input.new_zeros((*input.shape[:-1], self.hidden_size))
+            hx = (zeros, zeros)
+        return ops.lltm_cell(input, hx, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}{', bias=False' if self.bias is None else ''}"
+
+
+def _lltm_parameters(
+    layer: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+) -> tuple[nn.Parameter, nn.Parameter | None]:
+    check_integer(layer, 1, input_size=input_size, hidden_size=hidden_size)
+    weight = torch.empty(3 * hidden_size, hidden_size + input_size, device=device, dtype=dtype)
+    return nn.Parameter(weight), nn.Parameter(weight.new_empty(3 * hidden_size)) if bias else None
+
+
+def _batched(layer: str, input: Tensor, features: int, batch_first: bool) -> Tensor:  # -> (B, T, F)
+    if isinstance(input, nn.utils.rnn.PackedSequence):
+        refuse(layer, "a packed sequence is not taken: pad with NaN, which leaves the state as it is", TypeError)
+    if not isinstance(input, Tensor) or input.dim() not in (2, 3) or input.shape[-1] != features:
+        refuse(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)
+    return input.unsqueeze(0) if input.dim() == 2 else input if batch_first else input.transpose(0, 1)
+
+
+def _initial(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) -> State:  # (layers, B, H) each
+    """The given state, or zeros; under autocast these are of single precision, as the weights."""
+    if hx is None:
+        zeros = x.new_zeros((layers, x.shape[0], hidden))
+        return zeros, zeros
+    h, c = (state.unsqueeze(1) if state.dim() == 2 else state for state in hx)
+    for name, state in {"h": h, "c": c}.items():
+        if tuple(state.shape) != (layers, x.shape[0], hidden):
+            refuse(layer, f"{name} must be {(layers, int(x.shape[0]), hidden)}", **{name: state})
+    return h, c
+
+
+def _unbatched(x: Tensor, states: list[State], single: bool, batch_first: bool) -> tuple[Tensor, State]:
+    h, c = torch.stack([h for h, _ in states]), torch.stack([c for _, c in states])
+    if single:
+        return x.squeeze(0), (h.squeeze(1), c.squeeze(1))
+    return x if batch_first else x.transpose(0, 1), (h, c)

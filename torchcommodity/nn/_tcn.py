@@ -1,0 +1,104 @@
+"""Temporal convolutional network: dilated causal convolutions with batch norm, in residual blocks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torchcommodity.nn._fused import ConvBN1d
+from torchcommodity.opkit.arguments import check_integer, refuse
+
+
+class TCN(nn.Module):
+    """Residual blocks of dilated causal convolutions; block k looks back in steps of 2^k rows.
+
+    A block, with both convolutions causal and of one dilation, and W a convolution of kernel 1 (nothing where the width
+    stays):
+
+        y = relu(W x + relu(conv_bn(relu(conv_bn(x)))))
+
+    Args:
+        input_size: F, the number of features of a row.
+        channels: the width of each block; as many blocks as numbers.
+        kernel_size: rows that a convolution reads.
+        dropout: the share of outputs of each convolution that is dropped in training.
+        momentum: of the running statistics, as `torch.nn.BatchNorm1d` takes it.
+
+    Shape:
+        x (B, T, F) -> (B, T, channels[-1]). A row in which a feature is NaN is missing and counts as the rows before
+        the first do: as zeros.
+
+    In evaluation row t depends on the `receptive_field` rows up to t only. In training batch norm takes the moments of
+    all rows of the batch, later ones too: outputs in training mode are no forecasts.
+
+    Raises:
+        ValueError, TypeError: a size is below 1, dropout is outside [0, 1), x is not (B, T, F).
+
+    References:
+        Bai, Kolter, Koltun (2018). An empirical evaluation of generic convolutional and recurrent networks for sequence
+        modeling. arXiv:1803.01271. There with weight norm; here with the batch norm of `ops.conv_bn`.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> layer = nn.TCN(13, (16, 16, 16))
+        >>> layer.receptive_field, layer(torch.randn(4, 60, 13)).shape
+        (29, torch.Size([4, 60, 16]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        channels: Sequence[int],
+        kernel_size: int = 3,
+        dropout: float = 0.0,
+        momentum: float | None = 0.1,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        check_integer("TCN", 1, input_size=input_size, kernel_size=kernel_size)
+        if not channels:
+            refuse("TCN", "channels must name a width for each block", channels=tuple(channels))
+        for width in channels:
+            check_integer("TCN", 1, channels=width)
+        if not 0 <= dropout < 1:
+            refuse("TCN", "dropout must be in [0, 1)", dropout=dropout)
+        widths = [input_size, *channels]
+        kind = {"momentum": momentum, "device": device, "dtype": dtype}
+        self.input_size, self.kernel_size = input_size, kernel_size
+        self.blocks = nn.ModuleList(
+            _Block(widths[k], widths[k + 1], kernel_size, 2**k, dropout, kind) for k in range(len(channels))
+        )
+
+    @property
+    def receptive_field(self) -> int:
+        """How many rows, the last one included, an output depends on."""
+        return 1 + 2 * (self.kernel_size - 1) * ((1 << len(self.blocks)) - 1)
+
+    def forward(self, x: Tensor) -> Tensor:  # (B, T, F) -> (B, T, C)
+        """The last block's output at every row."""
+        if x.dim() != 3 or x.shape[-1] != self.input_size:
+            refuse("TCN", f"x must be (B, T, F) with F = {self.input_size}", x=x)
+        y = x.masked_fill(x.isnan().any(-1, keepdim=True), 0.0).mT
+        for block in self.blocks:
+            y = block(y)
+        return y.mT
+
+
+class _Block(nn.Module):
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, dilation: int, dropout: float, kind: dict[str, Any]
+    ) -> None:
+        super().__init__()
+        self.first = ConvBN1d(inputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **kind)
+        self.second = ConvBN1d(outputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **kind)
+        device, dtype = kind["device"], kind["dtype"]
+        self.around = nn.Identity() if inputs == outputs else nn.Conv1d(inputs, outputs, 1, device=device, dtype=dtype)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:  # (B, C, T) -> (B, D, T)
+        y = self.dropout(torch.relu(self.first(x)))
+        y = self.dropout(torch.relu(self.second(y)))
+        return torch.relu(self.around(x) + y)

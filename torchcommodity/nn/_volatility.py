@@ -1,0 +1,143 @@
+"""Volatilities whose parameters are learnt with everything else: exponential averages and GARCH."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.parametrize import register_parametrization
+
+from torchcommodity.nn._parametrizations import Interval, Positive
+from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.ops import ewm_mean, garch_variance
+
+PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
+
+
+class EwmVolatility(nn.Module):
+    """Exponentially weighted volatility over several half-lives, which are learnt and stay positive.
+
+    v_t = (1 - a) v_{t-1} + a r_t^2 with a = 1 - 2^(-1 / halflife), the weights adjusted as in `ops.ewm_variance`; the
+    volatility is its root.
+
+    Args:
+        halflives: K half-lives to start from, in rows with a return, > 0.
+        assets: N, if each asset is to have its own half-lives; else all share them.
+
+    Shape:
+        returns (..., T, N), log-returns per row; NaN where missing -> volatility per row (..., T, N, K). Causal; row t
+        knows r_t. A missing return carries on; NaN before the first. Where the volatility is zero, so is its gradient.
+
+    The parameter is `halflife` (K, 1) or (K, N).
+
+    Raises:
+        ValueError, TypeError: a half-life is not positive, returns are no floating-point panel.
+
+    References:
+        J.P. Morgan, Reuters (1996). RiskMetrics Technical Document, 4th edition, section 5.2.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> layer = nn.EwmVolatility([1.0, 8.0])
+        >>> layer(torch.tensor([[1.0], [torch.nan], [3.0]])).squeeze(1)
+        tensor([[1.0000, 1.0000],
+                [1.0000, 1.0000],
+                [2.5166, 2.2745]], grad_fn=<SqueezeBackward1>)
+    """
+
+    def __init__(
+        self, halflives: Sequence[float], assets: int | None = None, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        check_integer("EwmVolatility", 1, assets=1 if assets is None else assets)
+        if not halflives or min(halflives) <= 0:
+            refuse("EwmVolatility", "halflives must be positive", halflives=halflives)
+        start = torch.tensor(halflives, device=device, dtype=dtype or torch.get_default_dtype()).unsqueeze(-1)
+        self.halflife = nn.Parameter(start.repeat(1, assets or 1))
+        register_parametrization(self, "halflife", Positive(unit=start))
+
+    def forward(self, returns: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N, K)
+        check_panel("EwmVolatility", returns=returns)
+        known = returns.isfinite()
+        squared = returns.where(known, 0.0).square().where(known, torch.nan).unsqueeze(-3)  # (..., 1, T, N)
+        every = squared.expand(*squared.shape[:-3], len(self.halflife), -1, -1)
+        variance = ewm_mean(every, halflife=self.halflife, ignore_na=True).movedim(-3, -1)
+        moves = variance > 0
+        return torch.where(moves, variance.where(moves, 1.0).sqrt(), variance.detach())
+
+    def learned(self) -> dict[str, Tensor]:
+        """The half-lives in rows."""
+        return {"halflife": self.halflife.detach()}
+
+
+class GarchVariance(nn.Module):
+    """GARCH(1,1) whose omega, alpha and beta are learnt and which is stationary whatever they become.
+
+    h_t = omega + alpha r_{t-1}^2 + beta h_{t-1}, starting from its mean, with alpha + beta = `persistence` < 0.9995,
+    alpha = `reaction` x `persistence` and omega = `long_run` (1 - `persistence`).
+
+    Args:
+        assets: N, each with its own parameters; 1 if all share them.
+        long_run: the variance to which h returns, per row, > 0: a number, or a Tensor (N,).
+        persistence: alpha + beta to start from, in (0, 0.9995).
+        reaction: alpha / (alpha + beta) to start from, in (0, 1).
+
+    Shape:
+        returns (..., T, N), log-returns per row; NaN where missing -> h (..., T, N), a variance per row that is known
+        before r_t. Causal, no warm-up; a missing return counts as its expectation.
+
+    Raises:
+        ValueError, TypeError: a start is out of its range, returns are no floating-point panel or not of N assets.
+
+    References:
+        Bollerslev (1986). Generalized autoregressive conditional heteroskedasticity. J. Econometrics 31(3).
+        doi:10.1016/0304-4076(86)90063-1.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> layer = nn.GarchVariance(long_run=1.0, persistence=0.9, reaction=0.1)
+        >>> layer(torch.tensor([[1.0], [-2.0], [torch.nan]])).squeeze(-1)
+        tensor([1.0000, 1.0000, 1.2700], grad_fn=<SqueezeBackward1>)
+        >>> {name: round(value.item(), 3) for name, value in layer.learned().items()}
+        {'omega': 0.1, 'alpha': 0.09, 'beta': 0.81}
+    """
+
+    def __init__(
+        self,
+        assets: int = 1,
+        long_run: float | Tensor = 2e-4,
+        persistence: float = 0.97,
+        reaction: float = 0.08,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        check_integer("GarchVariance", 1, assets=assets)
+        whole = torch.ones(assets, device=device, dtype=dtype)
+        self.long_run = nn.Parameter(whole * torch.as_tensor(long_run).to(whole))
+        self.persistence = nn.Parameter(whole * persistence)
+        self.reaction = nn.Parameter(whole * reaction)
+        register_parametrization(self, "long_run", Positive(unit=torch.as_tensor(long_run)))
+        register_parametrization(self, "persistence", Interval(0, PERSISTENCE))
+        register_parametrization(self, "reaction", Interval(0, 1))
+
+    def forward(self, returns: Tensor) -> Tensor:  # (..., T, N)
+        """h_t, of the returns before row t."""
+        return garch_variance(returns, *self.coefficients())
+
+    def ahead(self, returns: Tensor) -> Tensor:  # (..., T, N)
+        """h_{t+1}, of the returns up to row t: what is known of the next row."""
+        following = F.pad(returns, (0, 0, 0, 1), value=torch.nan)
+        return garch_variance(following, *self.coefficients())[..., 1:, :]
+
+    def coefficients(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
+        """omega, alpha and beta."""
+        persistence, reaction = self.persistence, self.reaction
+        return self.long_run * (1 - persistence), persistence * reaction, persistence * (1 - reaction)
+
+    def learned(self) -> dict[str, Tensor]:
+        """omega (a variance per row), alpha and beta."""
+        return dict(zip(("omega", "alpha", "beta"), (x.detach() for x in self.coefficients())))

@@ -1,8 +1,0 @@
-"""Builds of native operators on LibTorch's stable ABI: ahead of time, and just in time."""
-
-from torchcommodity.opkit.build.compiler import BuildError as BuildError
-from torchcommodity.opkit.build.extension import extension as extension
-from torchcommodity.opkit.build.load import load as load
-from torchcommodity.opkit.build.load import load_inline as load_inline
-
-__all__ = ["BuildError", "extension", "load", "load_inline"]

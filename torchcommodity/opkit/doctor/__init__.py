@@ -1,7 +1,0 @@
-"""The gradient doctor: `opkit.diagnose(model, batch, loss_fn)` says why a model does not learn, with file and line."""
-
-from torchcommodity.opkit.doctor.diagnose import diagnose as diagnose
-from torchcommodity.opkit.doctor.findings import Diagnosis as Diagnosis
-from torchcommodity.opkit.doctor.findings import Finding as Finding
-
-__all__ = ["Diagnosis", "Finding", "diagnose"]

@@ -1,6 +1,0 @@
-"""A picture of the computation graph: `opkit.graph(loss, names=model).save("graph.html")`."""
-
-from torchcommodity.opkit.graph.graph import Graph as Graph
-from torchcommodity.opkit.graph.walk import graph as graph
-
-__all__ = ["Graph", "graph"]

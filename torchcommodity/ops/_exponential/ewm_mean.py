@@ -1,0 +1,162 @@
+"""Exponentially weighted mean."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.ops._exponential.decay import Speed, check_decay
+from torchcommodity.ops._exponential.ewm_adjoint import known_rows, pull_alpha, shares, shares_by_formula
+from torchcommodity.ops._exponential.ewm_adjoint import operator as adjoint
+from torchcommodity.ops._scan.linear_recurrence import operator as recur
+
+
+def ewm_mean(
+    x: Tensor,  # (..., T, N)
+    *,
+    com: Speed = None,
+    span: Speed = None,
+    halflife: Speed = None,
+    alpha: Speed = None,
+    adjust: bool = True,
+    ignore_na: bool = False,
+    min_periods: int = 0,
+) -> Tensor:  # (..., T, N)
+    """Exponentially weighted mean, pandas' `ewm(...).mean()`: y_t = y_{t-1} + b_t (x_t - y_{t-1}).
+
+    Args:
+        x: values in any unit; NaN or infinite where missing.
+        com: centre of mass in rows, >= 0: alpha = 1 / (1 + com).
+        span: rows of a simple mean of the same mean age, >= 1: alpha = 2 / (span + 1).
+        halflife: rows after which a value weighs half, > 0: alpha = 1 - 2^(-1 / halflife).
+        alpha: the factor itself, in (0, 1]. Exactly one of the four, a number or a Tensor that broadcasts to (..., N);
+            a Tensor may require a gradient: a half-life that is learnt.
+        adjust: divide by the sum of the weights so far; else the mean starts at the first value, and b_t = alpha.
+        ignore_na: weights by the number of values since; else by the number of rows, missing ones included.
+        min_periods: values that must have been, >= 0.
+
+    Returns:
+        y, in the unit of x. A missing value carries y on; NaN before the first value, and where fewer than
+        `min_periods` have been. Causal.
+
+    Raises:
+        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range, or not exactly one of com,
+            span, halflife, alpha is given.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes, in x and in the Tensor
+    that says how fast; a missing value gets gradient zero, a NaN row takes no part.
+
+    References:
+        Roberts (1959). Control chart tests based on geometric moving averages. doi:10.1080/00401706.1959.10489860.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> ops.ewm_mean(torch.tensor([[1.0], [torch.nan], [3.0]]), alpha=0.5, adjust=False).squeeze(-1)
+        tensor([1.0000, 1.0000, 2.3333])
+    """
+    rate, learned = check_decay("ewm_mean", x, com, span, halflife, alpha, min_periods)
+    y: Tensor = operator(x, rate, adjust, ignore_na, min_periods, learned)
+    return y
+
+
+def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
+    share = shares(x, alpha, adjust, ignore_na)
+    finite, mean, rows = x.isfinite(), torch.zeros_like(alpha), []
+    for t in range(x.shape[-2]):
+        mean = mean + torch.where(finite[..., t, :], share[..., t, :] * (x[..., t, :] - mean), 0)
+        rows.append(mean)
+    return torch.stack(rows, -2).where(known_rows(x, min_periods), torch.nan) if rows else x.new_empty(x.shape)
+
+
+def _traceable(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
+    # y_t = (1 - b_t) y_{t-1} + b_t x_t
+    finite = x.isfinite()
+    share = shares_by_formula(finite, alpha.unsqueeze(-2), adjust, ignore_na)
+    mean: Tensor = recur(1 - share, share * x.where(finite, 0), None)
+    return mean.where(known_rows(x, min_periods), torch.nan)
+
+
+def _fake(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+def _backward(
+    grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
+) -> tuple[Tensor | None, ...]:
+    # L_t = grad_t + (1 - b_{t+1}) L_{t+1},  dx_t = b_t L_t,  db_t = L_t (x_t - y_{t-1})
+    dx = adjoint(grad, x, alpha, adjust, ignore_na, min_periods, learned)
+    if not learned:
+        return dx, None
+    y = operator(x, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
+    grad = grad.where(known_rows(x, min_periods), 0)
+    return dx, pull_alpha(grad, x, y, alpha, adjust, ignore_na)
+
+
+def _door(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tensor:
+    return ewm_mean(x, alpha=alpha, **settings)  # type: ignore[arg-type]
+
+
+def _oracle(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tensor:
+    import pandas as pd
+
+    if alpha is not None:
+        settings["alpha"] = alpha.item()
+    frame = pd.DataFrame(x.reshape(x.shape[-2:]).numpy())
+    return torch.tensor(frame.ewm(**settings).mean().to_numpy()).reshape(x.shape)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
+    alpha = 0.1 + 0.8 * torch.rand(2, 3, dtype=torch.double, generator=generator)
+    holed = x.clone()
+    holed[0, :3, 1] = holed[0, 5:7, 1] = holed[1, 4, 2] = torch.nan
+    tall = 1e6 + 1e-2 * torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
+    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
+    rule = [{"adjust": a, "ignore_na": i} for a in (True, False) for i in (True, False)]
+    return Cases(
+        door=_door,
+        samples=(
+            Sample(x, alpha, min_periods=3),
+            Sample(holed, alpha[:1]),
+            Sample(holed, alpha, adjust=False),
+            Sample(holed, alpha, ignore_na=True),
+            Sample(holed, span=5, min_periods=2),
+        ),
+        bad=(
+            Bad(Sample(x[0, 0], span=5), r"ewm_mean: x must be \(\.\.\., T, N\); got x \(3,\)"),
+            Bad(Sample(x), "exactly one of com, span, halflife, alpha must be given"),
+            Bad(Sample(x, alpha, span=5), "exactly one of com, span, halflife, alpha must be given"),
+            Bad(Sample(x, com=-1), "com must be >= 0; got com=-1"),
+            Bad(Sample(x, span=0.5), "span must be >= 1; got span=0.5"),
+            Bad(Sample(x, halflife=0), "halflife must be > 0; got halflife=0"),
+            Bad(Sample(x, alpha + 1), r"alpha must be in \(0, 1\]"),
+            Bad(Sample(x, alpha[:, :2]), r"alpha must broadcast to \(\.\.\., N\)"),
+            Bad(Sample(x, span=5, min_periods=-1), "min_periods must be >= 0"),
+        ),
+        golden=(
+            Golden(
+                Sample(torch.tensor([[1.0], [2.0], [3.0]]).double(), com=1, adjust=False),
+                torch.tensor([[1.0], [1.5], [2.25]]).double(),
+                "by hand",
+            ),
+        ),
+        oracle=_oracle,
+        oracle_samples=(
+            *(Sample(gaps, span=20, **settings) for settings in rule),
+            Sample(gaps, halflife=3, min_periods=5),
+            Sample(tall, com=2.5),
+        ),
+    )
+
+
+operator = Op(
+    "ewm_mean",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    traceable=_traceable,
+    cases=_cases,
+    masks=False,  # the adjoint does it
+    lookback=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
+)

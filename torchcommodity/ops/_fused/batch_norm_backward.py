@@ -1,0 +1,135 @@
+"""The gradient of batch normalisation over the batch: what `conv_bn` and `linear_bn_relu` share backwards."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Cases, Op, Sample
+from torchcommodity.opkit import pulled
+from torchcommodity.opkit import HALF
+from torchcommodity.ops._fused.batch_norm import channelwise, normalise, ones_and_zeros
+
+Four = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def _reference(
+    grad: Tensor,
+    grad_mean: Tensor,
+    grad_variance: Tensor,
+    product: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    relu: bool,
+    eps: float,
+) -> Four:
+    # With n = (x - mean) / s, s = sqrt(variance + eps) and g the gradient that ReLU lets through:
+    # dx = gamma / s (g - mean(g) - n mean(g n)) + (dmean + 2 (x - mean) dvariance) / count
+    # dgamma = sum(g n), dbeta = sum(g). A channel with a NaN takes no part.
+    axes = [0, *range(2, product.dim())]
+    known = channelwise(mean.isfinite() & variance.isfinite(), product, 0)
+    x = torch.where(known, product - channelwise(mean, product, 0), 0)
+    s = (torch.where(known, channelwise(variance, product, 0), 1) + eps).sqrt()
+    n = x / s
+    y = n * channelwise(gamma, x, 1) + channelwise(beta, x, 0)
+    g = torch.where(known & (y > 0) if relu else known, grad, 0)
+    d = g - g.mean(axes, keepdim=True) - n * (g * n).mean(axes, keepdim=True)
+    d = d * channelwise(gamma, x, 1) / s
+    count = x.numel() // x.shape[1]
+    d = d + (channelwise(grad_mean, x, 0) + 2 * x * channelwise(grad_variance, x, 0)) / count
+    return torch.where(known, d, 0), (g * n).sum(axes), g.sum(axes), known.flatten()
+
+
+def _fake(
+    grad: Tensor,
+    grad_mean: Tensor,
+    grad_variance: Tensor,
+    product: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    relu: bool,
+    eps: float,
+) -> Four:
+    channels = product.shape[1]
+    of_channels = product.new_empty(channels), product.new_empty(channels)
+    return product.new_empty(product.shape), *of_channels, product.new_empty(channels, dtype=torch.bool)
+
+
+def _backward(
+    grad_product: Tensor,
+    grad_gamma: Tensor,
+    grad_beta: Tensor,
+    _: Tensor | None,
+    *,
+    grad: Tensor,
+    grad_mean: Tensor,
+    grad_variance: Tensor,
+    product: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    relu: bool,
+    eps: float,
+) -> tuple[Tensor | None, ...]:
+    tensors = (grad, grad_mean, grad_variance, product, mean, variance, gamma, beta)
+    present = [x for x in tensors if x is not None]
+
+    def flat(*given: Tensor) -> Tensor:
+        supply = iter(given)
+        arguments: list[Any] = [*(None if x is None else next(supply) for x in tensors), relu, eps]
+        return torch.cat([y.flatten() for y in _reference(*arguments)[:3]])
+
+    supply = iter(pulled(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
+    return tuple(None if x is None else next(supply) for x in tensors)
+
+
+def _oracle(
+    grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
+) -> tuple[Tensor, ...]:
+    # autograd through the definition
+    parameters = ones_and_zeros(gamma, beta, product.movedim(1, 0))
+    leaves = [x.detach().requires_grad_() for x in (product, *parameters)]
+    y = normalise(leaves[0], None, leaves[1], leaves[2], 1e-5)[0]
+    return torch.autograd.grad(torch.relu(y) if relu else y, leaves, grad)
+
+
+def _door(
+    grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
+) -> tuple[Tensor, ...]:
+    if product.dtype in HALF:  # the operators that call this one hand it float32
+        wide = _door(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
+        return tuple(y.to(product.dtype) for y in wide)
+    axes = [0, *range(2, product.dim())]
+    none, mean, variance = product.new_zeros(product.shape[1]), product.mean(axes), product.var(axes, correction=0)
+    return tuple(operator(grad, none, none, product, mean, variance, gamma, beta, relu, 1e-5)[:3])
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    grad, product = torch.randn(2, 4, 3, 5, dtype=torch.double, generator=generator)
+    gamma, beta = torch.randn(2, 3, dtype=torch.double, generator=generator)
+    return Cases(
+        door=_door,
+        samples=(
+            Sample(grad, product, gamma, beta, relu=False),
+            Sample(grad[..., 0], product[..., 0], gamma, beta, relu=True),
+            Sample(grad.unsqueeze(-1), product.unsqueeze(-1), relu=True),
+        ),
+        oracle=_oracle,
+    )
+
+
+operator = Op(
+    "batch_norm_backward",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    cases=_cases,
+    time=None,
+    one_by_one=True,
+)

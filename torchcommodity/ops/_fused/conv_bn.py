@@ -1,0 +1,230 @@
+"""Convolution and batch normalisation in one: backward convolves again, so that the input is all that is kept."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.ops._fused import batch_norm_backward
+from torchcommodity.ops._fused.batch_norm import Normalised, check_count, check_running, check_tensors, folded, normalise, ones_and_zeros
+from torchcommodity.ops._fused.convolution import Size, convolve, convolve_backward, convolve_by_taps, product_shape, settings_of
+
+
+def conv_bn(
+    x: Tensor,  # (B, C, T) or (B, C, H, W)
+    weight: Tensor,  # (D, C / groups, K) or (D, C / groups, K, L)
+    bias: Tensor | None = None,  # (D,)
+    gamma: Tensor | None = None,  # (D,)
+    beta: Tensor | None = None,  # (D,)
+    running_mean: Tensor | None = None,  # (D,)
+    running_variance: Tensor | None = None,  # (D,)
+    *,
+    training: bool = True,
+    stride: Size = 1,
+    padding: Size | str = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+    eps: float = 1e-5,
+) -> Normalised:  # (B, D, T') or (B, D, H', W'), (D,), (D,)
+    """Convolution, then batch normalisation: y = gamma (z - mean) / sqrt(variance + eps) + beta, z = weight * x + bias.
+
+    In training the mean and the biased variance are those of z over the batch and its positions: every value of the
+    batch moves every output, also across time, so no model may use it where one row must not see another. In evaluation
+    (`training=False`) they are the running ones, and y is one convolution with a folded weight.
+
+    For the backward pass only `x` is kept, and the parameters: z is computed again. `torch.nn` keeps x and z.
+
+    Args:
+        x: the input, in any unit; one axis of positions, as time, or two, as a correlation matrix.
+        weight, bias: of the convolution, as `torch.nn.functional.conv1d` and `conv2d` take them.
+        gamma, beta: scale and level of the output; one and zero if absent.
+        running_mean, running_variance: what evaluation normalises by; not read in training.
+        training: whether the batch is normalised by its own moments.
+        stride, dilation: for all axes, or one for each.
+        padding: zeros before and after: for all axes, one for each, "valid", "same", or, for one axis, "causal": only
+            before, so that the convolution itself does not look ahead.
+        groups: blocks of channels that do not see each other.
+        eps: added to the variance.
+
+    Returns:
+        `output`, `mean` and `variance`, of each channel. No argument is changed; running statistics move by
+        `running += momentum * (new - running)`, with `new = mean`, and `variance * n / (n - 1)` for n values of a
+        channel, as `torch.nn.BatchNorm1d` does; `nn.ConvBN1d` sees to it. In training a NaN or an infinity makes every
+        channel that sees it NaN, and NaN channels take no part in the backward pass: fill missing values before.
+
+    Raises:
+        ValueError, TypeError: shapes, dtypes or settings do not fit; in training a channel has a single value.
+
+    Devices: CPU and CUDA, around ATen's convolution; elsewhere the reference, on the device. Differentiable in all
+    tensors but the running statistics, to any order, in both modes; `vmap` calls it for each sample, whose batch
+    then stands alone.
+
+    References:
+        Ioffe, Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.
+        Chen et al. (2016). Training deep nets with sublinear memory cost. arXiv:1604.06174.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> x = torch.arange(12.0).reshape(2, 1, 6)
+        >>> y, mean, variance = ops.conv_bn(x, torch.ones(1, 1, 3), padding="causal")
+        >>> y.shape, mean, variance
+        (torch.Size([2, 1, 6]), tensor([12.6667]), tensor([99.7222]))
+    """
+    running = {"running_mean": running_mean, "running_variance": running_variance}
+    check_tensors("conv_bn", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
+    settings = settings_of("conv_bn", x, weight, stride, padding, dilation, groups)
+    if not training:
+        mean, variance = check_running("conv_bn", **running)
+        weight, level = folded(weight, bias, gamma, beta, mean, variance, eps)
+        return Normalised(convolve(x, weight, level, *settings), mean, variance)
+    check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
+    return Normalised(*operator(x, weight, bias, gamma, beta, *settings, eps))
+
+
+def _reference(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    return normalise(convolve(x, weight, None, stride, padding, dilation, groups), bias, gamma, beta, eps)
+
+
+def _traceable(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    settings = stride, padding, dilation, groups
+    z = convolve_by_taps(x, weight, *settings) if x.dtype == torch.double else convolve(x, weight, None, *settings)
+    return normalise(z, bias, gamma, beta, eps)
+
+
+def _fake(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    shape = product_shape(x, weight, stride, padding, dilation)
+    return x.new_empty(shape), x.new_empty(shape[1]), x.new_empty(shape[1])
+
+
+def _backward(
+    grad: Tensor,
+    grad_mean: Tensor,
+    grad_variance: Tensor,
+    *,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    eps: float,
+    output1: Tensor,
+    output2: Tensor,
+) -> tuple[Tensor | None, ...]:
+    # z = weight * x once more; dz from the gradient of y; dx and dweight from dz. The bias moves the mean alone.
+    settings = stride, padding, dilation, groups
+    z = convolve(x, weight, None, *settings)
+    mean = output1 if bias is None else output1 - bias
+    dz, d_gamma, d_beta, known = batch_norm_backward.operator(
+        grad, grad_mean, grad_variance, z, mean, output2, gamma, None, False, eps
+    )
+    d_x, d_weight = convolve_backward(dz, x, weight, *settings)
+    d_weight = torch.where(
+        known.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0
+    )  # 0 * NaN of a missing input is no gradient
+    absent = (bias is None, gamma is None, beta is None)
+    of_parameters = (None if gone else d for gone, d in zip(absent, (grad_mean, d_gamma, d_beta)))
+    return d_x, d_weight, *of_parameters
+
+
+def _oracle(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    *,
+    stride: Size = 1,
+    padding: Size | str = 0,
+    dilation: Size = 1,
+    groups: int = 1,
+) -> tuple[Tensor, ...]:
+    convolution = F.conv1d if x.dim() == 3 else F.conv2d
+    z = convolution(x, weight, bias, stride, padding, dilation, groups)
+    axes = [0, *range(2, z.dim())]
+    y = F.batch_norm(z, None, None, *ones_and_zeros(gamma, beta, weight), training=True)
+    return y, z.mean(axes), z.var(axes, correction=0)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+
+    def randn(*shape: int) -> Tensor:
+        return torch.randn(shape, dtype=torch.double, generator=generator)
+
+    x, weight, per_channel = randn(3, 2, 7), randn(4, 2, 3), randn(3, 4)
+    image, kernel = randn(2, 2, 5, 4), randn(2, 1, 3, 2)
+    return Cases(
+        door=conv_bn,
+        samples=(
+            Sample(x, weight, *per_channel, padding=1),
+            Sample(x, weight[:, :1], groups=2, stride=2, dilation=2),
+            Sample(image, kernel, *per_channel[:2, :2], groups=2, stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
+            Sample(x, weight, per_channel[0], padding="same", dilation=3),
+        ),
+        bad=(
+            Bad(Sample(x[0], weight), r"conv_bn: x must be \(B, C, T\).*; got x \(2, 7\), weight \(4, 2, 3\)"),
+            Bad(Sample(x, weight[:, :1]), r"weight must be \(D, C / groups, \.\.\.\)"),
+            Bad(Sample(x, weight, per_channel[0, :3]), r"bias must be \(4,\), one for each output; got bias \(3,\)"),
+            Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
+            Bad(Sample(x[:1, :, :3], weight), "training needs more than one value of each channel; got values=1"),
+            Bad(Sample(x, weight, padding="even"), "padding must be numbers"),
+            Bad(Sample(x, weight, stride=0), "stride must be >= 1"),
+            Bad(Sample(x, weight, dilation=9), "the window must fit in the padded input"),
+            Bad(Sample(x, weight, eps=0.0), "eps must be a positive float"),
+            Bad(Sample(x.float(), weight), "one dtype", TypeError),
+            Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
+        ),
+        oracle=_oracle,
+    )
+
+
+operator = Op(
+    "conv_bn",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    traceable=_traceable,
+    masks=False,  # a NaN channel takes no part: batch_norm_backward sees to it, without the output
+    cases=_cases,
+    causal=False,
+    time=None,
+    one_by_one=True,
+)

@@ -1,0 +1,167 @@
+"""Linear layer, batch normalisation and ReLU in one: backward multiplies again, so that only the input is kept."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit.arguments import refuse
+from torchcommodity.ops._fused import batch_norm_backward
+from torchcommodity.ops._fused.batch_norm import Normalised, check_count, check_running, check_tensors, folded, normalise, ones_and_zeros
+
+
+def linear_bn_relu(
+    x: Tensor,  # (..., C)
+    weight: Tensor,  # (D, C)
+    bias: Tensor | None = None,  # (D,)
+    gamma: Tensor | None = None,  # (D,)
+    beta: Tensor | None = None,  # (D,)
+    running_mean: Tensor | None = None,  # (D,)
+    running_variance: Tensor | None = None,  # (D,)
+    *,
+    training: bool = True,
+    eps: float = 1e-5,
+) -> Normalised:  # (..., D), (D,), (D,)
+    """Linear layer, batch normalisation and ReLU: max(0, gamma (z - mean) / sqrt(variance + eps) + beta), z = W x + b.
+
+    In training the mean and the biased variance are those of z over all leading axes: every row moves every output, so
+    no model may use it where one row must not see another. In evaluation (`training=False`) they are the running ones,
+    and y is one linear layer with a folded weight, and ReLU.
+
+    For the backward pass only `x` is kept, and the parameters: z is computed again. `torch.nn` keeps x, z and y.
+
+    Args:
+        x: the input, in any unit.
+        weight, bias: of the linear layer, as `torch.nn.functional.linear` takes them.
+        gamma, beta: scale and level before ReLU; one and zero if absent.
+        running_mean, running_variance: what evaluation normalises by; not read in training.
+        training: whether the batch is normalised by its own moments.
+        eps: added to the variance.
+
+    Returns:
+        `output`, `mean` and `variance`, of each of the D features. No argument is changed; how running statistics move
+        is said at `conv_bn`, and `nn.LinearBNReLU` sees to it. In training a NaN or an infinity makes every feature
+        NaN, and NaN features take no part in the backward pass: fill missing values before.
+
+    Raises:
+        ValueError, TypeError: shapes or dtypes do not fit; in training there is a single row.
+
+    Devices: CPU and CUDA, around ATen's matrix product; elsewhere the reference, on the device. Differentiable in all
+    tensors but the running statistics, to any order, in both modes; `vmap` calls it for each sample, whose rows then
+    stand alone.
+
+    References:
+        Ioffe, Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.
+        Chen et al. (2016). Training deep nets with sublinear memory cost. arXiv:1604.06174.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> y, mean, variance = ops.linear_bn_relu(torch.tensor([[0.0], [1.0], [2.0]]), torch.ones(1, 1))
+        >>> y.squeeze(-1), mean, variance
+        (tensor([0.0000, 0.0000, 1.2247]), tensor([1.]), tensor([0.6667]))
+    """
+    running = {"running_mean": running_mean, "running_variance": running_variance}
+    check_tensors("linear_bn_relu", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
+    if x.dim() < 2 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+        refuse("linear_bn_relu", "x must be (..., C) with leading axes, weight (D, C)", x=x, weight=weight)
+    if not training:
+        mean, variance = check_running("linear_bn_relu", **running)
+        y = F.linear(x, *folded(weight, bias, gamma, beta, mean, variance, eps)).relu()
+        return Normalised(y, mean, variance)
+    rows = x.flatten(0, -2)
+    check_count("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
+    y, mean, variance = operator(rows, weight, bias, gamma, beta, eps)
+    return Normalised(y.unflatten(0, x.shape[:-1]), mean, variance)
+
+
+def _reference(
+    x: Tensor, weight: Tensor, bias: Tensor | None, gamma: Tensor | None, beta: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    y, mean, variance = normalise(x @ weight.mT, bias, gamma, beta, eps)
+    return y.relu(), mean, variance
+
+
+def _fake(
+    x: Tensor, weight: Tensor, bias: Tensor | None, gamma: Tensor | None, beta: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    features = weight.shape[0]
+    return x.new_empty(x.shape[0], features), x.new_empty(features), x.new_empty(features)
+
+
+def _backward(
+    grad: Tensor,
+    grad_mean: Tensor,
+    grad_variance: Tensor,
+    *,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    eps: float,
+    output1: Tensor,
+    output2: Tensor,
+) -> tuple[Tensor | None, ...]:
+    # z = W x once more; dz from the gradient of y; dx = dz W, dW = dz' x. The bias moves the mean alone.
+    mean = output1 if bias is None else output1 - bias
+    dz, d_gamma, d_beta, known = batch_norm_backward.operator(
+        grad, grad_mean, grad_variance, x @ weight.mT, mean, output2, gamma, beta, True, eps
+    )
+    d_weight = torch.where(known.unsqueeze(-1), dz.mT @ x, 0)  # 0 * NaN of an input that is missing is no gradient
+    absent = (bias is None, gamma is None, beta is None)
+    of_parameters = (None if gone else d for gone, d in zip(absent, (grad_mean, d_gamma, d_beta)))
+    return dz @ weight, d_weight, *of_parameters
+
+
+def _oracle(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+) -> tuple[Tensor, ...]:
+    rows = F.linear(x, weight, bias).flatten(0, -2)
+    y = F.batch_norm(rows, None, None, *ones_and_zeros(gamma, beta, weight), training=True).relu()
+    return y.unflatten(0, x.shape[:-1]), rows.mean(0), rows.var(0, correction=0)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+
+    def randn(*shape: int) -> Tensor:
+        return torch.randn(shape, dtype=torch.double, generator=generator)
+
+    x, weight, per_feature = randn(9, 4), randn(6, 4), randn(3, 6)
+    return Cases(
+        door=linear_bn_relu,
+        samples=(
+            Sample(randn(3, 5, 4), weight, *per_feature),  # alone in its batch each still has five rows
+            Sample(x, weight),
+            Sample(x, weight, *per_feature[:2]),
+        ),
+        bad=(
+            Bad(Sample(x[0], weight), r"linear_bn_relu: x must be \(\.\.\., C\) .*; got x \(4,\), weight \(6, 4\)"),
+            Bad(Sample(x, weight[:, :3]), r"weight \(D, C\); got x \(9, 4\), weight \(6, 3\)"),
+            Bad(Sample(x, weight, per_feature[0, :5]), r"bias must be \(6,\), one for each output; got bias \(5,\)"),
+            Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
+            Bad(Sample(x[:1], weight), "training needs more than one value of each channel; got values=1"),
+            Bad(Sample(x, weight, eps=-1.0), "eps must be a positive float"),
+            Bad(Sample(x.float(), weight), "one dtype", TypeError),
+            Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
+        ),
+        oracle=_oracle,
+    )
+
+
+operator = Op(
+    "linear_bn_relu",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    masks=False,  # a NaN feature takes no part: batch_norm_backward sees to it, without the output
+    cases=_cases,
+    causal=False,
+    time=None,
+    one_by_one=True,
+)

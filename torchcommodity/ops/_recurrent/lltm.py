@@ -1,0 +1,117 @@
+"""LLTM, the long-long-term memory of PyTorch's extension tutorial: a sequence as one operator."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.opkit import Bad, Cases, Sample
+from torchcommodity.opkit.arguments import refuse
+from torchcommodity.ops._recurrent import sequence
+from torchcommodity.ops._recurrent.sequence import State
+
+
+def lltm(
+    input: Tensor,  # (..., T, F)
+    hx: State,  # (..., H) each
+    weight: Tensor,  # (3 H, H + F)
+    bias: Tensor | None = None,  # (3 H,)
+) -> tuple[Tensor, State]:  # (..., T, H), and (..., H) each
+    """Long-long-term memory over a whole sequence: a recurrent unit without a gate that forgets.
+
+    With z_t = W [h_{t-1}, x_t] + b, split into i, o, g:
+
+        c_t = c_{t-1} + sigmoid(i) elu(g)
+        h_t = sigmoid(o) tanh(c_t)
+
+    Args:
+        input: x, of any unit; leading axes are batches.
+        hx: h and c before the first row.
+        weight, bias: the columns of `weight` stand for h first, then for the input, as in the tutorial.
+
+    Returns:
+        h at every row, and the state (h, c) after the last one. Causal, no warm-up. A row in which an input is NaN is
+        missing: the state stays what it was, and no gradient reaches the row.
+
+    Raises:
+        ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+
+    References:
+        Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.
+        https://docs.pytorch.org/tutorials/advanced/cpp_extension.html.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> zeros = torch.zeros(2, 5)
+        >>> output, (h, c) = ops.lltm(torch.ones(2, 7, 3), (zeros, zeros), torch.ones(15, 8), torch.zeros(15))
+        >>> output.shape, h.equal(output[:, -1])
+        (torch.Size([2, 7, 5]), True)
+    """
+    h, c = _states(input, *hx, weight, bias)
+    return sequence.with_last(h, c, hx)
+
+
+def _states(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+    tensors = {"input": input, "h0": h0, "c0": c0, "weight": weight, "bias": bias}
+    if input.dim() < 2 or h0.dim() < 1:
+        refuse("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
+    hidden, state = h0.shape[-1], (*input.shape[:-2], h0.shape[-1])
+    shapes = {"h0": state, "c0": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
+    sequence.check_tensors("lltm", tensors, shapes)
+    return sequence.states(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
+
+
+def step(z: Tensor, c: Tensor) -> State:
+    i, o, g = z.chunk(3, -1)
+    c = c + i.sigmoid() * _elu(g)
+    return o.sigmoid() * c.tanh(), c
+
+
+def pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+    i, o, g = z.chunk(3, -1)
+    i, o, y = i.sigmoid(), o.sigmoid(), c.tanh()
+    d_c = d_c + d_h * o * (1 - y * y)
+    slope = torch.where(g > 0, 1.0, g.clamp(max=0).exp())  # of elu
+    return sequence.known(o * y, d_c * _elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
+
+
+def _elu(x: Tensor) -> Tensor:
+    """F.elu, which onnxruntime lacks in double precision."""
+    return torch.where(x > 0, x, x.clamp(max=0).exp() - 1)
+
+
+def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+    rows = []
+    for row in input.unbind(-2):  # line by line as the tutorial has it
+        gate_weights = F.linear(torch.cat([h, row], dim=1), weight, bias)
+        gates = gate_weights.chunk(3, dim=1)
+        input_gate, output_gate = torch.sigmoid(gates[0]), torch.sigmoid(gates[1])
+        candidate_cell = F.elu(gates[2])
+        c = c + candidate_cell * input_gate
+        h = torch.tanh(c) * output_gate
+        rows.append((h, c))
+    return torch.stack([h for h, _ in rows], -2), torch.stack([c for _, c in rows], -2)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((2, 5, 3), (2, 4), (2, 4), (12, 7), (12,))
+    x, h0, c0, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
+    return Cases(
+        door=_states,
+        samples=(Sample(x, h0, c0, weight, bias), Sample(x, h0, c0, weight)),
+        bad=(
+            Bad(Sample(x[0, 0], h0, c0, weight), r"lltm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),
+            Bad(Sample(x, h0[:1], c0, weight), r"lltm: h0 must be \(2, 4\); got input \(2, 5, 3\), h0 \(1, 4\)"),
+            Bad(Sample(x[..., :2], h0, c0, weight), r"lltm: weight must be \(12, 6\)"),
+            Bad(Sample(x, h0, c0, weight, bias[:4]), r"lltm: bias must be \(12,\)"),
+            Bad(Sample(x.long(), h0, c0, weight), "lltm: input must be of floating point", TypeError),
+            Bad(Sample(x.float(), h0, c0, weight), "lltm: all tensors must be of one dtype", TypeError),
+        ),
+        oracle=_oracle,
+    )
+
+
+operator = sequence.records("lltm", 3, step, pull, _cases)

@@ -1,0 +1,159 @@
+"""One step of LLTM: a product as PyTorch has it, then everything that follows as one operator."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit.arguments import refuse
+from torchcommodity.ops._recurrent import sequence
+from torchcommodity.ops._recurrent.lltm import pull, step
+from torchcommodity.ops._recurrent.sequence import State
+
+
+def lltm_cell(
+    input: Tensor,  # (..., F)
+    hx: State,  # (..., H) each
+    weight: Tensor,  # (3 H, H + F)
+    bias: Tensor | None = None,  # (3 H,)
+) -> State:  # (..., H) each
+    """One step of the long-long-term memory; `lltm` takes a whole sequence.
+
+    With z = W [h, x] + b, split into i, o, g:
+
+        c' = c + sigmoid(i) elu(g)
+        h' = sigmoid(o) tanh(c')
+
+    Args:
+        input: x, of any unit; leading axes are batches.
+        hx: h and c before the step.
+        weight, bias: the columns of `weight` stand for h first, then for the input, as in the tutorial.
+
+    Returns:
+        h' and c'. Where an input is NaN the sample is missing: its state stays what it was.
+
+    Raises:
+        ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+
+    References:
+        Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.
+        https://docs.pytorch.org/tutorials/advanced/cpp_extension.html.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> h, c = ops.lltm_cell(torch.ones(1, 3), (torch.zeros(1, 2), torch.zeros(1, 2)), torch.ones(6, 5))
+        >>> c  # sigmoid(3) elu(3)
+        tensor([[2.8577, 2.8577]])
+    """
+    return _next(input, *hx, weight, bias)
+
+
+def _next(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+    if input.dim() < 1 or h.dim() < 1:
+        refuse("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
+    hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
+    shapes = {"h": state, "c": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
+    tensors = {"input": input, "h": h, "c": c, "weight": weight, "bias": bias}
+    sequence.check_tensors("lltm_cell", tensors, shapes)
+    return sequence.widened(_compute, input, h, c, weight, bias)
+
+
+def _compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> State:
+    known, missing = sequence.without_missing(input)
+    state: State = operator(F.linear(torch.cat([h, known], -1), weight, bias), missing, h, c)
+    return state
+
+
+def _reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    moved, gone = step(gates, c), missing.unsqueeze(-1)
+    return torch.where(gone, h, moved[0]), torch.where(gone, c, moved[1])
+
+
+def _fake(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> State:
+    return h.new_empty(h.shape), c.new_empty(c.shape)
+
+
+def _backward(
+    grad_h: Tensor, grad_c: Tensor, *, gates: Tensor, missing: Tensor, c: Tensor
+) -> tuple[Tensor | None, ...]:
+    d_gates, d_h, d_c = adjoint(grad_h, grad_c, gates, missing, c)
+    return d_gates, None, d_h, d_c
+
+
+def _adjoint(
+    grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    # d = grad_c + grad_h o (1 - tanh(c')^2);  di = d g i (1 - i),  do = grad_h tanh(c') o (1 - o),  dg = d i elu'(g)
+    moved, gone = _reference(gates, missing, c, c)[1], missing.unsqueeze(-1)
+    d_gates, d_c = pull(gates, c, moved, grad_h, grad_c)
+    return d_gates.masked_fill(gone, 0), grad_h.masked_fill(~gone, 0), torch.where(gone, grad_c, d_c)
+
+
+def _fake_adjoint(
+    grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    return gates.new_empty(gates.shape), c.new_empty(c.shape), c.new_empty(c.shape)
+
+
+def _backward_adjoint(
+    *grads: Tensor, grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
+) -> tuple[Tensor | None, ...]:
+    def definition(grad_h: Tensor, grad_c: Tensor, gates: Tensor, c: Tensor) -> tuple[Tensor, ...]:
+        return _adjoint(grad_h, grad_c, gates, missing, c)
+
+    d_grad_h, d_grad_c, d_gates, d_c = sequence.differentiated(definition, (grad_h, grad_c, gates, c), grads)
+    return d_grad_h, d_grad_c, d_gates, None, d_c
+
+
+def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+    """Line by line as the tutorial has it; a sample that is missing keeps its state."""
+    gates = F.linear(torch.cat([h, input], dim=1), weight, bias).chunk(3, dim=1)
+    input_gate = torch.sigmoid(gates[0])
+    output_gate = torch.sigmoid(gates[1])
+    candidate_cell = F.elu(gates[2])
+    new_cell = c + candidate_cell * input_gate
+    gone = input.isnan().any(-1, keepdim=True)
+    return torch.where(gone, h, torch.tanh(new_cell) * output_gate), torch.where(gone, c, new_cell)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((2, 3), (2, 4), (2, 4), (12, 7), (12,))
+    x, h, c, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
+    gap = x.index_fill(0, torch.tensor(1), torch.nan)
+    return Cases(
+        door=_next,
+        samples=(Sample(x, h, c, weight, bias), Sample(gap, h, c, weight)),
+        bad=(
+            Bad(Sample(x[0, 0], h, c, weight), r"lltm_cell: input must be \(\.\.\., F\).*; got input \(\)"),
+            Bad(Sample(x, h[:1], c, weight), r"lltm_cell: h must be \(2, 4\); got input \(2, 3\), h \(1, 4\)"),
+            Bad(Sample(x[..., :2], h, c, weight), r"lltm_cell: weight must be \(12, 6\)"),
+            Bad(Sample(x, h, c, weight, bias[:4]), r"lltm_cell: bias must be \(12,\)"),
+            Bad(Sample(x.long(), h, c, weight), "lltm_cell: input must be of floating point", TypeError),
+            Bad(Sample(x.float(), h, c, weight), "lltm_cell: all tensors must be of one dtype", TypeError),
+        ),
+        oracle=_oracle,
+    )
+
+
+def _cases_adjoint() -> Cases:
+    generator = torch.Generator().manual_seed(1)
+    tensors = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 12, 4)]
+    return Cases(
+        door=lambda grad_h, grad_c, gates, c: adjoint(grad_h, grad_c, gates, gates.isnan().any(-1), c),
+        samples=(Sample(*tensors),),
+    )
+
+
+operator = Op("lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None, masks=False)
+adjoint = Op(
+    "lltm_cell_backward",
+    reference=_adjoint,
+    fake=_fake_adjoint,
+    backward=_backward_adjoint,
+    cases=_cases_adjoint,
+    time=None,
+)

@@ -1,0 +1,125 @@
+"""Long short-term memory over a sequence: the layer of torch.nn.LSTM as one operator that compilers take whole."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Bad, Cases, Sample
+from torchcommodity.opkit.arguments import refuse
+from torchcommodity.ops._recurrent import sequence
+from torchcommodity.ops._recurrent.sequence import State
+
+
+def lstm(
+    input: Tensor,  # (..., T, F)
+    hx: State,  # (..., H) each
+    weight_ih: Tensor,  # (4 H, F)
+    weight_hh: Tensor,  # (4 H, H)
+    bias_ih: Tensor | None = None,  # (4 H,)
+    bias_hh: Tensor | None = None,  # (4 H,)
+) -> tuple[Tensor, State]:  # (..., T, H), and (..., H) each
+    """One layer of long short-term memory over a whole sequence: the numbers of `torch.nn.LSTM`.
+
+    With z_t = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh, split into i, f, g, o:
+
+        c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g)
+        h_t = sigmoid(o) tanh(c_t)
+
+    Args:
+        input: x, of any unit; leading axes are batches.
+        hx: h and c before the first row.
+        weight_ih, weight_hh, bias_ih, bias_hh: as torch.nn.LSTM stores them.
+
+    Returns:
+        h at every row, and the state (h, c) after the last one. Causal, no warm-up. A row in which an input is NaN is
+        missing: the state stays what it was, and no gradient reaches the row. So sequences of different length are
+        padded with NaN.
+
+    Raises:
+        ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+
+    References:
+        Hochreiter, Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). doi:10.1162/neco.1997.9.8.1735.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> layer = torch.nn.LSTM(3, 5, batch_first=True)
+        >>> x, zeros = torch.rand(2, 7, 3), torch.zeros(2, 5)
+        >>> output, (h, c) = ops.lstm(x, (zeros, zeros), *layer.parameters())
+        >>> output.shape, torch.allclose(output, layer(x)[0], atol=1e-6)
+        (torch.Size([2, 7, 5]), True)
+    """
+    h, c = _states(input, *hx, weight_ih, weight_hh, bias_ih, bias_hh)
+    return sequence.with_last(h, c, hx)
+
+
+def _states(
+    input: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None = None,
+    bias_hh: Tensor | None = None,
+) -> State:
+    names = ("input", "h0", "c0", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    tensors = dict(zip(names, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh)))
+    if input.dim() < 2 or weight_hh.dim() != 2:
+        refuse("lstm", "input must be (..., T, F) and weight_hh (4 H, H)", input=input, weight_hh=weight_hh)
+    hidden, state = weight_hh.shape[-1], (*input.shape[:-2], weight_hh.shape[-1])
+    shapes = {"h0": state, "c0": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
+    sequence.check_tensors("lstm", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
+    bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
+    return sequence.states(operator, input, h0, c0, weight_ih, weight_hh, bias)
+
+
+def _step(z: Tensor, c: Tensor) -> State:
+    i, f, g, o = z.chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def _pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+    i, f, g, o = z.chunk(4, -1)
+    i, f, g, o, y = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid(), c.tanh()
+    d_c = d_c + d_h * o * (1 - y * y)
+    d_z = (d_c * g * i * (1 - i), d_c * before * f * (1 - f), d_c * i * (1 - g * g), d_h * y * o * (1 - o))
+    return sequence.known(o * y, *d_z, d_c * f)
+
+
+def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None) -> State:
+    cell = torch.nn.LSTMCell(input.shape[-1], h.shape[-1], bias=bool(biases), dtype=input.dtype)
+    given = [x for x in (weight_ih, weight_hh, *biases) if x is not None]
+    rows = []
+    with torch.no_grad():
+        for parameter, value in zip(cell.parameters(), given, strict=True):
+            parameter.copy_(value)
+        for row in input.unbind(-2):
+            h, c = cell(row, (h, c))
+            rows.append((h, c))
+    return torch.stack([h for h, _ in rows], -2), torch.stack([c for _, c in rows], -2)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((2, 5, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,), (16,))
+    x, h0, c0, *weights = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
+    return Cases(
+        door=_states,
+        samples=(Sample(x, h0, c0, *weights), Sample(x, h0, c0, *weights[:2])),
+        bad=(
+            Bad(Sample(x[0, 0], h0, c0, *weights), r"lstm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),
+            Bad(Sample(x, h0[:1], c0, *weights), r"lstm: h0 must be \(2, 4\); got input \(2, 5, 3\), h0 \(1, 4\)"),
+            Bad(Sample(x[..., :2], h0, c0, *weights), r"lstm: weight_ih must be \(16, 2\)"),
+            Bad(Sample(x, h0, c0, weights[0], weights[1][:10]), r"lstm: weight_hh must be \(16, 4\)"),
+            Bad(Sample(x, h0, c0, *weights[:3], weights[3][:4]), r"lstm: bias_hh must be \(16,\)"),
+            Bad(Sample(x.long(), h0, c0, *weights), "lstm: input must be of floating point", TypeError),
+            Bad(Sample(x.float(), h0, c0, *weights), "lstm: all tensors must be of one dtype", TypeError),
+        ),
+        oracle=_oracle,
+    )
+
+
+operator = sequence.records("lstm", 4, _step, _pull, _cases)

@@ -1,0 +1,189 @@
+"""Pearson correlation of every pair of columns over a trailing window."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.ops._rolling import rolling_correlation_backward
+from torchcommodity.ops._rolling.pairs import pairs_of
+
+
+def rolling_correlation(
+    returns: Tensor,  # (..., T, N)
+    window: int,
+    *,
+    min_periods: int | None = None,
+    packed: bool = False,
+) -> Tensor:  # (..., T, N, N), or (..., T, N (N - 1) / 2) if packed
+    """Pearson correlation of every pair over the last `window` rows, by pandas' rules for missing values.
+
+    r_ij = c_ij / sqrt(c_ii c_jj), where c sums products about the means, over the rows of the window in which both
+    values are finite: `pandas.DataFrame.rolling(window, min_periods).corr()`.
+
+    Args:
+        returns: log-returns per step, or any values. One that is not finite is missing.
+        window: rows, in [2, T].
+        min_periods: the fewest rows that a pair must share, in [1, window]; `window` if None. One row never moves, so
+            two are needed in any case.
+        packed: give each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`: row by row of the upper
+            triangle. `correlation_matrix` makes matrices of them.
+
+    Returns:
+        symmetric, in [-1, 1], the diagonal exactly 1; without unit. NaN where a pair shares fewer than `min_periods`
+        rows, or either stands still on them. Causal; the first `min_periods - 1` rows are NaN.
+
+    Raises:
+        ValueError, TypeError: `returns` is no floating-point panel, `window` or `min_periods` is out of its range.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes.
+
+    References:
+        Pearson (1895). Notes on regression and inheritance in the case of two parents. doi:10.1098/rspl.1895.0041.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> returns = torch.tensor([[0.01, -0.02], [0.02, -0.04], [0.00, 0.00], [0.03, -0.01]])
+        >>> ops.rolling_correlation(returns, window=3)[:, 0, 1]
+        tensor([    nan,     nan, -1.0000, -0.4193])
+        >>> ops.rolling_correlation(returns, window=3, packed=True).shape
+        torch.Size([4, 1])
+    """
+    chosen = pairs_operator if packed else operator
+    check_panel(chosen.name, returns=returns)
+    least = window if min_periods is None else min_periods
+    check_integer(chosen.name, 1, window=window, min_periods=least)
+    if not 2 <= window <= returns.shape[-2]:
+        refuse(chosen.name, "window must be in [2, T]", window=window, returns=returns)
+    if least > window:
+        refuse(chosen.name, "min_periods must be in [1, window]", min_periods=least, window=window)
+    y: Tensor = chosen(returns, window, least)
+    return y
+
+
+def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    matrices = []
+    for t in range(returns.shape[-2]):
+        x = returns[..., max(t - window + 1, 0) : t + 1, :]
+        both = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): of i and of j
+        count = both.sum(-3).clamp(min=1)
+        x = x.unsqueeze(-1).expand(both.shape)
+        low, high = x.where(both, torch.inf).amin(-3), x.where(both, -torch.inf).amax(-3)
+        mean = (x - low.unsqueeze(-3)).where(both, 0).sum(-3) / count
+        centred = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(both, 0)
+        scale = centred.square().sum(-3).sqrt()
+        r = ((centred / scale.unsqueeze(-3)) * (centred / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
+        r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
+        moves = (low < high) & (both.sum(-3) >= min_periods)
+        matrices.append(r.where(moves & moves.mT, torch.nan))
+    return torch.stack(matrices, -3) if matrices else _fake(returns, window, min_periods)
+
+
+def _pairs_reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    return pairs_of(_reference(returns, window, min_periods))
+
+
+def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    return returns.new_empty(*returns.shape, returns.shape[-1])
+
+
+def _pairs_fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    assets = returns.shape[-1]
+    return returns.new_empty(*returns.shape[:-1], assets * (assets - 1) // 2)
+
+
+def _backward(grad: Tensor, *, returns: Tensor, window: int, output: Tensor) -> Tensor:
+    dx: Tensor = rolling_correlation_backward.operator(returns, grad, output, window)
+    return dx
+
+
+def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None, packed: bool = False) -> Tensor:
+    import pandas as pd
+
+    panels = [
+        pd.DataFrame(panel.numpy()).rolling(window, min_periods).corr().to_numpy()
+        for panel in returns.reshape(-1, *returns.shape[-2:])
+    ]
+    matrices = torch.stack([torch.as_tensor(panel) for panel in panels]).reshape(*returns.shape, -1)
+    return pairs_of(matrices) if packed else matrices
+
+
+def _cases(packed: bool = False) -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
+    holed = x.clone()
+    holed[0, 3, 1] = holed[1, 6, 0] = holed[1, 2, 2] = torch.nan
+    holed[0, 7, 2] = torch.inf
+    still = x.clone()
+    still[0, 2:7, 1] = 0.1
+    wide = torch.randn(400, 5, dtype=torch.double, generator=generator)
+    wide[torch.rand(400, 5, generator=generator) < 0.2] = torch.nan
+    ramp = torch.tensor([[1.0, 4.0], [2.0, 3.0], [3.0, 1.0], [4.0, 2.0]], dtype=torch.double)
+    expected = torch.full((4, 2, 2), torch.nan, dtype=torch.double)
+    expected[3] = torch.tensor([[1.0, -0.8], [-0.8, 1.0]], dtype=torch.double)
+    expected = pairs_of(expected) if packed else expected
+    spearman = "Spearman's rank example: 1 - 6 sum d^2 / (n (n^2 - 1))"
+    single = () if packed else (Sample(x[0, :, :1], window=2),)
+
+    def sample(returns: Tensor, **settings: Any) -> Sample:
+        return Sample(returns, **settings, packed=packed)
+
+    return Cases(
+        door=rolling_correlation,
+        samples=(
+            sample(x, window=4),
+            sample(holed, window=4, min_periods=3),
+            sample(holed, window=9, min_periods=2),
+            *single,
+        ),
+        bad=(
+            Bad(
+                sample(torch.zeros(3, 40, 5), window=60),
+                r"rolling_correlation(_pairs)?: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)",
+            ),
+            Bad(sample(x, window=1), r"window must be in \[2, T\]; got window=1 with returns"),
+            Bad(
+                sample(x, window=4, min_periods=5), r"min_periods must be in \[1, window\]; got min_periods=5, window=4"
+            ),
+            Bad(sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
+            Bad(sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
+            Bad(sample(x.long(), window=4), "returns must be of floating point", TypeError),
+            Bad(sample(x, window=4.0), "window must be an int", TypeError),
+        ),
+        golden=(Golden(sample(ramp, window=4), expected, spearman),),
+        oracle=_oracle,
+        oracle_samples=(
+            sample(still, window=4, min_periods=3),
+            sample(wide, window=30, min_periods=12),
+            sample(wide.nan_to_num(0.3), window=60),
+        ),
+    )
+
+
+def _lookback(window: int, min_periods: int) -> int:
+    return max(min_periods, 2) - 1
+
+
+operator = Op(
+    "rolling_correlation",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    masks=False,
+    cases=_cases,
+    lookback=_lookback,
+    time=(-2, -3),
+)
+pairs_operator = Op(
+    "rolling_correlation_pairs",
+    reference=_pairs_reference,
+    fake=_pairs_fake,
+    backward=_backward,
+    masks=False,
+    cases=partial(_cases, packed=True),
+    lookback=_lookback,
+)

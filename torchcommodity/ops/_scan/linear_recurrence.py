@@ -1,0 +1,132 @@
+"""y_t = a_t y_{t-1} + b_t along time: the recurrence under exponential averages, GARCH variances and state spaces."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as adjoint
+from torchcommodity.ops._scan.linear_recurrence_adjoint import previous
+
+
+def linear_recurrence(
+    a: Tensor,  # (..., T, N)
+    b: Tensor,  # (..., T, N)
+    initial: Tensor | None = None,  # (..., N)
+) -> Tensor:  # (..., T, N)
+    """Linear recurrence along the time axis: y_t = a_t y_{t-1} + b_t, with y_{-1} = `initial`, or zero.
+
+    Args:
+        a: the factor of the previous row, without unit; broadcasts against `b`.
+        b: what each row adds, in the unit of y.
+        initial: y before the first row, in the unit of y; broadcasts to (..., N).
+
+    Returns:
+        y, of the broadcast shape of `a` and `b`. Causal, no warm-up. There is no expected value to carry on with, so a
+        NaN makes the rest of its column NaN; these rows take no part in the backward pass.
+
+    Raises:
+        ValueError, TypeError: `a` or `b` is no floating-point panel, shapes do not broadcast, dtypes differ.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+
+    References:
+        Martin, Cundy (2018). Parallelizing linear recurrent neural nets over sequence length. ICLR. arXiv:1709.04057.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> half = torch.full((4, 1), 0.5)
+        >>> ops.linear_recurrence(half, torch.ones(4, 1)).squeeze(-1)
+        tensor([1.0000, 1.5000, 1.7500, 1.8750])
+    """
+    check_panel("linear_recurrence", a=a, b=b)
+    try:
+        a, b = torch.broadcast_tensors(a, b)
+        initial = None if initial is None else initial.to(b).expand(*b.shape[:-2], b.shape[-1])
+    except RuntimeError:
+        given = {"a": a, "b": b} | ({} if initial is None else {"initial": initial})
+        refuse("linear_recurrence", "a, b must broadcast to (..., T, N) and initial to (..., N)", **given)
+    y: Tensor = operator(a, b, initial)
+    return y
+
+
+def _reference(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
+    y, rows = b.new_zeros(()) if initial is None else initial, []
+    for t in range(b.shape[-2]):
+        y = a[..., t, :] * y + b[..., t, :]
+        rows.append(y)
+    return torch.stack(rows, dim=-2) if rows else b.new_empty(b.shape)
+
+
+def _traceable(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
+    def step(y: Tensor, row: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        y = row[0] * y + row[1]
+        return y, y.clone()
+
+    first = torch.zeros_like(b.select(-2, 0)) if initial is None else initial.clone()
+    rows: Tensor = torch._higher_order_ops.scan(step, first, (a.movedim(-2, 0), b.movedim(-2, 0)))[1]
+    return rows.movedim(0, -2).contiguous()
+
+
+def _fake(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
+    return b.new_empty(b.shape)
+
+
+def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
+    # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence, backwards in time.
+    # da_t = L_t y_{t-1}    db_t = L_t    dinitial = a_0 L_0
+    d_a, d_b = adjoint(grad, a, output, initial)
+    d_initial = None if initial is None else (a[..., :1, :].nan_to_num() * d_b[..., :1, :]).sum(-2)
+    return d_a, d_b, d_initial
+
+
+def _jvp(
+    d_a: Tensor, d_b: Tensor, d_initial: Tensor | None, *, a: Tensor, initial: Tensor | None, output: Tensor
+) -> Tensor:
+    # dy_t = a_t dy_{t-1} + (da_t y_{t-1} + db_t)
+    before = previous(output, initial)
+    y: Tensor = operator(a, d_a * before.masked_fill(before.isnan(), 0) + d_b, d_initial)
+    return y
+
+
+def _oracle(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
+    # the closed form: y_T = sum_s b_s prod_{u > s} a_u, and the initial value through every factor
+    before = torch.zeros_like(b[..., 0, :]) if initial is None else initial.expand_as(b[..., 0, :])
+    a, b = torch.broadcast_tensors(a, b)
+    rows = range(b.shape[-2])
+    products = [torch.stack([a[..., s + 1 : t + 1, :].prod(-2) for s in range(t + 1)], -2) for t in rows]
+    terms = [(products[t] * b[..., : t + 1, :]).sum(-2) + a[..., : t + 1, :].prod(-2) * before for t in rows]
+    return torch.stack(terms, -2)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    a, b = torch.rand(2, 2, 9, 3, dtype=torch.double, generator=generator)
+    initial = torch.randn(2, 3, dtype=torch.double, generator=generator)
+    ones = torch.ones(5, 1, dtype=torch.double)
+    return Cases(
+        door=linear_recurrence,
+        samples=(Sample(a, b, initial), Sample(a, b), Sample(a[:1, :, :1], b)),
+        bad=(
+            Bad(Sample(a, b[..., 0]), r"linear_recurrence: a, b must broadcast .*; got a \(2, 9, 3\), b \(2, 9\)"),
+            Bad(Sample(a[0, 0], b), r"linear_recurrence: a must be \(\.\.\., T, N\)"),
+            Bad(Sample(a, b, initial[:, :2]), r"initial to \(\.\.\., N\); got .*initial \(2, 2\)"),
+            Bad(Sample(a.long(), b), "a must be of floating point", TypeError),
+            Bad(Sample(a.float(), b), "one dtype", TypeError),
+        ),
+        golden=(Golden(Sample(ones, ones), torch.arange(1.0, 6.0).double().unsqueeze(-1), "y_t = y_{t-1} + 1"),),
+        oracle=_oracle,
+    )
+
+
+operator = Op(
+    "linear_recurrence",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    jvp=_jvp,
+    traceable=_traceable,
+    cases=_cases,
+    masks=False,  # the adjoint does it
+)

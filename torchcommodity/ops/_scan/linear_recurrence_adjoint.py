@@ -1,0 +1,121 @@
+"""What a linear recurrence makes of a gradient: the recurrence backwards in time, and its products, in one pass."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit.arguments import check_panel, refuse
+
+
+def linear_recurrence_adjoint(
+    grad: Tensor,  # (..., T, N)
+    a: Tensor,  # (..., T, N)
+    y: Tensor,  # (..., T, N)
+    initial: Tensor | None = None,  # (..., N)
+) -> tuple[Tensor, Tensor]:  # (..., T, N) each
+    """The gradients of y_t = a_t y_{t-1} + b_t, with respect to a and b, for a gradient of y. It looks ahead.
+
+    Returns:
+        d_a and d_b: d_b_t = grad_t + a_{t+1} d_b_{t+1}, and d_a_t = d_b_t y_{t-1}. A missing factor counts as zero,
+        and so do a missing y and the gradient of it.
+
+    Raises:
+        ValueError, TypeError: these are no floating-point panels of one shape.
+
+    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops.scan.linear_recurrence_adjoint import linear_recurrence_adjoint
+        >>> half, one = torch.full((3, 1), 0.5), torch.ones(3, 1)
+        >>> linear_recurrence_adjoint(one, half, one)[1].squeeze(-1)
+        tensor([1.7500, 1.5000, 1.0000])
+    """
+    check_panel("linear_recurrence_adjoint", grad=grad, a=a, y=y)
+    if not grad.shape == a.shape == y.shape:
+        refuse("linear_recurrence_adjoint", "grad, a, y must be of one shape (..., T, N)", grad=grad, a=a, y=y)
+    d_a, d_b = operator(grad, a, y, initial)
+    return d_a, d_b
+
+
+def _reference(grad: Tensor, a: Tensor, y: Tensor, initial: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    grad, before = grad.where(y == y, 0), previous(y, initial)
+    carried, rows = grad.new_zeros(()), []
+    for t in reversed(range(grad.shape[-2])):
+        rows.append(grad[..., t, :] + carried)
+        carried = a[..., t, :].masked_fill(a[..., t, :].isnan(), 0) * rows[-1]
+    d_b = torch.stack(rows[::-1], dim=-2) if rows else grad.new_empty(grad.shape)
+    d_a = d_b * before.where(before == before, 0)
+    if initial is None:  # not even infinity times nothing
+        d_a = torch.cat([torch.zeros_like(d_a[..., :1, :]), d_a[..., 1:, :]], dim=-2)
+    return d_a, d_b
+
+
+def previous(y: Tensor, first: Tensor | None) -> Tensor:
+    """The row before; before the first stands `first`, or zero."""
+    first = torch.zeros_like(y[..., :1, :]) if first is None else first.unsqueeze(-2)
+    return torch.cat([first, y], dim=-2)[..., :-1, :]
+
+
+def _following(x: Tensor) -> Tensor:
+    return torch.cat([x, torch.zeros_like(x[..., :1, :])], dim=-2)[..., 1:, :]
+
+
+def _fake(grad: Tensor, a: Tensor, y: Tensor, initial: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    return a.new_empty(a.shape), a.new_empty(a.shape)
+
+
+def _backward(
+    g_a: Tensor | None,
+    g_b: Tensor | None,
+    *,
+    a: Tensor,
+    y: Tensor,
+    initial: Tensor | None,
+    output: tuple[Tensor, Tensor],
+) -> tuple[Tensor | None, ...]:
+    # L = d_b; its gradient G_t = g_a_t y_{t-1} + g_b_t runs forwards, being the transpose: M_t = G_t + a_t M_{t-1}
+    # dgrad = M    da_t = M_{t-1} L_t    dy_{t-1} = g_a_t L_t
+    d_b = output[1]
+    g_a, g_b = (torch.zeros_like(d_b) if g is None else g for g in (g_a, g_b))
+    known, there, before = a.isfinite(), y == y, previous(y, initial)
+    push = g_a * before.masked_fill(before.isnan(), 0) + g_b
+    moved = torch.ops.commodity.linear_recurrence(a.where(known, 0), push, None)
+    d_y = g_a * d_b
+    d_initial = None if initial is None else d_y[..., :1, :].sum(-2)
+    d_a = (previous(moved, None) * d_b).where(known, 0)
+    return moved.where(there, 0), d_a, _following(d_y).where(there, 0), d_initial
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    grad, a, y = torch.rand(3, 2, 9, 3, dtype=torch.double, generator=generator)
+    initial = torch.randn(2, 3, dtype=torch.double, generator=generator)
+    holed = y.clone()
+    holed[0, 5:, 1] = torch.nan
+    ones = torch.ones(3, 1, dtype=torch.double)
+    return Cases(
+        door=linear_recurrence_adjoint,
+        samples=(Sample(grad, a, y, initial), Sample(grad, a, y), Sample(grad, a, holed)),
+        bad=(
+            Bad(Sample(grad, a, y[0]), r"grad, a, y must be of one shape .*; got .*y \(9, 3\)"),
+            Bad(Sample(grad, a.float(), y), "one dtype", TypeError),
+        ),
+        golden=(
+            Golden(
+                Sample(ones, ones / 2, ones),
+                (torch.tensor([[0.0], [1.5], [1.0]]).double(), torch.tensor([[1.75], [1.5], [1.0]]).double()),
+                "by hand",
+            ),
+        ),
+    )
+
+
+operator = Op(
+    "linear_recurrence_adjoint",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    cases=_cases,
+    causal=False,
+)

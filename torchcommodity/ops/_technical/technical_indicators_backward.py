@@ -1,0 +1,93 @@
+"""The gradient of `technical_indicators` in its prices, as an operator of its own: two passes over time."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Cases, Op, Sample
+from torchcommodity.opkit import pulled
+from torchcommodity.ops._technical.technical_averages import averages, changes, delayed, keep, windows
+from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
+
+
+def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+    # averages: dx_s = sum of g_t / W over the windows that hold s
+    # h = 2 sd:  dh_t / dx_s = 2 (x_s - mean_t) / (W sd_t)
+    finite = prices.isfinite()
+    x = prices.double().where(finite, 0)
+    x = (x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)).where(finite, 0)
+    g_short, g_long, g_rsi, g_half = grad.where(grad.isfinite(), 0).double().unbind(-1)
+    g_short, g_long, g_half = (
+        g.where(window_sum(finite.double(), window) == window, 0) / window
+        for g, window in ((g_short, short), (g_long, long), (g_half, band))
+    )
+    rows = windows(x, band).nan_to_num(0.0)
+    variance = (rows - rows[..., :1]).var(-1, correction=0)
+    pull = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
+    dx = window_spread(g_short, short) + window_spread(g_long, long)
+    dx = dx + x * window_spread(pull, band) - window_spread(pull * rows.mean(-1), band)
+    return (dx + _of_strength(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
+
+
+def _of_strength(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
+    # dRSI = 100 (L dG - G dL) / (G + L)^2; then the averages and the changes, transposed: backwards in time
+    change, known = changes(x, mode)
+    gains, losses, defined = averages(change, known, rsi, mode)
+    total = gains + losses
+    push = (100 * g / total.where(total > 0, 1).square()).where(defined, 0)
+    pushed = torch.stack([push * losses, -push * gains])
+    if mode == "simple":
+        d_gain, d_loss = window_spread(pushed, rsi) / rsi
+    else:
+        factor = delayed(keep(known, rsi, x.dtype).flip(-2))
+        d_gain, d_loss = linear_recurrence(factor, pushed.flip(-2)).flip(-2) / rsi
+    d_change = torch.where(change > 0, d_gain, 0) - torch.where(change < 0, d_loss, 0)
+    # the last price before row t is x_{t-1}, or what was the last before it: the price that is there takes all
+    missing = delayed((~x.isfinite()).to(x).flip(-2))
+    d_last = linear_recurrence(missing, delayed(d_change.flip(-2))).flip(-2)
+    return d_change - d_last
+
+
+def _fake(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+    return prices.new_empty(prices.shape)
+
+
+def _backward(
+    grad_dx: Tensor, *, prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str
+) -> tuple[Tensor, ...]:
+    return pulled(lambda x, g: _reference(x, g, short, long, rsi, band, mode), (prices, grad), grad_dx)
+
+
+def _weighted(prices: Tensor, weights: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+    """The operator with gradients of every indicator: the contract may change shapes and values at will."""
+    w = weights.where(weights.isfinite(), 0)
+    dx: Tensor = operator(prices, torch.stack([w, w.sin(), w.cos(), w.square()], -1), short, long, rsi, band, mode)
+    return dx
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    x = 50 + torch.randn(2, 15, 3, dtype=torch.double, generator=generator).cumsum(-2)
+    weights = torch.randn(2, 15, 3, dtype=torch.double, generator=generator)
+    holed = x.clone()
+    holed[0, 6, 1] = holed[1, 0, 0] = holed[1, 9:11, 2] = torch.nan
+    holed[0, 3, 2] = torch.inf
+    small = {"short": 2, "long": 5, "rsi": 3, "band": 4}
+    return Cases(
+        door=_weighted,
+        samples=(
+            Sample(x, weights, **small, mode="wilder"),
+            Sample(holed, weights, **small, mode="wilder"),
+            Sample(holed, weights, **small, mode="simple"),
+        ),
+    )
+
+
+operator = Op(
+    "technical_indicators_backward",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    cases=_cases,
+    causal=False,
+)

@@ -1,0 +1,107 @@
+"""Sums, and one panel with another (TA-Lib: math operators)."""
+
+from torch import Tensor
+
+from torchcommodity.ops.indicators import _windows as windows
+from torchcommodity.ops.indicators._indicator import indicator
+from torchcommodity.ops.indicators._series import Series, together
+
+
+@indicator(lambda timeperiod: timeperiod - 1)
+def sum(real: Tensor, timeperiod: int = 30) -> Tensor:
+    """Sum over the window.
+
+    TA-Lib SUM. Warm-up: timeperiod - 1 rows.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.sum(x, timeperiod=2).squeeze(-1)
+        tensor([    nan, 21.0000, 21.5000, 22.5000, 23.0000, 24.0000])
+    """
+    return windows.total(Series.of(real), timeperiod).panel()
+
+
+@indicator(lambda: 0)
+def cumsum(real: Tensor) -> Tensor:
+    """Running sum; a missing value adds nothing.
+
+    TA-Lib CUMSUM. No warm-up.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.cumsum(x).squeeze(-1)
+        tensor([10.0000, 21.0000, 31.5000, 43.5000, 54.5000, 67.5000])
+    """
+    return Series.of(real).cumulated().panel()
+
+
+@indicator(lambda: 0)
+def add(real0: Tensor, real1: Tensor) -> Tensor:
+    """Sum of two panels.
+
+    TA-Lib ADD. No warm-up.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.add(x, x.square()).squeeze(-1)
+        tensor([110.0000, 132.0000, 120.7500, 156.0000, 132.0000, 182.0000])
+    """
+    one, other = together(real0, real1)
+    return (one + other).panel()
+
+
+@indicator(lambda: 0)
+def sub(real0: Tensor, real1: Tensor) -> Tensor:
+    """Difference of two panels.
+
+    TA-Lib SUB. No warm-up.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.sub(x, x.square()).squeeze(-1)
+        tensor([ -90.0000, -110.0000,  -99.7500, -132.0000, -110.0000, -156.0000])
+    """
+    one, other = together(real0, real1)
+    return (one - other).panel()
+
+
+@indicator(lambda: 0)
+def mult(real0: Tensor, real1: Tensor) -> Tensor:
+    """Product of two panels.
+
+    TA-Lib MULT. No warm-up.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.mult(x, x.square()).squeeze(-1)
+        tensor([1000.0000, 1331.0000, 1157.6250, 1728.0000, 1331.0000, 2197.0000])
+    """
+    one, other = together(real0, real1)
+    return (one * other).panel()
+
+
+@indicator(lambda: 0)
+def div(real0: Tensor, real1: Tensor) -> Tensor:
+    """Quotient of two panels.
+
+    NaN where the divisor is 0 (TA-Lib: infinite). TA-Lib DIV. No warm-up.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.div(x, x.square()).squeeze(-1)
+        tensor([0.1000, 0.0909, 0.0952, 0.0833, 0.0909, 0.0769])
+    """
+    one, other = together(real0, real1)
+    return (one / other).panel()

@@ -1,0 +1,215 @@
+"""Momentum as where in its recent range a price stands."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators._averages import moving_average, moving_average_lookback
+from torchcommodity.ops.indicators._indicator import MAType, indicator
+from torchcommodity.ops.indicators._series import Series, panels, together
+from torchcommodity.ops.indicators._strength import relative_strength
+
+
+class Stoch(NamedTuple):
+    slowk: Tensor  # (..., T, N), per cent
+    slowd: Tensor
+
+
+class StochF(NamedTuple):
+    fastk: Tensor  # (..., T, N), per cent
+    fastd: Tensor
+
+
+class KDJ(NamedTuple):
+    k: Tensor  # (..., T, N), per cent
+    d: Tensor
+    j: Tensor
+
+
+class SMI(NamedTuple):
+    smi: Tensor  # (..., T, N), per cent
+    smisignal: Tensor
+
+
+def place(highs: Series, lows: Series, closes: Series, timeperiod: int) -> Series:
+    """0 at the lowest low of the window, 100 at the highest high; 0 where the window has no range."""
+    low = windows.lowest(lows, timeperiod)
+    return 100 * (closes - low).over(windows.highest(highs, timeperiod) - low, 0)
+
+
+def _slow(
+    fast: Series, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
+) -> tuple[Series, Series]:
+    """%K averaged, and averaged again."""
+    slow = moving_average(fast, slowk_period, slowk_matype)
+    return slow, moving_average(slow, slowd_period, slowd_matype)
+
+
+def _slow_lookback(
+    fastk_period: int, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
+) -> int:
+    k, d = moving_average_lookback(slowk_period, slowk_matype), moving_average_lookback(slowd_period, slowd_matype)
+    return fastk_period - 1 + k + d
+
+
+@indicator(_slow_lookback)
+def stoch(
+    high: Tensor,
+    low: Tensor,
+    close: Tensor,
+    fastk_period: int = 5,
+    slowk_period: int = 3,
+    slowk_matype: MAType = 0,
+    slowd_period: int = 3,
+    slowd_matype: MAType = 0,
+) -> Stoch:
+    """Stochastic: where in the range of the window the close stands, averaged (slow %K), and averaged again (%D).
+
+    0 to 100; 0 where the window has no range. TA-Lib STOCH; Lane (1984), Technical Analysis of Stocks & Commodities
+    2:3. Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.stoch(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).slowk.squeeze(-1)
+        tensor([    nan,     nan,     nan, 67.4603, 63.8889, 65.0000])
+    """
+    highs, lows, closes = together(high, low, close)
+    fast = place(highs, lows, closes, fastk_period)
+    return Stoch(*panels(*_slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)))
+
+
+@indicator(
+    lambda fastk_period, fastd_period, fastd_matype: (
+        fastk_period - 1 + moving_average_lookback(fastd_period, fastd_matype)
+    )
+)
+def stochf(
+    high: Tensor, low: Tensor, close: Tensor, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
+) -> StochF:
+    """Fast stochastic: where in the range of the window the close stands (%K), and its average (%D).
+
+    0 to 100; 0 where the window has no range. TA-Lib STOCHF; Lane (1984), Technical Analysis of Stocks & Commodities
+    2:3. Warm-up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.stochf(x + 1, x - 2, x, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
+        tensor([    nan,     nan, 57.1429, 77.7778, 50.0000, 80.0000])
+    """
+    highs, lows, closes = together(high, low, close)
+    fast = place(highs, lows, closes, fastk_period)
+    return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
+
+
+@indicator(
+    lambda timeperiod, fastk_period, fastd_period, fastd_matype: (
+        timeperiod + fastk_period - 1 + moving_average_lookback(fastd_period, fastd_matype)
+    ),
+    timeperiod=2,
+)
+def stochrsi(
+    real: Tensor, timeperiod: int = 14, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
+) -> StochF:
+    """`stochf` of the relative strength index.
+
+    0 to 100; 0 where the window has no range. TA-Lib STOCHRSI; Chande, Kroll (1994), The New Technical Trader. Warm-
+    up: that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.stochrsi(x, timeperiod=2, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
+        tensor([ nan,  nan,  nan,  nan,   0., 100.])
+    """
+    strength = relative_strength(Series.of(real), timeperiod)
+    fast = place(strength, strength, strength, fastk_period)
+    return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
+
+
+@indicator(_slow_lookback)
+def kdj(
+    high: Tensor,
+    low: Tensor,
+    close: Tensor,
+    fastk_period: int = 9,
+    slowk_period: int = 3,
+    slowk_matype: MAType = 13,
+    slowd_period: int = 3,
+    slowd_matype: MAType = 13,
+) -> KDJ:
+    """Stochastic with Wilder's averages: K, D, and J = 3 K - 2 D, which overshoots 0 and 100.
+
+    0 where the window has no range. TA-Lib KDJ; Lane (1984), Technical Analysis of Stocks & Commodities 2:3. Warm-up:
+    that of the averages.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.kdj(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).k.squeeze(-1)
+        tensor([    nan,     nan,     nan, 71.9246, 60.9623, 70.4812])
+    """
+    highs, lows, closes = together(high, low, close)
+    fast = place(highs, lows, closes, fastk_period)
+    k, d = _slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)
+    return KDJ(*panels(k, d, 3 * k - 2 * d))
+
+
+@indicator(
+    lambda timeperiod, fastperiod, slowperiod, signalperiod: timeperiod + fastperiod + slowperiod + signalperiod - 4
+)
+def smi(
+    high: Tensor,
+    low: Tensor,
+    close: Tensor,
+    timeperiod: int = 13,
+    fastperiod: int = 2,
+    slowperiod: int = 25,
+    signalperiod: int = 9,
+) -> SMI:
+    """Stochastic momentum index: the distance of the close from the middle of the window's range, over half that range.
+
+    Both averaged by `ema` twice; -100 to 100, 0 where there was no range; and its own `ema`, the signal. TA-Lib SMI;
+    Blau (1995), Momentum, Direction, and Divergence. Warm-up: timeperiod + fastperiod + slowperiod + signalperiod - 4
+    rows.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0], [12.5]])
+        >>> indicators.smi(x + 1, x - 2, x, timeperiod=2, fastperiod=2, slowperiod=3, signalperiod=2).smi.squeeze(-1)
+        tensor([    nan,     nan,     nan,     nan,     nan, 39.1026, 33.3333])
+    """
+    highs, lows, closes = together(high, low, close)
+    top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
+
+    def smooth(x: Series) -> Series:
+        return averages.ema(averages.ema(x, slowperiod), fastperiod)
+
+    line = 100 * smooth(closes - (top + bottom) / 2).over(smooth((top - bottom) / 2), 0)
+    return SMI(*panels(line, averages.ema(line, signalperiod)))
+
+
+@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+def willr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
+    """Williams' %R: how far below the highest high of the window the close stands, in per cent of its range; -100 to 0.
+
+    0 where the window has no range. TA-Lib WILLR; Williams (1979), How I Made One Million Dollars. Warm-up:
+    timeperiod - 1 rows.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
+        >>> indicators.willr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
+        tensor([     nan, -25.0000, -42.8571, -22.2222, -50.0000, -20.0000])
+    """
+    highs, lows, closes = together(high, low, close)
+    top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
+    return (-100 * (top - closes).over(top - bottom, 0)).panel()

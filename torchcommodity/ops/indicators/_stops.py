@@ -1,0 +1,55 @@
+"""Stops that follow a price (TA-Lib: overlap studies)."""
+
+from torch import Tensor
+
+from torchcommodity.ops.indicators._indicator import indicator
+from torchcommodity.ops._technical.parabolic_sar import parabolic_sar
+
+
+@indicator(lambda: 1)
+def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 0.2) -> Tensor:
+    """Parabolic stop and reverse: a stop that closes in on the extreme, faster with each new one; `parabolic_sar`.
+
+    A missing row leaves the stop where it is. TA-Lib SAR; Wilder (1978), New Concepts in Technical Trading Systems.
+    Warm-up: 1 row.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [8.0]])
+        >>> indicators.sar(x + 1, x - 1).squeeze(-1)
+        tensor([    nan,  9.0000,  9.0600,  9.1188,  9.2740, 13.0000])
+    """
+    factors = (acceleration, acceleration, maximum)
+    return parabolic_sar(high, low, rising=factors, falling=factors).stop
+
+
+@indicator(lambda: 1)
+def sarext(
+    high: Tensor,
+    low: Tensor,
+    startvalue: float = 0.0,
+    offsetonreverse: float = 0.0,
+    accelerationinitlong: float = 0.02,
+    accelerationlong: float = 0.02,
+    accelerationmaxlong: float = 0.2,
+    accelerationinitshort: float = 0.02,
+    accelerationshort: float = 0.02,
+    accelerationmaxshort: float = 0.2,
+) -> Tensor:
+    """`sar` with a first stop, a distance at each turn and factors of one's own; negative where the position falls.
+
+    `startvalue` > 0 starts rising with that stop, < 0 falling with its negative; `offsetonreverse` is relative. A
+    missing row leaves the stop where it is. TA-Lib SAREXT. Warm-up: 1 row.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.ops import indicators
+        >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [8.0]])
+        >>> indicators.sarext(x + 1, x - 1, startvalue=8.0).squeeze(-1)
+        tensor([     nan,   8.0000,   8.0800,   8.1584,   8.3521, -13.0000])
+    """
+    rising = (accelerationinitlong, accelerationlong, accelerationmaxlong)
+    falling = (accelerationinitshort, accelerationshort, accelerationmaxshort)
+    found = parabolic_sar(high, low, startvalue, offsetonreverse, rising, falling)
+    return found.stop * found.side
