@@ -1,4 +1,4 @@
-"""Memory and speed of `torchcommodity forecast --artefact` by the number of panels; the table of docs/serving.md.
+"""Memory and speed of `torchcommodity forecast --artifact` by the number of panels; the table of docs/serving.md.
 
 python benchmarks/batch.py                          # 1,000, 5,000 and 20,000 panels of 512 rows of WTI
 python benchmarks/batch.py --panels 1000 100000 --model har-lstm --format onnx
@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torchcommodity import data, forecast, optimize
-from torchcommodity.training import FitConfig
-from torchcommodity.training import TrainConfig
-from torchcommodity.models import MODELS
 from torchcommodity.batch import batch
+from torchcommodity.models import MODELS
+from torchcommodity.training import FitConfig, TrainConfig
 
 AT_ONCE = 500  # panels a row group
 
@@ -46,9 +45,9 @@ def write_panels(path: Path, panels: int, rows: int) -> Path:
     return path
 
 
-def once(artefact: Path, table: Path, out: Path) -> None:
+def once(artifact: Path, table: Path, out: Path) -> None:
     """In a process of its own: what a run takes."""
-    loaded = optimize.Artefact.load(artefact)
+    loaded = optimize.Artifact.load(artifact)
     before = peak()
     start = time.perf_counter()
     run = batch(loaded, table, out).run
@@ -65,10 +64,10 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
-def kill(artefact: Path, table: Path, folder: Path, times: int) -> None:
+def kill(artifact: Path, table: Path, folder: Path, times: int) -> None:
     """A run that is killed again and again gives the table of an undisturbed one."""
     whole, out = folder / "whole.duckdb", folder / "killed.duckdb"
-    command = [sys.executable, __file__, "--once", str(artefact), str(table)]
+    command = [sys.executable, __file__, "--once", str(artifact), str(table)]
     start = time.perf_counter()
     subprocess.run([*command, str(whole)], check=True, stdout=subprocess.DEVNULL)
     took, moments, parts = time.perf_counter() - start, random.Random(0), 0
@@ -108,14 +107,14 @@ def main() -> None:
             data.embedded()["WTI"].between("2012-01-01", "2018-12-31"),
             FitConfig(MODELS[options.model].config(), TrainConfig(epochs=0)),
         )
-        artefact = optimize.export(fitted, folder / "wti.artefact", options.format)
+        artifact = optimize.export(fitted, folder / "wti.artifact", options.format)
         print("| panels | Parquet, MB | s | panels/s | MB before | peak | results |\n|---|---|---|---|---|---|---|")
         for panels in options.panels:
             table = write_panels(folder / f"{panels}.parquet", panels, options.rows)
             out = folder / f"{panels}.duckdb"
-            subprocess.run([sys.executable, __file__, "--once", str(artefact), str(table), str(out)], check=True)
+            subprocess.run([sys.executable, __file__, "--once", str(artifact), str(table), str(out)], check=True)
         if options.kill:
-            kill(artefact, folder / f"{options.panels[0]}.parquet", folder, options.kill)
+            kill(artifact, folder / f"{options.panels[0]}.parquet", folder, options.kill)
 
 
 if __name__ == "__main__":

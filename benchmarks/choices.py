@@ -16,9 +16,9 @@ from markdown import into
 
 from torchcommodity import data, forecast
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.training._folds import OURS, UNTRAINED
 from torchcommodity.models import MODELS, HarConfig, HarForecasterConfig
 from torchcommodity.models._registry import settings
+from torchcommodity.training._folds import OURS, UNTRAINED
 
 FIRST, LAST = 2010, 2016
 HAR = HarConfig()

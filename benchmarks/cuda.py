@@ -73,8 +73,7 @@ def build() -> None:
 
 def failures(name: str) -> list[str]:
     """The promises that an operator breaks on the device."""
-    from torchcommodity.opkit import OPERATORS
-    from torchcommodity.opkit import ROWS
+    from torchcommodity.opkit import OPERATORS, ROWS
     from torchcommodity.opkit._check.rows import judged
     from torchcommodity.opkit._check.runner import subjects_of
 

@@ -16,7 +16,16 @@ import torch
 from markdown import into
 
 from torchcommodity import data
-from torchcommodity.scenarios import AdversarialConfig, Judgement, ScenarioFitConfig, distance, fit_scenarios, judge_scenarios, stationary_bootstrap, stylised_facts
+from torchcommodity.scenarios import (
+    AdversarialConfig,
+    ScenarioEvaluation,
+    ScenarioFitConfig,
+    distance,
+    evaluate_scenarios,
+    fit_scenarios,
+    stationary_bootstrap,
+    stylized_facts,
+)
 from torchcommodity.scenarios._fit import complete_returns
 
 CONTRACTS = {"WTI": "CL", "HEATOIL": "HO", "NATGAS": "NG", "CORN": "C", "SOYBEAN": "S"}
@@ -35,7 +44,7 @@ def main() -> None:
         into(arguments.out, "verdict", f"```\n{page}\n```")
 
 
-def _tables(found: list[Judgement], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:
+def _tables(found: list[ScenarioEvaluation], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:
     tables = pd.concat([one.frame() for one in found], keys=arguments.seeds)
     mean, spread = (getattr(tables.groupby(level=1, sort=False), name)() for name in ("mean", "std"))
     yield f"{found[0].windows} real windows, {found[0].first} to {found[0].last}; mean over seeds\n{mean.round(3)}"
@@ -46,12 +55,12 @@ def _tables(found: list[Judgement], panel: data.Panel, arguments: argparse.Names
     yield "\n".join(["the bootstrap with other mean blocks, in total", *_blocks(found[0], panel, arguments.through)])
 
 
-def _blocks(found: Judgement, panel: data.Panel, through: str) -> Iterator[str]:
+def _blocks(found: ScenarioEvaluation, panel: data.Panel, through: str) -> Iterator[str]:
     returns, dates = complete_returns(panel)
     past = returns[torch.from_numpy(dates <= np.datetime64(through))]
     for block in BLOCKS:
         paths = stationary_bootstrap(past, panel.symbols, found.paths, WINDOW, block=block)
-        yield f"{block:4d} rows: {distance(found.facts['real'], stylised_facts(paths.returns.plain()))['total']:.3f}"
+        yield f"{block:4d} rows: {distance(found.facts['real'], stylized_facts(paths.returns.plain()))['total']:.3f}"
 
 
 def _panel(arguments: argparse.Namespace) -> data.Panel:
@@ -61,11 +70,11 @@ def _panel(arguments: argparse.Namespace) -> data.Panel:
     return panel.between(arguments.first, arguments.last)
 
 
-def _judged(seed: int, panel: data.Panel, arguments: argparse.Namespace) -> Judgement:
+def _judged(seed: int, panel: data.Panel, arguments: argparse.Namespace) -> ScenarioEvaluation:
     config = ScenarioFitConfig(train=AdversarialConfig(steps=arguments.steps))
     maker = fit_scenarios(panel, config, seed=seed, through=arguments.through)
     print(maker.record, flush=True)
-    return judge_scenarios(maker, panel, config, seed=seed)
+    return evaluate_scenarios(maker, panel, config, seed=seed)
 
 
 def _arguments() -> argparse.Namespace:

@@ -42,8 +42,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         panel = data.embedded()[asked.symbols.split(",")]
         fitted = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
-        artefact = optimize.export(fitted, Path(folder) / "artefact.pt2")
-        asyncio.run(measure(artefact, body(panel, asked.rows), asked))
+        artifact = optimize.export(fitted, Path(folder) / "artifact.pt2")
+        asyncio.run(measure(artifact, body(panel, asked.rows), asked))
 
 
 def body(panel: data.Panel, rows: int) -> bytes:
@@ -52,12 +52,12 @@ def body(panel: data.Panel, rows: int) -> bytes:
     return json.dumps({"instances": [{**instance, "dates": list(map(str, panel.dates[-rows:]))}]}).encode()
 
 
-async def measure(artefact: Path, sent: bytes, asked: argparse.Namespace) -> None:
+async def measure(artifact: Path, sent: bytes, asked: argparse.Namespace) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     told: collections.Counter[str] = collections.Counter()
     took: list[float] = []
-    server, before = Server(artefact, port, asked.workers), os.getloadavg()[0]
+    server, before = Server(artifact, port, asked.workers), os.getloadavg()[0]
     await server.start()
     async with health(port) as waits:
         end = time.monotonic() + asked.seconds
@@ -133,9 +133,9 @@ async def health(port: int) -> AsyncIterator[list[float]]:
 class Server:
     """`torchcommodity serve` as a process of its own."""
 
-    def __init__(self, artefact: Path, port: int, workers: int) -> None:
+    def __init__(self, artifact: Path, port: int, workers: int) -> None:
         self.port = port
-        self.command = [sys.executable, "-m", "torchcommodity.cli", "serve", str(artefact), "--port", str(port)]
+        self.command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--port", str(port)]
         self.command += ["--workers", str(workers)]
         self.events: collections.Counter[str] = collections.Counter()
 

@@ -19,9 +19,9 @@ from markdown import into
 
 from torchcommodity import data, forecast
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.training._folds import OURS, UNTRAINED
 from torchcommodity.models import MODELS
 from torchcommodity.models._registry import settings
+from torchcommodity.training._folds import OURS, UNTRAINED
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 
@@ -52,11 +52,11 @@ def cell(row: pd.Series, model: str) -> str:
 def report(walked: forecast.Backtest, years: str, reference: str) -> str:
     parts = [walked.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [walked]
     tables = "\n\n".join("\n".join(lines(part, reference)) for part in parts)
-    learnt = "`untrained` is ours without its network. What the network learnt: {}. ".format("; ".join(walked.fits))
+    learned = "`untrained` is ours without its network. What the network learned: {}. ".format("; ".join(walked.fits))
     return (
         f"{tables}\n\n"
         f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether ours beats the row, with the "
-        f"p-value of Diebold and Mariano. {learnt if UNTRAINED in walked.quantiles else ''}"
+        f"p-value of Diebold and Mariano. {learned if UNTRAINED in walked.quantiles else ''}"
         f"torch {torch.__version__}, one seed, every year fitted on the years before it."
     )
 

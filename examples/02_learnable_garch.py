@@ -1,11 +1,11 @@
 """Learnable GARCH
 
 GARCH(1,1) says that tomorrow's variance is h = omega + alpha r² + beta h. Statistics packages estimate the three
-numbers with an optimiser that is built for nothing else. Here they are parameters of a `torch.nn.Module` like any
+numbers with an optimizer that is built for nothing else. Here they are parameters of a `torch.nn.Module` like any
 weight: the likelihood is differentiated through the whole recurrence, eight thousand days of it, by one call of
-`backward`, and the optimiser is the one at hand. So GARCH can be a layer of a larger model and learn with it.
+`backward`, and the optimizer is the one at hand. So GARCH can be a layer of a larger model and learn with it.
 
-To show that the gradient is right, we learn alone what `arch` estimates, and compare: both maximise the same function.
+To show that the gradient is right, we learn alone what `arch` estimates, and compare: both maximize the same function.
 """
 
 from pathlib import Path
@@ -62,11 +62,11 @@ def learn(model: Garch, returns: Tensor) -> Tensor:  # (steps, 3): the way of th
 
 def figure(way: Tensor, theirs: Tensor, dates, volatility: Tensor) -> go.Figure:
     drawn = make_subplots(rows=2, cols=1, vertical_spacing=0.16, subplot_titles=[
-        "alpha and beta as they learn; dotted: arch", "volatility per year, per cent, as learnt"
+        "alpha and beta as they learn; dotted: arch", "volatility per year, per cent, as learned"
     ])  # fmt: skip
-    for k, colour in ((1, "#4c78a8"), (2, "#e45756")):
-        drawn.add_scatter(y=way[:, k], name=NAMES[k], mode="lines+markers", line={"color": colour}, row=1, col=1)
-        drawn.add_hline(y=theirs[k].item(), line={"color": colour, "dash": "dot"}, row=1, col=1)
+    for k, color in ((1, "#4c78a8"), (2, "#e45756")):
+        drawn.add_scatter(y=way[:, k], name=NAMES[k], mode="lines+markers", line={"color": color}, row=1, col=1)
+        drawn.add_hline(y=theirs[k].item(), line={"color": color, "dash": "dot"}, row=1, col=1)
     drawn.add_scatter(x=dates, y=volatility, name="volatility", line={"color": "#555", "width": 1}, row=2, col=1)
     return drawn.update_layout(
         template="plotly_white", showlegend=False, margin={"l": 40, "r": 10, "t": 30, "b": 30}
@@ -84,7 +84,7 @@ def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", 
     mark = panel.provenance[0]
     print(f"{symbol}, {len(known)} returns to {panel.dates[-1]}")
     print(f"{mark.publisher}; {mark.location}\n")
-    print(f"{'':14}{'learnt':>12}{'arch':>12}")
+    print(f"{'':14}{'learned':>12}{'arch':>12}")
     for name, ours, arch in zip(NAMES, way[-1], theirs):
         print(f"{name:14}{ours:12.5f}{arch:12.5f}")
     print(f"{'log-likelihood':14}{-negative_loglikelihood(known, variance):12.3f}{fit.loglikelihood:12.3f}")

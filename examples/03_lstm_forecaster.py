@@ -73,7 +73,7 @@ def fit(panel: Panel, block: Block, leak: bool) -> Forecaster:
     torch.manual_seed(0)
     rows, answers = features(panel.values.plain()), target(panel.values.plain())
     past = slice(block.train.start, block.train.stop)
-    origins = torch.arange(2 * LOOKBACK, block.train.stop, 5)  # targets of neighbouring rows overlap
+    origins = torch.arange(2 * LOOKBACK, block.train.stop, 5)  # targets of neighboring rows overlap
     origins = origins[answers[origins].isfinite()]
     return train(Forecaster(rows if leak else rows[past]), rows, answers, origins)
 

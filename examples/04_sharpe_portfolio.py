@@ -5,7 +5,7 @@ what the weights earn on the next day and subtracts the cost of every trade, and
 of what is left. All of it is one graph, so the costs are in the gradient.
 
 Untrained, the model holds assets in inverse proportion to their volatility, tilted to what has risen; training may only
-tilt that further. So what was learnt can be read off: the trained portfolio against the same one untrained, on years
+tilt that further. So what was learned can be read off: the trained portfolio against the same one untrained, on years
 that training has not seen. The table holds the years of training too: what is gained there and does not last is what a
 backtest must not show. On oil and two stock indices that is all of it.
 
@@ -56,9 +56,9 @@ def drawdown(net: Tensor) -> float:
 def figure(dates, made: dict[str, Tensor]) -> go.Figure:
     lines = {"equal weights": ("#e6a33e", 1.5), "untrained": ("#bbb", 4), "trained": ("#4c78a8", 1.5)}
     drawn = go.Figure()
-    for name, (colour, width) in lines.items():
+    for name, (color, width) in lines.items():
         scaled = made[name] * (0.10 / 252**0.5 / made[name].std())  # to one volatility: slopes are Sharpe ratios
-        drawn.add_scatter(x=dates, y=100 * scaled.cumsum(0), name=name, line={"color": colour, "width": width})
+        drawn.add_scatter(x=dates, y=100 * scaled.cumsum(0), name=name, line={"color": color, "width": width})
     return drawn.update_layout(
         template="plotly_white", legend={"orientation": "h"}, margin={"l": 40, "r": 10, "t": 30, "b": 30},
         title={"text": "sum of net returns, per cent, each at 10 % a year", "font": {"size": 14}},

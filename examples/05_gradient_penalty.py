@@ -6,7 +6,7 @@ others fine every slope that differs from one. That fine is a gradient, and trai
 double backward**, here through a critic that reads volatilities and correlations with the operators of this library.
 
 The generator starts from a stochastic-volatility model that is set by moments. What training adds is measured in
-stylised facts (tails, volatility clustering, leverage, cross-correlation) against real years that neither has seen.
+stylized facts (tails, volatility clustering, leverage, cross-correlation) against real years that neither has seen.
 Beside it stands the rival that is hard to beat: the stationary bootstrap, which cuts its years out of the past. After
 forty steps on three series the generator is nearer to real years than its start, and the bootstrap is nearer still.
 
@@ -23,8 +23,15 @@ from torch import Tensor
 
 from torchcommodity import data, ops
 from torchcommodity.data import Panel
-from torchcommodity.scenarios import AdversarialConfig, Judgement, ScenarioFitConfig, fit_scenarios, gradient_penalty, judge_scenarios
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
+from torchcommodity.scenarios import (
+    AdversarialConfig,
+    ScenarioEvaluation,
+    ScenarioFitConfig,
+    evaluate_scenarios,
+    fit_scenarios,
+    gradient_penalty,
+)
 
 PLAIN = {"displayModeBar": False, "responsive": True}
 WINDOW, BATCH = 252, 24
@@ -53,13 +60,13 @@ def real_windows(panel: Panel) -> Tensor:  # (W, T, N)
     return returns[returns.isfinite().all(-1)].float().unfold(0, WINDOW, 1).mT
 
 
-def figure(judged: Judgement) -> go.Figure:
-    drawn, colours = (
+def figure(judged: ScenarioEvaluation) -> go.Figure:
+    drawn, colors = (
         go.Figure(),
         {"real": "#222", "scenario-gan": "#4c78a8", "untrained": "#e6a33e", "bootstrap": "#999"},
     )
-    for name, colour in colours.items():
-        drawn.add_scatter(y=judged.memory[name], name=name, line={"color": colour})
+    for name, color in colors.items():
+        drawn.add_scatter(y=judged.memory[name], name=name, line={"color": color})
     return drawn.update_layout(
         template="plotly_white", legend={"orientation": "h"}, margin={"l": 40, "r": 10, "t": 30, "b": 30},
         title={"text": "how long volatility remembers: autocorrelation of |r| by lag", "font": {"size": 14}},
@@ -75,7 +82,7 @@ def main(source: str = typer.Option("embedded", "--data"), split: str = "2010-12
     moments = ScenarioFitConfig(train=AdversarialConfig(steps=0))
     maker, windows = fit_scenarios(panel, moments, through=split), real_windows(panel.between(None, split))
     train(maker.generator, ScenarioCritic(windows.std((0, 1))), windows, steps=40)
-    judged = judge_scenarios(maker, panel, moments, paths=200)
+    judged = evaluate_scenarios(maker, panel, moments, paths=200)
     for mark in dict.fromkeys(panel.provenance):
         print(f"{mark.series}: {mark.publisher}; {mark.location}")
     print(f"\ndistance from {judged.windows} real windows, {judged.first} to {judged.last}; lower is nearer\n")

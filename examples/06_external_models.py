@@ -67,11 +67,11 @@ def regressor_as_operator() -> tuple[Tensor, Tensor]:
 
 def figure(onnx: Tensor) -> go.Figure:  # (1, H, 1, Q)
     months, drawn = ["1 week", "1 month", "3 months", "6 months"], go.Figure()
-    for low, high, colour in ((0, 18, "#dbe6f3"), (4, 14, "#a9c4e3")):
+    for low, high, color in ((0, 18, "#dbe6f3"), (4, 14, "#a9c4e3")):
         drawn.add_scatter(x=months, y=onnx[0, :, 0, low], line={"width": 0}, showlegend=False)
         name = f"{5 * (high - low)} % interval"
         drawn.add_scatter(
-            x=months, y=onnx[0, :, 0, high], line={"width": 0}, fill="tonexty", fillcolor=colour, name=name
+            x=months, y=onnx[0, :, 0, high], line={"width": 0}, fill="tonexty", fillcolor=color, name=name
         )
     drawn.add_scatter(x=months, y=onnx[0, :, 0, 9], name="median", line={"color": "#4c78a8"})
     return drawn.update_layout(

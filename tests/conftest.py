@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-collect_ignore = ["cuda_emulation"]  # a script, which leaves the native library of its own process out
+collect_ignore = ["ops/cuda_emulation"]  # a script, which leaves the native library of its own process out
 
 settings.register_profile("torchcommodity", deadline=None, print_blob=True)
 settings.load_profile("torchcommodity")

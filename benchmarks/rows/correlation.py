@@ -17,8 +17,8 @@ def pandas_correlation(panel: Tensor) -> Call:
 def torch_correlation(panel: Tensor) -> Call:
     def call() -> object:
         windows = panel.unfold(0, 60, 1)  # (T - 59, N, 60)
-        centred = windows - windows.mean(-1, keepdim=True)
-        unit = centred / centred.norm(dim=-1, keepdim=True)
+        centered = windows - windows.mean(-1, keepdim=True)
+        unit = centered / centered.norm(dim=-1, keepdim=True)
         return unit @ unit.mT
 
     return call

@@ -1,4 +1,4 @@
-"""y = gamma (x - m) / sqrt(v + eps) + beta, normalised by the mean m and the variance v of the batch itself.
+"""y = gamma (x - m) / sqrt(v + eps) + beta, normalized by the mean m and the variance v of the batch itself.
 
 For one feature let x_1 ... x_B be the batch, r = 1 / sqrt(v + eps), n_b = (x_b - m) r, g = dL/dy, and
 
@@ -17,7 +17,7 @@ What is taken away is the part of h that lies along 1 and along n: moving all of
 changes no y. m and v are outputs, for a running average needs them; so they may be kept, two numbers for a feature,
 where n would be a whole batch. n is computed again from x.
 
-The batch is one statistic, not a free axis: `time=None`, `one_by_one=True`.
+The batch is one statistic, not a free axis: `time=None`, `vmap="loop"`.
 """
 
 import sys
@@ -28,7 +28,7 @@ from torch.nn import functional as F
 
 from torchcommodity import opkit
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 Three = tuple[Tensor, Tensor, Tensor]
 
@@ -39,7 +39,7 @@ def batch_norm(
     beta: Tensor,  # (features,)
     eps: float = 1e-5,
 ) -> Three:  # (B, features), (features,), (features,)
-    """The normalised batch, its mean and its biased variance, as in training.
+    """The normalized batch, its mean and its biased variance, as in training.
 
     Example:
         >>> y, mean, variance = batch_norm(torch.tensor([[1.0], [3.0]]), torch.ones(1), torch.zeros(1), eps=1e-12)
@@ -47,9 +47,9 @@ def batch_norm(
         ([-1.0, 1.0], 2.0, 1.0)
     """
     if x.dim() != 2 or gamma.shape != x.shape[1:] or beta.shape != x.shape[1:]:
-        refuse("batch_norm", "x must be (B, features), gamma and beta (features,)", x=x, gamma=gamma, beta=beta)
+        raise_invalid("batch_norm", "x must be (B, features), gamma and beta (features,)", x=x, gamma=gamma, beta=beta)
     if x.shape[0] < 2:
-        refuse("batch_norm", "a batch needs two rows: one alone has no variance", x=x)
+        raise_invalid("batch_norm", "a batch needs two rows: one alone has no variance", x=x)
     three: Three = operator(x, gamma, beta, eps)
     return three
 
@@ -102,7 +102,7 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     time=None,
-    one_by_one=True,
+    vmap="loop",
 )
 
 if __name__ == "__main__":

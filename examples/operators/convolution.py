@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from torchcommodity import opkit
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def convolution(
@@ -43,9 +43,11 @@ def convolution(
         tensor([[[-1., -1., -1.]]])
     """
     if x.dim() != 3 or weight.dim() != 3 or x.shape[1] != weight.shape[1] or x.shape[2] < weight.shape[2]:
-        refuse("convolution", "x must be (B, channels, L) and weight (outputs, channels, K <= L)", x=x, weight=weight)
+        raise_invalid(
+            "convolution", "x must be (B, channels, L) and weight (outputs, channels, K <= L)", x=x, weight=weight
+        )
     if stride < 1:
-        refuse("convolution", "stride must be >= 1", stride=stride)
+        raise_invalid("convolution", "stride must be >= 1", stride=stride)
     y: Tensor = operator(x, weight, stride)
     return y
 
@@ -96,7 +98,7 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     time=None,  # the operator slides over L and looks ahead; the rows of the contract about time do not apply
-    one_by_one=True,
+    vmap="loop",
 )
 
 if __name__ == "__main__":

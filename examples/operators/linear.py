@@ -11,7 +11,7 @@ network needs no dX, a frozen layer no dW; a formula that names `needs_input_gra
 argument, and leaves the product out. It is the `ctx.needs_input_grad` of an `autograd.Function`: it tells which
 arguments require a gradient, not which of them this very call of `torch.autograd.grad` names.
 
-Weights share no leading axes with the panel, so the record says `one_by_one=True`.
+Weights share no leading axes with the panel, so the record says `vmap="loop"`.
 """
 
 import math
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from torchcommodity import opkit
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def linear(
@@ -37,9 +37,9 @@ def linear(
         tensor([[16.]])
     """
     if weight.dim() != 2 or x.dim() < 2 or x.shape[-1] != weight.shape[1]:
-        refuse("linear", "x must be (..., T, inputs) and weight (outputs, inputs)", x=x, weight=weight)
+        raise_invalid("linear", "x must be (..., T, inputs) and weight (outputs, inputs)", x=x, weight=weight)
     if bias is not None and bias.shape != weight.shape[:1]:
-        refuse("linear", "bias must be (outputs,)", bias=bias, weight=weight)
+        raise_invalid("linear", "bias must be (outputs,)", bias=bias, weight=weight)
     y: Tensor = operator(x, weight, bias)
     return y
 
@@ -113,7 +113,7 @@ def _cases() -> Cases:
     )
 
 
-operator = Op("examples::linear", reference=_reference, fake=_fake, backward=_backward, cases=_cases, one_by_one=True)
+operator = Op("examples::linear", reference=_reference, fake=_fake, backward=_backward, cases=_cases, vmap="loop")
 
 if __name__ == "__main__":
     report = opkit.check(operator)

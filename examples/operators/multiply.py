@@ -6,7 +6,7 @@ c is a number, no Tensor: it takes no gradient. An `autograd.Function` says so b
 record speaks of Tensor arguments alone. Both formulas need c and no tensor, so nothing is saved but the number (and, of
 the record, y and z: they tell where they are NaN, and take no part there).
 
-A loss that uses y alone has no dL/dz. PyTorch then materialises it: zeros, allocated, filled, multiplied and added for
+A loss that uses y alone has no dL/dz. PyTorch then materializes it: zeros, allocated, filled, multiplied and added for
 nothing. Who opts out gets None and leaves the term out:
 
     autograd.Function   ctx.set_materialize_grads(False)

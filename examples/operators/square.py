@@ -7,9 +7,9 @@ Let L be the loss, a number, and grad = dL/dy what backward mode hands to us. El
 so the formula needs x, and names it: that is all that the forward pass keeps. The gradient in `grad` and in x is again
 made of products, so second derivatives, forward mode and batches follow from the same line.
 
-A NaN in y takes no part: its gradient is ignored, whatever came in. With `masks=True`, the default, the record sees to
-it and keeps y to know where. Here x tells as much, so `masks=False` saves half the memory, and `_backward` replaces the
-NaN before it multiplies: 0 * NaN would be NaN.
+A NaN in y takes no part: its gradient is ignored, whatever came in. With `mask_nan_grad=True`, the default, the
+record sees to it and keeps y to know where. Here x tells as much, so `mask_nan_grad=False` saves half the memory, and
+`_backward` replaces the NaN before it multiplies: 0 * NaN would be NaN.
 """
 
 import sys
@@ -54,7 +54,9 @@ def _cases() -> Cases:
     return Cases(square, samples=(Sample(x),), golden=(Golden(Sample(three), three * 3, "3 * 3"),), oracle=torch.square)
 
 
-operator = Op("examples::square", reference=_reference, fake=_fake, backward=_backward, masks=False, cases=_cases)
+operator = Op(
+    "examples::square", reference=_reference, fake=_fake, backward=_backward, mask_nan_grad=False, cases=_cases
+)
 
 if __name__ == "__main__":
     report = opkit.check(operator)

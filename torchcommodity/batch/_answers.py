@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from torchcommodity.forecast import origins
-from torchcommodity.export import Artefact
 from torchcommodity.batch._requests import Refused, Request
+from torchcommodity.export import Artifact
+from torchcommodity.forecast import origins
 
 BLOCK = 131_072  # rows of the table, or the rows of one panel: what is answered and written in one transaction
 CELLS = 65_536  # prices in one call
@@ -18,11 +18,11 @@ CELLS = 65_536  # prices in one call
 BITS_OF_EACH = {("har", "pt2")}
 
 
-def together(artefact: Artefact, rows: int) -> int:
+def together(artifact: Artifact, rows: int) -> int:
     """How many panels of so many rows are asked in one call."""
-    if (artefact.about.model, artefact.about.format) not in BITS_OF_EACH:
+    if (artifact.about.model, artifact.about.format) not in BITS_OF_EACH:
         return 1
-    return max(1, CELLS // (rows * len(artefact.about.symbols)))
+    return max(1, CELLS // (rows * len(artifact.about.symbols)))
 
 
 def groups(lengths: Iterable[int], most: Callable[[int], int]) -> Iterator[list[int]]:
@@ -39,25 +39,25 @@ def groups(lengths: Iterable[int], most: Callable[[int], int]) -> Iterator[list[
         yield from (places[k : k + size] for k in range(0, len(places), size))
 
 
-def answers(artefact: Artefact, block: Sequence[Request]) -> tuple[Any, list[Refused]]:
+def answers(artifact: Artifact, block: Sequence[Request]) -> tuple[Any, list[Refused]]:
     """The forecasts of a block as a table in the order of its panels, and the panels whose forecast is no number."""
     found: dict[int, Any] = {}
-    for places in groups((len(each.days) for each in block), lambda rows: together(artefact, rows)):
+    for places in groups((len(each.days) for each in block), lambda rows: together(artifact, rows)):
         prices = torch.from_numpy(np.stack([block[k].prices for k in places]))
         days = torch.from_numpy(np.stack([block[k].days for k in places]))
-        found |= zip(places, artefact(prices, days))
+        found |= zip(places, artifact(prices, days))
     fine = [k for k in range(len(block)) if found[k].isfinite().all()]
-    refused = [Refused(block[k].panel, _why_not(artefact, found[k])) for k in range(len(block)) if k not in set(fine)]
-    return _table(artefact, [block[k] for k in fine], [found[k] for k in fine]), refused
+    refused = [Refused(block[k].panel, _why_not(artifact, found[k])) for k in range(len(block)) if k not in set(fine)]
+    return _table(artifact, [block[k] for k in fine], [found[k] for k in fine]), refused
 
 
-def _why_not(artefact: Artefact, quantiles: torch.Tensor) -> str:
-    symbols = [s for s, x in zip(artefact.about.symbols, quantiles.transpose(0, 1)) if not x.isfinite().all()]
-    return f"expected more than {artefact.about.warmup} returns of every symbol; got too few of {', '.join(symbols)}"
+def _why_not(artifact: Artifact, quantiles: torch.Tensor) -> str:
+    symbols = [s for s, x in zip(artifact.about.symbols, quantiles.transpose(0, 1)) if not x.isfinite().all()]
+    return f"expected more than {artifact.about.warmup} returns of every symbol; got too few of {', '.join(symbols)}"
 
 
-def _table(artefact: Artefact, requests: list[Request], quantiles: list[torch.Tensor]) -> Any:
-    about = artefact.about
+def _table(artifact: Artifact, requests: list[Request], quantiles: list[torch.Tensor]) -> Any:
+    about = artifact.about
     H, N, Q = len(about.horizons), len(about.symbols), len(about.levels)
     starts = [origins(torch.from_numpy(each.prices)) for each in requests]
     days = np.array([each.days[row.numpy()] for each, (row, _) in zip(requests, starts)]).reshape(-1, N)

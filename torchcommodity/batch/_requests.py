@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from torchcommodity.data import parse_date, parse_price, parse_prices
-from torchcommodity.forecast import check_warm
-from torchcommodity.export import About
 from torchcommodity.batch._source import Source
+from torchcommodity.data import parse_date, parse_price, parse_prices
+from torchcommodity.export import Metadata
+from torchcommodity.forecast import check_warm
 
 MOST = 2_000_000  # rows of one panel: the calendar has 33,237 days
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A panel as the artefact takes it: `prices` (T, N) float64, `days` (T,) int64 since 1970-01-01."""
+    """A panel as the artifact takes it: `prices` (T, N) float64, `days` (T,) int64 since 1970-01-01."""
 
     panel: str
     prices: Array
@@ -61,10 +61,10 @@ def by_panel(batches: Iterable[Any]) -> Iterator[Rows]:
         yield Rows(name, pa.Table.from_batches(held), count)
 
 
-def request(rows: Rows, about: About, source: Source) -> Request | Refused:
-    """What the artefact is asked for a panel.
+def request(rows: Rows, about: Metadata, source: Source) -> Request | Refused:
+    """What the artifact is asked for a panel.
 
-    A row is a day on which a symbol of the artefact has a row, with a price or without. Other symbols are left out.
+    A row is a day on which a symbol of the artifact has a row, with a price or without. Other symbols are left out.
     """
     try:
         return _request(rows, about, source)
@@ -72,7 +72,7 @@ def request(rows: Rows, about: About, source: Source) -> Request | Refused:
         return Refused(rows.panel, str(error))
 
 
-def _request(rows: Rows, about: About, source: Source) -> Request:
+def _request(rows: Rows, about: Metadata, source: Source) -> Request:
     columns = {name: rows.table.column(name).combine_chunks() for name in ("date", "symbol", "price", "file", "row")}
     places = columns["file"].to_numpy(), columns["row"].to_numpy()
 
@@ -100,8 +100,8 @@ def _request(rows: Rows, about: About, source: Source) -> Request:
     return Request(rows.panel, matrix, dates, rows.number - len(mine))
 
 
-def _symbols(column: Any, about: About, at: Callable[[int], str]) -> Array:
-    """The place of each row's symbol in the artefact, -1 for others; all of the artefact's must be there."""
+def _symbols(column: Any, about: Metadata, at: Callable[[int], str]) -> Array:
+    """The place of each row's symbol in the artifact, -1 for others; all of the artifact's must be there."""
     if column.null_count:
         raise ValueError(f"{at(_first(column.is_null()))}: expected a symbol; got none")
     found: Array = pc.fill_null(pc.index_in(column, pa.array(about.symbols, column.type)), -1).to_numpy()
@@ -113,7 +113,7 @@ def _symbols(column: Any, about: About, at: Callable[[int], str]) -> Array:
     return found
 
 
-def _days(column: Any, about: About, at: Callable[[int], str]) -> Array:
+def _days(column: Any, about: Metadata, at: Callable[[int], str]) -> Array:
     if column.null_count:
         raise ValueError(f"{at(_first(column.is_null()))}: expected a date; got none")
     if pa.types.is_date(column.type):
@@ -163,7 +163,7 @@ def _prices_of_text(cells: list[str], at: Callable[[int], str]) -> Array:
 
 
 def _matrix(
-    days: Array, symbols: Array, prices: Array, about: About, at: Callable[[int], str]
+    days: Array, symbols: Array, prices: Array, about: Metadata, at: Callable[[int], str]
 ) -> tuple[Array, Array]:  # (T, N), (T,)
     dates, row = np.unique(days, return_inverse=True)
     cells = row * len(about.symbols) + symbols

@@ -15,14 +15,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from torchcommodity.data import utc_now
 from torchcommodity.batch import _sql as sql
 from torchcommodity.batch._requests import Refused
+from torchcommodity.data import utc_now
 
 MEMORY = "128MB"  # for each of the two databases of a run
 WAIT = 60.0  # seconds for another process to be done with the file of the results
 TABLES = {
-    "runs": "run TEXT PRIMARY KEY, artefact TEXT, model TEXT, version TEXT, torch TEXT, source TEXT, sha256 TEXT, "
+    "runs": "run TEXT PRIMARY KEY, artifact TEXT, model TEXT, version TEXT, torch TEXT, source TEXT, sha256 TEXT, "
     "started TEXT, finished TEXT, panels BIGINT, answered BIGINT, refused BIGINT, forecasts BIGINT, left_out BIGINT",
     "forecasts": "run TEXT, panel TEXT, symbol TEXT, date DATE, last DOUBLE, horizon INTEGER, level DOUBLE, "
     "log_return DOUBLE, price DOUBLE",
@@ -36,8 +36,8 @@ class Run:
     """One row of `runs`: what was asked of whom, and what came of it.
 
     Args:
-        run: its name, made of the artefact's and the table's checksums: the same question is the same run.
-        artefact: the sha256 of the artefact.
+        run: its name, made of the artifact's and the table's checksums: the same question is the same run.
+        artifact: the sha256 of the artifact.
         model: its name in `models.MODELS`.
         version: of torchcommodity, which computed the run.
         torch: the version of torch.
@@ -49,11 +49,11 @@ class Run:
         answered: panels with a forecast.
         refused: panels without; the table `refused` says why.
         forecasts: rows of the table `forecasts`.
-        left_out: rows of the source whose symbol the artefact does not know.
+        left_out: rows of the source whose symbol the artifact does not know.
     """
 
     run: str
-    artefact: str
+    artifact: str
     model: str
     version: str
     torch: str
@@ -202,7 +202,7 @@ def _has_tables(connection: Any, out: Path) -> bool:
     )
     for table, names in found.items():
         if names != NAMES[table]:
-            raise ValueError(f"--out: expected a table {table} of forecast --artefact in {out}; got {', '.join(names)}")
+            raise ValueError(f"--out: expected a table {table} of forecast --artifact in {out}; got {', '.join(names)}")
     return len(found) == len(TABLES)
 
 

@@ -1,4 +1,4 @@
-"""An artefact and a table of panels become a run in the results."""
+"""An artifact and a table of panels become a run in the results."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -12,16 +12,15 @@ import pyarrow as pa
 import torch
 
 import torchcommodity
-from torchcommodity.data import Panel
-from torchcommodity.data import utc_now
-from torchcommodity.forecast import as_learnt
-from torchcommodity.training import one_thread
-from torchcommodity.export import Artefact
 from torchcommodity.batch import _sql as sql
 from torchcommodity.batch._answers import BLOCK, answers
 from torchcommodity.batch._requests import Refused, Request, Rows, by_panel, request
 from torchcommodity.batch._results import MEMORY, Run, Unfinished, finished
 from torchcommodity.batch._source import Source, opened
+from torchcommodity.data import Panel, utc_now
+from torchcommodity.export import Artifact
+from torchcommodity.forecast import align_panel
+from torchcommodity.training import one_thread
 
 Progress = Callable[[int, int, str], None]
 
@@ -35,23 +34,23 @@ class Summary(NamedTuple):
 
 @one_thread()
 def batch(
-    artefact: Artefact, source: str | Path | Panel, out: str | Path, *, progress: Progress | None = None
+    artifact: Artifact, source: str | Path | Panel, out: str | Path, *, progress: Progress | None = None
 ) -> Summary:
     """Answer a table of any number of panels; append the forecasts to a DuckDB file, as one run or not at all.
 
     Args:
-        artefact: of `Artefact.load`.
+        artifact: of `Artifact.load`.
         source: a long table with columns `panel` (names or whole numbers), `date`, `symbol` and `price`, its rows in
             any order: a Parquet file, a folder or a pattern of them, `FILE.duckdb:TABLE`; or one panel in memory.
         out: the DuckDB file; made where it is absent.
         progress: called with the rows done, the rows of the table, and a word.
 
-    A panel is one request. Its rows are the days on which a symbol of the artefact has a row; a price that is NULL or
+    A panel is one request. Its rows are the days on which a symbol of the artifact has a row; a price that is NULL or
     NaN is missing. Rows of other symbols are left out, and counted. A panel that cannot be answered is refused by
     itself, with the reason in the table `refused`; the others go on.
 
-    Every forecast has the bits of the artefact's answer to its panel alone, on one thread. The run is named after the
-    checksums of artefact and table: asked again, it changes nothing; killed, it is carried on when asked again, and
+    Every forecast has the bits of the artifact's answer to its panel alone, on one thread. The run is named after the
+    checksums of artifact and table: asked again, it changes nothing; killed, it is carried on when asked again, and
     becomes the same table. Memory is bounded, whatever the number of panels.
 
     Raises:
@@ -63,35 +62,35 @@ def batch(
         >>> from torchcommodity import data, forecast, optimize
         >>> wti, folder = data.embedded()["WTI"], getfixture("tmp_path")
         >>> fitted = forecast.fit(wti.between("2012-01-01", "2016-12-31"))
-        >>> artefact = optimize.Artefact.load(optimize.export(fitted, folder / "wti.pt2"))
+        >>> artifact = optimize.Artifact.load(optimize.export(fitted, folder / "wti.pt2"))
         >>> prices = {year: wti.between(f"{year - 1}-01-01", f"{year}-12-31").frame() for year in (2016, 2017, 2018)}
         >>> table = pd.concat(prices, names=["panel"]).melt(var_name="symbol", value_name="price", ignore_index=False)
         >>> table.reset_index().to_parquet(folder / "panels.parquet")
-        >>> found = batch(artefact, folder / "panels.parquet", folder / "forecasts.duckdb")
+        >>> found = batch(artifact, folder / "panels.parquet", folder / "forecasts.duckdb")
         >>> found.run.answered, found.run.refused, found.run.forecasts  # 4 horizons, 19 levels each
         (3, 0, 228)
-        >>> batch(artefact, folder / "panels.parquet", folder / "forecasts.duckdb").again
+        >>> batch(artifact, folder / "panels.parquet", folder / "forecasts.duckdb").again
         True
     """
     if isinstance(source, Panel):
-        source = as_learnt(source, artefact.about.symbols, artefact.about.contracts)
+        source = align_panel(source, artifact.about.symbols, artifact.about.contracts)
     with closing(duckdb.connect()) as connection:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         with _readable(source):
             table = opened(connection, source)
-        run = _run(artefact, table)
+        run = _run(artifact, table)
         if known := finished(Path(out), run.run):
             return Summary(known, True)
         with closing(Unfinished(Path(out), run)) as unfinished:
             with _readable(table.place):
-                _answer(artefact, connection, table, unfinished, progress)
+                _answer(artifact, connection, table, unfinished, progress)
             table.check_unchanged()
             connection.close()  # the table may lie in the file of the results
             return Summary(unfinished.publish(), False)
 
 
-def _run(artefact: Artefact, table: Source) -> Run:
-    about = artefact.about
+def _run(artifact: Artifact, table: Source) -> Run:
+    about = artifact.about
     name = hashlib.sha256(f"torchcommodity batch 1\n{about.sha256}\n{table.sha256}".encode()).hexdigest()
     versions = torchcommodity.__version__, torch.__version__
     return Run(name, about.sha256, about.model, *versions, table.place, table.sha256, utc_now())
@@ -114,7 +113,7 @@ def _readable(source: object) -> Iterator[None]:
 
 @dataclass
 class Block:
-    """Neighbouring panels, as many as are answered and written in one go."""
+    """Neighboring panels, as many as are answered and written in one go."""
 
     asked: list[Request] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
@@ -128,13 +127,13 @@ class Block:
 
 
 def _answer(
-    artefact: Artefact, connection: Any, table: Source, unfinished: Unfinished, progress: Progress | None
+    artifact: Artifact, connection: Any, table: Source, unfinished: Unfinished, progress: Progress | None
 ) -> None:
     total = connection.execute("SELECT count(*) FROM panels").fetchone()[0]
     if not total:
         raise ValueError(f"{table.place}: expected rows; got none")
-    for block in _blocks(by_panel(_sorted(connection, unfinished)), artefact, table):
-        _add(artefact, unfinished, block)
+    for block in _blocks(by_panel(_sorted(connection, unfinished)), artifact, table):
+        _add(artifact, unfinished, block)
         if progress:
             progress(unfinished.rows, total, f"{unfinished.run.panels:,} panels")
 
@@ -151,10 +150,10 @@ def _sorted(connection: Any, unfinished: Unfinished) -> Any:
     return pa.RecordBatchReader.from_stream(connection.sql(query, params=known))
 
 
-def _blocks(panels: Iterable[Rows], artefact: Artefact, table: Source) -> Iterator[Block]:
+def _blocks(panels: Iterable[Rows], artifact: Artifact, table: Source) -> Iterator[Block]:
     block = Block()
     for rows in panels:
-        block.take(rows, request(rows, artefact.about, table))
+        block.take(rows, request(rows, artifact.about, table))
         if block.rows >= BLOCK:
             yield block
             block = Block()
@@ -162,8 +161,8 @@ def _blocks(panels: Iterable[Rows], artefact: Artefact, table: Source) -> Iterat
         yield block
 
 
-def _add(artefact: Artefact, unfinished: Unfinished, block: Block) -> None:
-    forecasts, no_number = answers(artefact, block.asked)
+def _add(artifact: Artifact, unfinished: Unfinished, block: Block) -> None:
+    forecasts, no_number = answers(artifact, block.asked)
     refused, run = block.refused + no_number, unfinished.run
     after = replace(
         run,

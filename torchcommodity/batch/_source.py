@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from torchcommodity.data import Panel
-from torchcommodity.data import layout
 from torchcommodity.batch import _sql as sql
+from torchcommodity.data import Panel, layout
 
 DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
 NAMES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")

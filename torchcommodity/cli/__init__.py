@@ -5,6 +5,8 @@ import signal
 import sys
 from types import FrameType
 
+__all__ = ["main"]
+
 EXTRA = "torchcommodity: the command line needs {}, which is not installed: pip install 'torchcommodity[forecast]'"
 
 

@@ -7,7 +7,20 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import _backtest as backtest, _data as data, _diagnose as diagnose, _doctor as doctor, _export as export, _forecast as forecast, _op as op, _optimize as optimize, _portfolio as portfolio, _profile as profile, _scenarios as scenarios, _serve as serve, _train as train, _tune as tune
+from torchcommodity.cli import _backtest as backtest
+from torchcommodity.cli import _data as data
+from torchcommodity.cli import _diagnose as diagnose
+from torchcommodity.cli import _doctor as doctor
+from torchcommodity.cli import _export as export
+from torchcommodity.cli import _forecast as forecast
+from torchcommodity.cli import _op as op
+from torchcommodity.cli import _optimize as optimize
+from torchcommodity.cli import _portfolio as portfolio
+from torchcommodity.cli import _profile as profile
+from torchcommodity.cli import _scenarios as scenarios
+from torchcommodity.cli import _serve as serve
+from torchcommodity.cli import _train as train
+from torchcommodity.cli import _tune as tune
 
 
 class Commands(TyperGroup):

@@ -7,12 +7,14 @@ import pandas as pd
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show, _walk as walk
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
+from torchcommodity.cli import _walk as walk
 from torchcommodity.cli._train import Config, Model, wanted
-from torchcommodity.training import FitConfig
-from torchcommodity.training import engine as started
 from torchcommodity.forecast import calendar
 from torchcommodity.report import check_folder, write_together
+from torchcommodity.training import FitConfig
+from torchcommodity.training import engine as started
 
 FILE = "backtest.csv"
 
@@ -26,7 +28,7 @@ def backtest(
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"folder for {FILE}")] = None,
     model: Model = None,
     config: Config = None,
-    engine: options.EngineName = "here",
+    engine: options.ExecutorName = "here",
     address: options.Address = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,

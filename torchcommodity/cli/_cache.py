@@ -10,13 +10,10 @@ from typing import TypeVar
 import torch
 
 import torchcommodity
-from torchcommodity.data import Panel
-from torchcommodity.data import default_cache
-from torchcommodity.data import write_whole
+from torchcommodity.data import Panel, default_cache, write_atomic
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import FitConfig
-from torchcommodity.training import to_toml
 from torchcommodity.report import Evidence
+from torchcommodity.training import FitConfig, to_toml
 
 T = TypeVar("T")
 
@@ -74,7 +71,7 @@ def _kept(
     made = make()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content(made))
+        write_atomic(path, content(made))
     except OSError:
         pass  # a cache that cannot be written only costs time the next time
     return made, False

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
 from torchcommodity.data import Store, load
 
 app = typer.Typer(help="Check prices, keep them in the store, list what is kept.", no_args_is_help=True)

@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show
-from torchcommodity.forecast import Forecaster
-from torchcommodity.export import Artefact
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
+from torchcommodity.export import Artifact
 from torchcommodity.export import export as write
+from torchcommodity.forecast import Forecaster
 
 SUFFIX = {"pt2": ".pt2", "aoti": ".aoti.pt2", "onnx": ".onnx"}
 
@@ -25,12 +26,12 @@ def export(
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write one artefact that takes raw prices and gives quantiles: graph, scale, roll calendar and provenance."""
+    """Write one artifact that takes raw prices and gives quantiles: graph, scale, roll calendar and provenance."""
     screen = show.console(quiet)
     fitted = Forecaster.load(forecaster)
     with show.steps(screen, f"Export to {format}"):
         path = write(fitted, out or forecaster.with_suffix(SUFFIX[format]), format, without_curve=without_curve)
-        about = Artefact.load(path).about
+        about = Artifact.load(path).about
     symbols = escape(", ".join(about.symbols))
     screen.print(f"{symbols}: {about.model}, trained through {about.trained_through}, horizons {about.horizons} rows.")
     screen.print(f"Wrote {escape(str(path))}, {path.stat().st_size:,} bytes, sha256 {about.sha256}", soft_wrap=True)

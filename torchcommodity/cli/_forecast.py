@@ -9,26 +9,38 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from torchcommodity.cli import _batch as batch, _options as options, _show as show, _cache as trained, _walk as walk
-from torchcommodity.data import Loaded
-from torchcommodity.data import utc_now
-from torchcommodity.forecast import Forecaster, fit, predict
+from torchcommodity.cli import _batch as batch
+from torchcommodity.cli import _cache as trained
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
+from torchcommodity.cli import _walk as walk
+from torchcommodity.data import Loaded, utc_now
+from torchcommodity.forecast import Forecaster, calendar, fit, predict
+from torchcommodity.report import (
+    Contents,
+    Evidence,
+    Run,
+    check_folder,
+    to_csv,
+    to_html,
+    to_json,
+    versions,
+    write_together,
+)
 from torchcommodity.training import FitConfig
-from torchcommodity.forecast import calendar
-from torchcommodity.report import Contents, Evidence, Run, check_folder, to_csv, to_html, to_json, versions, write_together
 
 FILES = ("forecast.csv", "forecast.json", "report.html")
 
-Artefact = Annotated[
+Artifact = Annotated[
     Path | None,
-    typer.Option("--artefact", metavar="FILE", help="of `torchcommodity export`: it answers, without training"),
+    typer.Option("--artifact", metavar="FILE", help="of `torchcommodity export`: it answers, without training"),
 ]
 Out = Annotated[
     Path | None,
     typer.Option(
         "--out",
         metavar="PATH",
-        help="folder for the results; of --artefact: the DuckDB file",
+        help="folder for the results; of --artifact: the DuckDB file",
         show_default="out; out/forecasts.duckdb",
     ),
 ]
@@ -47,19 +59,19 @@ def forecast(
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.NearbyCurve = None,
-    artefact: Artefact = None,
+    artifact: Artifact = None,
     out: Out = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html.
 
-    With --artefact nothing is trained: an exported artefact answers a table of any number of panels (columns panel,
+    With --artifact nothing is trained: an exported artifact answers a table of any number of panels (columns panel,
     date, symbol, price), and the forecasts are appended to a DuckDB file. DATA is then also a folder or a pattern of
     Parquet files, or FILE.duckdb:TABLE. Exit code 3: panels were refused, the others are answered.
     """
-    if artefact is not None:
-        batch.answer(context, artefact, data, out, quiet)
+    if artifact is not None:
+        batch.answer(context, artifact, data, out, quiet)
         return
     _report(data, options.prices(data, symbols, contracts, curve), out or Path("out"), seed, quiet)
 

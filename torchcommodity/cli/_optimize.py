@@ -8,17 +8,16 @@ import pandas as pd
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show, _cache as trained
+from torchcommodity.cli import _cache as trained
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
 from torchcommodity.cli._train import Config
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster, fit
-from torchcommodity.training import FitConfig
-from torchcommodity.training import load_config
-from torchcommodity.training import quotes
 from torchcommodity.models import HarLstmConfig
-from torchcommodity.optimize import batch
-from torchcommodity.optimize import ALL, ORIGINAL, Row, steps, table, verdict
+from torchcommodity.optimize import ALL, ORIGINAL, Row, batch, steps, table, verdict
 from torchcommodity.report import check_folder, write_together
+from torchcommodity.training import FitConfig, load_config, model_inputs
 
 FILES = ("optimized.safetensors", "optimize.csv")
 LARGE = HarLstmConfig(hidden=64)  # large enough that there is something to take away
@@ -26,7 +25,7 @@ LARGE = HarLstmConfig(hidden=64)  # large enough that there is something to take
 Fitted = Annotated[
     Path | None, typer.Argument(metavar="FORECASTER", help="a HarLstm fitted before --first; default: one is fitted")
 ]
-First = Annotated[int, typer.Option("--first", help="first year of the verdict; all is learnt before it")]
+First = Annotated[int, typer.Option("--first", help="first year of the verdict; all is learned before it")]
 Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="the compiled steps, minutes each")]
 
 
@@ -46,15 +45,15 @@ def optimize(
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Prune, distil, quantise and compile a forecaster; writes optimized.safetensors and optimize.csv."""
+    """Prune, distill, quantize and compile a forecaster; writes optimized.safetensors and optimize.csv."""
     screen = show.console(quiet)
     panel = options.prices(data, symbols, contracts, curve).panel
     check_folder(out, FILES)
     fitted = _fitted(forecaster, panel, config, first, seed)
     chosen = fitted.reads(panel)
-    quoted = quotes(chosen, fitted.horizons[-1])
+    quoted = model_inputs(chosen, fitted.horizons[-1])
     start = sum(1 for date in chosen.dates if int(str(date)[:4]) < first)
-    with show.steps(screen, "Optimising") as step:
+    with show.steps(screen, "Optimizing") as step:
         one = batch(quoted, rows, 1, fitted.horizons[-1])
         made = steps(fitted, quoted.before(start), one, compiled=compiled, seed=seed, progress=step)
     found = table(made, quoted, start, rows=rows, large=large, calls=calls)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from torchcommodity.data import Loaded, load, read_curve
-from torchcommodity.training import EngineName as Engine
+from torchcommodity.training import ExecutorName as Executor
 
 SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
 
@@ -22,7 +22,9 @@ NearbyCurve = Annotated[
     Path | None, typer.Option("--curve", metavar="FILE", help="closes of nearby contracts: date,symbol,nth,close")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the results")]
-EngineName = Annotated[Engine, typer.Option("--engine", help="where the work is computed; the results are the same")]
+ExecutorName = Annotated[
+    Executor, typer.Option("--engine", help="where the work is computed; the results are the same")
+]
 Address = Annotated[
     str | None, typer.Option("--address", metavar="HOST:PORT", help="of a Ray cluster; default: one on this machine")
 ]

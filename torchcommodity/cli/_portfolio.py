@@ -9,13 +9,26 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show, _cache as trained
+from torchcommodity.cli import _cache as trained
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
 from torchcommodity.data import utc_now
 from torchcommodity.models import PortfolioLSTMConfig
-from torchcommodity.portfolio import Result, TrainConfig, Walked, walk
-from torchcommodity.report import Run, check_folder, versions, write_together
-from torchcommodity.report import PortfolioContents, portfolio_days, portfolio_html, portfolio_table, portfolio_weights, row, verdict
-from torchcommodity.report import calendars
+from torchcommodity.portfolio import FoldResult, Result, TrainConfig, walk
+from torchcommodity.report import (
+    PortfolioContents,
+    Run,
+    calendars,
+    check_folder,
+    describe_results,
+    portfolio_days,
+    portfolio_html,
+    portfolio_table,
+    portfolio_weights,
+    row,
+    versions,
+    write_together,
+)
 
 FILES = ("portfolio.csv", "daily.csv", "weights.csv", "portfolio.html")
 
@@ -59,12 +72,12 @@ def portfolio(
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
 
-def _print(screen: Console, walked: Walked, cost: float) -> None:
+def _print(screen: Console, walked: FoldResult, cost: float) -> None:
     kind = "Long and short" if walked.long_short else "Long only"
     title = f"{kind}, {1e4 * cost:g} basis points a trade, {walked.dates[0]} to {walked.dates[-1]}"
     heads = ("portfolio", "Sharpe", "LSTM less it", "return", "drawdown", "traded")
     made = show.table(title, heads, map(_cells, walked.at(cost)))
-    made.caption, made.caption_justify = verdict(walked.at(cost)), "left"
+    made.caption, made.caption_justify = describe_results(walked.at(cost)), "left"
     screen.print(made)
 
 

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import quotes
 from torchcommodity.optimize import Profile
 from torchcommodity.optimize import profile as measure
+from torchcommodity.training import model_inputs
 
 Fitted = Annotated[Path, typer.Argument(metavar="FORECASTER", help="file of `torchcommodity train`")]
 Rows = Annotated[int, typer.Option("--rows", help="of prices that a forecast reads", min=1)]
@@ -28,7 +29,7 @@ def profile(
     """Take one forecast apart: stages, operators with shapes, memory, and the three largest costs in words."""
     screen, fitted = show.console(), Forecaster.load(forecaster)
     panel = fitted.reads(options.prices(data, ",".join(fitted.symbols), curve=curve).panel)
-    found = measure(fitted, quotes(panel, fitted.horizons[-1]), rows=rows, size=size, trace=trace)
+    found = measure(fitted, model_inputs(panel, fitted.horizons[-1]), rows=rows, size=size, trace=trace)
     screen.print(
         f"{size} x {rows} rows x {len(fitted.symbols)} symbols: {found.microseconds / 1e3:.2f} ms under the profiler, "
         f"peak memory {found.peak_bytes / 2**20:.2f} MiB beyond inputs and weights."

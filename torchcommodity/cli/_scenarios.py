@@ -9,13 +9,21 @@ import pandas as pd
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show, _cache as trained
-from torchcommodity.data import Panel
-from torchcommodity.data import utc_now
-from torchcommodity.scenarios import AdversarialConfig, Judgement, ScenarioFitConfig, Scenarios, fit_scenarios, judge_scenarios
-from torchcommodity.scenarios import complete_returns
-from torchcommodity.scenarios import split
-from torchcommodity.report import Run, check_folder, scenarios_html, verdict, versions, write_together
+from torchcommodity.cli import _cache as trained
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
+from torchcommodity.data import Panel, utc_now
+from torchcommodity.report import Run, check_folder, describe_evaluation, scenarios_html, versions, write_together
+from torchcommodity.scenarios import (
+    AdversarialConfig,
+    ScenarioEvaluation,
+    ScenarioFitConfig,
+    Scenarios,
+    complete_returns,
+    evaluate_scenarios,
+    fit_scenarios,
+    split,
+)
 
 FILES = ("scenarios.csv", "facts.csv", "scenarios.html", "scenarios.safetensors")
 STEPS = AdversarialConfig().steps
@@ -50,14 +58,14 @@ def scenarios(
     split(panel, through, config.model.window)  # before minutes of training
     with show.steps(screen, "Training") as step:
         maker = fit_scenarios(panel, config, seed=seed, through=through, progress=step)
-    judgement = judge_scenarios(maker, panel, seed=seed)
+    judgement = evaluate_scenarios(maker, panel, seed=seed)
     made = maker.sample(paths, seed=seed)
     command = shlex.join(["torchcommodity", *sys.argv[1:]])
     run = Run(utc_now(), command, data, trained.data_hash(panel), seed, versions())
     texts = (paths_csv(made, panel), facts_csv(judgement), scenarios_html(made, judgement, maker.record, run))
     write_together(out, dict(zip(FILES, (*(text.encode() for text in texts), maker.to_bytes()))))
     screen.print(_table(judgement))
-    screen.print(escape(verdict(judgement)))
+    screen.print(escape(describe_evaluation(judgement)))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
 
@@ -77,7 +85,7 @@ def paths_csv(made: Scenarios, after: Panel) -> str:
     return text
 
 
-def facts_csv(judgement: Judgement) -> str:
+def facts_csv(judgement: ScenarioEvaluation) -> str:
     """A row a family of facts: the distance of each maker and the mean fact of each and of the real windows."""
     table = pd.concat({"distance": judgement.frame(), "mean": judgement.means()}, axis=1)
     table.columns = [" ".join(pair) for pair in table.columns]
@@ -85,7 +93,7 @@ def facts_csv(judgement: Judgement) -> str:
     return text
 
 
-def _table(judgement: Judgement) -> object:
+def _table(judgement: ScenarioEvaluation) -> object:
     frame = judgement.frame()
     rows = [(family, *(f"{value:.3f}" for value in frame.loc[family])) for family in frame.index]
     title = f"Distance from {judgement.windows} real windows, {judgement.first} to {judgement.last}; lower is nearer"

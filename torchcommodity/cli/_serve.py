@@ -1,4 +1,4 @@
-"""`torchcommodity serve`: an artefact answers over HTTP."""
+"""`torchcommodity serve`: an artifact answers over HTTP."""
 
 import os
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from torchcommodity.cli import _options as options
-from torchcommodity.export import Artefact
+from torchcommodity.export import Artifact
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
 
 
 def serve(
-    artefact: Annotated[Path, typer.Argument(metavar="ARTEFACT", help="a file of `torchcommodity export`")],
+    artifact: Annotated[Path, typer.Argument(metavar="ARTIFACT", help="a file of `torchcommodity export`")],
     data: Annotated[
         str | None, typer.Option("--data", metavar="SOURCE", help=f"for the page: {options.SOURCES}")
     ] = None,
@@ -25,7 +25,7 @@ def serve(
     port: Annotated[int, typer.Option("--port", envvar="AIP_HTTP_PORT", min=0, max=65535)] = 8080,
     health_route: Annotated[str, typer.Option("--health-route", envvar="AIP_HEALTH_ROUTE")] = "/health",
     predict_route: Annotated[str, typer.Option("--predict-route", envvar="AIP_PREDICT_ROUTE")] = "/predict",
-    workers: Annotated[int, typer.Option("--workers", min=1, help="processes that hold the artefact")] = 1,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="processes that hold the artifact")] = 1,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", metavar="FILE", help=f"bearer token; default: ${TOKEN}, else none")
     ] = None,
@@ -40,7 +40,7 @@ def serve(
 
     limits = http.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
     asked_to = http.serve(
-        artefact,
+        artifact,
         dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts),
         host=host,
         port=port,
@@ -54,12 +54,12 @@ def serve(
 
 
 def _dashboard(
-    artefact: Artefact, data: str | None, symbols: str | None, contracts: str | None
+    artifact: Artifact, data: str | None, symbols: str | None, contracts: str | None
 ) -> Callable[[], dict[str, Any]]:
     from torchcommodity.serve.dashboard import Dashboard
 
     read = None if data is None else partial(options.prices, data, symbols, contracts)
-    return Dashboard(artefact, read, data or "")
+    return Dashboard(artifact, read, data or "")
 
 
 def _token(file: Path | None) -> str | None:

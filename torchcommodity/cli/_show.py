@@ -11,12 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torchcommodity.data import Finding
-from torchcommodity.forecast import Forecast
+from torchcommodity.forecast import Calendar, Forecast
+from torchcommodity.report import Evidence, describe_score, price, tally
 from torchcommodity.training import Progress as Step
-from torchcommodity.forecast import Calendar
-from torchcommodity.report import Evidence
-from torchcommodity.report import price
-from torchcommodity.report import tally, verdict
 
 SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST = 10  # findings or symbols printed; the report has all of them
@@ -73,7 +70,7 @@ def scores(evidence: Evidence, calendar: Calendar) -> Table:
         made.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")
         for row in rows:
             skill, inside = f"{row['skill']:+.2f} %", f"{100 * row['coverage90']:.1f} %"
-            made.add_row(escape(row["model"]), f"{1e4 * row['pinball']:.2f}", skill, inside, verdict(row))
+            made.add_row(escape(row["model"]), f"{1e4 * row['pinball']:.2f}", skill, inside, describe_score(row))
         made.add_section()
     made.caption, made.caption_justify = tally(evidence), "left"
     return made

@@ -11,13 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from torch import Tensor, nn
 
-from torchcommodity.cli import _options as options, _show as show
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
 from torchcommodity.forecast import Forecaster, fit
-from torchcommodity.training import FitConfig
-from torchcommodity.training import load_config, to_config, to_toml
-from torchcommodity.training import Device
 from torchcommodity.models import MODELS, build, learned
 from torchcommodity.report import check_folder, write_together
+from torchcommodity.training import Device, FitConfig, load_config, to_config, to_toml
 
 FILES = ("forecaster.safetensors", "config.toml")
 CHECKPOINT = "checkpoint.pt"
@@ -98,7 +97,7 @@ def about(name: str) -> str:
 
 
 def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:
-    """What was learnt: the gain over the untrained baseline, and the parameters that mean something."""
+    """What was learned: the gain over the untrained baseline, and the parameters that mean something."""
     record = found.record
     screen.print(f"{record.note}.", soft_wrap=True)
     if record.epoch:
@@ -114,7 +113,7 @@ def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:
     after = learned(found.model)
     rows_of_learned = [(name, numbers(start), numbers(after[name])) for name, start in learned(untrained).items()]
     if rows_of_learned:
-        screen.print(show.table("Parameters that were learnt", ("parameter", "before", "after"), rows_of_learned))
+        screen.print(show.table("Parameters that were learned", ("parameter", "before", "after"), rows_of_learned))
 
 
 def numbers(values: Tensor) -> str:

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _options as options, _show as show, _walk as walk
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _show as show
+from torchcommodity.cli import _walk as walk
 from torchcommodity.cli._train import Config, Model, wanted
-from torchcommodity.training import to_toml
-from torchcommodity.training import engine as started
 from torchcommodity.report import check_folder, write_together
+from torchcommodity.training import engine as started
+from torchcommodity.training import to_toml
 
 FILE = "config.toml"
 
@@ -30,7 +32,7 @@ def tune(
         typer.Option("--through", metavar="DATE", help="last date looked at; default: before the years backtest tests"),
     ] = None,
     years: Annotated[int, typer.Option("--years", min=1, help="the last ones, on which settings are compared")] = 2,
-    engine: options.EngineName = "here",
+    engine: options.ExecutorName = "here",
     address: options.Address = None,
     out: options.Out = Path("out"),
     seed: options.Seed = 0,

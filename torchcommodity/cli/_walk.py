@@ -5,12 +5,9 @@ import numpy.typing as npt
 
 from torchcommodity.cli._cache import kept_evidence, key
 from torchcommodity.data import Panel
-from torchcommodity.forecast import backtest
-from torchcommodity.training import FitConfig
-from torchcommodity.forecast import TESTED
-from torchcommodity.training import HERE, Engine
-from torchcommodity.training import Progress
-from torchcommodity.report import Evidence, summarise
+from torchcommodity.forecast import TESTED, backtest
+from torchcommodity.report import Evidence, summarize
+from torchcommodity.training import LOCAL, Executor, FitConfig, Progress
 
 LEARNT = 5  # years of every symbol before the first test year
 MONTH = 20  # rows: a last year with fewer is not tested
@@ -22,7 +19,7 @@ def evidence(
     seed: int,
     progress: Progress | None,
     first: int | None = None,
-    engine: Engine = HERE,
+    engine: Executor = LOCAL,
 ) -> tuple[Evidence, bool]:
     """Walk a panel forward over its last years; and whether the result was kept from before.
 
@@ -37,7 +34,7 @@ def evidence(
 
     def make() -> Evidence:
         walked = backtest(chosen, config, first=years[0], seed=seed, progress=progress, engine=engine)
-        return summarise(walked, left_out)
+        return summarize(walked, left_out)
 
     return kept_evidence(key(chosen, config, seed, f"walk-forward from {years[0]} without {left_out}"), make)
 

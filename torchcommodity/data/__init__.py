@@ -2,7 +2,7 @@
 
 from torchcommodity.data import _extra as _extra
 from torchcommodity.data._assemble import Loaded as Loaded
-from torchcommodity.data._atomic_write import write_whole as write_whole
+from torchcommodity.data._atomic_write import write_atomic as write_atomic
 from torchcommodity.data._cells import parse_date as parse_date
 from torchcommodity.data._cells import parse_price as parse_price
 from torchcommodity.data._cells import parse_prices as parse_prices
@@ -12,9 +12,9 @@ from torchcommodity.data._contracts import contract as contract
 from torchcommodity.data._curve import Curve as Curve
 from torchcommodity.data._eia import eia as eia
 from torchcommodity.data._embedded import embedded as embedded
+from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
-from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._expiry import business_days as business_days
 from torchcommodity.data._files import read as read
 from torchcommodity.data._files import read_curve as read_curve
@@ -33,9 +33,9 @@ from torchcommodity.data._store import Store as Store
 from torchcommodity.data._store import default_store as default_store
 from torchcommodity.data._synthetic import SYNTHETIC as SYNTHETIC
 from torchcommodity.data._synthetic import SyntheticTensor as SyntheticTensor
+from torchcommodity.data._synthetic import check_not_synthetic as check_not_synthetic
 from torchcommodity.data._synthetic import is_synthetic as is_synthetic
 from torchcommodity.data._synthetic import marked as marked
-from torchcommodity.data._synthetic import refuse_synthetic as refuse_synthetic
 from torchcommodity.data._windows import Block as Block
 from torchcommodity.data._windows import hold_out as hold_out
 from torchcommodity.data._windows import walk_forward as walk_forward
@@ -56,6 +56,7 @@ __all__ = [
     "Store",
     "SyntheticTensor",
     "business_days",
+    "check_not_synthetic",
     "contract",
     "default_cache",
     "default_store",
@@ -73,10 +74,9 @@ __all__ = [
     "parse_prices",
     "read",
     "read_curve",
-    "refuse_synthetic",
     "roll_days",
     "roll_months",
     "utc_now",
     "walk_forward",
-    "write_whole",
+    "write_atomic",
 ]

@@ -103,7 +103,7 @@ def _panel(grid: Grid, origin: Origin, dates: Array, matrix: Array, columns: Arr
             Provenance(
                 sources[c] or origin.publisher,
                 origin.place,
-                origin.licence,
+                origin.license,
                 origin.retrieved,
                 origin.sha256,
                 grid.symbols[c],

@@ -5,10 +5,10 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: str | Path, content: bytes) -> Path:
+def write_atomic(path: str | Path, content: bytes) -> Path:
     """Write a file beside its place, then move it there: whoever reads finds the old one or the new one, whole.
 
-    >>> write_whole(getfixture("tmp_path") / "prices.csv", b"date,WTI").read_bytes()
+    >>> write_atomic(getfixture("tmp_path") / "prices.csv", b"date,WTI").read_bytes()
     b'date,WTI'
     """
     path = Path(path)

@@ -71,7 +71,7 @@ def contract(code: str) -> Contract:
 _MONTH_END = "last business day of the month before delivery"
 _GRAIN = "business day before the 15th of the delivery month; to December 1999 the eighth from its end"
 _CANOLA = "business day before the 15th of the delivery month"
-_CARRY = "none: the gap of neighbouring months is days of interest, and vendors roll by volume"
+_CARRY = "none: the gap of neighboring months is days of interest, and vendors roll by volume"
 
 _TABLE = (
     # energies

@@ -21,7 +21,7 @@ from torchcommodity.data._parquet import read_parquet
 LARGEST = 2**30  # bytes, as they are and unpacked
 
 
-def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence: str = "not stated") -> Loaded:
+def read(path: str | os.PathLike[str], *, publisher: str = "not stated", license: str = "not stated") -> Loaded:
     """Prices from a CSV or Parquet file, plain or gzipped, long or wide.
 
     A long table has columns `date,symbol,close` (or `price` or `value`) and may have `unit` and `source`; a wide one
@@ -31,7 +31,7 @@ def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence
     Args:
         path: the file; what it is, is read from its first bytes.
         publisher: for the provenance, where the file has no `source` column.
-        licence: for the provenance.
+        license: for the provenance.
 
     Returns:
         `Loaded(panel, findings)`: prices `(T, N)` float64 in the file's units, NaN = missing, and everything doubtful
@@ -48,7 +48,7 @@ def read(path: str | os.PathLike[str], *, publisher: str = "not stated", licence
     >>> panel.values.shape, str(findings[0])
     (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
     """
-    return _loaded(path, publisher, licence)
+    return _loaded(path, publisher, license)
 
 
 def read_curve(path: str | os.PathLike[str]) -> Curve:
@@ -84,13 +84,13 @@ def read_curve(path: str | os.PathLike[str]) -> Curve:
     return Curve(values, panel.dates, symbols, findings)
 
 
-def _loaded(path: str | os.PathLike[str], publisher: str, licence: str, *, curve: bool = False) -> Loaded:
+def _loaded(path: str | os.PathLike[str], publisher: str, license: str, *, curve: bool = False) -> Loaded:
     location = os.fspath(path)
     body = _bytes(location)
     digest = hashlib.sha256(body).hexdigest()
     body = _unpacked(body, location)
     row_word = "row" if body.startswith(b"PAR1") else "line"
-    origin = Origin(location, publisher, licence, utc_now(), digest, row_word)
+    origin = Origin(location, publisher, license, utc_now(), digest, row_word)
     return assemble(_grid(body, origin, curve), origin)
 
 

@@ -21,7 +21,7 @@ class Origin:
 
     place: str
     publisher: str = "not stated"
-    licence: str = "not stated"
+    license: str = "not stated"
     retrieved: str = ""
     sha256: str = ""
     row_word: str = "line"

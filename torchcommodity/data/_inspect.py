@@ -19,7 +19,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     """The findings of a panel: prices <= 0, weekend, future and empty rows, long gaps, stale runs, jumps.
 
     A gap is long when more than 10 business days, and more than 3 median steps of the series, lie between two prices. A
-    run is stale from 10 equal prices on. A jump is a factor of 100 or more between neighbouring positive prices.
+    run is stale from 10 equal prices on. A jump is a factor of 100 or more between neighboring positive prices.
 
     Args:
         panel: prices `(T, N)`.

@@ -26,7 +26,7 @@ class Provenance:
     Args:
         publisher: who published the prices.
         location: address or file they were read from.
-        licence: on what terms, or "not stated".
+        license: on what terms, or "not stated".
         retrieved: when, ISO 8601 in UTC.
         sha256: of the bytes received.
         series: the publisher's own name of the series.
@@ -37,7 +37,7 @@ class Provenance:
 
     publisher: str
     location: str
-    licence: str
+    license: str
     retrieved: str
     sha256: str
     series: str

@@ -22,7 +22,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS panels (name TEXT PRIMARY KEY, added TEXT, number BIGINT);
 CREATE TABLE IF NOT EXISTS days (name TEXT, date DATE);
 CREATE TABLE IF NOT EXISTS columns (name TEXT, place INTEGER, symbol TEXT, unit TEXT, publisher TEXT, location TEXT,
-    licence TEXT, retrieved TEXT, sha256 TEXT, series TEXT);
+    license TEXT, retrieved TEXT, sha256 TEXT, series TEXT);
 CREATE TABLE IF NOT EXISTS prices (name TEXT, place INTEGER, date DATE, price DOUBLE);
 CREATE TABLE IF NOT EXISTS futures (name TEXT, place INTEGER, contract TEXT, contracts INTEGER);
 CREATE TABLE IF NOT EXISTS closes (name TEXT, place INTEGER, date DATE, nth INTEGER, close DOUBLE);
@@ -173,7 +173,7 @@ def _loaded(connection: Any, name: str) -> Loaded:
 
     dates = rows("SELECT date FROM days WHERE name = ? ORDER BY date")["date"].astype("datetime64[D]")
     columns = connection.execute(
-        "SELECT symbol, unit, publisher, location, licence, retrieved, sha256, series FROM columns "
+        "SELECT symbol, unit, publisher, location, license, retrieved, sha256, series FROM columns "
         "WHERE name = ? ORDER BY place",
         [name],
     ).fetchall()

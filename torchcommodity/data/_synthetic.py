@@ -78,13 +78,13 @@ def is_synthetic(value: Any) -> bool:
     return bool(getattr(value, "synthetic", False))
 
 
-def refuse_synthetic(operation: str, *values: Any) -> None:
+def check_not_synthetic(operation: str, *values: Any) -> None:
     """The door of everything that learns from prices or scores on them.
 
     Raises:
         ValueError: one of `values` is synthetic.
 
-    >>> refuse_synthetic("fit", SyntheticTensor([0.01]))
+    >>> check_not_synthetic("fit", SyntheticTensor([0.01]))
     Traceback (most recent call last):
     ...
     ValueError: fit: expected real prices; got synthetic ones, which neither training nor scoring takes

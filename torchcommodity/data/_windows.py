@@ -27,20 +27,20 @@ def walk_forward(
     first: int | DateLike | None = None,
     horizon: int = 126,
     every: int | None = None,
-    lookback: int | None = None,
+    train_rows: int | None = None,
 ) -> list[Block]:
     """Blocks that walk forward in time and together test every row from `first` on exactly once.
 
     The training rows of a block end `horizon` rows before its test rows begin: train row t is kept when t + horizon <
     first test row, so no training target reaches a test row. Everything earlier may be trained on, or only the last
-    `lookback` rows.
+    `train_rows` rows.
 
     Args:
         dates: the panel's dates `(T,)`, strictly increasing.
         first: year or date on which testing begins; default: the first calendar year after half of the rows.
         horizon: length of the longest target, in rows; it is the embargo.
         every: rows in a test block; default: one block a calendar year.
-        lookback: at most this many training rows; default: all.
+        train_rows: at most this many training rows; default: all.
 
     Raises:
         ValueError: no test row, or no training row before the first block.
@@ -50,7 +50,7 @@ def walk_forward(
     [Block(train=range(0, 7), test=range(10, 16)), Block(train=range(0, 13), test=range(16, 20))]
     """
     days = np.asarray(dates, dtype="datetime64[D]")
-    _positive(horizon=horizon, every=every, lookback=lookback)
+    _positive(horizon=horizon, every=every, train_rows=train_rows)
     if days.ndim != 1 or (np.diff(days) <= np.timedelta64(0, "D")).any():
         raise ValueError(f"walk_forward: dates must be strictly increasing (T,); got shape {days.shape}")
     start = int(np.searchsorted(days, _first(days, first)))
@@ -60,7 +60,7 @@ def walk_forward(
             f"got first={first} with {len(days)} rows, {start} of them earlier"
         )
     cuts = [start, *_cuts(days, start, every), len(days)]
-    return [_block(begin, end, horizon, lookback) for begin, end in pairwise(cuts)]
+    return [_block(begin, end, horizon, train_rows) for begin, end in pairwise(cuts)]
 
 
 def hold_out(rows: range, *, horizon: int, share: float = 0.2) -> Block:
@@ -76,9 +76,9 @@ def hold_out(rows: range, *, horizon: int, share: float = 0.2) -> Block:
     return Block(range(rows.start, begin - horizon), range(begin, rows.stop))
 
 
-def _block(begin: int, end: int, horizon: int, lookback: int | None) -> Block:
+def _block(begin: int, end: int, horizon: int, train_rows: int | None) -> Block:
     last = begin - horizon
-    return Block(range(0 if lookback is None else max(0, last - lookback), last), range(begin, end))
+    return Block(range(0 if train_rows is None else max(0, last - train_rows), last), range(begin, end))
 
 
 def _first(days: np.ndarray[Any, np.dtype[np.datetime64]], first: int | DateLike | None) -> np.datetime64:

@@ -10,25 +10,25 @@ from torch import Tensor
 
 from torchcommodity.export import _checksum as seal
 from torchcommodity.export._formats import aoti, onnx, pt2
-from torchcommodity.export._metadata import About, read
+from torchcommodity.export._metadata import Metadata, read
 
 ZIP = b"PK\x03\x04"  # how an archive begins
 Run = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Artefact:
+class Artifact:
     """A forecaster as one file of `export`, in any of its formats.
 
     Nothing is unpickled. A `pt2` file is data: its graph is refused if it names anything but operators on tensors. An
     `aoti` file holds machine code, as a program does: load one only from whom you would take a program.
     """
 
-    about: About
+    about: Metadata
     run: Run
 
     @classmethod
-    def load(cls, path: str | Path) -> "Artefact":
+    def load(cls, path: str | Path) -> "Artifact":
         """Read a file of `export`; its format is told by its contents.
 
         Raises:
@@ -39,7 +39,7 @@ class Artefact:
         try:
             return cls(*_opened(raw, sha256))
         except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"Artefact.load: expected {path} to hold an artefact of export; got {error}") from error
+            raise ValueError(f"Artifact.load: expected {path} to hold an artifact of export; got {error}") from error
 
     @torch.no_grad()
     def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
@@ -61,27 +61,27 @@ class Artefact:
         return self.run(prices.contiguous(), days.contiguous())
 
 
-def check(about: About, prices: Tensor, days: Tensor) -> None:
+def check(about: Metadata, prices: Tensor, days: Tensor) -> None:
     """Refuse, in words, what the graph would answer wrongly."""
     if prices.dtype != torch.float64 or days.dtype != torch.int64:
-        raise TypeError(f"artefact: prices must be float64 and days int64; got {prices.dtype} and {days.dtype}")
+        raise TypeError(f"artifact: prices must be float64 and days int64; got {prices.dtype} and {days.dtype}")
     N, least = len(about.symbols), about.least_rows
     if prices.dim() != 3 or prices.shape[2] != N or days.shape != prices.shape[:2] or 0 in prices.shape:
         got = f"{tuple(prices.shape)} and {tuple(days.shape)}"
-        raise ValueError(f"artefact: prices must be (B, T, N) with N={N} and days (B, T), none empty; got {got}")
+        raise ValueError(f"artifact: prices must be (B, T, N) with N={N} and days (B, T), none empty; got {got}")
     if prices.shape[1] < least:
-        raise ValueError(f"artefact: at least {least} rows are needed; got {prices.shape[1]}")
+        raise ValueError(f"artifact: at least {least} rows are needed; got {prices.shape[1]}")
     if torch.isinf(prices).any():
-        raise ValueError("artefact: prices must be finite or NaN; got an infinite one")
+        raise ValueError("artifact: prices must be finite or NaN; got an infinite one")
     if (days.diff(dim=1) <= 0).any():
-        raise ValueError("artefact: days must rise along T; got some that do not")
+        raise ValueError("artifact: days must rise along T; got some that do not")
     first, last = about.days
     if (days[:, 0] < first).any() or (days[:, -1] > last).any():
         got = f"{np.datetime64(int(days.min()), 'D')} to {np.datetime64(int(days.max()), 'D')}"
-        raise ValueError(f"artefact: days must lie between {' and '.join(about.calendar)}; got {got}")
+        raise ValueError(f"artifact: days must lie between {' and '.join(about.calendar)}; got {got}")
 
 
-def _opened(raw: bytes, sha256: str) -> tuple[About, Run]:
+def _opened(raw: bytes, sha256: str) -> tuple[Metadata, Run]:
     if not raw.startswith(ZIP):
         text, run = onnx.from_bytes(raw)
         return read(text, sha256), run

@@ -1,4 +1,4 @@
-"""The checksum at the end of an artefact: over every byte before it, and in a place that its format allows.
+"""The checksum at the end of an artifact: over every byte before it, and in a place that its format allows.
 
 A zip archive ends with a comment, an ONNX file (a protobuf message) with one more field: other programs read both.
 """
@@ -38,9 +38,9 @@ def checked(path: Path) -> tuple[bytes, str]:
     body, digest = raw[:-DIGITS], raw[-DIGITS:]
     if not body.endswith((ZIP_MARK, ONNX_MARK)):
         expected = "expected a whole file that torchcommodity export wrote"
-        raise ValueError(f"Artefact.load: {expected}; got {path}, which is cut short, damaged at its end, or foreign")
+        raise ValueError(f"Artifact.load: {expected}; got {path}, which is cut short, damaged at its end, or foreign")
     if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ValueError(f"Artefact.load: {path} is damaged: its contents do not have the checksum written with them")
+        raise ValueError(f"Artifact.load: {path} is damaged: its contents do not have the checksum written with them")
     return raw, digest.decode()
 
 

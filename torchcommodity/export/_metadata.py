@@ -1,4 +1,4 @@
-"""What an artefact says of itself."""
+"""What an artifact says of itself."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -8,16 +8,16 @@ import numpy as np
 import torch
 
 import torchcommodity
+from torchcommodity.export._roll_calendar import FIRST, LAST
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import name_of
-from torchcommodity.export._roll_calendar import FIRST, LAST
 
 FORMATS = ("pt2", "aoti", "onnx")
 
 
 @dataclass(frozen=True)
-class About:
-    """What an artefact reads and gives, and where it comes from.
+class Metadata:
+    """What an artifact reads and gives, and where it comes from.
 
     Args:
         format: `pt2`, `aoti` or `onnx`.
@@ -28,7 +28,7 @@ class About:
         levels: Q probabilities of the quantiles.
         warmup: returns that a symbol must have before its first forecast; until then it is NaN.
         calendar: the first and the last day that a row may have.
-        provenance: one record a symbol of the prices that the model learnt from, as `Panel.sources` gives them.
+        provenance: one record a symbol of the prices that the model learned from, as `Panel.sources` gives them.
         trained_through: the last date of those prices.
         model: its name in `models.MODELS`.
         note: what training did, in words.
@@ -69,10 +69,10 @@ class About:
         return json.dumps(asdict(replace(self, sha256="")), sort_keys=True)
 
 
-def about(forecaster: Forecaster, format: str) -> About:
-    """What an artefact of this forecaster will say."""
+def about(forecaster: Forecaster, format: str) -> Metadata:
+    """What an artifact of this forecaster will say."""
     sources = forecaster.sources
-    return About(
+    return Metadata(
         format=format,
         symbols=tuple(forecaster.symbols),
         units=tuple(source["unit"] for source in sources) or ("",) * len(forecaster.symbols),
@@ -90,8 +90,8 @@ def about(forecaster: Forecaster, format: str) -> About:
     )
 
 
-def read(text: str, sha256: str) -> About:
-    """What `About.json` wrote, or a KeyError, TypeError or ValueError."""
+def read(text: str, sha256: str) -> Metadata:
+    """What `Metadata.json` wrote, or a KeyError, TypeError or ValueError."""
     values: dict[str, Any] = json.loads(text)
     lists = {name: tuple(x) for name, x in values.items() if isinstance(x, list)}
-    return About(**{**values, **lists, "sha256": sha256})
+    return Metadata(**{**values, **lists, "sha256": sha256})

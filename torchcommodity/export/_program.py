@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.forecast import Forecaster
 from torchcommodity.export._roll_calendar import Calendar
+from torchcommodity.forecast import Forecaster
 
 
 class RawPrices(nn.Module):

@@ -6,9 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.data import contract
-from torchcommodity.data import business_days
-from torchcommodity.data import roll_days
+from torchcommodity.data import business_days, contract, roll_days
 
 FIRST, LAST = np.datetime64("1970-01-01"), np.datetime64("2060-12-31")  # rows may lie on these days and between
 BEFORE = np.datetime64("1969-12-01")  # day 0 of the tables: the first row has an open day before it

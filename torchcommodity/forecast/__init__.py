@@ -1,19 +1,19 @@
 """Fit a forecaster, predict with it, walk it through the past, and score it against the baselines to beat."""
 
-from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import TESTED as TESTED
+from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import backtest as backtest
 from torchcommodity.forecast._conformal import conformal as conformal
-from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import WINDOW as WINDOW
+from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import correlation as correlation
 from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
 from torchcommodity.forecast._fit import fit as fit
 from torchcommodity.forecast._forecaster import FitRecord as FitRecord
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
-from torchcommodity.forecast._forecaster import as_learnt as as_learnt
-from torchcommodity.forecast._horizons import Calendar as Calendar
+from torchcommodity.forecast._forecaster import align_panel as align_panel
 from torchcommodity.forecast._horizons import NAMES as NAMES
+from torchcommodity.forecast._horizons import Calendar as Calendar
 from torchcommodity.forecast._horizons import calendar as calendar
 from torchcommodity.forecast._intervals import BANDS as BANDS
 from torchcommodity.forecast._intervals import places as places
@@ -40,7 +40,7 @@ __all__ = [
     "Forecaster",
     "Score",
     "Scores",
-    "as_learnt",
+    "align_panel",
     "backtest",
     "calendar",
     "check_warm",

@@ -7,17 +7,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, refuse_synthetic, walk_forward
+from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.training import Baseline
-from torchcommodity.training import targets
-from torchcommodity.training import HERE, Engine
-from torchcommodity.training import FitConfig
-from torchcommodity.training import Fold, walk
-from torchcommodity.training import quotes
-from torchcommodity.training import one_thread
-from torchcommodity.training import Progress
 from torchcommodity.models import HarConfig
+from torchcommodity.training import (
+    LOCAL,
+    Baseline,
+    Executor,
+    FitConfig,
+    Fold,
+    Progress,
+    model_inputs,
+    one_thread,
+    targets,
+    walk,
+)
 
 TESTED = 7  # years, the last ones, unless a first is given
 
@@ -63,7 +67,7 @@ def backtest(
     seed: int = 0,
     baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
-    engine: Engine = HERE,
+    engine: Executor = LOCAL,
 ) -> Backtest:
     """Walk forward through the calendar years from `first` to the end of the panel.
 
@@ -85,11 +89,11 @@ def backtest(
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first;
             `refit_network` below 1; the panel is synthetic.
     """
-    refuse_synthetic("backtest", panel)
+    check_not_synthetic("backtest", panel)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     config = config or FitConfig()
-    quoted = quotes(panel, config.model.har.horizons[-1])
+    quoted = model_inputs(panel, config.model.har.horizons[-1])
     blocks = _blocks(panel, quoted.prices, first, config.model.har)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [

@@ -11,9 +11,9 @@ import torch
 from arch import arch_model
 from torch import Tensor
 
-from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.ops import ewm_variance, garch_variance
+from torchcommodity.ops import garch_variance, riskmetrics_variance
+from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
 
 RISKMETRICS = float(np.log(0.5) / np.log(0.94))  # the half-life of lambda = 0.94, 11.2 rows
 
@@ -31,7 +31,7 @@ def ewma(halflife: float) -> Baseline:
     """RiskMetrics: variance h v_t with v_t exponentially weighted."""
 
     def baseline(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-        v = ewm_variance(_returns(prices, config), halflife)  # (T, N)
+        v = riskmetrics_variance(_returns(prices, config), halflife)  # (T, N)
         return _scaled(prices, start, torch.tensor(config.horizons)[:, None] * v[:, None, :], config)
 
     return baseline

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.forecast._backtest import Backtest
-from torchcommodity.training import OURS
-from torchcommodity.training import one_thread
+from torchcommodity.training import OURS, one_thread
 
 LEAST = 100  # scores before the first correction
 

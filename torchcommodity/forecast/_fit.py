@@ -4,13 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from torchcommodity.data import Panel, refuse_synthetic
-from torchcommodity.training import calibrate
+from torchcommodity.data import Panel, check_not_synthetic
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
-from torchcommodity.training import quotes
-from torchcommodity.training import one_thread
-from torchcommodity.training import FitConfig, Progress, Run, check_fit, train
 from torchcommodity.models import build
+from torchcommodity.training import FitConfig, Progress, Run, calibrate, check_fit, model_inputs, one_thread, train
 
 
 @one_thread()
@@ -46,10 +43,10 @@ def fit(
         ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons; the
             checkpoint is damaged, or that of another training; the panel is synthetic.
     """
-    refuse_synthetic("fit", panel)
+    check_not_synthetic("fit", panel)
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
-    past = quotes(panel, config.model.har.horizons[-1])
+    past = model_inputs(panel, config.model.har.horizons[-1])
     check_fit(past, panel.symbols, config.model.har)
     model = build(config.model, len(panel.symbols), seed)
     training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))

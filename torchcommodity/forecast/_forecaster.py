@@ -7,12 +7,10 @@ from typing import Any
 
 import torch
 
-from torchcommodity.data import Panel
-from torchcommodity.data import write_whole
-from torchcommodity.training import _tensor_file as tensor_file
-from torchcommodity.models import build
-from torchcommodity.models import name_of, settings
+from torchcommodity.data import Panel, write_atomic
+from torchcommodity.models import build, name_of, settings
 from torchcommodity.nn import to_int8
+from torchcommodity.training import read_tensor_file, tensor_file_bytes
 
 FORMAT = "torchcommodity.forecaster.3"
 
@@ -39,7 +37,7 @@ class Forecaster:
     """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
 
     `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls. `sources` say where
-    the prices came from that it learnt from, as `Panel.sources` does, without the time.
+    the prices came from that it learned from, as `Panel.sources` does, without the time.
     """
 
     model: Any  # of `models.MODELS`
@@ -52,12 +50,12 @@ class Forecaster:
         object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
 
     def reads(self, panel: Panel) -> Panel:
-        """Its own symbols of a panel, in its order and as the contracts that it learnt.
+        """Its own symbols of a panel, in its order and as the contracts that it learned.
 
         Raises:
             ValueError: a symbol is unknown to the panel, or is another contract than the forecaster's.
         """
-        return as_learnt(panel, self.symbols, self.contracts)
+        return align_panel(panel, self.symbols, self.contracts)
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -71,7 +69,7 @@ class Forecaster:
 
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all: safetensors with settings, symbols, record and a checksum."""
-        write_whole(path, self.to_bytes())
+        write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
@@ -79,7 +77,7 @@ class Forecaster:
         model = {"name": name_of(config), "config": asdict(config)}
         named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
         about = {**named, "model": model, "record": asdict(self.record)}
-        return tensor_file.to_bytes(FORMAT, self.model.state_dict(), about)
+        return tensor_file_bytes(FORMAT, self.model.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path) -> "Forecaster":
@@ -88,7 +86,7 @@ class Forecaster:
         Raises:
             ValueError: the file is damaged, cut short, or was not written by `Forecaster.save`.
         """
-        state, about = tensor_file.read(path, FORMAT, "Forecaster")
+        state, about = read_tensor_file(path, FORMAT, "Forecaster")
         config = settings(about["model"]["name"], about["model"]["config"])
         model = build(config, len(about["symbols"]))
         for name, x in state.items():
@@ -105,8 +103,8 @@ class Forecaster:
         return cls(model, symbols, FitRecord(**record), contracts, sources)
 
 
-def as_learnt(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:
-    """These symbols of a panel, in this order, as the contracts that a forecaster of them learnt.
+def align_panel(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:
+    """These symbols of a panel, in this order, as the contracts that a forecaster of them learned.
 
     Raises:
         ValueError: a symbol is unknown to the panel, or is another contract there.
@@ -117,9 +115,9 @@ def as_learnt(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | No
             f"{', '.join(panel.symbols)}"
         )
     panel = panel.select(symbols)
-    for symbol, here, learnt in zip(panel.symbols, panel.contracts, contracts):
-        if here is not None and here != learnt:
-            expected = "a spot price" if learnt is None else f"contract {learnt}"
+    for symbol, here, learned in zip(panel.symbols, panel.contracts, contracts):
+        if here is not None and here != learned:
+            expected = "a spot price" if learned is None else f"contract {learned}"
             got = f"contract {here}"
-            raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learnt it; got {got}")
+            raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learned it; got {got}")
     return panel.with_contracts(dict(zip(panel.symbols, contracts)))

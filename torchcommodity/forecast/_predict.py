@@ -10,8 +10,7 @@ from torch import Tensor
 from torchcommodity.data import Panel
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._origins import check_warm, origins
-from torchcommodity.training import quotes
-from torchcommodity.training import one_thread
+from torchcommodity.training import model_inputs, one_thread
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def predict(forecaster: Forecaster, panel: Panel) -> Forecast:
             or too few returns for its warm-up.
     """
     panel = forecaster.reads(panel)
-    inputs = quotes(panel, forecaster.horizons[-1])
+    inputs = model_inputs(panel, forecaster.horizons[-1])
     prices = inputs.prices
     try:
         check_warm(prices, panel.symbols, forecaster.model.har.config.warmup)

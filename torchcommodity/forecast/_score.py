@@ -8,11 +8,10 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from torchcommodity.data import refuse_synthetic
+from torchcommodity.data import check_not_synthetic
 from torchcommodity.forecast._backtest import Backtest
-from torchcommodity.training import OURS
-from torchcommodity.training import one_thread
 from torchcommodity.losses import pinball, qlike
+from torchcommodity.training import OURS, one_thread
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = O
     Raises:
         ValueError: what was forecast is synthetic; `reference` or `ours` is none of the backtest's models.
     """
-    refuse_synthetic("score", backtest)
-    refuse_synthetic("score", backtest.targets, *backtest.symbols)
+    check_not_synthetic("score", backtest)
+    check_not_synthetic("score", backtest.targets, *backtest.symbols)
     for name in (reference, ours):
         if name not in backtest.quantiles:
             raise ValueError(f"score: expected a model among {', '.join(backtest.quantiles)}; got {name!r}")

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.training import Baseline, Prediction
 from torchcommodity.models import HarConfig
+from torchcommodity.training import Baseline, Prediction
 
 PAST = 1260  # known prices that a model is chosen and fitted on, five years
 LEAST = 100  # known prices before the first fit

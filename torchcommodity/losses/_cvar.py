@@ -20,7 +20,7 @@ def cvar_loss(
         returns: what the portfolio made over each row, a simple return after costs (`net_returns`). NaN takes no
             part; an infinite return shows in the loss.
         level: share of rows that are not in the tail, in [0, 1); 0.95 is about the mean of the worst twentieth.
-        threshold: a, a loss per row, to be learnt together with the portfolio; None takes the best one for these
+        threshold: a, a loss per row, to be learned together with the portfolio; None takes the best one for these
             returns, their empirical value at risk.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none".
 
@@ -52,14 +52,14 @@ def cvar_loss(
 
 
 def _value_at_risk(returns: Tensor, count: Tensor, level: float) -> Tensor:  # (..., T), (...) -> (...)
-    """The least loss that at least `level` of the losses do not exceed: it minimises over the threshold."""
+    """The least loss that at least `level` of the losses do not exceed: it minimizes over the threshold."""
     losses = torch.where(returns.isnan(), torch.inf, -returns).sort(-1).values
     place = ((level * count).ceil().long() - 1).clamp(min=0)
     return torch.where(count > 0, losses.gather(-1, place.unsqueeze(-1)).squeeze(-1), 0.0)
 
 
 class CVaRLoss(nn.Module):
-    """Module of `cvar_loss`; a `threshold` to start from makes it a parameter that is learnt with the portfolio."""
+    """Module of `cvar_loss`; a `threshold` to start from makes it a parameter that is learned with the portfolio."""
 
     def __init__(self, level: float = 0.95, *, threshold: float | None = None, reduction: Reduction = "mean") -> None:
         super().__init__()

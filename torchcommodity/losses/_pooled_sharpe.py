@@ -23,7 +23,7 @@ class PooledSharpe:
     Where `torch.distributed` runs, the first call of `loss` gathers the moments of all processes, so every process must
     come to it. `DistributedDataParallel` and Fabric *average* gradients over processes; `averaged=True` multiplies by
     their number, which makes the average the sum. With several microbatches a process, wrap all but the last in
-    `no_sync`. One object serves one optimiser step.
+    `no_sync`. One object serves one optimizer step.
 
     Args:
         risk_free, eps, ddof: those of `sharpe_loss`.
@@ -31,7 +31,7 @@ class PooledSharpe:
 
     Raises:
         ValueError: the parts of the second pass are not those of the first, in the same order: a model that drops out
-            at random, or normalises over its batch, has no two equal passes.
+            at random, or normalizes over its batch, has no two equal passes.
 
     References:
         Chan, Golub, LeVeque (1983). Algorithms for computing the sample variance. American Statistician 37(3).

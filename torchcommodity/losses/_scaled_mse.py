@@ -34,7 +34,7 @@ def scaled_mse(
         ValueError: shapes do not fit, eps is negative, the reduction is unknown.
 
     References:
-        the squared error of standardised data: Hastie, Tibshirani, Friedman (2009). The Elements of Statistical
+        the squared error of standardized data: Hastie, Tibshirani, Friedman (2009). The Elements of Statistical
         Learning, 2nd edition, section 2.4. doi:10.1007/978-0-387-84858-7.
 
     Example:

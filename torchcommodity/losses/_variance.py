@@ -1,4 +1,4 @@
-"""Loss of variance forecasts: QLIKE. A realised variance that is NaN takes no part."""
+"""Loss of variance forecasts: QLIKE. A realized variance that is NaN takes no part."""
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ def qlike(
 
     Args:
         variance: forecast h of the variance (not the volatility), > 0.
-        realized: what came true: a squared return or a realised variance, in the unit of `variance`, >= 0. NaN takes no
+        realized: what came true: a squared return or a realized variance, in the unit of `variance`, >= 0. NaN takes no
             part: its loss is NaN with "none", left out of "mean" and "sum".
         reduction: "mean" over what takes part (NaN if nothing does), "sum", or "none".
 

@@ -10,7 +10,7 @@ from torchcommodity.models._enhanced import EnhancedConfig as EnhancedConfig
 from torchcommodity.models._enhanced import EnhancedForecaster as EnhancedForecaster
 from torchcommodity.models._har import Har as Har
 from torchcommodity.models._har import HarConfig as HarConfig
-from torchcommodity.models._har import Market as Market
+from torchcommodity.models._har import HarOutput as HarOutput
 from torchcommodity.models._har_forecaster import HarForecaster as HarForecaster
 from torchcommodity.models._har_forecaster import HarForecasterConfig as HarForecasterConfig
 from torchcommodity.models._har_lstm import HarLstm as HarLstm
@@ -52,9 +52,9 @@ __all__ = [
     "HarForecasterConfig",
     "HarLstm",
     "HarLstmConfig",
+    "HarOutput",
     "LltmConfig",
     "LltmForecaster",
-    "Market",
     "MarketRegimeConfig",
     "MarketRegimeForecaster",
     "ModelConfig",

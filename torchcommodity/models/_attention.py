@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import head, panel, sequences
 
 
@@ -48,7 +48,7 @@ class AttentionForecaster(nn.Module):
         market = self.har(prices, rolls, curve)
         return self.har.now(market, self.correction(market))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         memory = panel(self.lstm(sequences(market.features, self.head))[0], market)  # (B, T, N, C)
         warm = torch.isfinite(market.log_scale[:, :, 0]).unsqueeze(-1)

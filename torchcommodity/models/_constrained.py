@@ -8,7 +8,7 @@ from torch.nn.utils.parametrizations import orthogonal
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import finite, head, panel, sequences
 
 
@@ -56,7 +56,7 @@ class ConstrainedForecaster(nn.Module):
         market = self.har(prices, rolls, curve)
         return self.har.now(market, self.correction(market))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         memory = panel(self.lstm(self.turn(sequences(market.features, self.head)))[0], market)
         recent = self.volatility(market.returns / self.har.long_run.to(market.returns).sqrt())

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import finite, head, index, panel, sequences
 from torchcommodity.ops import linear_recurrence, seasonal_decompose, technical_indicators
 
@@ -69,7 +69,7 @@ class CustomOpsForecaster(nn.Module):
         market = self.har(prices, rolls, curve)
         return self.har.now(market, self.correction(market))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         prices = index(market)
         seen = torch.cat([market.features, self.structure(prices), self.course(market, prices)], -1)
@@ -82,7 +82,7 @@ class CustomOpsForecaster(nn.Module):
         state = torch.stack([finite(found.shift), found.gate], -1)
         return torch.cat([each, state.unsqueeze(2).expand(-1, -1, each.shape[2], -1)], -1).to(prices)
 
-    def course(self, market: Market, prices: Tensor) -> Tensor:  # (B, T, N, 6)
+    def course(self, market: HarOutput, prices: Tensor) -> Tensor:  # (B, T, N, 6)
         """Averages, strength, band; trend, season and rest; in volatilities, zero during warm-up."""
         unit = self.volatility(market.returns).squeeze(-1).clamp(min=self.har.config.floor**0.5)
         unit = unit.where(torch.isfinite(unit), 1.0)

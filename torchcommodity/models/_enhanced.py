@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import finite, head, index, panel, sequences
 
 
@@ -27,7 +27,7 @@ class EnhancedForecaster(nn.Module):
         s_k = nn.EwmVolatility, g = root of the next variance of nn.GarchVariance     returns in long-run deviations
         bend = W LSTM(features, ln g / s_k, RSI, MACD / s, histogram / s)            nn.Indicators
 
-    Half-lives are shared by all symbols, GARCH has parameters for each; all are learnt with the LSTM, see
+    Half-lives are shared by all symbols, GARCH has parameters for each; all are learned with the LSTM, see
     `models.learned`. Indicators read prices without roll gaps. See `HarLstm` for the rest.
 
     Example:
@@ -54,12 +54,12 @@ class EnhancedForecaster(nn.Module):
         market = self.har(prices, rolls, curve)
         return self.har.now(market, self.correction(market))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         seen = torch.cat([market.features, self.measures(market)], -1)
         return panel(self.head(self.lstm(sequences(seen, self.head))[0]), market).mT
 
-    def measures(self, market: Market) -> Tensor:  # (B, T, N, K + 3)
+    def measures(self, market: HarOutput) -> Tensor:  # (B, T, N, K + 3)
         """Volatilities against each other and indicators against volatility, without unit; zero during warm-up."""
         deviation = self.har.long_run.to(market.returns).sqrt()  # (N,)
         returns = market.returns / deviation

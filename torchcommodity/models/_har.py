@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
 from torchcommodity.nn import PERSISTENCE
-from torchcommodity.ops import ewm_variance, garch_variance, log_returns
+from torchcommodity.ops import garch_variance, log_returns, riskmetrics_variance
 
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
 
@@ -36,7 +36,7 @@ class HarConfig:
     warmup: int = 252  # returns a symbol must have before its first forecast
     gap: float = 0.5  # of its own past roll gaps, this much is expected again where no curve is known
     bound: float = 0.3  # a network moves log sigma by less than shrink * bound
-    shrink: float = 0.5  # of what it learnt, this much is used: half loses least when what it learnt was noise
+    shrink: float = 0.5  # of what it learned, this much is used: half loses least when what it learned was noise
 
     def __post_init__(self) -> None:
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
@@ -58,11 +58,11 @@ class HarConfig:
 
     @property
     def features(self) -> int:
-        """F: the ratios of neighbouring variance terms, the size of the last return and of each trend."""
+        """F: the ratios of neighboring variance terms, the size of the last return and of each trend."""
         return len(self.terms) - 1 + len(self.trends)
 
 
-class Market(NamedTuple):
+class HarOutput(NamedTuple):
     """What is known at every row, for a network to read; time is axis 1 of each."""
 
     prices: Tensor  # (B, T, N)
@@ -120,7 +120,7 @@ class Har(nn.Module):
 
     def forward(
         self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, *, last: int | None = None
-    ) -> Market:
+    ) -> HarOutput:
         """What is known at every row.
 
         Args:
@@ -134,19 +134,19 @@ class Har(nn.Module):
         returns, shift, unsure = self.without_rolls(prices, rolls, curve, last)
         terms = self.terms(returns, unsure)
         features, log_scale = self.features(returns, terms), self.mixed(terms).log() / 2
-        return Market(tail(prices, last), tail(returns, last), features, shift, log_scale)
+        return HarOutput(tail(prices, last), tail(returns, last), features, shift, log_scale)
 
-    def quantiles(self, market: Market, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
+    def quantiles(self, market: HarOutput, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
         """Quantiles of the cumulative log-return from every row on, for `raw` see `bent`."""
         scale = self.bent(market, raw).exp().unsqueeze(-1)
         return market.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
 
-    def now(self, market: Market, raw: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
+    def now(self, market: HarOutput, raw: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
         """The quantiles of the last row alone."""
-        last = Market(*(x[:, -1:] for x in market))
+        last = HarOutput(*(x[:, -1:] for x in market))
         return self.quantiles(last, None if raw is None else raw[:, -1:])[:, 0]
 
-    def bent(self, market: Market, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N)
+    def bent(self, market: HarOutput, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N)
         """log sigma as a network's output `raw` (B, T, H, N) bends it; without, the one that training starts from."""
         warm = torch.isfinite(market.log_scale)
         log_scale = torch.where(warm, market.log_scale, 0.0)  # no NaN of the warm-up takes part in a backward pass
@@ -188,7 +188,7 @@ class Har(nn.Module):
         known = torch.isfinite(returns)
         count = known.cumsum(-2)
         squared = torch.where(known, returns, 0.0).square()
-        shared = [ewm_variance(returns, halflife) for halflife in self.config.halflives]
+        shared = [riskmetrics_variance(returns, halflife) for halflife in self.config.halflives]
         shared.append(squared.cumsum(-2) / count.clamp(min=1))
         garch = self._garch_term(returns, last)
         plain = torch.stack([*(tail(v, last).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)

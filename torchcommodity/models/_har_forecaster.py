@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,6 @@ class HarForecaster(nn.Module):
         """(B, T, N) to (B, H, N, Q), for the last row."""
         return self.har.now(self.har(prices, rolls, curve, last=1))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """Nothing: there is no network."""
         return torch.zeros_like(market.shift)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import head, panel, sequences
 
 
@@ -57,11 +57,11 @@ class HarLstm(nn.Module):
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
         market = self.har(prices, rolls, curve, last=self.config.rows or None)
-        now = Market(*(x[:, -1:] for x in market))
+        now = HarOutput(*(x[:, -1:] for x in market))
         bend = self.head(self.lstm(self.read(market))[0][:, -1:])  # (B N, 1, H)
         return self.har.quantiles(now, panel(bend, now).mT)[:, 0]
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         x = self.read(market)
         if not self.config.rows:
@@ -71,7 +71,7 @@ class HarLstm(nn.Module):
         states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
         return panel(self.head(states), market).mT
 
-    def read(self, market: Market) -> Tensor:  # (B N, T, F)
+    def read(self, market: HarOutput) -> Tensor:  # (B N, T, F)
         """The features that the network reads, a sequence of each symbol."""
         chosen = self.config.features
         return sequences(market.features[..., list(chosen)] if chosen else market.features, self.head)

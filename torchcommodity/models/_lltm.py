@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import head, panel, sequences
 
 
@@ -42,7 +42,7 @@ class LltmForecaster(nn.Module):
         market = self.har(prices, rolls, curve)
         return self.har.now(market, self.correction(market))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         memory, _ = self.lltm(sequences(market.features, self.head))
         return panel(self.head(memory), market).mT

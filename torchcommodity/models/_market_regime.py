@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, Market
+from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import finite, head, index, panel, sequences
 
 
@@ -27,7 +27,7 @@ class MarketRegimeConfig:
 class MarketRegimeForecaster(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-        correlation, shift, gate, age = nn.CorrelationRegime          with a threshold that is learnt
+        correlation, shift, gate, age = nn.CorrelationRegime          with a threshold that is learned
         structure_i = nn.CorrelationConv(correlation, its change)     of each symbol, in whatever order they come
         bend_i = W LSTM(features_i, structure_i, shift, gate, log age)
 
@@ -59,12 +59,12 @@ class MarketRegimeForecaster(nn.Module):
         market = self.har(prices, rolls, curve)
         return self.har.now(market, self.correction(market))
 
-    def correction(self, market: Market) -> Tensor:  # (B, T, H, N)
+    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
         seen = torch.cat([market.features, self.structure(market).to(market.features)], -1)
         return panel(self.head(self.lstm(sequences(seen, self.head))[0]), market).mT
 
-    def structure(self, market: Market) -> Tensor:  # (B, T, N, C + 3)
+    def structure(self, market: HarOutput) -> Tensor:  # (B, T, N, C + 3)
         """What correlations say of each symbol, and how far, whether and when their structure changed."""
         found = self.regimes(index(market).to(self.head.weight.dtype))
         before = F.pad(found.correlation, (0, 0, 0, 0, self.config.lag, 0), value=torch.nan)

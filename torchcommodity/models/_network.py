@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models._har import Market
+from torchcommodity.models._har import HarOutput
 
 
 def head(inputs: int, horizons: int) -> nn.Linear:
@@ -19,13 +19,13 @@ def sequences(x: Tensor, network: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N,
     return x.to(network.weight.dtype).transpose(1, 2).flatten(0, 1)
 
 
-def panel(rows: Tensor, market: Market) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
+def panel(rows: Tensor, market: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
     """Back from sequences to the panel that `market` has."""
     back: Tensor = rows.unflatten(0, (-1, market.prices.shape[-1]))
     return back.transpose(1, 2)
 
 
-def index(market: Market) -> Tensor:  # (B, T, N)
+def index(market: HarOutput) -> Tensor:  # (B, T, N)
     """What one unit of money became on the days with a return: prices without roll gaps, for indicators to read; NaN on
     the other days."""
     known = torch.isfinite(market.returns)

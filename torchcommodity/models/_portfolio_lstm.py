@@ -2,7 +2,7 @@
 
 Legend: B batch, T time, N assets, F features.
 
-    returns -> EWMA covariance, standardised trends               (B, T, N, N), (B, T, N, K)
+    returns -> EWMA covariance, standardized trends               (B, T, N, N), (B, T, N, K)
     score = trend + bound tanh(LSTM(features))                    the trend alone before training
     long-short:  w = tanh(score) / sigma                          untrained: time-series momentum, without its jumps
     long only:   w = softmax(score) / sigma                       untrained: inverse volatility, tilted to what rose
@@ -45,7 +45,7 @@ class PortfolioLSTMConfig:
 
 
 class View(NamedTuple):
-    """What the model sees at every row; nothing in it is learnt."""
+    """What the model sees at every row; nothing in it is learned."""
 
     features: Tensor  # (B, T, N, F) without unit, cut off at +-5; 0 where unknown
     covariance: Tensor  # (B, T, N, N) per row
@@ -131,7 +131,7 @@ class PortfolioLSTM(nn.Module):
         return torch.where(own, covariance.clamp(min=self.config.floor), covariance)
 
     def _features(self, returns: Tensor, covariance: Tensor) -> Tensor:  # (B, T, N), (B, T, N, N) -> (B, T, N, F)
-        """Standardised trends, the last return, and the log of the volatility over its own long-run mean."""
+        """Standardized trends, the last return, and the log of the volatility over its own long-run mean."""
         variance = covariance.diagonal(dim1=-2, dim2=-1)
         present = returns.isfinite()
         move = torch.where(present, returns, 0.0)

@@ -7,9 +7,9 @@ Legend: B batch, T time, N assets, K speeds of volatility, M channels of noise.
     w_t hears L z of the row before                          leverage: what falls may shake
     r_t = sigma_t (L_t z_t + mean)                           rows of L_t at length one; below its diagonal it wanders
 
-The critic reads returns in their own unit of volatility, their size, `ewm_variance` at several half-lives, the spread
-of exponentially weighted products of pairs, and statistics of the whole window. The gradient penalty of WGAN-GP
-differentiates it twice, through these operators.
+The critic reads returns in their own unit of volatility, their size, `riskmetrics_variance` at several half-lives,
+the spread of exponentially weighted products of pairs, and statistics of the whole window. The gradient penalty of
+WGAN-GP differentiates it twice, through these operators.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity.nn import ConvBN1d
-from torchcommodity.ops import ewm_mean, ewm_variance, linear_recurrence
+from torchcommodity.ops import ewm_mean, linear_recurrence, riskmetrics_variance
 
 NEAR = 4  # of the lags, the first ones, at which the critic looks for leverage
 EPSILON = 1e-3  # of a unit of volatility: |x| and ln v are smooth, so that they have a second derivative
@@ -116,7 +116,7 @@ class ScenarioGenerator(nn.Module):
         return self.level + shaken.squeeze(-1).sum(-2)
 
     def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
-        """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learnt."""
+        """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learned."""
         hidden = F.silu(self.memory(F.silu(self.mixing(noise.mT))))
         return self.config.bound * torch.tanh(self.head(hidden).mT)
 
@@ -167,7 +167,7 @@ class ScenarioCritic(nn.Module):
         """How real each window looks."""
         x = returns / self.scale
         size = (x.square() + EPSILON).sqrt()
-        variances = [(ewm_variance(x, span) + EPSILON).log() for span in self.config.spans]
+        variances = [(riskmetrics_variance(x, span) + EPSILON).log() for span in self.config.spans]
         rows = torch.cat([x, size, *variances], -1).mT
         hidden = F.silu(self.far(F.silu(self.near(rows))))
         products = (x.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
@@ -180,12 +180,12 @@ class ScenarioCritic(nn.Module):
     def statistics(self, x: Tensor, size: Tensor, variances: list[Tensor]) -> Tensor:  # (B, T, N) -> (B, S)
         """Moments of the whole window: level, spread and tails, what the past says of size, who moves with whom."""
         level = (x.square().mean(1) + EPSILON).log()
-        centred = size - size.mean(1, keepdim=True)
-        lagged = [self._lagged(centred, centred, k) for k in self.config.lags]
-        lagged += [self._lagged(x, centred, k) for k in self.config.lags[:NEAR]] + [self._lagged(x, x, 1)]
+        centered = size - size.mean(1, keepdim=True)
+        lagged = [self._lagged(centered, centered, k) for k in self.config.lags]
+        lagged += [self._lagged(x, centered, k) for k in self.config.lags[:NEAR]] + [self._lagged(x, x, 1)]
         spread = [v.std(1) for v in variances]
         tails = (x.pow(4).mean(1) + EPSILON).log()
-        return torch.cat([level, tails, x.mean(1), *spread, *lagged, self._pairs(x), self._pairs(centred)], -1)
+        return torch.cat([level, tails, x.mean(1), *spread, *lagged, self._pairs(x), self._pairs(centered)], -1)
 
     def _statistics(self, assets: int) -> int:
         lagged = len(self.config.lags) + len(self.config.lags[:NEAR]) + 1

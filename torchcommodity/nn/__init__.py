@@ -13,13 +13,13 @@ from torchcommodity.nn._parametrizations import Interval as Interval
 from torchcommodity.nn._parametrizations import Positive as Positive
 from torchcommodity.nn._parametrizations import orthogonal_gates as orthogonal_gates
 from torchcommodity.nn._recurrent import LLTM as LLTM
-from torchcommodity.nn._recurrent import LLTMCell as LLTMCell
 from torchcommodity.nn._recurrent import LSTM as LSTM
+from torchcommodity.nn._recurrent import LLTMCell as LLTMCell
 from torchcommodity.nn._rolling_correlation import RollingCorrelation as RollingCorrelation
 from torchcommodity.nn._tcn import TCN as TCN
+from torchcommodity.nn._volatility import PERSISTENCE as PERSISTENCE
 from torchcommodity.nn._volatility import EwmVolatility as EwmVolatility
 from torchcommodity.nn._volatility import GarchVariance as GarchVariance
-from torchcommodity.nn._volatility import PERSISTENCE as PERSISTENCE
 from torchcommodity.nn._volatility_target import VolatilityTarget as VolatilityTarget
 
 __all__ = [

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class CrossAssetAttention(nn.Module):
@@ -61,9 +61,9 @@ class CrossAssetAttention(nn.Module):
         check_integer("CrossAssetAttention", 1, embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
             sizes = {"embed_dim": embed_dim, "num_heads": num_heads}
-            refuse("CrossAssetAttention", "embed_dim must be a multiple of num_heads", **sizes)
+            raise_invalid("CrossAssetAttention", "embed_dim must be a multiple of num_heads", **sizes)
         if not 0 <= dropout <= 1:
-            refuse("CrossAssetAttention", "dropout must be in [0, 1]", dropout=dropout)
+            raise_invalid("CrossAssetAttention", "dropout must be in [0, 1]", dropout=dropout)
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         kind = {"device": device, "dtype": dtype}
         self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim, **kind))
@@ -81,7 +81,7 @@ class CrossAssetAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:  # (..., N, E) -> (..., N, E)
         """What each asset takes from the assets of its row."""
         if x.dim() < 2 or x.shape[-1] != self.embed_dim:
-            refuse("CrossAssetAttention", f"x must be (..., N, E) with E = {self.embed_dim}", x=x)
+            raise_invalid("CrossAssetAttention", f"x must be (..., N, E) with E = {self.embed_dim}", x=x)
         rows = x.reshape(-1, *x.shape[-2:])  # (M, N, E): with more axes, Inductor's attention gets the mask wrong
         missing = rows.isnan().any(-1, keepdim=True)  # (M, N, 1)
         q, k, v = self._heads(rows.masked_fill(missing, 0.0))

@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.nn._fused import ConvBN2d
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class CorrelationConv(nn.Module):
     """What each asset's correlations say of it: two convolutions with batch norm over every pair, then a mean.
 
-    A kernel of 3 x 3 would read neighbouring rows of the matrix, and who is whose neighbour is an accident of the order
-    of columns. So the kernels are 1 x 1 over the pair (i, j), and the context comes from means instead of neighbours:
+    A kernel of 3 x 3 would read neighboring rows of the matrix, and who is whose neighbor is an accident of the order
+    of columns. So the kernels are 1 x 1 over the pair (i, j), and the context comes from means instead of neighbors:
     each pair sees its own values, the mean over i's pairs, over j's pairs, and over all. Permuting the assets permutes
     the output.
 
@@ -55,7 +55,9 @@ class CorrelationConv(nn.Module):
     def forward(self, matrices: Tensor) -> Tensor:  # (..., K, N, N) -> (..., N, C)
         shape = matrices.shape
         if len(shape) < 3 or shape[-3] != self.channels or shape[-1] != shape[-2]:
-            refuse("CorrelationConv", f"matrices must be (..., K, N, N) with K = {self.channels}", matrices=matrices)
+            raise_invalid(
+                "CorrelationConv", f"matrices must be (..., K, N, N) with K = {self.channels}", matrices=matrices
+            )
         x = matrices.flatten(0, -4) if len(shape) > 3 else matrices.unsqueeze(0)
         pair = ~torch.eye(shape[-1], dtype=torch.bool, device=x.device)
         known = (x.isfinite().all(-3, keepdim=True) & pair).to(x)  # (M, 1, N, N)

@@ -1,4 +1,4 @@
-"""Regimes of correlation with a threshold that is learnt: a smooth gate where the structure changes."""
+"""Regimes of correlation with a threshold that is learned: a smooth gate where the structure changes."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity.nn._parametrizations import Positive
 from torchcommodity.nn._rolling_correlation import Correlations, RollingCorrelation
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops import correlation_regime, linear_recurrence
 
 
@@ -21,7 +21,7 @@ class Regimes(NamedTuple):
 
 
 class CorrelationRegime(nn.Module):
-    """How far the structure of correlations moved, and whether that makes a new regime, by a threshold that is learnt.
+    """How far the structure of correlations moved, and whether that makes a new regime, by a threshold that is learned.
 
         gate_t = sigmoid((shift_t - threshold) / softness)      0 where shift_t is NaN
         age_t = (1 - gate_t) age_{t-1} + 1                      rows since the structure changed, smoothly
@@ -65,7 +65,7 @@ class CorrelationRegime(nn.Module):
     ) -> None:
         super().__init__()
         if not softness > 0:
-            refuse("CorrelationRegime", "softness must be > 0", softness=softness)
+            raise_invalid("CorrelationRegime", "softness must be > 0", softness=softness)
         self.correlations = RollingCorrelation(window, min_periods=min_periods, lag=lag)
         self.softness = softness
         self.threshold = nn.Parameter(torch.tensor(float(threshold)))

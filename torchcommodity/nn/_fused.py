@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import ops
-from torchcommodity.opkit.arguments import refuse
-from torchcommodity.ops import Normalised
-from torchcommodity.ops import Size
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops import BatchNormOutput, ConvolutionSize
 
 Convolution = nn.Conv1d | nn.Conv2d
 Norm = nn.BatchNorm1d | nn.BatchNorm2d
@@ -17,12 +16,12 @@ Norm = nn.BatchNorm1d | nn.BatchNorm2d
 class _ConvBN(nn.Module):
     """What both have in common: `conv` and `norm` own the parameters, the running statistics and the settings."""
 
-    def __init__(self, conv: Convolution, norm: Norm, padding: Size | str) -> None:
+    def __init__(self, conv: Convolution, norm: Norm, padding: ConvolutionSize | str) -> None:
         super().__init__()
         self.conv, self.norm, self.padding = conv, norm, padding
 
     def forward(self, x: Tensor) -> Tensor:  # (B, C, ...) -> (B, D, ...)
-        """Normalised by the batch in training, by the running statistics in evaluation."""
+        """Normalized by the batch in training, by the running statistics in evaluation."""
         found = ops.conv_bn(
             x,
             self.conv.weight,
@@ -155,14 +154,14 @@ class LinearBNReLU(nn.Module):
     def of(cls, linear: nn.Linear, norm: nn.BatchNorm1d) -> "LinearBNReLU":
         """The layer that stands for torch's, and shares their parameters and running statistics with them."""
         if linear.out_features != norm.num_features:
-            refuse("LinearBNReLU", "norm must be as wide as linear", linear=linear, norm=norm)
+            raise_invalid("LinearBNReLU", "norm must be as wide as linear", linear=linear, norm=norm)
         layer = cls.__new__(cls)
         nn.Module.__init__(layer)
         layer.linear, layer.norm = linear, norm
         return layer
 
     def forward(self, x: Tensor) -> Tensor:  # (..., C) -> (..., D)
-        """Normalised by the batch in training, by the running statistics in evaluation."""
+        """Normalized by the batch in training, by the running statistics in evaluation."""
         found = ops.linear_bn_relu(x, self.linear.weight, self.linear.bias, **_settings(self.norm))
         _track(self.norm, found)
         return found.output
@@ -170,16 +169,16 @@ class LinearBNReLU(nn.Module):
 
 def _of(cls: Any, conv: Any, norm: Any) -> Any:
     if conv.out_channels != norm.num_features:
-        refuse(cls.__name__, "norm must have as many channels as conv gives", conv=conv, norm=norm)
+        raise_invalid(cls.__name__, "norm must have as many channels as conv gives", conv=conv, norm=norm)
     if conv.padding_mode != "zeros":
-        refuse(cls.__name__, 'conv must be padded with "zeros"', padding_mode=conv.padding_mode)
+        raise_invalid(cls.__name__, 'conv must be padded with "zeros"', padding_mode=conv.padding_mode)
     layer = cls.__new__(cls)
     _ConvBN.__init__(layer, conv, norm, conv.padding)
     return layer
 
 
 def _settings(norm: Norm) -> dict[str, Any]:
-    """What a batch normalisation tells its operator. Without running statistics, the batch serves in evaluation too."""
+    """What a batch normalization tells its operator. Without running statistics, the batch serves in evaluation too."""
     return {
         "gamma": norm.weight,
         "beta": norm.bias,
@@ -190,7 +189,7 @@ def _settings(norm: Norm) -> dict[str, Any]:
     }
 
 
-def _track(norm: Norm, found: Normalised) -> None:
+def _track(norm: Norm, found: BatchNormOutput) -> None:
     """Move the running statistics as torch does: by the unbiased variance, by `momentum` or in equal parts."""
     if not (norm.training and norm.track_running_stats):
         return

@@ -1,4 +1,4 @@
-"""Technical indicators whose speed is learnt with everything else."""
+"""Technical indicators whose speed is learned with everything else."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ AVERAGES = ("rsi", "fast", "slow", "signal")
 
 
 class Indicators(nn.Module):
-    """RSI, MACD and MACD's histogram, with half-lives that are learnt and stay positive.
+    """RSI, MACD and MACD's histogram, with half-lives that are learned and stay positive.
 
     An average of half-life h moves by a = 1 - 2^(-1/h) of the way: Wilder's of period n has a = 1/n, that of a MACD
     a = 2 / (n + 1). It starts at the first value ("pandas" of `ops.indicators.rsi` and `macd`).

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from torchcommodity.nn._recurrent import LLTM, LSTM
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 class Int8(nn.Module):
@@ -48,7 +48,7 @@ def to_int8(layer: nn.Module, name: str) -> None:
     """
     weight = getattr(layer, name)
     if weight.dim() != 2 or not torch.isfinite(weight).all():
-        refuse("to_int8", "a weight must be finite, of two axes", weight=weight)
+        raise_invalid("to_int8", "a weight must be finite, of two axes", weight=weight)
     weight.requires_grad_(False)
     parametrize.register_parametrization(layer, name, Int8(), unsafe=True)
 

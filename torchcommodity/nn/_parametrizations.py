@@ -1,4 +1,4 @@
-"""Parameters that keep a rule whatever an optimiser does: positive, in an interval, orthogonal gate by gate.
+"""Parameters that keep a rule whatever an optimizer does: positive, in an interval, orthogonal gate by gate.
 
 `Positive` and `Interval` are for `torch.nn.utils.parametrize.register_parametrization(layer, name, rule)`.
 """
@@ -10,7 +10,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import orthogonal
 
 from torchcommodity.nn._recurrent import LSTM
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 class Positive(nn.Module):
@@ -18,7 +18,7 @@ class Positive(nn.Module):
 
     Args:
         unit: the size that p naturally has, in its own unit, a number or a Tensor that broadcasts to p: where p is of
-            that size, it moves by about `unit` times what an optimiser moves x. Give 2e-4 for a daily variance, 21 for
+            that size, it moves by about `unit` times what an optimizer moves x. Give 2e-4 for a daily variance, 21 for
             a half-life in rows.
 
     Raises:
@@ -45,7 +45,7 @@ class Positive(nn.Module):
         super().__init__()
         size = torch.as_tensor(unit, dtype=torch.double)
         if not bool((size.isfinite() & (size > 0)).all()):
-            refuse("Positive", "unit must be finite and > 0", unit=size.tolist())
+            raise_invalid("Positive", "unit must be finite and > 0", unit=size.tolist())
         self.register_buffer("unit", size, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ class Positive(nn.Module):
     def right_inverse(self, p: Tensor) -> Tensor:
         """x = ln(e^y - 1) with y = p / unit, written so that neither small nor large y lose digits."""
         if not bool((p > 0).all()):
-            refuse("Positive", "the parameter must be > 0", parameter=p.tolist())
+            raise_invalid("Positive", "the parameter must be > 0", parameter=p.tolist())
         y = p / self.unit.to(p)
         return y + torch.log(-torch.expm1(-y))
 
@@ -85,7 +85,7 @@ class Interval(nn.Module):
     def __init__(self, low: float, high: float) -> None:
         super().__init__()
         if not low < high:
-            refuse("Interval", "low must be < high", low=low, high=high)
+            raise_invalid("Interval", "low must be < high", low=low, high=high)
         self.low, self.high = low, high
 
     def forward(self, x: Tensor) -> Tensor:
@@ -94,7 +94,9 @@ class Interval(nn.Module):
     def right_inverse(self, p: Tensor) -> Tensor:
         """x = ln((p - low) / (high - p))."""
         if not bool(((p > self.low) & (p < self.high)).all()):
-            refuse("Interval", f"the parameter must lie between {self.low} and {self.high}", parameter=p.tolist())
+            raise_invalid(
+                "Interval", f"the parameter must lie between {self.low} and {self.high}", parameter=p.tolist()
+            )
         return torch.log(p - self.low) - torch.log(self.high - p)
 
     def extra_repr(self) -> str:
@@ -133,9 +135,9 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
         torch.Size([4, 60, 5])
     """
     if not isinstance(lstm, LSTM):
-        refuse("orthogonal_gates", "lstm must be a torchcommodity.nn.LSTM", TypeError, lstm=type(lstm).__name__)
+        raise_invalid("orthogonal_gates", "lstm must be a torchcommodity.nn.LSTM", TypeError, lstm=type(lstm).__name__)
     if parametrize.is_parametrized(lstm):
-        refuse("orthogonal_gates", "lstm must not be parametrised yet", lstm=lstm)
+        raise_invalid("orthogonal_gates", "lstm must not be parametrized yet", lstm=lstm)
     for name in [name for name, _ in lstm.named_parameters() if name.startswith("weight_hh")]:
         parametrize.register_parametrization(lstm, name, _Gates())
         orthogonal(lstm.get_submodule(f"parametrizations.{name}"), "original", "matrix_exp")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import ops
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 State = tuple[Tensor, Tensor]
 
@@ -73,9 +73,9 @@ class LSTM(nn.Module):
         super().__init__()
         check_integer("LSTM", 1, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if proj_size:
-            refuse("LSTM", "proj_size must be 0: put a Linear behind the layer", proj_size=proj_size)
+            raise_invalid("LSTM", "proj_size must be 0: put a Linear behind the layer", proj_size=proj_size)
         if not 0 <= dropout <= 1:
-            refuse("LSTM", "dropout must be in [0, 1]", dropout=dropout)
+            raise_invalid("LSTM", "dropout must be in [0, 1]", dropout=dropout)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         for k, suffix in enumerate(self._suffixes()):
@@ -231,9 +231,9 @@ def _lltm_parameters(
 
 def _batched(layer: str, input: Tensor, features: int, batch_first: bool) -> Tensor:  # -> (B, T, F)
     if isinstance(input, nn.utils.rnn.PackedSequence):
-        refuse(layer, "a packed sequence is not taken: pad with NaN, which leaves the state as it is", TypeError)
+        raise_invalid(layer, "a packed sequence is not taken: pad with NaN, which leaves the state as it is", TypeError)
     if not isinstance(input, Tensor) or input.dim() not in (2, 3) or input.shape[-1] != features:
-        refuse(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)
+        raise_invalid(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)
     return input.unsqueeze(0) if input.dim() == 2 else input if batch_first else input.transpose(0, 1)
 
 
@@ -245,7 +245,7 @@ def _initial(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) 
     h, c = (state.unsqueeze(1) if state.dim() == 2 else state for state in hx)
     for name, state in {"h": h, "c": c}.items():
         if tuple(state.shape) != (layers, x.shape[0], hidden):
-            refuse(layer, f"{name} must be {(layers, int(x.shape[0]), hidden)}", **{name: state})
+            raise_invalid(layer, f"{name} must be {(layers, int(x.shape[0]), hidden)}", **{name: state})
     return h, c
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.nn._fused import ConvBN1d
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class TCN(nn.Module):
@@ -60,11 +60,11 @@ class TCN(nn.Module):
         super().__init__()
         check_integer("TCN", 1, input_size=input_size, kernel_size=kernel_size)
         if not channels:
-            refuse("TCN", "channels must name a width for each block", channels=tuple(channels))
+            raise_invalid("TCN", "channels must name a width for each block", channels=tuple(channels))
         for width in channels:
             check_integer("TCN", 1, channels=width)
         if not 0 <= dropout < 1:
-            refuse("TCN", "dropout must be in [0, 1)", dropout=dropout)
+            raise_invalid("TCN", "dropout must be in [0, 1)", dropout=dropout)
         widths = [input_size, *channels]
         kind = {"momentum": momentum, "device": device, "dtype": dtype}
         self.input_size, self.kernel_size = input_size, kernel_size
@@ -80,7 +80,7 @@ class TCN(nn.Module):
     def forward(self, x: Tensor) -> Tensor:  # (B, T, F) -> (B, T, C)
         """The last block's output at every row."""
         if x.dim() != 3 or x.shape[-1] != self.input_size:
-            refuse("TCN", f"x must be (B, T, F) with F = {self.input_size}", x=x)
+            raise_invalid("TCN", f"x must be (B, T, F) with F = {self.input_size}", x=x)
         y = x.masked_fill(x.isnan().any(-1, keepdim=True), 0.0).mT
         for block in self.blocks:
             y = block(y)

@@ -1,4 +1,4 @@
-"""Volatilities whose parameters are learnt with everything else: exponential averages and GARCH."""
+"""Volatilities whose parameters are learned with everything else: exponential averages and GARCH."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,17 +9,17 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity.nn._parametrizations import Interval, Positive
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops import ewm_mean, garch_variance
 
 PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
 
 
 class EwmVolatility(nn.Module):
-    """Exponentially weighted volatility over several half-lives, which are learnt and stay positive.
+    """Exponentially weighted volatility over several half-lives, which are learned and stay positive.
 
-    v_t = (1 - a) v_{t-1} + a r_t^2 with a = 1 - 2^(-1 / halflife), the weights adjusted as in `ops.ewm_variance`; the
-    volatility is its root.
+    v_t = (1 - a) v_{t-1} + a r_t^2 with a = 1 - 2^(-1 / halflife), the weights adjusted as in
+    `ops.riskmetrics_variance`; the volatility is its root.
 
     Args:
         halflives: K half-lives to start from, in rows with a return, > 0.
@@ -53,7 +53,7 @@ class EwmVolatility(nn.Module):
         super().__init__()
         check_integer("EwmVolatility", 1, assets=1 if assets is None else assets)
         if not halflives or min(halflives) <= 0:
-            refuse("EwmVolatility", "halflives must be positive", halflives=halflives)
+            raise_invalid("EwmVolatility", "halflives must be positive", halflives=halflives)
         start = torch.tensor(halflives, device=device, dtype=dtype or torch.get_default_dtype()).unsqueeze(-1)
         self.halflife = nn.Parameter(start.repeat(1, assets or 1))
         register_parametrization(self, "halflife", Positive(unit=start))
@@ -73,7 +73,7 @@ class EwmVolatility(nn.Module):
 
 
 class GarchVariance(nn.Module):
-    """GARCH(1,1) whose omega, alpha and beta are learnt and which is stationary whatever they become.
+    """GARCH(1,1) whose omega, alpha and beta are learned and which is stationary whatever they become.
 
     h_t = omega + alpha r_{t-1}^2 + beta h_{t-1}, starting from its mean, with alpha + beta = `persistence` < 0.9995,
     alpha = `reaction` x `persistence` and omega = `long_run` (1 - `persistence`).

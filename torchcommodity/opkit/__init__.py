@@ -23,6 +23,7 @@ from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
 from torchcommodity.opkit._logging import trace as trace
 from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor
 from torchcommodity.opkit._native import libraries as libraries
+from torchcommodity.opkit._native import load_native_library as load_native_library
 from torchcommodity.opkit._new import new as new
 from torchcommodity.opkit._op import HALF as HALF
 from torchcommodity.opkit._op import OPERATORS as OPERATORS
@@ -55,6 +56,7 @@ __all__ = [
     "libraries",
     "load",
     "load_inline",
+    "load_native_library",
     "new",
     "pulled",
     "trace",

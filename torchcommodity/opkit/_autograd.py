@@ -31,7 +31,9 @@ class Gradients:
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
-    masks: bool = True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
+    mask_nan_grad: bool = (
+        True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
+    )
     materialize_grads: bool = True  # a gradient or tangent that nobody gave is zeros; False: None
 
     @cached_property
@@ -59,7 +61,7 @@ class Gradients:
         """Those that are kept for `backward`: all, where they are masked here; else those that it names."""
         every = range(len(self.overload._schema.returns))
         named = self.needs[self.backward]
-        return [i for i in every if self.masks or "output" in named or f"output{i}" in named]
+        return [i for i in every if self.mask_nan_grad or "output" in named or f"output{i}" in named]
 
     def asked(self, ctx: Any) -> dict[str, Any]:
         if "needs_input_grad" not in self.needs[self.backward]:
@@ -179,8 +181,8 @@ def _node(gradients: Gradients) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            kept, masks = _recall(ctx, ctx.saved_tensors, gradients.kept_outputs, gradients.masks)
-            masks = masks if gradients.masks else [None] * ctx.outputs
+            kept, masks = _recall(ctx, ctx.saved_tensors, gradients.kept_outputs, gradients.mask_nan_grad)
+            masks = masks if gradients.mask_nan_grad else [None] * ctx.outputs
             results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept | gradients.asked(ctx)))
             return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
 
@@ -190,7 +192,7 @@ def _node(gradients: Gradients) -> Any:
             with private.tangents_enabled(True):  # PyTorch calls us with it off; outer levels need it
                 # Unpacking one level keeps jacfwd(jacfwd) right: what was saved is dual in this level too.
                 primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
-                kept, masks = _recall(ctx, primals, [*range(ctx.outputs)], gradients.masks, pushed=True)
+                kept, masks = _recall(ctx, primals, [*range(ctx.outputs)], gradients.mask_nan_grad, pushed=True)
                 pushed = (
                     gradients.call(gradients.jvp, given, kept)
                     if gradients.jvp

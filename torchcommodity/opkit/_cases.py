@@ -49,7 +49,7 @@ class Cases:
     independent implementation; it imports that package itself, and `check` skips the row, aloud, where it is absent.
     """
 
-    door: Callable[..., Any]
+    function: Callable[..., Any]
     samples: tuple[Sample, ...]
     bad: tuple[Bad, ...] = ()
     golden: tuple[Golden, ...] = ()

@@ -113,7 +113,15 @@ def _operator(
     reference.__signature__ = _signature(names, inspect.Parameter.POSITIONAL_OR_KEYWORD)  # type: ignore[attr-defined]
     kept_names = names if keeps else []
     formula.__signature__ = _signature(kept_names, inspect.Parameter.KEYWORD_ONLY, "grad")  # type: ignore[attr-defined]
-    return Op(name, reference=reference, fake=fake, backward=formula, one_by_one=not batched, time=None, causal=False)
+    return Op(
+        name,
+        reference=reference,
+        fake=fake,
+        backward=formula,
+        vmap="batch" if batched else "loop",
+        time=None,
+        causal=False,
+    )
 
 
 def _signature(names: list[str], kind: Any, *before: str) -> inspect.Signature:
@@ -124,10 +132,10 @@ def _signature(names: list[str], kind: Any, *before: str) -> inspect.Signature:
 
 
 def _refusal(name: str) -> Callable[..., Any]:
-    def refuse(*_: Any, **__: Any) -> Any:
+    def raise_invalid(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f'{name}: the model has no gradient; make it by external(..., gradient="given") or another')
 
-    return refuse
+    return raise_invalid
 
 
 def _back(name: str, slope: Callable[..., Any], inputs: int, batched: bool) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ _LOADED: dict[Path, Native] = {}
 _LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
-def load(folder: Path, stem: str = "_C") -> Native:
+def load_native_library(folder: Path, stem: str = "_C") -> Native:
     """Load `stem*.so` of `folder`, before the records of its operators are made: the library owns their schemas.
 
     `TORCHCOMMODITY_NATIVE=0` in the environment leaves it out, and every operator runs through its reference.

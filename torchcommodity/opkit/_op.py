@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -38,7 +38,7 @@ _LIBRARIES: dict[str, torch.library.Library] = globals().get("_LIBRARIES", {})
 private.warn_untested()
 
 
-def _no_lookback(*settings: Any) -> int:
+def _no_warmup(*settings: Any) -> int:
     return 0
 
 
@@ -48,7 +48,7 @@ class Op:
 
     Its Tensor arguments share their leading axes (the public function that checks arguments broadcasts them), so that
     batching is one more leading axis. Where they do not, as beside weights or where a batch is one statistic, the
-    record says `one_by_one=True`. `name` may carry a namespace, "mine::square"; without one it is "commodity::".
+    record says `vmap="loop"`. `name` may carry a namespace, "mine::square"; without one it is "commodity::".
     """
 
     name: str
@@ -56,14 +56,18 @@ class Op:
     fake: Callable[..., Any]  # outputs of the right shape, dtype and strides, without values
     backward: Formula | None = None  # (gradient of each output, *, kept) -> gradient of each Tensor argument
     jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
-    traceable: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
-    masks: bool = True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
+    decomposition: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
+    mask_nan_grad: bool = (
+        True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
+    )
     materialize_grads: bool = True  # zeros for the gradient of an output that nobody used; False: None
     cases: Callable[[], Cases] | None = None  # samples, bad inputs, golden numbers, oracle: for `check`
-    lookback: Callable[..., int | tuple[int, ...]] = _no_lookback  # (*settings) -> rows of warm-up, of each output
+    warmup: Callable[..., int | tuple[int, ...]] = _no_warmup  # (*settings) -> rows of warm-up, of each output
     causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
     time: tuple[int, int] | None = (-2, -2)  # the time axis of panel arguments and of outputs; None: there is none
-    one_by_one: bool = False  # `vmap` calls the operator for each sample; weights and batch statistics need it
+    vmap: Literal["batch", "loop"] = (
+        "batch"  # `vmap` calls the operator for each sample; weights and batch statistics need it
+    )
     overload: torch._ops.OpOverload = field(init=False, repr=False)
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
@@ -71,7 +75,7 @@ class Op:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
-        rules = {"masks": self.masks, "materialize_grads": self.materialize_grads}
+        rules = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
         gradients = Gradients(overload, self.backward, self.jvp, **rules) if self.backward else None
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
@@ -79,7 +83,7 @@ class Op:
             _register(self)
         OPERATORS[self.qualified_name] = self
         remember(self.qualified_name, self.backward, self.jvp)
-        private.decomposition_table[overload] = self.traceable or self.reference  # torch.onnx.export reads it
+        private.decomposition_table[overload] = self.decomposition or self.reference  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
 
     @property
@@ -118,7 +122,7 @@ class Op:
             return x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
 
         led = [*map(lead, args, in_dims)]
-        outputs = self._each(info.batch_size, led) if self.one_by_one else self.overload(*led)
+        outputs = self._each(info.batch_size, led) if self.vmap == "loop" else self.overload(*led)
         return outputs, tree_map(lambda _: 0, outputs)
 
     def _each(self, samples: int, led: list[Any]) -> Any:

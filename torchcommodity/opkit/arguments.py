@@ -8,8 +8,10 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from torchcommodity.opkit._torch_private import transforms_active
 
+__all__ = ["check_integer", "check_panel", "check_values", "raise_invalid"]
 
-def refuse(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
+
+def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
     """Raise `operator: expected; got window=60 with returns (3, 40, 5)`: settings first, then the shapes."""
     settings = [f"{name}={value!r}" for name, value in received.items() if not isinstance(value, Tensor)]
     shapes = [f"{name} {tuple(value.shape)}" for name, value in received.items() if isinstance(value, Tensor)]
@@ -21,24 +23,24 @@ def check_panel(operator: str, **panels: Tensor) -> None:
     """Each is a floating-point Tensor (..., T, N), and all are of one dtype and on one device."""
     for name, x in panels.items():
         if not isinstance(x, Tensor):
-            refuse(operator, f"{name} must be a Tensor (..., T, N)", TypeError, **{name: type(x).__name__})
+            raise_invalid(operator, f"{name} must be a Tensor (..., T, N)", TypeError, **{name: type(x).__name__})
         if not x.is_floating_point():
-            refuse(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
+            raise_invalid(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
         if x.dim() < 2:
-            refuse(operator, f"{name} must be (..., T, N)", **panels)
+            raise_invalid(operator, f"{name} must be (..., T, N)", **panels)
     if len({(x.dtype, x.device) for x in panels.values()}) > 1:
         kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in panels.items()}
-        refuse(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
+        raise_invalid(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
 
 
 def check_integer(operator: str, least: int, *, most: int | None = None, **settings: Any) -> None:
     """Each setting is an int in [least, most]; a bool is none."""
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, int):
-            refuse(operator, f"{name} must be an int", TypeError, **{name: value})
+            raise_invalid(operator, f"{name} must be an int", TypeError, **{name: value})
         if value < least or (most is not None and value > most):
             bounds = f">= {least}" if most is None else f"in [{least}, {most}]"
-            refuse(operator, f"{name} must be {bounds}", **{name: value})
+            raise_invalid(operator, f"{name} must be {bounds}", **{name: value})
 
 
 def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Tensor:
@@ -51,5 +53,5 @@ def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Te
     if torch.compiler.is_compiling() or transforms_active() or valid.is_meta or isinstance(valid, FakeTensor):
         return valid
     if not valid.all():
-        refuse(operator, next(words for words, holds in rules.items() if not holds.all()), **received)
+        raise_invalid(operator, next(words for words, holds in rules.items() if not holds.all()), **received)
     return valid

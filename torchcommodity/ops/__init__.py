@@ -2,27 +2,27 @@
 
 from pathlib import Path
 
-from torchcommodity.opkit import _native as native
+from torchcommodity.opkit import load_native_library
 
-NATIVE = native.load(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
+NATIVE = load_native_library(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
 
 from torchcommodity.ops import indicators  # noqa: E402
-from torchcommodity.ops._exponential.riskmetrics_variance import ewm_variance as ewm_variance  # noqa: E402
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_std as ewm_std  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_var as ewm_var  # noqa: E402
+from torchcommodity.ops._exponential.riskmetrics_variance import riskmetrics_variance as riskmetrics_variance  # noqa: E402
+from torchcommodity.ops._fused.batch_norm import BatchNormOutput as BatchNormOutput  # noqa: E402
 from torchcommodity.ops._fused.conv_bn import conv_bn as conv_bn  # noqa: E402
+from torchcommodity.ops._fused.convolution import ConvolutionSize as ConvolutionSize  # noqa: E402
 from torchcommodity.ops._fused.linear_bn_relu import linear_bn_relu as linear_bn_relu  # noqa: E402
-from torchcommodity.ops._technical.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
-from torchcommodity.ops._technical.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops._recurrent.lltm import lltm as lltm  # noqa: E402
 from torchcommodity.ops._recurrent.lltm_cell import lltm_cell as lltm_cell  # noqa: E402
 from torchcommodity.ops._recurrent.lstm import lstm as lstm  # noqa: E402
 from torchcommodity.ops._returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops._rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
-from torchcommodity.ops._rolling.gather_lag import look_back as look_back  # noqa: E402
+from torchcommodity.ops._rolling.gather_lag import gather_lag as gather_lag  # noqa: E402
 from torchcommodity.ops._rolling.pairs import correlation_matrix as correlation_matrix  # noqa: E402
 from torchcommodity.ops._rolling.rolling_correlation import rolling_correlation as rolling_correlation  # noqa: E402
 from torchcommodity.ops._rolling.rolling_covariance import rolling_beta as rolling_beta  # noqa: E402
@@ -44,6 +44,8 @@ from torchcommodity.ops._rolling.window_sum import window_sum as window_sum  # n
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
 from torchcommodity.ops._seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
 from torchcommodity.ops._seasonal.stl import stl as stl  # noqa: E402
+from torchcommodity.ops._technical.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
+from torchcommodity.ops._technical.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops._volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
 from torchcommodity.ops._volatility.garch_fit import GarchFit as GarchFit  # noqa: E402
 from torchcommodity.ops._volatility.garch_fit import garch_fit as garch_fit  # noqa: E402
@@ -55,6 +57,8 @@ from torchcommodity.ops._volatility.hamilton_filter import hamilton_filter as ha
 
 __all__ = [
     "NATIVE",
+    "BatchNormOutput",
+    "ConvolutionSize",
     "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
@@ -67,10 +71,10 @@ __all__ = [
     "ewm_mean",
     "ewm_std",
     "ewm_var",
-    "ewm_variance",
     "garch_fit",
     "garch_forecast",
     "garch_variance",
+    "gather_lag",
     "hamilton_filter",
     "indicators",
     "linear_bn_relu",
@@ -78,9 +82,9 @@ __all__ = [
     "lltm",
     "lltm_cell",
     "log_returns",
-    "look_back",
     "lstm",
     "parabolic_sar",
+    "riskmetrics_variance",
     "rolling_beta",
     "rolling_correlation",
     "rolling_covariance",

@@ -9,12 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster, diebold_mariano
-from torchcommodity.training import TrainConfig
-from torchcommodity.training import targets
-from torchcommodity.training import Quotes
-from torchcommodity.training import one_thread
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarForecaster, HarForecasterConfig, HarLstm, Market
+from torchcommodity.models import HarForecaster, HarForecasterConfig, HarLstm, HarOutput
 from torchcommodity.optimize._compile import Inputs, compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._inputs import batch
@@ -23,6 +19,7 @@ from torchcommodity.optimize._profile import peak
 from torchcommodity.optimize._prune import fine_tune, importance, prune_inputs, prune_rows, prune_units, prune_weights
 from torchcommodity.optimize._quantize import mixed_precision, quantize
 from torchcommodity.optimize._size import Size, size
+from torchcommodity.training import ModelInputs, TrainConfig, one_thread, targets
 
 ORIGINAL, FLOOR, ALL = "original", "floor: no network", "combination"
 SMALLER, FASTER = 4, 3  # times, the goal
@@ -88,7 +85,7 @@ class Float32(nn.Module):
 
 def steps(
     forecaster: Forecaster,
-    past: Quotes,
+    past: ModelInputs,
     inputs: Inputs,
     *,
     tune: TrainConfig | None = None,
@@ -96,11 +93,11 @@ def steps(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Step]:
-    """Every step by itself, and their combination: distil, cut rows, int8, compile.
+    """Every step by itself, and their combination: distill, cut rows, int8, compile.
 
     Args:
         forecaster: of a HarLstm, fitted on `past`.
-        past: what may be learnt from, up to the last row before the verdict.
+        past: what may be learned from, up to the last row before the verdict.
         inputs: a request of batch 1, on which models are compiled.
         tune: of fine-tuning and distillation; the defaults of each if None.
         compiled: with the steps that compile, each of which takes a minute or two.
@@ -144,7 +141,7 @@ def steps(
 @torch.no_grad()
 def table(
     made: Mapping[str, Step],
-    quoted: Quotes,
+    quoted: ModelInputs,
     start: int,
     *,
     rows: int = 512,
@@ -221,14 +218,14 @@ def _row(
     )
 
 
-def _losses(step: Step, quoted: Quotes, start: int) -> Tensor:  # (T - start, H, N)
+def _losses(step: Step, quoted: ModelInputs, start: int) -> Tensor:  # (T - start, H, N)
     """Mean pinball loss over the levels, of the rows from `start` on."""
     model = step.forecaster.model.eval()
     single = isinstance(step.call, Float32)
     quoted = quoted._replace(prices=quoted.prices.float()) if single else quoted
     market = model.har(*quoted.batch())
     first = start - getattr(model.config, "rows", 0) if getattr(model.config, "rows", 0) else 0
-    part = Market(*(x[:, max(first, 0) :] for x in market))
+    part = HarOutput(*(x[:, max(first, 0) :] for x in market))
     quantiles = model.har.quantiles(part, model.correction(part))[0, start - max(first, 0) :].double()
     ahead = targets(quoted.prices.double(), step.forecaster.horizons)[start:]
     levels = torch.tensor(step.forecaster.levels, dtype=torch.double)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.training import one_thread
 from torchcommodity.optimize._latency import Gain, gain, interleaved
+from torchcommodity.training import one_thread
 
 Inputs = tuple[Tensor, Tensor | None, Tensor | None]
 

@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import TrainConfig
-from torchcommodity.training import Teacher
-from torchcommodity.training import Quotes
-from torchcommodity.training import train
 from torchcommodity.models import HarLstmConfig, ModelConfig, build
+from torchcommodity.training import ModelInputs, Teacher, TrainConfig, train
 
 
 def distill(
     teacher: Forecaster,
-    past: Quotes,
+    past: ModelInputs,
     student: ModelConfig | None = None,
     config: TrainConfig | None = None,
     *,
@@ -27,7 +24,7 @@ def distill(
 
     Args:
         teacher: with a network.
-        past: prices up to the last row that may be learnt from.
+        past: prices up to the last row that may be learned from.
         student: any registered model's config with the teacher's `har`; a HarLstm of 4 hidden units if None.
         config: of the training; the defaults if None.
         weight: of the teacher against the truth, in [0, 1].

@@ -4,10 +4,10 @@ from typing import Any
 
 from torch import Tensor
 
-from torchcommodity.training import Quotes
+from torchcommodity.training import ModelInputs
 
 
-def batch(past: Quotes, rows: int, size: int, ahead: int) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def batch(past: ModelInputs, rows: int, size: int, ahead: int) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """The last `rows` rows as a batch of `size` forecasts, with the rolls of `ahead` coming days."""
     held = len(past.prices)
     if not 1 <= rows <= held or size < 1:

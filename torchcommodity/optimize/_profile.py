@@ -12,9 +12,8 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import Quotes
-from torchcommodity.training import one_thread
 from torchcommodity.optimize._inputs import batch
+from torchcommodity.training import ModelInputs, one_thread
 
 MARK = "torchcommodity."
 STAGES = {"har": "econometric part", "network": "network", "quantiles": "quantiles"}
@@ -55,7 +54,7 @@ class Profile:
 @torch.no_grad()
 def profile(
     forecaster: Forecaster,
-    past: Quotes,
+    past: ModelInputs,
     *,
     rows: int = 1024,
     size: int = 1,
@@ -66,7 +65,7 @@ def profile(
 
     Args:
         forecaster: of `forecast.fit` or `Forecaster.load`.
-        past: prices in the unit they have, as `forecast.quotes` gives them; NaN is missing.
+        past: prices in the unit they have, as `training.model_inputs` gives them; NaN is missing.
         rows: of prices that a forecast reads.
         size: forecasts in one call, all of the same prices.
         repeats: forecasts that are averaged, after two that warm up.
@@ -80,10 +79,10 @@ def profile(
 
     Example:
         >>> from torchcommodity import data, forecast, models
-        >>> from torchcommodity.forecast.quotes import quotes
+        >>> from torchcommodity.training import model_inputs
         >>> panel = data.embedded().select(["WTI"]).between("2014-01-01", "2018-12-31")
         >>> config = forecast.FitConfig(model=models.HarLstmConfig(), train=forecast.TrainConfig(epochs=0))
-        >>> found = profile(forecast.fit(panel, config), quotes(panel, 126), rows=600)
+        >>> found = profile(forecast.fit(panel, config), model_inputs(panel, 126), rows=600)
         >>> sorted(found.stages)
         ['between the stages', 'econometric part', 'network', 'quantiles']
     """

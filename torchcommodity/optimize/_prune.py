@@ -9,11 +9,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize, prune
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import TrainConfig
-from torchcommodity.training import Quotes
-from torchcommodity.training import one_thread
-from torchcommodity.training import train
 from torchcommodity.models import HarLstm, build
+from torchcommodity.training import ModelInputs, TrainConfig, one_thread, train
 
 
 class Importance(NamedTuple):
@@ -78,7 +75,7 @@ def prune_units(forecaster: Forecaster, units: int) -> Forecaster:
 
 
 @one_thread()
-def importance(forecaster: Forecaster, past: Quotes, *, rows: int = 252, windows: int = 64) -> Importance:
+def importance(forecaster: Forecaster, past: ModelInputs, *, rows: int = 252, windows: int = 64) -> Importance:
     """What the bend of the scale hangs on, from gradients on real windows.
 
         I[k, f] = mean over windows, symbols of  sum_h |x[t-k, f]  d bend_h[t] / d x[t-k, f]|
@@ -143,7 +140,7 @@ def prune_rows(forecaster: Forecaster, found: Importance, keep: float = 0.99) ->
 
 def fine_tune(
     forecaster: Forecaster,
-    past: Quotes,
+    past: ModelInputs,
     config: TrainConfig | None = None,
     *,
     symmetry: float = 0.5,
@@ -156,7 +153,7 @@ def fine_tune(
 
     Args:
         forecaster: pruned.
-        past: prices up to the last row that may be learnt from.
+        past: prices up to the last row that may be learned from.
         config: of the training; three epochs by default.
         symmetry, seed: as in `forecast.fit`.
     """

@@ -1,9 +1,9 @@
 """Portfolios: weights from a model that is trained on its own Sharpe ratio, beside the rules that it must beat."""
 
 from torchcommodity.portfolio._backtest import OURS as OURS
-from torchcommodity.portfolio._backtest import Result as Result
 from torchcommodity.portfolio._backtest import UNTRAINED as UNTRAINED
-from torchcommodity.portfolio._backtest import Walked as Walked
+from torchcommodity.portfolio._backtest import FoldResult as FoldResult
+from torchcommodity.portfolio._backtest import Result as Result
 from torchcommodity.portfolio._backtest import walk as walk
 from torchcommodity.portfolio._measures import Interval as Interval
 from torchcommodity.portfolio._measures import Measures as Measures
@@ -23,6 +23,7 @@ from torchcommodity.portfolio._train import train as train
 __all__ = [
     "OURS",
     "UNTRAINED",
+    "FoldResult",
     "Interval",
     "Measures",
     "Result",
@@ -30,7 +31,6 @@ __all__ = [
     "Tradable",
     "TrainConfig",
     "Trained",
-    "Walked",
     "equal_weight",
     "inverse_volatility",
     "measure",

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
 from torchcommodity.forecast import TESTED
-from torchcommodity.models import PortfolioLSTM
-from torchcommodity.models import View
+from torchcommodity.models import PortfolioLSTM, View
 from torchcommodity.ops import linear_recurrence
 from torchcommodity.portfolio._measures import Interval, Measures, as_series, measure, sharpe_difference
 from torchcommodity.portfolio._minimum_variance import minimum_variance
@@ -46,7 +45,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Walked:
+class FoldResult:
     """A walk-forward of portfolios.
 
     Args:
@@ -78,7 +77,7 @@ def walk(
     first: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Walked:
+) -> FoldResult:
     """Rebalance daily through all years from `first` on, with a model trained anew every year on the rows before it.
 
     Every portfolio aims at the volatility of `config.model`, may hold what its model may hold, pays the same costs for
@@ -109,7 +108,7 @@ def walk(
         ours, notes = _trained(found, replace(config, cost=cost), years, panel.dates, seed, progress)
         fits += [f"{1e4 * cost:g} bp, {note}" for note in notes]
         results += _judged({OURS: ours, **rules}, found, config, cost, start, seed)
-    return Walked(
+    return FoldResult(
         panel.dates[start:], panel.symbols, config.model.long_short, tuple(results), tuple(fits), tuple(left_out)
     )
 

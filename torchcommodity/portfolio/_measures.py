@@ -91,7 +91,7 @@ def sharpe_difference(
     draws: int = DRAWS,
     rows_a_year: int = 252,
 ) -> Interval:
-    """Yearly Sharpe ratio of ours less theirs, with a 95 % interval: studentised circular block bootstrap.
+    """Yearly Sharpe ratio of ours less theirs, with a 95 % interval: studentized circular block bootstrap.
 
     Pairs of returns are drawn in blocks, so that what the two have in common and what one day tells of the next stay.
     The length of the blocks is that of Politis and White for the difference.
@@ -136,11 +136,11 @@ def _influence(returns: Series) -> Series:
 
 def _standard_error(influence: Series, lags: int) -> Series:
     """Of the mean, with Bartlett weights over the lags that a block keeps (Newey, West 1987)."""
-    centred = influence - influence.mean()
-    variance = float(centred @ centred)
-    for lag in range(1, min(lags, len(centred) - 1) + 1):
-        variance += 2 * (1 - lag / (lags + 1)) * float(centred[lag:] @ centred[:-lag])
-    return np.array([math.sqrt(max(variance, 1e-300)) / len(centred)])
+    centered = influence - influence.mean()
+    variance = float(centered @ centered)
+    for lag in range(1, min(lags, len(centered) - 1) + 1):
+        variance += 2 * (1 - lag / (lags + 1)) * float(centered[lag:] @ centered[:-lag])
+    return np.array([math.sqrt(max(variance, 1e-300)) / len(centered)])
 
 
 def as_series(returns: Tensor) -> Series:  # (T,)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, refuse_synthetic
+from torchcommodity.data import Panel, check_not_synthetic
 from torchcommodity.training import roll_adjusted_returns
 
 
@@ -36,6 +36,6 @@ def tradable(panel: Panel) -> Tradable:
         >>> found.returns.shape == found.prices.shape, bool(found.rolls.any())  # spot prices have no contracts
         (True, False)
     """
-    refuse_synthetic("portfolio", panel)
+    check_not_synthetic("portfolio", panel)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return Tradable(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

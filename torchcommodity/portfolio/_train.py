@@ -10,13 +10,11 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor
 
-from torchcommodity.training import Device
-from torchcommodity.training import one_thread
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig
-from torchcommodity.models import View
+from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig, View
 from torchcommodity.portfolio._measures import as_series, sharpe_gain
 from torchcommodity.portfolio._tradable import Tradable
+from torchcommodity.training import Device, one_thread
 
 Progress = Callable[[int, int, str], None]  # done, of how many, what
 YEAR = 252  # rows; of what is said about training only
@@ -36,7 +34,7 @@ class TrainConfig:
     batch: int = 8  # sequences in one step, pooled into one ratio
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
-    held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
+    validation_fraction: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
     margin: float = 1.0  # standard errors by which that epoch must beat the untrained portfolio there
     device: Device = "cpu"
 
@@ -45,9 +43,14 @@ class TrainConfig:
         for name, smallest in least.items():
             if not getattr(self, name) >= smallest:
                 raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
-        if not 0 <= self.burn_in < self.window or not 0 < self.held_back < 1 or self.epochs < 0 or self.cost < 0:
+        if (
+            not 0 <= self.burn_in < self.window
+            or not 0 < self.validation_fraction < 1
+            or self.epochs < 0
+            or self.cost < 0
+        ):
             raise ValueError(
-                f"TrainConfig: 0 <= burn_in < window, held_back in (0, 1), epochs and cost >= 0; got {self}"
+                f"TrainConfig: 0 <= burn_in < window, validation_fraction in (0, 1), epochs and cost >= 0; got {self}"
             )
 
 
@@ -88,7 +91,7 @@ def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Pro
     model = _new(config.model, seed)
     view = model.view(traded.prices[None], traded.rolls[None])
     begin = int(view.known[0].any(-1).to(torch.int8).argmax())
-    start = len(traded.prices) - round(config.held_back * (len(traded.prices) - begin))
+    start = len(traded.prices) - round(config.validation_fraction * (len(traded.prices) - begin))
     if config.epochs == 0 or start - begin < 2 * config.window:
         why = "none was asked for" if config.epochs == 0 else "too few rows before the block that is held back"
         return Trained(model, 0, f"not trained ({why})")

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.forecast import BANDS, places
-from torchcommodity.forecast import Correlation
-from torchcommodity.forecast import Calendar
+from torchcommodity.forecast import BANDS, Calendar, Correlation, places
 from torchcommodity.report._contents import Contents
 from torchcommodity.report._evidence import Evidence
 
@@ -45,8 +43,8 @@ def calibration(evidence: Evidence, calendar: Calendar) -> Figure:
     """Share of outcomes at or below each quantile against its level; on the diagonal, the forecast keeps its word."""
     levels = list(evidence.levels)
     data = [line([0, 1], [0, 1], MUTED, "perfect", dash="dot")]
-    for (rows, share), colour in zip(evidence.calibration.items(), LINES * len(evidence.calibration)):
-        data.append(line(levels, share, colour, calendar.name(int(rows)), mode="lines+markers", digits=3))
+    for (rows, share), color in zip(evidence.calibration.items(), LINES * len(evidence.calibration)):
+        data.append(line(levels, share, color, calendar.name(int(rows)), mode="lines+markers", digits=3))
     axis = {"range": [0, 1], "tickformat": ".0%"}
     layout = framed(
         xaxis={**axis, "title": {"text": "stated: quantile level"}},
@@ -95,13 +93,13 @@ def _with_origin(quantiles: "np.ndarray[Any, Any]", last: float) -> "np.ndarray[
 def line(
     x: Sequence[Any],
     y: Iterable[Any],
-    colour: str,
+    color: str,
     name: str,
     mode: str = "lines",
     dash: str = "solid",
     digits: int = 4,
 ) -> Figure:
-    line = {"color": colour, "width": 1.8, "dash": dash}
+    line = {"color": color, "width": 1.8, "dash": dash}
     return {
         "type": "scatter",
         "mode": mode,
@@ -109,7 +107,7 @@ def line(
         "y": [_short(value, digits) for value in y],
         "name": name,
         "line": line,
-        "marker": {"size": 6, "color": colour},
+        "marker": {"size": 6, "color": color},
     }
 
 
@@ -127,8 +125,8 @@ def _short(value: float | None, digits: int) -> float | None:
     return None if value is None or not np.isfinite(value) else float(f"{value:.{digits + 2}g}")
 
 
-def _upright(date: str, colour: str) -> Figure:
-    line = {"color": colour, "width": 1, "dash": "dot"}
+def _upright(date: str, color: str) -> Figure:
+    line = {"color": color, "width": 1, "dash": "dot"}
     return {"type": "line", "x0": date, "x1": date, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 

@@ -10,8 +10,7 @@ import torch
 
 import torchcommodity
 from torchcommodity.data import Finding, Panel
-from torchcommodity.forecast import FitRecord, Forecast
-from torchcommodity.forecast import Calendar
+from torchcommodity.forecast import Calendar, FitRecord, Forecast
 from torchcommodity.report._evidence import Evidence, finite
 
 PACKAGES = ("numpy", "pandas", "arch", "lightning", "scipy", "plotly")

@@ -53,7 +53,7 @@ class Evidence:
         return tuple(int(h) for h in self.calibration)
 
 
-def summarise(backtest: Backtest, left_out: tuple[str, ...] = ()) -> Evidence:
+def summarize(backtest: Backtest, left_out: tuple[str, ...] = ()) -> Evidence:
     """Score a backtest and keep what a report shows."""
     scores = score(backtest)
     quantiles = backtest.quantiles[OURS]  # (T, H, N, Q)
@@ -97,7 +97,7 @@ def outcome(row: dict[str, Any]) -> Outcome | None:
     return Outcome("win" if row["dm"] < 0 else "loss", row["dm_p"] < 0.05)
 
 
-def verdict(row: dict[str, Any]) -> str:
+def describe_score(row: dict[str, Any]) -> str:
     """One comparison in words, with its p-value."""
     found = outcome(row)
     if found is None:

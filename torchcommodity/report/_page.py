@@ -13,7 +13,8 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from torchcommodity.forecast import Correlation, correlation
-from torchcommodity.report import _charts as charts, _sections as sections
+from torchcommodity.report import _charts as charts
+from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import paragraph
 from torchcommodity.report._contents import Contents, Run
 from torchcommodity.report._markup import Markup, join
@@ -21,7 +22,7 @@ from torchcommodity.report._section_correlation import correlations
 from torchcommodity.report._section_evidence import walk_forward
 from torchcommodity.report._section_forecast import forecasts
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 FANS = 40  # charts; a page with more is slow to open
 FILES = "All quantiles are in forecast.csv; with provenance, findings and scores in forecast.json."
 
@@ -54,7 +55,7 @@ def whole_page(
         footer=paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.made}"),
         figures=_script_json(figures),
         plotly=packed_plotly(),
-        plotly_notice=f"{plotly_version()}, MIT licence; gzip in base64, unpacked by the script below",
+        plotly_notice=f"{plotly_version()}, MIT license; gzip in base64, unpacked by the script below",
     )
 
 
@@ -69,7 +70,7 @@ def _figures(contents: Contents, together: Correlation | None, fans: int) -> dic
 
 
 def _text(name: str) -> str:
-    return (HERE / name).read_text("utf-8")
+    return (FOLDER / name).read_text("utf-8")
 
 
 def _script_json(value: Any) -> str:

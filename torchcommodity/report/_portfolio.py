@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from torchcommodity.data import Finding, Panel
-from torchcommodity.portfolio import Interval, Result, Walked
-from torchcommodity.portfolio import Series
-from torchcommodity.portfolio import OURS, UNTRAINED
-from torchcommodity.report import _charts as charts, _sections as sections
+from torchcommodity.portfolio import OURS, UNTRAINED, FoldResult, Interval, Result, Series
+from torchcommodity.report import _charts as charts
+from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import figure, paragraph, section
 from torchcommodity.report._contents import Run
 from torchcommodity.report._markup import Markup, element, join, table
@@ -47,7 +46,7 @@ FILES = (
 NOTES = (
     "Sharpe ratio, return (not compounded), volatility, turnover and costs are a year's, after costs; drawdown is the "
     "largest loss from a peak; turnover counts both sides of a trade as a multiple of wealth. The interval is that of "
-    "Ledoit and Wolf: a studentised bootstrap of blocks."
+    "Ledoit and Wolf: a studentized bootstrap of blocks."
 )
 
 
@@ -57,11 +56,11 @@ class PortfolioContents:
 
     panel: Panel
     findings: tuple[Finding, ...]
-    walked: Walked
+    walked: FoldResult
     run: Run
 
 
-def portfolio_table(walked: Walked) -> pd.DataFrame:
+def portfolio_table(walked: FoldResult) -> pd.DataFrame:
     """One row a cost and portfolio: what it did, and the Sharpe ratio of ours less its own with the interval."""
     rows = []
     for result in walked.results:
@@ -72,7 +71,7 @@ def portfolio_table(walked: Walked) -> pd.DataFrame:
     return found
 
 
-def portfolio_days(walked: Walked) -> pd.DataFrame:
+def portfolio_days(walked: FoldResult) -> pd.DataFrame:
     """What every portfolio made on every test day after costs, a share of wealth."""
     index = pd.DatetimeIndex(walked.dates, name="date")
     made = {f"{result.name} {1e4 * result.cost:g}bp": result.net.numpy() for result in walked.results}
@@ -80,7 +79,7 @@ def portfolio_days(walked: Walked) -> pd.DataFrame:
     return found
 
 
-def portfolio_weights(walked: Walked) -> pd.DataFrame:
+def portfolio_weights(walked: FoldResult) -> pd.DataFrame:
     """What the trained portfolio held from the close of each test day on, a share of wealth; a row a cost and day."""
     index = pd.DatetimeIndex(walked.dates, name="date")
     parts = []
@@ -130,7 +129,7 @@ def _signed(ratio: float) -> str:
     return "none" if np.isnan(ratio) else f"{ratio:+.2f}"
 
 
-def verdict(results: list[Result]) -> str:
+def describe_results(results: list[Result]) -> str:
     """Wins and losses of ours in one sentence."""
     found = [result.against for result in results if result.against is not None]
     won, lost = (sum(one.sure and sign * one.difference > 0 for one in found) for sign in (1, -1))
@@ -141,7 +140,7 @@ def verdict(results: list[Result]) -> str:
     )
 
 
-def _title(walked: Walked) -> str:
+def _title(walked: FoldResult) -> str:
     return f"Portfolio, {'long and short' if walked.long_short else 'long only'}: {', '.join(walked.symbols[:6])}" + (
         f" and {len(walked.symbols) - 6} more" if len(walked.symbols) > 6 else ""
     )
@@ -149,7 +148,7 @@ def _title(walked: Walked) -> str:
 
 def _header(contents: PortfolioContents) -> Markup:
     walked, made = contents.walked, contents.run.made[:16].replace("T", " ")
-    span = f"Walked forward from {walked.dates[0]} to {walked.dates[-1]}, a model a year. Made {made} UTC."
+    span = f"FoldResult forward from {walked.dates[0]} to {walked.dates[-1]}, a model a year. Made {made} UTC."
     return join(
         [
             element("h1", _title(walked)),
@@ -164,11 +163,11 @@ def _header(contents: PortfolioContents) -> Markup:
     )
 
 
-def _results(walked: Walked) -> Iterator[Markup]:
+def _results(walked: FoldResult) -> Iterator[Markup]:
     for n, cost in enumerate(_costs(walked)):
         results = walked.at(cost)
         yield element("h3", f"At {1e4 * cost:g} basis points a trade, {2e4 * cost:g} a roll")
-        yield paragraph(element("strong", verdict(results)))
+        yield paragraph(element("strong", describe_results(results)))
         yield table(f"Portfolios at {1e4 * cost:g} basis points", HEADS, map(row, results))
         words = "; ".join(f"{NAMES.get(r.name, r.name)} {100 * (_wealth(r)[-1] - 1):+.0f} %" for r in results)
         yield figure(f"wealth-{n}", f"Wealth after costs, by the end: {words}.", "Wealth after costs, compounded.")
@@ -176,7 +175,7 @@ def _results(walked: Walked) -> Iterator[Markup]:
     yield from (paragraph(f"Left out: {reason}.") for reason in walked.left_out)
 
 
-def _held(walked: Walked) -> Markup:
+def _held(walked: FoldResult) -> Markup:
     ours = walked.results[0]
     held = ours.weights[-len(walked.dates) :].numpy()
     rows = [
@@ -192,11 +191,11 @@ def _held(walked: Walked) -> Markup:
     return table(caption, ("Symbol", "Mean", "Least", "Most"), rows)
 
 
-def _training(walked: Walked) -> Markup:
+def _training(walked: FoldResult) -> Markup:
     return join([element("h3", "What training gave"), element("ul", *(element("li", fit) for fit in walked.fits))])
 
 
-def _costs(walked: Walked) -> list[float]:
+def _costs(walked: FoldResult) -> list[float]:
     return list(dict.fromkeys(result.cost for result in walked.results))
 
 
@@ -205,16 +204,16 @@ def _wealth(result: Result) -> Series:
     return found
 
 
-def _figures(walked: Walked) -> dict[str, charts.Figure]:
+def _figures(walked: FoldResult) -> dict[str, charts.Figure]:
     return {f"chart-wealth-{n}": _growth(walked, cost) for n, cost in enumerate(_costs(walked))}
 
 
-def _growth(walked: Walked, cost: float) -> charts.Figure:
+def _growth(walked: FoldResult, cost: float) -> charts.Figure:
     keep = np.unique(np.linspace(0, len(walked.dates) - 1, POINTS).round().astype(int))
     dates = list(map(str, walked.dates[keep]))
     lines = [
-        charts.line(dates, _wealth(result)[keep], colour, NAMES.get(result.name, result.name))
-        for result, colour in zip(walked.at(cost), COLOURS)
+        charts.line(dates, _wealth(result)[keep], color, NAMES.get(result.name, result.name))
+        for result, color in zip(walked.at(cost), COLOURS)
     ]
     axis = {"type": "log", "title": {"text": "wealth"}}
     layout = charts.framed(xaxis={"type": "date"}, yaxis=axis)

@@ -5,13 +5,21 @@ from itertools import islice
 import numpy as np
 
 from torchcommodity.data import SyntheticTensor
-from torchcommodity.scenarios import Judgement, ScenarioRecord, Scenarios
-from torchcommodity.scenarios import BOOTSTRAP, OURS, PAST, REAL, UNTRAINED
 from torchcommodity.report._blocks import figure, paragraph, section
 from torchcommodity.report._charts import LINES, MUTED, Figure, framed, line
 from torchcommodity.report._contents import Run
 from torchcommodity.report._markup import Markup, element, join, table
 from torchcommodity.report._page import whole_page
+from torchcommodity.scenarios import (
+    BOOTSTRAP,
+    OURS,
+    PAST,
+    REAL,
+    UNTRAINED,
+    ScenarioEvaluation,
+    ScenarioRecord,
+    Scenarios,
+)
 
 PATHS, CHARTS = 20, 5  # drawn
 MAKERS = (OURS, UNTRAINED, BOOTSTRAP, PAST)
@@ -22,14 +30,14 @@ CLAIMS = (
     "They are as good as the distances below say, and no better; where the bootstrap is nearer, the table shows it.",
 )
 DISTANCE = (
-    "Each window of {rows} rows is described by its stylised facts. For each fact, the Wasserstein-1 distance between "
+    "Each window of {rows} rows is described by its stylized facts. For each fact, the Wasserstein-1 distance between "
     "its distribution over the generated and over the real windows, in standard deviations over the real ones; then "
     "the mean over a family, and over the families. Lower is nearer. The real windows are those of {first} to {last}, "
     "which no maker has seen."
 )
 
 
-def scenarios_html(made: Scenarios, judgement: Judgement, record: ScenarioRecord, run: Run) -> str:
+def scenarios_html(made: Scenarios, judgement: ScenarioEvaluation, record: ScenarioRecord, run: Run) -> str:
     """The page."""
     title = f"Synthetic scenarios: {', '.join(symbol.partition(':')[2] for symbol in made.symbols[:6])}"
     parts = (_nearness(made, judgement), _memory(judgement), _paths(made), _reproduce(record, run))
@@ -38,7 +46,7 @@ def scenarios_html(made: Scenarios, judgement: Judgement, record: ScenarioRecord
     return whole_page(title, _header(title, made, run), parts, figures, run)
 
 
-def memory_chart(judgement: Judgement) -> Figure:
+def memory_chart(judgement: ScenarioEvaluation) -> Figure:
     """Autocorrelation of the size of returns by lag: how long a wild day is remembered."""
     shown = {REAL: "real, unseen", OURS: OURS, BOOTSTRAP: BOOTSTRAP}
     lags = list(range(1, len(judgement.memory[REAL]) + 1))
@@ -64,7 +72,7 @@ def _header(title: str, made: Scenarios, run: Run) -> Markup:
     return join([element("h1", title), paragraph(lead, class_="lead"), note])
 
 
-def _nearness(made: Scenarios, judgement: Judgement) -> Markup:
+def _nearness(made: Scenarios, judgement: ScenarioEvaluation) -> Markup:
     frame, means = judgement.frame(), judgement.means()
     rows = [(family, *(f"{frame.loc[family, name]:.3f}" for name in MAKERS)) for family in frame.index]
     facts = [(family, *(f"{means.loc[family, name]:.3f}" for name in (REAL, *MAKERS))) for family in means.index]
@@ -76,14 +84,14 @@ def _nearness(made: Scenarios, judgement: Judgement) -> Markup:
         paragraph(words),
         table("Distance from real windows", ("Family of facts", *MAKERS), rows),
         paragraph(
-            f"{verdict(judgement)} With one calendar year left out the difference of the totals runs from {low:+.3f} "
-            f"to {high:+.3f}; below zero the generator is nearer."
+            f"{describe_evaluation(judgement)} With one calendar year left out the difference of the totals runs from "
+            f"{low:+.3f} to {high:+.3f}; below zero the generator is nearer."
         ),
         table("Means of the facts", ("Family of facts", REAL, *MAKERS), facts),
     )
 
 
-def verdict(judgement: Judgement) -> str:
+def describe_evaluation(judgement: ScenarioEvaluation) -> str:
     """One sentence: who is nearer to the real windows, and in which families."""
     ours, theirs = judgement.distances[OURS], judgement.distances[BOOTSTRAP]
     lost = [family for family in ours if family != "total" and ours[family] > theirs[family]]
@@ -94,7 +102,7 @@ def verdict(judgement: Judgement) -> str:
     )
 
 
-def _memory(judgement: Judgement) -> Markup:
+def _memory(judgement: ScenarioEvaluation) -> Markup:
     words = "Line chart: autocorrelation of the size of returns at lags 1 to 63, real, generated and bootstrapped."
     caption = "How long a wild day is remembered, mean over windows and symbols."
     return section("memory", "Clusters of volatility", figure("memory", words, caption))

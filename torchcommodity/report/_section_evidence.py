@@ -3,12 +3,12 @@
 from itertools import groupby
 from typing import Any
 
-from torchcommodity.training import OURS
 from torchcommodity.forecast import Calendar
 from torchcommodity.report._blocks import figure, paragraph, percent, section
 from torchcommodity.report._contents import Contents
-from torchcommodity.report._evidence import Evidence, outcome, tally, verdict
+from torchcommodity.report._evidence import Evidence, describe_score, outcome, tally
 from torchcommodity.report._markup import Markup, element, table
+from torchcommodity.training import OURS
 
 MODELS = {
     OURS: "this forecast",
@@ -91,7 +91,7 @@ def _model(row: dict[str, Any]) -> Markup:
     return element(
         "tr",
         element("th", MODELS.get(row["model"], row["model"]), scope="row"),
-        element("td", verdict(row), class_=f"short {found.word}" if found and found.sure else "short"),
+        element("td", describe_score(row), class_=f"short {found.word}" if found and found.sure else "short"),
         *(element("td", cell, class_="number") for cell in cells),
         class_="ours" if row["model"] == OURS else None,
     )

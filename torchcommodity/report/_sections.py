@@ -33,7 +33,7 @@ CARD = {
     "series": "Series",
     "unit": "Unit",
     "location": "Address or file",
-    "licence": "Licence",
+    "license": "License",
     "retrieved": "Retrieved",
     "sha256": "sha256",
 }

@@ -3,12 +3,12 @@
 from torchcommodity.scenarios._adversarial import AdversarialConfig as AdversarialConfig
 from torchcommodity.scenarios._adversarial import gradient_penalty as gradient_penalty
 from torchcommodity.scenarios._evaluation import BOOTSTRAP as BOOTSTRAP
-from torchcommodity.scenarios._evaluation import Judgement as Judgement
 from torchcommodity.scenarios._evaluation import OURS as OURS
 from torchcommodity.scenarios._evaluation import PAST as PAST
 from torchcommodity.scenarios._evaluation import REAL as REAL
 from torchcommodity.scenarios._evaluation import UNTRAINED as UNTRAINED
-from torchcommodity.scenarios._evaluation import judge_scenarios as judge_scenarios
+from torchcommodity.scenarios._evaluation import ScenarioEvaluation as ScenarioEvaluation
+from torchcommodity.scenarios._evaluation import evaluate_scenarios as evaluate_scenarios
 from torchcommodity.scenarios._evaluation import split as split
 from torchcommodity.scenarios._fit import ScenarioFitConfig as ScenarioFitConfig
 from torchcommodity.scenarios._fit import complete_returns as complete_returns
@@ -18,7 +18,7 @@ from torchcommodity.scenarios._generator import ScenarioRecord as ScenarioRecord
 from torchcommodity.scenarios._generator import Scenarios as Scenarios
 from torchcommodity.scenarios._generator import stationary_bootstrap as stationary_bootstrap
 from torchcommodity.scenarios._stylized_facts import distance as distance
-from torchcommodity.scenarios._stylized_facts import stylised_facts as stylised_facts
+from torchcommodity.scenarios._stylized_facts import stylized_facts as stylized_facts
 
 __all__ = [
     "BOOTSTRAP",
@@ -27,17 +27,17 @@ __all__ = [
     "REAL",
     "UNTRAINED",
     "AdversarialConfig",
-    "Judgement",
+    "ScenarioEvaluation",
     "ScenarioFitConfig",
     "ScenarioMaker",
     "ScenarioRecord",
     "Scenarios",
     "complete_returns",
     "distance",
+    "evaluate_scenarios",
     "fit_scenarios",
     "gradient_penalty",
-    "judge_scenarios",
     "split",
     "stationary_bootstrap",
-    "stylised_facts",
+    "stylized_facts",
 ]

@@ -9,9 +9,8 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from torchcommodity.training import Device
-from torchcommodity.training import Progress
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
+from torchcommodity.training import Device, Progress
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from torchcommodity.data import Panel, refuse_synthetic
+from torchcommodity.data import Panel, check_not_synthetic
 from torchcommodity.scenarios._fit import ScenarioFitConfig, complete_returns, fit_scenarios
 from torchcommodity.scenarios._generator import ScenarioMaker, Scenarios, stationary_bootstrap
-from torchcommodity.scenarios._stylized_facts import Facts, distance, memory_of_size, stylised_facts
+from torchcommodity.scenarios._stylized_facts import Facts, distance, memory_of_size, stylized_facts
 from torchcommodity.training import one_thread
 
 STEP = 21  # rows from one real window to the next
@@ -17,7 +17,7 @@ REAL, OURS, UNTRAINED, BOOTSTRAP, PAST = "real", "scenario-gan", "untrained", "b
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ScenarioEvaluation:
     """The distances of each maker's windows from the real ones, by family and in total, with what they are made of."""
 
     first: str  # date of the first real return
@@ -43,14 +43,14 @@ class Judgement:
 
 
 @one_thread()
-def judge_scenarios(
+def evaluate_scenarios(
     maker: ScenarioMaker,
     panel: Panel,
     config: ScenarioFitConfig | None = None,
     *,
     paths: int = 1000,
     seed: int = 0,
-) -> Judgement:
+) -> ScenarioEvaluation:
     """Measure on the rows of the panel after the maker's last; the bootstrap sees what the maker was fitted on.
 
     Beside them stand the untrained generator, set by moments alone, and `past`, the real windows fitted on: how far
@@ -66,15 +66,15 @@ def judge_scenarios(
     Raises:
         ValueError: the panel is synthetic, or no whole window follows the maker's last row.
     """
-    refuse_synthetic("judge_scenarios", panel)
+    check_not_synthetic("evaluate_scenarios", panel)
     panel = panel.select(list(maker.symbols))
     window = maker.generator.config.window
     past, ahead, dates = split(panel, maker.record.through, window)
     made = _made(maker, panel, past, config or ScenarioFitConfig(maker.generator.config), paths, seed)
     panels = {name: x.returns.plain() for name, x in made.items()}
     panels |= {PAST: _windows(past, window), REAL: _windows(ahead, window)}
-    facts = {name: stylised_facts(x) for name, x in panels.items()}
-    return Judgement(
+    facts = {name: stylized_facts(x) for name, x in panels.items()}
+    return ScenarioEvaluation(
         str(dates[0]),
         str(dates[-1]),
         len(facts[REAL]["volatility"]),
@@ -96,7 +96,7 @@ def split(panel: Panel, through: str, window: int) -> tuple[Tensor, Tensor, np.n
     seen = int((dates <= np.datetime64(through)).sum())
     if len(returns) - seen < window:
         got = f"{len(returns) - seen}"
-        raise ValueError(f"judge_scenarios: expected {window} rows after {through}; got {got}")
+        raise ValueError(f"evaluate_scenarios: expected {window} rows after {through}; got {got}")
     return returns[:seen], returns[seen:], dates[seen:]
 
 

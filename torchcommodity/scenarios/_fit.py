@@ -6,14 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, refuse_synthetic
-from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adversarially
-from torchcommodity.training import roll_adjusted_returns
-from torchcommodity.scenarios._moments import start_by_moments
-from torchcommodity.scenarios._generator import ScenarioMaker, ScenarioRecord
-from torchcommodity.training import one_thread
-from torchcommodity.training import Progress
+from torchcommodity.data import Panel, check_not_synthetic
 from torchcommodity.models import ScenarioConfig, ScenarioCritic, ScenarioGenerator
+from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adversarially
+from torchcommodity.scenarios._generator import ScenarioMaker, ScenarioRecord
+from torchcommodity.scenarios._moments import start_by_moments
+from torchcommodity.training import Progress, one_thread, roll_adjusted_returns
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def fit_scenarios(
     Raises:
         ValueError: the panel is synthetic, or has fewer complete rows than two windows.
     """
-    refuse_synthetic("fit_scenarios", panel)
+    check_not_synthetic("fit_scenarios", panel)
     config = config or ScenarioFitConfig()
     panel = panel if through is None else panel.between(None, through)
     returns, dates = complete_returns(panel)

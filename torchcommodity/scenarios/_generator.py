@@ -10,13 +10,9 @@ import torch
 from arch.bootstrap import StationaryBootstrap, optimal_block_length
 from torch import Tensor
 
-from torchcommodity.data import DataError, Panel, Provenance, SyntheticTensor
-from torchcommodity.data import utc_now
-from torchcommodity.data import SYNTHETIC, marked
-from torchcommodity.data import write_whole
-from torchcommodity.training import _tensor_file as tensor_file
-from torchcommodity.training import one_thread
+from torchcommodity.data import SYNTHETIC, DataError, Panel, Provenance, SyntheticTensor, marked, utc_now, write_atomic
 from torchcommodity.models import ScenarioConfig, ScenarioGenerator
+from torchcommodity.training import one_thread, read_tensor_file, tensor_file_bytes
 
 FORMAT = "torchcommodity.scenarios.1"
 CHUNK = 256  # paths generated at a time
@@ -132,12 +128,12 @@ class ScenarioMaker:
 
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all: safetensors with settings, symbols, record and a checksum."""
-        write_whole(path, self.to_bytes())
+        write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """What `save` writes."""
         about = {"symbols": self.symbols, "config": asdict(self.generator.config), "record": asdict(self.record)}
-        return tensor_file.to_bytes(FORMAT, self.generator.state_dict(), about)
+        return tensor_file_bytes(FORMAT, self.generator.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path) -> "ScenarioMaker":
@@ -146,7 +142,7 @@ class ScenarioMaker:
         Raises:
             ValueError: the file is damaged, cut short, or was not written by `ScenarioMaker.save`.
         """
-        state, about = tensor_file.read(path, FORMAT, "ScenarioMaker")
+        state, about = read_tensor_file(path, FORMAT, "ScenarioMaker")
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["config"].items()}
         generator = ScenarioGenerator(len(about["symbols"]), ScenarioConfig(**settings))
         generator.load_state_dict(state)

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from torchcommodity.models import ScenarioGenerator
-from torchcommodity.ops import ewm_mean, ewm_variance
+from torchcommodity.ops import ewm_mean, riskmetrics_variance
 
 LAGS = np.arange(1, 127)  # rows
 YEAR, MONTH = 252, 21  # rows
@@ -28,7 +28,7 @@ def start_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None:  # 
     """Set level, speeds and correlation in place; the network stays silent.
 
     References:
-        Taylor (1986). Modelling Financial Time Series, chapter 3: the moments of ln|r|.
+        Taylor (1986). Modeling Financial Time Series, chapter 3: the moments of ln|r|.
         Harvey, Ruiz, Shephard (1994). Multivariate stochastic variance models. Review of Economic Studies 61(2).
         doi:10.2307/2297980.
     """
@@ -37,7 +37,7 @@ def start_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None:  # 
     phi = generator.phi.double().numpy()
     variance = torch.from_numpy(_spectrum(size.numpy(), phi, _kurtosis(returns)))  # (K, N)
     together = torch.linalg.cholesky(_correlation(ewm_mean(size - size.mean(0), halflife=SMOOTH)))
-    unit = returns[1:] / ewm_variance(returns, SMOOTH)[:-1].sqrt()  # so that no wild year decides
+    unit = returns[1:] / riskmetrics_variance(returns, SMOOTH)[:-1].sqrt()  # so that no wild year decides
     generator.level.copy_(returns.std(0).log() - variance.sum(0))  # E exp(2 h) = exp(2 var h) for Gaussian h
     generator.mean.copy_(returns.mean(0) / returns.std(0))
     generator.shake.copy_(variance.sqrt().unsqueeze(-1) * together)
@@ -59,8 +59,8 @@ def _spectrum(size: Array, phi: Array, kurtosis: Array) -> Array:  # (R, N), (K,
 
 def _kurtosis(returns: Tensor) -> Array:  # (R, N) -> (N,)
     years = returns.unfold(0, YEAR, MONTH)  # (years, N, YEAR)
-    centred = years - years.mean(-1, keepdim=True)
-    typical: Array = (centred.pow(4).mean(-1) / centred.square().mean(-1).square()).median(0).values.numpy()
+    centered = years - years.mean(-1, keepdim=True)
+    typical: Array = (centered.pow(4).mean(-1) / centered.square().mean(-1).square()).median(0).values.numpy()
     return typical
 
 

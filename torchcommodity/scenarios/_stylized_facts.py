@@ -1,4 +1,4 @@
-"""Stylised facts of returns, window by window, and the distance between two sets of windows that is made of them."""
+"""Stylized facts of returns, window by window, and the distance between two sets of windows that is made of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ LEVERAGE = 10  # rows
 Facts = dict[str, "np.ndarray[Any, np.dtype[np.float64]]"]
 
 
-def stylised_facts(
+def stylized_facts(
     returns: Tensor,  # (P, T, N)
 ) -> Facts:  # each (P, K), or (P, N (N - 1) / 2) for pairs
     """The facts of each window, by family; a column is one asset, pair or band of lags.
@@ -42,14 +42,14 @@ def stylised_facts(
 
     Example:
         >>> import torch
-        >>> facts = stylised_facts(torch.randn(8, 252, 5, generator=torch.Generator().manual_seed(0)))
+        >>> facts = stylized_facts(torch.randn(8, 252, 5, generator=torch.Generator().manual_seed(0)))
         >>> {name: fact.shape for name, fact in facts.items()}["cross-correlation"]
         (8, 20)
     """
     least = LAGS[-1][1] + 1
     if returns.dim() != 3 or returns.shape[1] <= least or not bool(torch.isfinite(returns).all()):
         got = f"{tuple(returns.shape)}, {int((~torch.isfinite(returns)).sum())} of them not finite"
-        raise ValueError(f"stylised_facts: expected finite returns (P, T, N) with T > {least}; got {got}")
+        raise ValueError(f"stylized_facts: expected finite returns (P, T, N) with T > {least}; got {got}")
     r = returns.double()
     r = r - r.mean(1, keepdim=True)
     size, square = r.abs(), r.square()
@@ -78,7 +78,7 @@ def distance(real: Facts, other: Facts) -> dict[str, float]:
     Example:
         >>> import torch
         >>> r = torch.randn(8, 252, 5, generator=torch.Generator().manual_seed(0))
-        >>> distance(stylised_facts(r), stylised_facts(r))["total"]
+        >>> distance(stylized_facts(r), stylized_facts(r))["total"]
         0.0
     """
     if {k: v.shape[1] for k, v in real.items()} != {k: v.shape[1] for k, v in other.items()}:

@@ -6,55 +6,55 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from torchcommodity.models import HarOutput
 from torchcommodity.training._calibration import targets
-from torchcommodity.training._inputs import Quotes
-from torchcommodity.models import Market
+from torchcommodity.training._inputs import ModelInputs
 
 
-class Lesson(NamedTuple):
+class TrainingBatch(NamedTuple):
     """Rows to learn from; time is axis 1 of everything."""
 
-    market: Market
+    market: HarOutput
     targets: Tensor  # (B, T, H, N) over their baseline scale; NaN takes no part
 
 
 class Step(NamedTuple):
-    """One step of the optimiser: the first rows of the sequences of each piece, and what one target's loss weighs."""
+    """One step of the optimizer: the first rows of the sequences of each piece, and what one target's loss weighs."""
 
     pieces: list[list[int]]
     weight: Tensor  # (H,)
 
 
-class Windows(Dataset[Lesson]):
+class Windows(Dataset[TrainingBatch]):
     """Batches of sequences of `window` rows, by the list of their first rows."""
 
-    def __init__(self, lesson: Lesson, window: int) -> None:
+    def __init__(self, lesson: TrainingBatch, window: int) -> None:
         self.lesson, self.window = lesson, window
 
-    def __getitem__(self, starts: list[int]) -> Lesson:
+    def __getitem__(self, starts: list[int]) -> TrainingBatch:
         cut = [rows(self.lesson, s, s + self.window) for s in starts]
-        market = Market(*(torch.cat(parts) for parts in zip(*(piece.market for piece in cut))))
-        return Lesson(market, torch.cat([piece.targets for piece in cut]))
+        market = HarOutput(*(torch.cat(parts) for parts in zip(*(piece.market for piece in cut))))
+        return TrainingBatch(market, torch.cat([piece.targets for piece in cut]))
 
 
 @torch.no_grad()
-def lessons(har: Any, past: Quotes, start: int) -> tuple[Lesson, Lesson]:
+def lessons(har: Any, past: ModelInputs, start: int) -> tuple[TrainingBatch, TrainingBatch]:
     """All rows twice: with the targets that end before `start`, and with those of the rows from `start` on."""
     market = har(*past.batch())
     scale, horizons = market.log_scale.exp(), har.config.horizons
     early = (targets(past.prices[:start], horizons) - market.shift[0, :start]) / scale[0, :start]
     late = (targets(past.prices, horizons) - market.shift[0]) / scale[0]
     late[:start] = torch.nan
-    return Lesson(Market(*(x[:, :start] for x in market)), early[None]), Lesson(market, late[None])
+    return TrainingBatch(HarOutput(*(x[:, :start] for x in market)), early[None]), TrainingBatch(market, late[None])
 
 
-def rows(lesson: Lesson, start: int, stop: int) -> Lesson:
+def rows(lesson: TrainingBatch, start: int, stop: int) -> TrainingBatch:
     """The rows start..stop-1."""
-    return Lesson(Market(*(x[:, start:stop] for x in lesson.market)), lesson.targets[:, start:stop])
+    return TrainingBatch(HarOutput(*(x[:, start:stop] for x in lesson.market)), lesson.targets[:, start:stop])
 
 
 def plan(
-    lesson: Lesson, free: Tensor, order: torch.Generator, window: int, batch: int, pieces: int, levels: int
+    lesson: TrainingBatch, free: Tensor, order: torch.Generator, window: int, batch: int, pieces: int, levels: int
 ) -> list[Step]:
     """An epoch cuts time anew, at a random offset, into shuffled sequences of one window, `batch` of them in a step.
 
@@ -73,7 +73,7 @@ def plan(
     return steps
 
 
-def load(lesson: Lesson, pieces: list[list[int]], window: int, workers: int) -> "DataLoader[Lesson]":
+def load(lesson: TrainingBatch, pieces: list[list[int]], window: int, workers: int) -> "DataLoader[TrainingBatch]":
     """The sequences of each piece, in order, cut by `workers` processes beside this one."""
     return DataLoader(
         Windows(lesson, window),

@@ -1,4 +1,4 @@
-"""The econometric part of a forecaster, fitted on the past: GARCH parameters, the HAR mix, the standardised quantiles.
+"""The econometric part of a forecaster, fitted on the past: GARCH parameters, the HAR mix, the standardized quantiles.
 
 The past is always a prefix of the rows. A target that ends after the last row of the prefix is NaN and takes no part,
 so that a prefix cut where a test block starts has its embargo of one horizon by construction.
@@ -11,10 +11,10 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from torchcommodity.training._inputs import Quotes
 from torchcommodity.losses import qlike
 from torchcommodity.models import Har
 from torchcommodity.ops import garch_variance, log_returns
+from torchcommodity.training._inputs import ModelInputs
 
 
 def targets(
@@ -35,7 +35,7 @@ def targets(
     return ahead
 
 
-def calibrate(har: Har, quotes: Quotes, symmetry: float) -> None:
+def calibrate(har: Har, quotes: ModelInputs, symmetry: float) -> None:
     """Fit the econometric part in place on all rows of `quotes`: first GARCH, then the mix, the quantiles."""
     returns, shift, unsure = har.without_rolls(*quotes.batch())
     fit_garch(har, returns[0])

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from torchcommodity.training._trainer import Learner
-from torchcommodity.training._inputs import Quotes
+from torchcommodity.training._inputs import ModelInputs
+from torchcommodity.training._trainer import Trainer
 
 
 class Checkpoint:
@@ -27,7 +27,7 @@ class Checkpoint:
         self.path, self.every, self.mark, self.writes = path, every, mark, writes
         self._last = time.monotonic()
 
-    def carry_on(self, learner: Learner) -> None:
+    def carry_on(self, learner: Trainer) -> None:
         """Bring the learner to where the file's was; leave it alone where there is no file.
 
         Raises:
@@ -36,7 +36,7 @@ class Checkpoint:
         if self.path is not None and self.path.exists():
             learner.carry_on(_read(self.path, self.mark))
 
-    def save(self, learner: Learner) -> None:
+    def save(self, learner: Trainer) -> None:
         """Write the file if it is time."""
         if self.path is not None and self.writes and time.monotonic() - self._last >= self.every:
             _write(self.path, {"mark": self.mark, **learner.state()})
@@ -49,7 +49,7 @@ class Checkpoint:
             _beside(self.path).unlink(missing_ok=True)  # of a process that was killed while it wrote
 
 
-def mark_of(past: Quotes, *settings: object) -> str:
+def mark_of(past: ModelInputs, *settings: object) -> str:
     """sha256 of everything that a training depends on."""
     digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
     for x in past:

@@ -7,9 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torchcommodity.models import entry, name_of, read
 from torchcommodity.training._fit_config import FitConfig
-from torchcommodity.models import entry, name_of
-from torchcommodity.models import read
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,10 +9,10 @@ from typing import Literal, Protocol, TypeVar
 A = TypeVar("A")
 B = TypeVar("B")
 
-EngineName = Literal["here", "ray"]
+ExecutorName = Literal["here", "ray"]
 
 
-class Engine(Protocol):
+class Executor(Protocol):
     """Applies a function of a module to each item and gives the results in the order of the items."""
 
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]: ...
@@ -25,7 +25,7 @@ class Here:
         return map(function, items)
 
 
-HERE = Here()
+LOCAL = Here()
 
 
 class Ray:
@@ -47,7 +47,7 @@ class Ray:
 
 
 @contextmanager
-def engine(name: EngineName = "here", address: str | None = None) -> Iterator[Engine]:
+def engine(name: ExecutorName = "here", address: str | None = None) -> Iterator[Executor]:
     """The engine of that name.
 
     Args:
@@ -62,7 +62,7 @@ def engine(name: EngineName = "here", address: str | None = None) -> Iterator[En
     if name == "here":
         if address is not None:
             raise ValueError(f"engine: an address needs the engine ray; got {address!r} with the engine here")
-        yield HERE
+        yield LOCAL
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

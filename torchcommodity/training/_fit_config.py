@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from torchcommodity.models import HarConfig, HarForecasterConfig, ModelConfig
-from torchcommodity.training._inputs import Quotes
+from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._train import TrainConfig
 
 
@@ -26,8 +26,8 @@ class FitConfig:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
 
-def check_fit(past: Quotes, symbols: tuple[str, ...], config: HarConfig) -> None:
-    """Refuse, by name, symbols from which nothing can be learnt."""
+def check_fit(past: ModelInputs, symbols: tuple[str, ...], config: HarConfig) -> None:
+    """Refuse, by name, symbols from which nothing can be learned."""
     if not symbols:
         raise ValueError("fit: the panel must have at least one symbol; got none")
     known = (torch.isfinite(past.prices) & (past.prices > 0)).sum(0)

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torchcommodity.models import HarConfig, build
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._fit_config import FitConfig
-from torchcommodity.training._trainer import network
-from torchcommodity.training._inputs import Quotes
+from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._threads import one_thread
 from torchcommodity.training._train import train
-from torchcommodity.models import HarConfig, build
+from torchcommodity.training._trainer import network
 
 OURS, UNTRAINED = "ours", "untrained"
 
@@ -30,14 +30,14 @@ Baseline = Callable[[Tensor, int, HarConfig], Prediction]  # prices (T, N), star
 class Fold(NamedTuple):
     """Everything that the forecasts of some years depend on."""
 
-    quotes: Quotes  # up to the last row that is forecast
+    quotes: ModelInputs  # up to the last row that is forecast
     years: dict[str, range]  # the test rows of each
     config: FitConfig
     seed: int
     baselines: Mapping[str, Baseline]
 
 
-class Walked(NamedTuple):
+class FoldResult(NamedTuple):
     """The forecasts of a fold's rows, and what was fitted."""
 
     predictions: dict[str, Prediction]
@@ -46,7 +46,7 @@ class Walked(NamedTuple):
 
 
 @one_thread()
-def walk(fold: Fold) -> Walked:
+def walk(fold: Fold) -> FoldResult:
     """Train the network on the rows before the first year, fit all else on the rows before each, and forecast."""
     model = build(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
     first = next(iter(fold.years.values())).start
@@ -58,11 +58,13 @@ def walk(fold: Fold) -> Walked:
         mix[year] = model.har.mix.clone()
         for name, prediction in _forecast(model, fold.quotes.before(test.stop), test.start, fold.baselines).items():
             pieces.setdefault(name, []).append(prediction)
-    return Walked({name: _joined(found) for name, found in pieces.items()}, f"{next(iter(fold.years))}: {fitted}", mix)
+    return FoldResult(
+        {name: _joined(found) for name, found in pieces.items()}, f"{next(iter(fold.years))}: {fitted}", mix
+    )
 
 
 @torch.no_grad()
-def _forecast(model: Any, quoted: Quotes, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
+def _forecast(model: Any, quoted: ModelInputs, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
     """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
     model.eval()
     market = model.har(*quoted.batch())

@@ -8,17 +8,17 @@ from torch import Tensor
 from torchcommodity.data import Panel, roll_months
 
 
-class Quotes(NamedTuple):
+class ModelInputs(NamedTuple):
     """The inputs of a model without their batch axis."""
 
     prices: Tensor  # (T, N)
     rolls: Tensor | None = None  # (T + A, N) int64: 0, or the month of the roll; the last A rows are coming days
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
 
-    def before(self, stop: int) -> "Quotes":
+    def before(self, stop: int) -> "ModelInputs":
         """The rows before `stop` and what was known then: the calendar of rolls reaches as far ahead as it did."""
         rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
-        return Quotes(self.prices[:stop], rolls, None if self.curve is None else self.curve[:stop])
+        return ModelInputs(self.prices[:stop], rolls, None if self.curve is None else self.curve[:stop])
 
     def batch(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """A batch of one, as `model(*quotes.batch())` takes it."""
@@ -27,7 +27,7 @@ class Quotes(NamedTuple):
         return prices, rolls, curve
 
 
-def quotes(panel: Panel, ahead: int) -> Quotes:
+def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     """Everything that a forecaster reads of a panel, with the calendar of rolls for `ahead` coming business days.
 
     Rolls stand on the day of the exchange's rule, whatever prices are missing: what is known ahead of a row does not
@@ -35,9 +35,9 @@ def quotes(panel: Panel, ahead: int) -> Quotes:
     """
     prices = panel.values.plain().detach()
     if not any(panel.contracts):
-        return Quotes(prices)
+        return ModelInputs(prices)
     rolls = torch.zeros(len(panel) + ahead, len(panel.symbols), dtype=torch.int64)
     for n, code in enumerate(panel.contracts):
         if code is not None:
             rolls[:, n] = torch.from_numpy(roll_months(code, panel.dates, ahead))
-    return Quotes(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())
+    return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())

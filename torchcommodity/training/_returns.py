@@ -64,7 +64,7 @@ def roll_adjusted_returns(panel: Panel) -> Tensor:  # (T, N)
 def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
     """Log-returns with NaN on every roll: what volatility is taken over.
 
-    `ops.ewm_variance` and its like skip a NaN, so that neither the gap nor a return estimated across it enters.
+    `ops.riskmetrics_variance` and its like skip a NaN, so that neither the gap nor a return estimated across it enters.
 
     >>> from torchcommodity import data, ops
     >>> panel = data.embedded()["WTI"].between("2018-01-01").with_contracts({"WTI": "CL"})  # as if

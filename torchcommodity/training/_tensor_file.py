@@ -21,7 +21,7 @@ DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
 CODES = {dtype: code for code, (dtype, _) in DTYPES.items()}
 
 
-def to_bytes(kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> bytes:
+def tensor_file_bytes(kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> bytes:
     """Tensors, and facts that JSON can hold, as one file of the format `kind`."""
     body, header = b"", {}
     for name, x in state.items():
@@ -39,7 +39,7 @@ def to_bytes(kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -
     return struct.pack("<Q", len(head)) + head + body
 
 
-def read(path: str | Path, kind: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and facts of a file of `to_bytes`, the same bits.
 
     Args:

@@ -10,13 +10,13 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
+from torchcommodity.models import HarConfig
+from torchcommodity.training._batches import TrainingBatch, lessons, load, plan, rows
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._checkpoint import Checkpoint, mark_of
-from torchcommodity.training._trainer import Learner, Teacher, network, put
-from torchcommodity.training._batches import Lesson, lessons, load, plan, rows
+from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._runtime import Device, Matmul, Precision, machine, numbers
-from torchcommodity.training._inputs import Quotes
-from torchcommodity.models import HarConfig
+from torchcommodity.training._trainer import Teacher, Trainer, network, put
 
 Progress = Callable[[int, int, str], None]  # done, of how many, what
 
@@ -33,8 +33,8 @@ class TrainConfig:
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
     clip: float = 1.0  # largest norm of a step's gradient
-    held_back: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
-    corrects: int = 63  # longest horizon the network may correct: beyond, a block holds too few windows to choose on
+    validation_fraction: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
+    max_horizon: int = 63  # longest horizon the network may correct: beyond, a block holds too few windows to choose on
     device: Device = "cpu"
     precision: Precision = "32-true"
     matmul: Matmul = "highest"  # of float32 matrix products
@@ -46,8 +46,10 @@ class TrainConfig:
         for name, smallest in least.items():
             if getattr(self, name) < smallest:
                 raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
-        if not (0 < self.held_back < 1 and self.learning_rate > 0 and self.weight_decay >= 0 and self.clip > 0):
-            must = "held_back in (0, 1), learning_rate > 0, weight_decay >= 0, clip > 0"
+        if not (
+            0 < self.validation_fraction < 1 and self.learning_rate > 0 and self.weight_decay >= 0 and self.clip > 0
+        ):
+            must = "validation_fraction in (0, 1), learning_rate > 0, weight_decay >= 0, clip > 0"
             raise ValueError(f"TrainConfig: {must}; got {self}")
 
 
@@ -72,7 +74,7 @@ class Training(NamedTuple):
 
 def train(
     model: Any,
-    past: Quotes,
+    past: ModelInputs,
     config: TrainConfig,
     symmetry: float,
     seed: int,
@@ -87,7 +89,7 @@ def train(
     """
     run = run or Run()
     start = _held_back_from(len(past.prices), config, model.har.config)
-    free = torch.tensor(model.har.config.horizons) <= config.corrects  # (H,)
+    free = torch.tensor(model.har.config.horizons) <= config.max_horizon  # (H,)
     if not network(model):
         return Training(0, (), "no network to train")
     if config.epochs == 0 or start is None or not free.any():
@@ -102,7 +104,7 @@ def train(
     mark = mark_of(past, config, model.config, symmetry, seed, fabric.world_size)
     with numbers(fabric, config.matmul, config.threads):
         rates = {"learning_rate": config.learning_rate, "weight_decay": config.weight_decay}
-        learner = Learner(model, fabric, seed, **rates, teacher=teacher)
+        learner = Trainer(model, fabric, seed, **rates, teacher=teacher)
         checkpoint = Checkpoint(run.checkpoint, run.every, mark, writes=fabric.is_global_zero)
         checkpoint.carry_on(learner)
         _loop(learner, early, late, free, config, run.progress, checkpoint)
@@ -111,9 +113,9 @@ def train(
 
 
 def _loop(
-    learner: Learner,
-    early: Lesson,
-    late: Lesson,
+    learner: Trainer,
+    early: TrainingBatch,
+    late: TrainingBatch,
     free: Tensor,  # (H,) bool
     config: TrainConfig,
     progress: Progress | None,
@@ -147,7 +149,7 @@ def _loop(
 def _held_back_from(rows: int, config: TrainConfig, har: HarConfig) -> int | None:
     """First row of the later block, of at least two longest horizons; None if that leaves too little before it."""
     longest = har.horizons[-1]
-    start = rows - max(int(config.held_back * rows), 2 * longest)
+    start = rows - max(int(config.validation_fraction * rows), 2 * longest)
     return start if start >= har.warmup + config.window + 2 * longest else None
 
 
@@ -156,13 +158,13 @@ def _check_pieces(model: nn.Module, config: TrainConfig, fabric: Fabric) -> None
     if config.accumulate * fabric.world_size > 1 and any(name.endswith("running_mean") for name in model.state_dict()):
         got = f"accumulate={config.accumulate} and {fabric.world_size} processes"
         raise ValueError(
-            f"train: {type(model).__name__} normalises by the statistics of a whole batch, which cannot be cut: "
+            f"train: {type(model).__name__} normalizes by the statistics of a whole batch, which cannot be cut: "
             f"expected accumulate=1 and one process; got {got}"
         )
 
 
 @torch.no_grad()
-def _settle(model: Any, learner: Learner) -> Training:
+def _settle(model: Any, learner: Trainer) -> Training:
     """Put the kept epoch into the model; a horizon that it did not improve keeps the baseline."""
     kept, epochs = learner.kept, len(learner.validation)
     put(model, kept.network)

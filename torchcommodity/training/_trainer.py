@@ -8,10 +8,10 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from torchcommodity.training._batches import Lesson
-from torchcommodity.training._runtime import add_up
 from torchcommodity.losses import distillation, pinball
-from torchcommodity.models import Market
+from torchcommodity.models import HarOutput
+from torchcommodity.training._batches import TrainingBatch
+from torchcommodity.training._runtime import add_up
 
 
 class Kept(NamedTuple):
@@ -29,8 +29,8 @@ class Teacher(NamedTuple):
     weight: float  # of the teacher, in [0, 1]; the rest is the truth's
 
 
-class Learner:
-    """A copy of a model on the device of `fabric`, its optimiser, its generator and how far it is."""
+class Trainer:
+    """A copy of a model on the device of `fabric`, its optimizer, its generator and how far it is."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Learner:
         self.best, self.validation = 0.0, list[list[float]]()
         self.kept = Kept(0, network_state(self.model), torch.zeros(len(model.har.config.horizons), dtype=torch.bool))
 
-    def learn(self, lessons: Iterable[Lesson], weight: Tensor, clip: float) -> Tensor:  # ()
+    def learn(self, lessons: Iterable[TrainingBatch], weight: Tensor, clip: float) -> Tensor:  # ()
         """One step on this process's pieces of it; gives the loss of the whole step."""
         self.model.train()
         # of dropout; by the step and not by what came before, so that a resumed training draws the same
@@ -75,7 +75,7 @@ class Learner:
         return total
 
     @torch.no_grad()
-    def judge(self, lesson: Lesson, size: float) -> Tensor:  # (H,)
+    def judge(self, lesson: TrainingBatch, size: float) -> Tensor:  # (H,)
         """Mean loss per horizon, NaN where a horizon has no target; `size` 0 is the baseline."""
         self.model.eval()
         sums, known = self._losses(_numbers_of(self.fabric, lesson), size, heard=self.model.har.config.shrink)
@@ -110,7 +110,9 @@ class Learner:
         self.epoch, self.step, self.total, self.best = state["progress"]
         self.validation, self.kept = state["validation"], Kept(*state["kept"])
 
-    def _losses(self, lesson: Lesson, size: float = 1.0, heard: float = 1.0) -> tuple[Tensor, Tensor]:  # (H,), (H,)
+    def _losses(
+        self, lesson: TrainingBatch, size: float = 1.0, heard: float = 1.0
+    ) -> tuple[Tensor, Tensor]:  # (H,), (H,)
         """Sums over the known targets of the loss at all levels, and how many terms each sum has.
 
         `size` and `heard` are what is used of the bend, of the student and of its teacher.
@@ -129,7 +131,7 @@ class Learner:
                 sums.append(distillation(quantiles, taught, target, levels, weight=weight, reduction="sum"))
         return torch.stack(sums), lesson.targets.isfinite().sum((0, 1, 3)) * len(levels)
 
-    def _scale(self, model: Any, lesson: Lesson, size: float) -> Tensor:  # (B, T, H, N)
+    def _scale(self, model: Any, lesson: TrainingBatch, size: float) -> Tensor:  # (B, T, H, N)
         """What a model makes of the baseline's scale."""
         with self.fabric.autocast():
             raw = model.correction(lesson.market)
@@ -160,8 +162,8 @@ def _numbers_of(fabric: Fabric, x: Any) -> Any:
     """In float32 where the device has no float64."""
     if fabric.device.type != "mps":
         return x
-    if isinstance(x, Lesson):
-        return Lesson(Market(*(part.float() for part in x.market)), x.targets.float())
+    if isinstance(x, TrainingBatch):
+        return TrainingBatch(HarOutput(*(part.float() for part in x.market)), x.targets.float())
     return x.float()
 
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, refuse_synthetic, walk_forward
-from torchcommodity.training._calibration import targets
-from torchcommodity.training._config import to_config, to_values
-from torchcommodity.training._executors import HERE, Engine
-from torchcommodity.training._fit_config import FitConfig, check_fit
-from torchcommodity.training._folds import OURS, UNTRAINED, Fold, walk
-from torchcommodity.training._trainer import network
-from torchcommodity.training._inputs import quotes
-from torchcommodity.training._train import Progress
+from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import build
+from torchcommodity.training._calibration import targets
+from torchcommodity.training._config import to_config, to_values
+from torchcommodity.training._executors import LOCAL, Executor
+from torchcommodity.training._fit_config import FitConfig, check_fit
+from torchcommodity.training._folds import OURS, UNTRAINED, Fold, walk
+from torchcommodity.training._inputs import model_inputs
+from torchcommodity.training._train import Progress
+from torchcommodity.training._trainer import network
 
 if TYPE_CHECKING:
     import optuna
@@ -55,7 +55,7 @@ def tune(
     seconds: float = math.inf,
     years: int = 2,
     seed: int = 0,
-    engine: Engine = HERE,
+    engine: Executor = LOCAL,
     progress: Progress | None = None,
 ) -> Tuned:
     """Choose learning rate, weight decay, batch, window and the model's own sizes by optuna's TPE.
@@ -81,7 +81,7 @@ def tune(
         import optuna
     except ImportError as error:
         raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
-    refuse_synthetic("tune", panel)
+    check_not_synthetic("tune", panel)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
     fold = _fold(panel, config, years, seed)
@@ -132,7 +132,7 @@ def _fold(panel: Panel, config: FitConfig, years: int, seed: int) -> Fold:
     if not network(build(config.model, len(panel.symbols))):
         raise ValueError(f"tune: expected a model with a network; got {type(config.model).__name__}")
     horizon = config.model.har.horizons[-1]
-    quoted, last = quotes(panel, horizon), int(str(panel.dates[-1])[:4])
+    quoted, last = model_inputs(panel, horizon), int(str(panel.dates[-1])[:4])
     blocks = walk_forward(panel.dates, first=last - years + 1, horizon=horizon)
     check_fit(quoted.before(blocks[0].test.start), panel.symbols, config.model.har)
     return Fold(quoted, {str(panel.dates[b.test.start])[:4]: b.test for b in blocks}, config, seed, {})

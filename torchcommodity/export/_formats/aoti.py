@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import libraries
 from torchcommodity.export._formats import pt2
-from torchcommodity.export._metadata import About
+from torchcommodity.export._metadata import Metadata
+from torchcommodity.opkit import libraries
 
 LIBRARY = "library/"  # in the archive: what a program without Python loads first
 
 
-def to_bytes(program: torch.export.ExportedProgram, about: About, options: dict[str, Any] | None = None) -> bytes:
+def to_bytes(program: torch.export.ExportedProgram, about: Metadata, options: dict[str, Any] | None = None) -> bytes:
     """A package of AOTInductor; `options` are Inductor's.
 
     Raises:
@@ -23,7 +23,7 @@ def to_bytes(program: torch.export.ExportedProgram, about: About, options: dict[
     """
     carried = [path for path in libraries() if path.parent.name == "torchcommodity"]
     if not carried:
-        raise ValueError("export: an aoti artefact carries the native library; it is not built or was switched off")
+        raise ValueError("export: an aoti artifact carries the native library; it is not built or was switched off")
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)  # paths of this machine
     with tempfile.TemporaryDirectory() as folder:

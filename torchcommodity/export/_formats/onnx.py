@@ -9,12 +9,12 @@ from unittest import mock
 import torch
 from torch import Tensor
 
-from torchcommodity.export._metadata import About
+from torchcommodity.export._metadata import Metadata
 
 ABOUT = "about"  # the entry of the file's metadata
 
 
-def to_bytes(program: torch.export.ExportedProgram, about: About) -> bytes:
+def to_bytes(program: torch.export.ExportedProgram, about: Metadata) -> bytes:
     """A model with inputs `prices` and `days`, and the output `quantiles`."""
     torch._dynamo.reset()  # `scan` compiles its body: the shapes of an earlier export would leak into this one
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns where torchvision is not
@@ -34,11 +34,11 @@ def to_bytes(program: torch.export.ExportedProgram, about: About) -> bytes:
 
 
 def from_bytes(model: bytes) -> tuple[str, Callable[[Tensor, Tensor], Tensor]]:
-    """What `About.json` wrote, and the forecaster."""
+    """What `Metadata.json` wrote, and the forecaster."""
     try:
         import onnxruntime
     except ImportError as error:
-        raise ImportError("an onnx artefact needs onnxruntime: pip install 'torchcommodity[export]'") from error
+        raise ImportError("an onnx artifact needs onnxruntime: pip install 'torchcommodity[export]'") from error
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 
     def run(prices: Tensor, days: Tensor) -> Tensor:

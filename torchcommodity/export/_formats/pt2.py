@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.export.pt2_archive import PT2ArchiveWriter
 
 from torchcommodity.export import _graph_allowlist as harmless
-from torchcommodity.export._metadata import About
+from torchcommodity.export._metadata import Metadata
 
 GRAPH, EXAMPLE, ABOUT = "models/model.json", "data/sample_inputs/model.pt", "extra/about.json"
 PAYLOADS = ("data/weights/model_weights_config.json", "data/constants/model_constants_config.json")
@@ -21,7 +21,7 @@ PLAIN = {GRAPH, EXAMPLE, ABOUT, *PAYLOADS, "archive_format", "archive_version", 
 PLAIN |= {".data/version", ".data/serialization_id", ".format_version", ".storage_alignment"}
 
 
-def to_bytes(program: torch.export.ExportedProgram, about: About) -> bytes:
+def to_bytes(program: torch.export.ExportedProgram, about: Metadata) -> bytes:
     """An archive that `torch.export.load` reads too."""
     buffer = io.BytesIO()
     torch.export.save(program, buffer)

@@ -1,4 +1,4 @@
-"""What every build of a native operator shares: the stable ABI, how loops are optimised, the GPUs it is meant for.
+"""What every build of a native operator shares: the stable ABI, how loops are optimized, the GPUs it is meant for.
 
 Nothing of this package is imported here, so that a `setup.py` can run this file before anything is built.
 """
@@ -6,7 +6,7 @@ Nothing of this package is imported here, so that a `setup.py` can run this file
 from collections.abc import Iterable
 
 STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"  # one library for every torch from 2.10 on
-# without traps a test for NaN inside a loop can be vectorised; NaN keeps its meaning
+# without traps a test for NaN inside a loop can be vectorized; NaN keeps its meaning
 HOST = ("-std=c++20", "-g0", "-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Werror=return-type", STABLE_ABI)
 DEVICE = ("-std=c++20", "-O3", "-DUSE_CUDA", STABLE_ABI)
 ARCHITECTURES = ("8.0", "9.0")

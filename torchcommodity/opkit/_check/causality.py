@@ -10,8 +10,7 @@ from torchcommodity.opkit._check.compare import same_bits
 from torchcommodity.opkit._check.gradients import differentiable
 from torchcommodity.opkit._check.resize import resized
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Outputs, Subject
+from torchcommodity.opkit._check.subject import Outputs, Skip, Subject
 from torchcommodity.opkit._check.values import VALUES
 
 FUTURES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -36,7 +35,7 @@ def _with_future(subject: Subject, last: int, name: str) -> Subject:
 
 
 @row(
-    "Row t reads a row after t: look for a centred window, a `flip`, a mean over all time, an index one too far. "
+    "Row t reads a row after t: look for a centered window, a `flip`, a mean over all time, an index one too far. "
     "An operator that must look ahead says `causal=False` in its record.",
     after=VALUES,
     timed=True,
@@ -54,7 +53,7 @@ def causal(subject: Subject) -> None:
 
 def _large(subject: Subject) -> Subject:
     """Blocks of rows and vectors of columns: a kernel may go another way there, and come to other bits."""
-    weights = subject.op.one_by_one or not isinstance(subject.tensors[0], Tensor)
+    weights = subject.op.vmap == "loop" or not isinstance(subject.tensors[0], Tensor)
     return resized(subject, rows=300, assets=None if weights else 70)
 
 

@@ -4,12 +4,11 @@ import re
 
 from torchcommodity.opkit._cases import Bad
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Subject
+from torchcommodity.opkit._check.subject import Skip, Subject
 
 
 @row(
-    "Check at the door, once, and say operator, argument, what was expected and what came: `opkit.door` helps.",
+    "Check at the door, once, and say operator, argument, what was expected and what came: `opkit.arguments` helps.",
     once=True,
 )
 def bad_input(subject: Subject) -> None:
@@ -22,7 +21,7 @@ def bad_input(subject: Subject) -> None:
 
 def _refused(subject: Subject, bad: Bad) -> None:
     try:
-        subject.cases.door(*bad.sample.tensors, **bad.sample.settings)
+        subject.cases.function(*bad.sample.tensors, **bad.sample.settings)
     except bad.error as error:
         words = str(error)
     except Exception as error:

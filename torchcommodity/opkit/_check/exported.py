@@ -12,8 +12,7 @@ import torch
 from torchcommodity.opkit._check.compare import same
 from torchcommodity.opkit._check.graphs import Doors, exported
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Subject
+from torchcommodity.opkit._check.subject import Skip, Subject
 from torchcommodity.opkit._check.values import VALUES
 from torchcommodity.opkit._native import libraries
 
@@ -90,7 +89,7 @@ def run_ahead_of_time(doors: Doors) -> None:
 
 
 @row(
-    "The reference has no ONNX form. Give the record a `traceable` one: no loop over time, operators that ONNX knows.",
+    "The reference has no ONNX form. Give the record a `decomposition`: no loop over time, operators that ONNX knows.",
     after=("export",),
     compiled=True,
 )
@@ -100,7 +99,7 @@ def onnx(subject: Subject) -> None:
     try:
         run_onnx(Doors([subject]))
     except Exception:
-        if subject.op.traceable is not None:
+        if subject.op.decomposition is not None:
             raise
         run_onnx(Doors([subject]), time=False)
 

@@ -15,8 +15,7 @@ from torch.autograd.gradcheck import GradcheckError
 
 from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._check.rows import Row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Subject
+from torchcommodity.opkit._check.subject import Skip, Subject
 
 GUESSES: dict[str, Any] = {"int": 3, "float": 0.5, "bool": False, "SymInt": 3}
 # promises that only the records of this kit make
@@ -38,10 +37,10 @@ class Foreign:
 
     function: Callable[..., Any]
     cases: Callable[[], Cases]
-    jvp = traceable = None
+    jvp = decomposition = None
     time = None
     causal = native = False
-    one_by_one = True
+    vmap = "loop"
 
     @property
     def name(self) -> str:
@@ -65,7 +64,7 @@ class Foreign:
         """Whether PyTorch's dispatcher has never heard of it."""
         return _overload(self.function) is None
 
-    def lookback(self, *_: Any) -> int:
+    def warmup(self, *_: Any) -> int:
         return 0
 
     @cached_property
@@ -73,7 +72,7 @@ class Foreign:
         """Whether it can be differentiated: a gradient comes back from what it gives."""
         sample = self.cases().samples[0]
         leaves: list[Any] = [_leaf(x) for x in sample.tensors]
-        outputs = self.cases().door(*leaves, **sample.settings)
+        outputs = self.cases().function(*leaves, **sample.settings)
         listed = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         attached = [y.sum() for y in listed if isinstance(y, Tensor) and y.requires_grad]
         try:
@@ -153,7 +152,7 @@ def _guessed(operator: Any, function: Callable[..., Any]) -> Cases:
         raise ValueError(
             f"check: guessed samples {shapes} do not fit: {error}; give your own: check(op, cases=[Sample(x, ...)])"
         ) from error
-    return Cases(door=door, samples=(Sample(*tensors),))
+    return Cases(function=door, samples=(Sample(*tensors),))
 
 
 def _required(operator: Any) -> list[str]:

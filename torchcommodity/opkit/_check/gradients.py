@@ -9,8 +9,7 @@ from torch.autograd import forward_ad
 from torchcommodity.opkit._autograd import Gradients, autograd_kernel
 from torchcommodity.opkit._check.compare import same
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Outputs, Subject
+from torchcommodity.opkit._check.subject import Outputs, Skip, Subject
 from torchcommodity.opkit._check.values import VALUES
 
 GRADIENTS = (*VALUES, "strides", "gradcheck")
@@ -98,7 +97,7 @@ def derived_jvp(subject: Subject) -> None:
 
 
 def _without_jvp(op: Any, run: Callable[[], Outputs]) -> Outputs:
-    kernel, derived = op.kernel, Gradients(op.overload, op.backward, None, op.masks, op.materialize_grads)
+    kernel, derived = op.kernel, Gradients(op.overload, op.backward, None, op.mask_nan_grad, op.materialize_grads)
     object.__setattr__(op, "kernel", autograd_kernel(derived))
     try:
         return run()

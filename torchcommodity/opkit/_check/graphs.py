@@ -9,8 +9,7 @@ from torch.export import Dim, ExportedProgram
 
 from torchcommodity.opkit._check.layouts import batched
 from torchcommodity.opkit._check.resize import resized
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Outputs, Subject, floats
+from torchcommodity.opkit._check.subject import Outputs, Skip, Subject, floats
 
 
 class Doors(torch.nn.Module):

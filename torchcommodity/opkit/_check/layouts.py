@@ -7,8 +7,7 @@ from torch import Tensor
 
 from torchcommodity.opkit._check.compare import same
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Outputs, Subject
+from torchcommodity.opkit._check.subject import Outputs, Skip, Subject
 from torchcommodity.opkit._check.values import VALUES
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -73,7 +72,7 @@ def _first(subject: Subject, rows: int) -> Subject:
 )
 def short(subject: Subject) -> None:
     """Fewer rows than the window, down to one: right, or refused by the operator's own words."""
-    longest = subject.lookback if isinstance(subject.lookback, int) else max(subject.lookback, default=0)
+    longest = subject.warmup if isinstance(subject.warmup, int) else max(subject.warmup, default=0)
     for rows in sorted({1, 2, longest, longest + 1} & set(range(1, subject.rows))):
         shorter = _first(subject, rows)
         _right_or_refused(shorter, f"T = {rows}")
@@ -94,8 +93,8 @@ def no_rows(subject: Subject) -> None:
 def one_asset(subject: Subject) -> None:
     """N = 1: right, or refused by the operator's own words."""
     width, time = subject.tensors[0].shape[-1], subject.time[0]
-    if subject.op.one_by_one:
-        raise Skip("the record says one_by_one: the last axis is as long as the weights want it")
+    if subject.op.vmap == "loop":
+        raise Skip("the record says vmap='loop': the last axis is as long as the weights want it")
 
     def narrow(i: int, x: Tensor) -> Tensor:
         for axis in range(1 + time if i in subject.panels else -1, 0):

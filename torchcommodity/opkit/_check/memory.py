@@ -11,8 +11,7 @@ from torch import Tensor
 from torchcommodity.opkit._check.compare import same_bits, unchanged
 from torchcommodity.opkit._check.resize import resized
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Outputs, Subject
+from torchcommodity.opkit._check.subject import Outputs, Skip, Subject
 
 M_PERTURB = -6  # of glibc's mallopt: fill what malloc hands out
 
@@ -100,7 +99,7 @@ def threads(subject: Subject) -> None:
     """One thread and many give the same bits."""
     if not subject.tensors or not isinstance(subject.tensors[0], Tensor):
         raise Skip("no tensor to enlarge")
-    wide = None if subject.op.one_by_one else 130  # weights want it as long as it is
+    wide = None if subject.op.vmap == "loop" else 130  # weights want it as long as it is
     panels = ((32, 2048, None), (1, 512, wide))  # many panels; one wide panel
     for batch, rows, assets in panels if subject.op.time else ((2048, None, None),):
         large = resized(subject, batch=batch, rows=rows, assets=assets)

@@ -8,8 +8,7 @@ from torch import Tensor
 from torchcommodity.opkit._check.compare import same
 from torchcommodity.opkit._check.gradients import differentiable
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Outputs, Subject, floats
+from torchcommodity.opkit._check.subject import Outputs, Skip, Subject, floats
 from torchcommodity.opkit._check.values import VALUES
 
 
@@ -21,7 +20,7 @@ def _complete(subject: Subject) -> Subject:
 
 def _series(subject: Subject, outputs: Outputs) -> list[tuple[Tensor, int]]:
     """Each output with its warm-up, time first; one output may have a warm-up for each entry of its last axis."""
-    lookback, axis = subject.lookback, subject.time[1]
+    lookback, axis = subject.warmup, subject.time[1]
     led = [y.movedim(axis, 0) for y in outputs]
     if isinstance(lookback, int):
         return _judged((y, lookback) for y in led)
@@ -35,13 +34,13 @@ def _judged(pairs: Iterable[tuple[Tensor, int]]) -> list[tuple[Tensor, int]]:
 
 
 @row(
-    "The first `lookback` rows must be NaN, and on complete input no later row may be. Mend the warm-up, or what the "
-    "record says in `lookback`.",
+    "The first `warmup` rows must be NaN, and on complete input no later row may be. Mend the warm-up, or what the "
+    "record says in `warmup`.",
     after=VALUES,
     timed=True,
 )
 def warm_up(subject: Subject) -> None:
-    """The first `lookback` rows are NaN, and none after them."""
+    """The first `warmup` rows are NaN, and none after them."""
     for i, (y, rows) in enumerate(_series(subject, _complete(subject).call())):
         known = _where(~y[:rows].isnan())
         assert not known, f"output {i}: row {known[0]} is a number, though the warm-up is {rows} rows"

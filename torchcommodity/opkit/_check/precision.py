@@ -6,8 +6,7 @@ from torch import Tensor
 from torchcommodity.opkit._check.compare import same
 from torchcommodity.opkit._check.resize import repeated
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Subject
+from torchcommodity.opkit._check.subject import Skip, Subject
 from torchcommodity.opkit._check.values import VALUES, narrowed, widened
 
 DIGITS = 1e-4  # four right digits

@@ -36,7 +36,7 @@ def check(
         ValueError: `only` names no row, or guessed samples do not fit.
         TypeError: `op` is nothing that can be called.
     """
-    given = Cases(door=called(op), samples=tuple(cases)) if isinstance(cases, Sequence) else cases
+    given = Cases(function=called(op), samples=tuple(cases)) if isinstance(cases, Sequence) else cases
     known = op if isinstance(op, Op) else foreign(op, given)
     subjects = subjects_of(known, given)
     results: dict[str, Result] = {}
@@ -58,7 +58,7 @@ def guessed(op: Op) -> Cases:
     required = [a for a in op.overload._schema.arguments if not a.has_default_value()]
     values = [kinds.get(str(a.type)) for a in required]
     tensors = [0.5 + torch.rand(2, 11, 3, dtype=torch.double, generator=generator) for v in values if v is None]
-    return Cases(door=lambda *x: op(*_woven(values, x)), samples=(Sample(*tensors),))
+    return Cases(function=lambda *x: op(*_woven(values, x)), samples=(Sample(*tensors),))
 
 
 def _woven(values: Sequence[object], tensors: Sequence[object]) -> list[object]:

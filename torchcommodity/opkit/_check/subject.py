@@ -55,7 +55,7 @@ class Subject:
 
     def call(self, *tensors: Any) -> Outputs:
         """Through the public function; always a tuple."""
-        return as_tuple(self.cases.door(*(tensors or self.tensors), **self.sample.settings))
+        return as_tuple(self.cases.function(*(tensors or self.tensors), **self.sample.settings))
 
     def defined(self, *tensors: Any) -> Outputs:
         """The same, but the reference answers in place of the kernel; the oracle, for an operator of another make."""
@@ -79,13 +79,13 @@ class Subject:
 
     @cached_property
     def settings(self) -> tuple[Any, ...]:
-        """The arguments that are no tensors, as `lookback` and `causal` take them."""
+        """The arguments that are no tensors, as `warmup` and `causal` take them."""
         schema = self.op.overload._schema.arguments
         return tuple(x for x, a in zip(self.arguments, schema) if not private.is_tensor_like_type(a.type))
 
     @cached_property
-    def lookback(self) -> int | tuple[int, ...]:
-        rows: int | tuple[int, ...] = self.op.lookback(*self.settings)
+    def warmup(self) -> int | tuple[int, ...]:
+        rows: int | tuple[int, ...] = self.op.warmup(*self.settings)
         return rows
 
     @cached_property

@@ -36,7 +36,7 @@ def _stacked(subject: Subject) -> tuple[Any, ...]:
     def three(i: int, x: Tensor) -> Tensor:
         if i in subject.panels:
             return torch.stack([x, x.flip(subject.time[0]), x.flip(-1)])
-        return torch.stack([x, x.flip(0), x.flip(-1)] if subject.op.one_by_one and x.dim() else [x, x, x])
+        return torch.stack([x, x.flip(0), x.flip(-1)] if subject.op.vmap == "loop" and x.dim() else [x, x, x])
 
     return tuple(three(i, x) if isinstance(x, Tensor) else x for i, x in enumerate(subject.tensors))
 

@@ -5,8 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit._check.compare import same
 from torchcommodity.opkit._check.rows import row
-from torchcommodity.opkit._check.subject import Skip
-from torchcommodity.opkit._check.subject import Subject, as_tuple, floats
+from torchcommodity.opkit._check.subject import Skip, Subject, as_tuple, floats
 
 BASE = ("inputs_kept", "no_alias", "memory")
 VALUES = (*BASE, "values_float64")

@@ -84,7 +84,7 @@ def _watch(where: str, first: list[str]) -> Any:
 
 
 def _zero(zero: list[str], names: Sequence[str], trace: Trace) -> list[Finding]:
-    """Zero by a step function: other zeros (a bias before a normalisation, units that are off) are no fault."""
+    """Zero by a step function: other zeros (a bias before a normalization, units that are off) are no fault."""
     found: dict[str, list[str]] = {}
     for name in zero:
         bit = 1 << names.index(name)
@@ -114,7 +114,7 @@ def _vanishing(sizes: Mapping[str, float]) -> list[Finding]:
     small = [name for name, size in sizes.items() if "bias" not in name and size < VANISHING * largest]
     if not small:
         return []
-    remedy = "normalise between layers, add skip connections, use ReLU-like activations, or another initialisation"
+    remedy = "normalize between layers, add skip connections, use ReLU-like activations, or another initialization"
     return [Finding("vanishing", f"gradients are below {VANISHING:g} of the largest layer's", remedy, tuple(small))]
 
 
@@ -126,5 +126,5 @@ def _exploding(gradients: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
     ]
     if not large:
         return []
-    remedy = "scale inputs and targets, clip the gradient's norm, or initialise smaller"
+    remedy = "scale inputs and targets, clip the gradient's norm, or initialize smaller"
     return [Finding("exploding", f"gradients are more than {EXPLODING:g} times their weights", remedy, tuple(large))]

@@ -26,7 +26,7 @@ def _hidden(name: str, module: nn.Module, registered: set[int]) -> Iterator[Find
         if any(isinstance(x, nn.Module) and id(x) not in registered and _learns(x) for x in leaves):
             remedy = "keep layers in nn.ModuleList, nn.ModuleDict or as attributes"
             yield Finding(
-                "plain_list", "layers that the model does not know of, nor its optimiser", remedy, (path,), where
+                "plain_list", "layers that the model does not know of, nor its optimizer", remedy, (path,), where
             )
         if any(_meant_to_learn(x) for x in leaves):
             remedy = "wrap it in nn.Parameter"

@@ -9,7 +9,7 @@ from torchcommodity.opkit._diagnose.findings import Finding
 from torchcommodity.opkit._diagnose.trace import DEAD, ENOUGH, Trace, dead_share
 
 SATURATED = 0.95
-REVIVE = "use a smaller learning rate or bias, a leaky activation, or normalised inputs"
+REVIVE = "use a smaller learning rate or bias, a leaky activation, or normalized inputs"
 ZEROING = (nn.ReLU, nn.ReLU6)
 SQUASHING = (nn.Sigmoid, nn.Tanh)
 
@@ -47,7 +47,7 @@ class Units:
             low = 0.0 if isinstance(module, nn.Sigmoid) else -1.0
             saturated = ((y < low + 1e-3) | (y > 1 - 1e-3)).double().mean().item()
             if saturated > SATURATED:
-                remedy = "normalise what comes in, or initialise the layer before it smaller"
+                remedy = "normalize what comes in, or initialize the layer before it smaller"
                 self._add("saturated_units", f"{saturated:.0%} of the values are at the bounds", remedy, name)
 
     def _add(self, kind: str, message: str, remedy: str, name: str) -> None:

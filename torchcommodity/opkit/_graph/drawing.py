@@ -38,13 +38,13 @@ def svg(graph: Graph, backward: bool = False) -> str:
     )
 
 
-def _centre(column: float, layer: int) -> tuple[float, float]:
+def _center(column: float, layer: int) -> tuple[float, float]:
     return round((column + 0.5) * WIDE, 1), (layer + 0.5) * HIGH
 
 
 def _curve(way: list[tuple[float, int]]) -> str:
     """From the foot of a box, through the points on the way, to the head of another."""
-    (x, y), *rest = [_centre(*point) for point in way]
+    (x, y), *rest = [_center(*point) for point in way]
     parts, y = [f"M{x} {y + BOX_HIGH / 2}"], y + BOX_HIGH / 2
     for i, (to_x, to_y) in enumerate(rest):
         end = to_y - BOX_HIGH / 2 if i == len(rest) - 1 else to_y
@@ -55,7 +55,7 @@ def _curve(way: list[tuple[float, int]]) -> str:
 
 
 def _box(node: Node, column: float, layer: int) -> str:
-    x, y = _centre(column, layer)
+    x, y = _center(column, layer)
     kept = f"keeps {size(node.kept)}" if node.kept else ""
     whole = escape(f"{node.name}, {node.dtype} {node.shape}{', ' + kept if kept else ''}")
     lines = [("name", _short(node.name)), ("", _short(f"{node.dtype} {node.shape}")), ("", kept)]

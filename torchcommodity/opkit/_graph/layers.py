@@ -52,7 +52,7 @@ def _with_waypoints(edges: tuple[tuple[int, int], ...], layer: list[int]) -> tup
 
 
 def _ordered(layer: list[int], steps: Edges) -> list[float]:
-    """Columns: by turns downwards and upwards, each layer sorted by the mean place of its neighbours."""
+    """Columns: by turns downwards and upwards, each layer sorted by the mean place of its neighbors."""
     rows = defaultdict[int, list[int]](list)
     for i, number in enumerate(layer):
         rows[number].append(i)
@@ -65,9 +65,9 @@ def _ordered(layer: list[int], steps: Edges) -> list[float]:
     for row in rows.values():
         _spread(row, column, widest)
     for sweep in range(SWEEPS):
-        neighbours = below if sweep % 2 else above
+        neighbors = below if sweep % 2 else above
         for number in sorted(rows, reverse=bool(sweep % 2)):
-            pull = {i: _mean([column[j] for j in neighbours[i]], column[i]) for i in rows[number]}
+            pull = {i: _mean([column[j] for j in neighbors[i]], column[i]) for i in rows[number]}
             rows[number].sort(key=pull.__getitem__)
             _place(rows[number], pull, column)
     lowest = min(column)
@@ -80,7 +80,7 @@ def _spread(row: list[int], column: list[float], widest: int) -> None:
 
 
 def _place(row: list[int], pull: dict[int, float], column: list[float]) -> None:
-    """As near as may be to where each is pulled, in order, and one column apart; the whole is then centred on that."""
+    """As near as may be to where each is pulled, in order, and one column apart; the whole is then centered on that."""
     at = -float("inf")
     for i in row:
         at = max(pull[i], at + 1)

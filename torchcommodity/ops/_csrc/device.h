@@ -4,7 +4,7 @@
 
 namespace commodity {
 
-// One item for each column and chunk of time. Neighbours in a warp are neighbours in a row; chunks of the same columns
+// One item for each column and chunk of time. Neighbors in a warp are neighbors in a row; chunks of the same columns
 // lie together, so that the rows which they share are in the cache.
 struct Grid {
   int64_t batch, columns, chunks, tile, tiles;

@@ -1,4 +1,4 @@
-// Trailing windows on a GPU: an item takes a few windows that end in neighbouring rows.
+// Trailing windows on a GPU: an item takes a few windows that end in neighboring rows.
 //
 // What all of them hold is summed once, with a suffix of what is before and a prefix of what is after. Nothing is
 // subtracted, a spike leaves with its row, and the bits depend on the rows of the window alone.

@@ -48,7 +48,7 @@ struct Panels {
 };
 
 // Calls body(panel, first, last) for every block of columns [first, last) of every panel, in parallel.
-// Blocks do not depend on the number of threads, so neither do the bits. Neighbours that one thread takes go together,
+// Blocks do not depend on the number of threads, so neither do the bits. Neighbors that one thread takes go together,
 // if a body says that it takes so many columns: memory is faster by whole rows.
 template <typename Body>
 void for_each_block(const Panels& panels, const Body& body, int64_t most = kBlock) {

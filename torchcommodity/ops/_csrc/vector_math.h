@@ -1,4 +1,4 @@
-// exp and log that a compiler can vectorise: no branch, no table, no call. Both are right to 2 units in the last place.
+// exp and log that a compiler can vectorize: no branch, no table, no call. Both are right to 2 units in the last place.
 #pragma once
 #include <bit>
 #include <limits>

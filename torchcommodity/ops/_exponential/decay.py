@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_integer, check_panel, check_values, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, check_values, raise_invalid
 
 Speed = float | Tensor | None
 
@@ -21,13 +21,13 @@ WAYS: dict[str, tuple[Callable[[Tensor], Tensor], str, Callable[[Tensor], Tensor
 def check_decay(
     operator: str, x: Tensor, com: Speed, span: Speed, halflife: Speed, alpha: Speed, min_periods: int
 ) -> tuple[Tensor, bool]:
-    """alpha (..., N) for the panel x (..., T, N), and whether it was given by a Tensor, so that it may be learnt."""
+    """alpha (..., N) for the panel x (..., T, N), and whether it was given by a Tensor, so that it may be learned."""
     check_panel(operator, x=x)
     check_integer(operator, 0, min_periods=min_periods)
     given = {"com": com, "span": span, "halflife": halflife, "alpha": alpha}
     named = {name: value for name, value in given.items() if value is not None}
     if len(named) != 1:
-        refuse(operator, "exactly one of com, span, halflife, alpha must be given", x=x, **named)
+        raise_invalid(operator, "exactly one of com, span, halflife, alpha must be given", x=x, **named)
     ((name, value),) = named.items()
     speed = value.to(x) if isinstance(value, Tensor) else x.new_tensor(float(value), dtype=torch.double)
     rate, words, holds = WAYS[name]
@@ -36,4 +36,4 @@ def check_decay(
     try:
         return found.expand(*x.shape[:-2], x.shape[-1]), isinstance(value, Tensor)
     except RuntimeError:
-        refuse(operator, f"{name} must broadcast to (..., N)", x=x, **{name: value})
+        raise_invalid(operator, f"{name} must broadcast to (..., N)", x=x, **{name: value})

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import operator as recurrence
 from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as recurrence_adjoint
 
@@ -39,7 +39,7 @@ def ewm_adjoint(
     """
     check_panel("ewm_adjoint", grad=grad, x=x)
     if grad.shape != x.shape or alpha.shape != (*x.shape[:-2], x.shape[-1]):
-        refuse("ewm_adjoint", "grad and x must be (..., T, N) and alpha (..., N)", grad=grad, x=x, alpha=alpha)
+        raise_invalid("ewm_adjoint", "grad and x must be (..., T, N) and alpha (..., N)", grad=grad, x=x, alpha=alpha)
     dx: Tensor = operator(grad, x, alpha, adjust, ignore_na, min_periods, True)
     return dx
 
@@ -153,7 +153,7 @@ def _cases() -> Cases:
     holed[0, :3, 1] = holed[0, 5:7, 1] = holed[1, 4, 2] = torch.nan
     ones, half = torch.ones(3, 1, dtype=torch.double), torch.full((1,), 0.5, dtype=torch.double)
     return Cases(
-        door=ewm_adjoint,
+        function=ewm_adjoint,
         samples=(
             Sample(grad, holed, alpha),
             Sample(grad, holed, alpha, adjust=False, min_periods=3),

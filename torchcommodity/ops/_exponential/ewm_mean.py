@@ -25,11 +25,11 @@ def ewm_mean(
 
     Args:
         x: values in any unit; NaN or infinite where missing.
-        com: centre of mass in rows, >= 0: alpha = 1 / (1 + com).
+        com: center of mass in rows, >= 0: alpha = 1 / (1 + com).
         span: rows of a simple mean of the same mean age, >= 1: alpha = 2 / (span + 1).
         halflife: rows after which a value weighs half, > 0: alpha = 1 - 2^(-1 / halflife).
         alpha: the factor itself, in (0, 1]. Exactly one of the four, a number or a Tensor that broadcasts to (..., N);
-            a Tensor may require a gradient: a half-life that is learnt.
+            a Tensor may require a gradient: a half-life that is learned.
         adjust: divide by the sum of the weights so far; else the mean starts at the first value, and b_t = alpha.
         ignore_na: weights by the number of values since; else by the number of rows, missing ones included.
         min_periods: values that must have been, >= 0.
@@ -68,7 +68,7 @@ def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_peri
     return torch.stack(rows, -2).where(known_rows(x, min_periods), torch.nan) if rows else x.new_empty(x.shape)
 
 
-def _traceable(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
+def _decomposition(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
     # y_t = (1 - b_t) y_{t-1} + b_t x_t
     finite = x.isfinite()
     share = shares_by_formula(finite, alpha.unsqueeze(-2), adjust, ignore_na)
@@ -92,7 +92,7 @@ def _backward(
     return dx, pull_alpha(grad, x, y, alpha, adjust, ignore_na)
 
 
-def _door(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tensor:
+def _function(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tensor:
     return ewm_mean(x, alpha=alpha, **settings)  # type: ignore[arg-type]
 
 
@@ -115,7 +115,7 @@ def _cases() -> Cases:
     gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
     rule = [{"adjust": a, "ignore_na": i} for a in (True, False) for i in (True, False)]
     return Cases(
-        door=_door,
+        function=_function,
         samples=(
             Sample(x, alpha, min_periods=3),
             Sample(holed, alpha[:1]),
@@ -155,8 +155,8 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    traceable=_traceable,
+    decomposition=_decomposition,
     cases=_cases,
-    masks=False,  # the adjoint does it
-    lookback=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
+    mask_nan_grad=False,  # the adjoint does it
+    warmup=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
 )

@@ -26,7 +26,7 @@ def ewm_var(
     bias: bool = False,
 ) -> Tensor:  # (..., T, N)
     """Exponentially weighted variance about the exponentially weighted mean m, pandas' `ewm(...).var(bias)`:
-    v_t = (1 - b_t) (v_{t-1} + b_t (x_t - m_{t-1})^2), b_t the share of x_t; about zero, see `ewm_variance`.
+    v_t = (1 - b_t) (v_{t-1} + b_t (x_t - m_{t-1})^2), b_t the share of x_t; about zero, see `riskmetrics_variance`.
 
     Args:
         x, com, span, halflife, alpha, adjust, ignore_na, min_periods: as in `ewm_mean`.

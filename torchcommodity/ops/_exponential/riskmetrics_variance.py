@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean
 
 
-def ewm_variance(
+def riskmetrics_variance(
     returns: Tensor,  # (..., T, N)
     halflife: float,
     *,
@@ -36,12 +36,12 @@ def ewm_variance(
     Example:
         >>> import torch
         >>> from torchcommodity import ops
-        >>> ops.ewm_variance(torch.tensor([[1.0], [torch.nan], [3.0]]), halflife=1.0).squeeze(-1)
+        >>> ops.riskmetrics_variance(torch.tensor([[1.0], [torch.nan], [3.0]]), halflife=1.0).squeeze(-1)
         tensor([1.0000, 1.0000, 6.3333])
     """
-    check_panel("ewm_variance", returns=returns)
+    check_panel("riskmetrics_variance", returns=returns)
     if not halflife > 0:
-        refuse("ewm_variance", "halflife must be > 0", halflife=halflife, returns=returns)
+        raise_invalid("riskmetrics_variance", "halflife must be > 0", halflife=halflife, returns=returns)
     present = returns.isfinite()
     squared = returns.where(present, 0).square().where(present, torch.nan)
     return ewm_mean(squared, halflife=halflife, adjust=adjust, ignore_na=True)

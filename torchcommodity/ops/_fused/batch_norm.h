@@ -1,4 +1,4 @@
-// Batch normalisation of a product that lies in memory: its moments, and the normalised values in
+// Batch normalization of a product that lies in memory: its moments, and the normalized values in
 // its place. The product is (outer, channels, inner): (B, C, T) of a convolution, (rows, C, 1) of a linear layer.
 //
 // Work is cut along the outer axis into parts whose size does not depend on the number of threads, and what the parts
@@ -135,7 +135,7 @@ std::vector<Moments> moments(const Product& p, const scalar_t* x) {
   return total;
 }
 
-// What batch normalisation does to a channel: (x - mean) scale + shift.
+// What batch normalization does to a channel: (x - mean) scale + shift.
 template <typename scalar_t>
 struct Affine {
   std::vector<scalar_t> mean, scale, shift;
@@ -150,7 +150,7 @@ struct Affine {
 };
 
 template <bool relu, typename scalar_t>
-COMMODITY_SIMD void normalise_part(const Product& p, const Affine<scalar_t>& affine, scalar_t* x, int64_t first,
+COMMODITY_SIMD void normalize_part(const Product& p, const Affine<scalar_t>& affine, scalar_t* x, int64_t first,
                                    int64_t last) {
   const scalar_t *mean = affine.mean.data(), *scale = affine.scale.data(), *shift = affine.shift.data();
   p.map(first, last, [=](int64_t at, int64_t c) {
@@ -159,10 +159,10 @@ COMMODITY_SIMD void normalise_part(const Product& p, const Affine<scalar_t>& aff
   });
 }
 
-// x becomes its normalised self, after ReLU if asked for.
+// x becomes its normalized self, after ReLU if asked for.
 template <bool relu, typename scalar_t>
-void normalise(const Product& p, const Affine<scalar_t>& affine, scalar_t* x) {
-  p.for_each_part([&](int64_t, int64_t first, int64_t last) { normalise_part<relu>(p, affine, x, first, last); });
+void normalize(const Product& p, const Affine<scalar_t>& affine, scalar_t* x) {
+  p.for_each_part([&](int64_t, int64_t first, int64_t last) { normalize_part<relu>(p, affine, x, first, last); });
 }
 
 template <typename scalar_t>
@@ -180,28 +180,28 @@ struct Parameters {
   double eps;
 };
 
-using Outputs = std::tuple<Tensor, Tensor, Tensor>;  // normalised, mean, variance
+using Outputs = std::tuple<Tensor, Tensor, Tensor>;  // normalized, mean, variance
 
 template <bool relu, typename scalar_t>
-void normalise_product(const Product& p, scalar_t* x, const Parameters& given, scalar_t* mean, scalar_t* variance) {
+void normalize_product(const Product& p, scalar_t* x, const Parameters& given, scalar_t* mean, scalar_t* variance) {
   const std::vector<Moments> found = moments(p, x);
   const scalar_t* bias = values<scalar_t>(given.bias);
   for (int64_t c = 0; c < p.channels; ++c) {
     mean[c] = scalar_t(found[c].mean + (bias ? bias[c] : 0));  // the bias moves the mean, and with it no value
     variance[c] = scalar_t(found[c].variance());
   }
-  normalise<relu>(p, Affine(found, values<scalar_t>(given.gamma), values<scalar_t>(given.beta), given.eps), x);
+  normalize<relu>(p, Affine(found, values<scalar_t>(given.gamma), values<scalar_t>(given.beta), given.eps), x);
 }
 
 // The product becomes the output, in its place.
 template <bool relu>
-Outputs normalised(Tensor product, const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
+Outputs normalized(Tensor product, const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
                    const std::optional<Tensor>& beta, double eps) {
   const Product p(product);
   const Parameters given{packed(bias), packed(gamma), packed(beta), eps};
   Tensor mean = new_empty(product, {p.channels}), variance = new_empty(product, {p.channels});
-  THO_DISPATCH_V2(product.scalar_type(), "batch normalisation", AT_WRAP([&] {
-                    normalise_product<relu>(p, product.mutable_data_ptr<scalar_t>(), given,
+  THO_DISPATCH_V2(product.scalar_type(), "batch normalization", AT_WRAP([&] {
+                    normalize_product<relu>(p, product.mutable_data_ptr<scalar_t>(), given,
                                             mean.mutable_data_ptr<scalar_t>(), variance.mutable_data_ptr<scalar_t>());
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

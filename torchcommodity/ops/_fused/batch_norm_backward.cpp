@@ -1,4 +1,4 @@
-// The gradient of batch normalisation over the batch, after ReLU if asked for, from the product that was normalised.
+// The gradient of batch normalization over the batch, after ReLU if asked for, from the product that was normalized.
 #include "batch_norm.h"
 
 using namespace commodity;

@@ -1,14 +1,12 @@
-"""The gradient of batch normalisation over the batch: what `conv_bn` and `linear_bn_relu` share backwards."""
+"""The gradient of batch normalization over the batch: what `conv_bn` and `linear_bn_relu` share backwards."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit import pulled
-from torchcommodity.opkit import HALF
-from torchcommodity.ops._fused.batch_norm import channelwise, normalise, ones_and_zeros
+from torchcommodity.opkit import HALF, Cases, Op, Sample, pulled
+from torchcommodity.ops._fused.batch_norm import channelwise, normalize, ones_and_zeros
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -94,15 +92,15 @@ def _oracle(
     # autograd through the definition
     parameters = ones_and_zeros(gamma, beta, product.movedim(1, 0))
     leaves = [x.detach().requires_grad_() for x in (product, *parameters)]
-    y = normalise(leaves[0], None, leaves[1], leaves[2], 1e-5)[0]
+    y = normalize(leaves[0], None, leaves[1], leaves[2], 1e-5)[0]
     return torch.autograd.grad(torch.relu(y) if relu else y, leaves, grad)
 
 
-def _door(
+def _function(
     grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
 ) -> tuple[Tensor, ...]:
     if product.dtype in HALF:  # the operators that call this one hand it float32
-        wide = _door(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
+        wide = _function(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
         return tuple(y.to(product.dtype) for y in wide)
     axes = [0, *range(2, product.dim())]
     none, mean, variance = product.new_zeros(product.shape[1]), product.mean(axes), product.var(axes, correction=0)
@@ -114,7 +112,7 @@ def _cases() -> Cases:
     grad, product = torch.randn(2, 4, 3, 5, dtype=torch.double, generator=generator)
     gamma, beta = torch.randn(2, 3, dtype=torch.double, generator=generator)
     return Cases(
-        door=_door,
+        function=_function,
         samples=(
             Sample(grad, product, gamma, beta, relu=False),
             Sample(grad[..., 0], product[..., 0], gamma, beta, relu=True),
@@ -131,5 +129,5 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     time=None,
-    one_by_one=True,
+    vmap="loop",
 )

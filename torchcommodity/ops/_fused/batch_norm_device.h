@@ -1,4 +1,4 @@
-// Batch normalisation of a product that lies in the memory of a GPU. The product is (outer, channels, inner): (B, C, T)
+// Batch normalization of a product that lies in the memory of a GPU. The product is (outer, channels, inner): (B, C, T)
 // of a convolution, (rows, C, 1) of a linear layer. Sums are over parts of a fixed size, joined in their order.
 #pragma once
 #include "device.h"
@@ -22,7 +22,7 @@ struct ChannelShape {
   COMMODITY_INLINE int64_t channel(int64_t at) const { return at / inner % channels; }
 };
 
-// term(at, c, sums) for a part of a channel: a warp to a part, or with neighbouring channels an item to a part.
+// term(at, c, sums) for a part of a channel: a warp to a part, or with neighboring channels an item to a part.
 template <int kTerms, typename Term>
 struct PartSums {
   static constexpr int kSums = kTerms;
@@ -70,7 +70,7 @@ void over_channels(const Tensor& on, const ChannelShape& shape, const Term& term
   launch(on, shape.channels, JoinParts<kTerms, Done>{shape, data_of<double>(parts), done});
 }
 
-// What is known of a channel: mean, variance, and what normalisation does to it: (x - mean) scale + shift.
+// What is known of a channel: mean, variance, and what normalization does to it: (x - mean) scale + shift.
 struct Channel {
   double mean, variance, scale, shift;
   COMMODITY_INLINE bool valid() const { return mean - mean == 0 && variance - variance == 0; }
@@ -130,7 +130,7 @@ Tensor channels_of(const Tensor& product, const std::optional<Tensor>& gamma, co
 }
 
 template <typename scalar_t, bool relu>
-struct Normalise {
+struct Normalize {
   ChannelShape shape;
   const Channel* channels;
   scalar_t* x;
@@ -156,16 +156,16 @@ struct WriteMoments {
 
 // The product becomes the output, in its place; with it mean and variance.
 template <bool relu>
-std::tuple<Tensor, Tensor, Tensor> normalised(Tensor product, const std::optional<Tensor>& bias_,
+std::tuple<Tensor, Tensor, Tensor> normalized(Tensor product, const std::optional<Tensor>& bias_,
                                               const std::optional<Tensor>& gamma_, const std::optional<Tensor>& beta_,
                                               double eps) {
   const ChannelShape shape(product);
   const std::optional<Tensor> bias = packed(bias_), gamma = packed(gamma_), beta = packed(beta_);
   Tensor mean = new_empty(product, {shape.channels}), variance = new_empty(product, {shape.channels});
-  dispatch("batch normalisation", product, [&]<typename scalar_t>() {
+  dispatch("batch normalization", product, [&]<typename scalar_t>() {
     const Tensor found = channels_of<scalar_t>(product, gamma, beta, eps);
     const Channel* channels = data_of<Channel>(found);
-    launch(product, shape.size(), Normalise<scalar_t, relu>{shape, channels, product.mutable_data_ptr<scalar_t>()});
+    launch(product, shape.size(), Normalize<scalar_t, relu>{shape, channels, product.mutable_data_ptr<scalar_t>()});
     launch(product, shape.channels,
            WriteMoments<scalar_t>{channels, values<scalar_t>(bias), mean.mutable_data_ptr<scalar_t>(),
                                   variance.mutable_data_ptr<scalar_t>()});

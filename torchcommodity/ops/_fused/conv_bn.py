@@ -1,4 +1,4 @@
-"""Convolution and batch normalisation in one: backward convolves again, so that the input is all that is kept."""
+"""Convolution and batch normalization in one: backward convolves again, so that the input is all that is kept."""
 
 import torch
 from torch import Tensor
@@ -6,8 +6,23 @@ from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.ops._fused import batch_norm_backward
-from torchcommodity.ops._fused.batch_norm import Normalised, check_count, check_running, check_tensors, folded, normalise, ones_and_zeros
-from torchcommodity.ops._fused.convolution import Size, convolve, convolve_backward, convolve_by_taps, product_shape, settings_of
+from torchcommodity.ops._fused.batch_norm import (
+    BatchNormOutput,
+    check_count,
+    check_running,
+    check_tensors,
+    folded,
+    normalize,
+    ones_and_zeros,
+)
+from torchcommodity.ops._fused.convolution import (
+    ConvolutionSize,
+    convolve,
+    convolve_backward,
+    convolve_by_taps,
+    product_shape,
+    settings_of,
+)
 
 
 def conv_bn(
@@ -20,13 +35,13 @@ def conv_bn(
     running_variance: Tensor | None = None,  # (D,)
     *,
     training: bool = True,
-    stride: Size = 1,
-    padding: Size | str = 0,
-    dilation: Size = 1,
+    stride: ConvolutionSize = 1,
+    padding: ConvolutionSize | str = 0,
+    dilation: ConvolutionSize = 1,
     groups: int = 1,
     eps: float = 1e-5,
-) -> Normalised:  # (B, D, T') or (B, D, H', W'), (D,), (D,)
-    """Convolution, then batch normalisation: y = gamma (z - mean) / sqrt(variance + eps) + beta, z = weight * x + bias.
+) -> BatchNormOutput:  # (B, D, T') or (B, D, H', W'), (D,), (D,)
+    """Convolution, then batch normalization: y = gamma (z - mean) / sqrt(variance + eps) + beta, z = weight * x + bias.
 
     In training the mean and the biased variance are those of z over the batch and its positions: every value of the
     batch moves every output, also across time, so no model may use it where one row must not see another. In evaluation
@@ -38,8 +53,8 @@ def conv_bn(
         x: the input, in any unit; one axis of positions, as time, or two, as a correlation matrix.
         weight, bias: of the convolution, as `torch.nn.functional.conv1d` and `conv2d` take them.
         gamma, beta: scale and level of the output; one and zero if absent.
-        running_mean, running_variance: what evaluation normalises by; not read in training.
-        training: whether the batch is normalised by its own moments.
+        running_mean, running_variance: what evaluation normalizes by; not read in training.
+        training: whether the batch is normalized by its own moments.
         stride, dilation: for all axes, or one for each.
         padding: zeros before and after: for all axes, one for each, "valid", "same", or, for one axis, "causal": only
             before, so that the convolution itself does not look ahead.
@@ -77,9 +92,9 @@ def conv_bn(
     if not training:
         mean, variance = check_running("conv_bn", **running)
         weight, level = folded(weight, bias, gamma, beta, mean, variance, eps)
-        return Normalised(convolve(x, weight, level, *settings), mean, variance)
+        return BatchNormOutput(convolve(x, weight, level, *settings), mean, variance)
     check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
-    return Normalised(*operator(x, weight, bias, gamma, beta, *settings, eps))
+    return BatchNormOutput(*operator(x, weight, bias, gamma, beta, *settings, eps))
 
 
 def _reference(
@@ -94,10 +109,10 @@ def _reference(
     groups: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return normalise(convolve(x, weight, None, stride, padding, dilation, groups), bias, gamma, beta, eps)
+    return normalize(convolve(x, weight, None, stride, padding, dilation, groups), bias, gamma, beta, eps)
 
 
-def _traceable(
+def _decomposition(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None,
@@ -111,7 +126,7 @@ def _traceable(
 ) -> tuple[Tensor, Tensor, Tensor]:
     settings = stride, padding, dilation, groups
     z = convolve_by_taps(x, weight, *settings) if x.dtype == torch.double else convolve(x, weight, None, *settings)
-    return normalise(z, bias, gamma, beta, eps)
+    return normalize(z, bias, gamma, beta, eps)
 
 
 def _fake(
@@ -171,9 +186,9 @@ def _oracle(
     gamma: Tensor | None = None,
     beta: Tensor | None = None,
     *,
-    stride: Size = 1,
-    padding: Size | str = 0,
-    dilation: Size = 1,
+    stride: ConvolutionSize = 1,
+    padding: ConvolutionSize | str = 0,
+    dilation: ConvolutionSize = 1,
     groups: int = 1,
 ) -> tuple[Tensor, ...]:
     convolution = F.conv1d if x.dim() == 3 else F.conv2d
@@ -192,7 +207,7 @@ def _cases() -> Cases:
     x, weight, per_channel = randn(3, 2, 7), randn(4, 2, 3), randn(3, 4)
     image, kernel = randn(2, 2, 5, 4), randn(2, 1, 3, 2)
     return Cases(
-        door=conv_bn,
+        function=conv_bn,
         samples=(
             Sample(x, weight, *per_channel, padding=1),
             Sample(x, weight[:, :1], groups=2, stride=2, dilation=2),
@@ -221,10 +236,10 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    traceable=_traceable,
-    masks=False,  # a NaN channel takes no part: batch_norm_backward sees to it, without the output
+    decomposition=_decomposition,
+    mask_nan_grad=False,  # a NaN channel takes no part: batch_norm_backward sees to it, without the output
     cases=_cases,
     causal=False,
     time=None,
-    one_by_one=True,
+    vmap="loop",
 )

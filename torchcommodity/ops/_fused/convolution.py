@@ -7,23 +7,29 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
-Size = int | Sequence[int]
+ConvolutionSize = int | Sequence[int]
 Settings = tuple[list[int], list[int], list[int], int]  # stride, zeros before and after each axis, dilation, groups
 
 
 def settings_of(
-    operator: str, x: Tensor, weight: Tensor, stride: Size, padding: Size | str, dilation: Size, groups: int
+    operator: str,
+    x: Tensor,
+    weight: Tensor,
+    stride: ConvolutionSize,
+    padding: ConvolutionSize | str,
+    dilation: ConvolutionSize,
+    groups: int,
 ) -> Settings:
     """Checked, each in the form that ATen takes but for `padding`."""
     if x.dim() not in (3, 4) or weight.dim() != x.dim():
         words = "x must be (B, C, T) with weight (D, C, K), or (B, C, H, W) with (D, C, K, L)"
-        refuse(operator, words, x=x, weight=weight)
+        raise_invalid(operator, words, x=x, weight=weight)
     check_integer(operator, 1, groups=groups)
     if weight.shape[0] % groups or weight.shape[1] * groups != x.shape[1]:
         words = "weight must be (D, C / groups, ...), D a multiple of groups"
-        refuse(operator, words, groups=groups, x=x, weight=weight)
+        raise_invalid(operator, words, groups=groups, x=x, weight=weight)
     strides, dilations = _each(operator, 1, x, stride=stride), _each(operator, 1, x, dilation=dilation)
     if isinstance(padding, str):
         around = _named(operator, padding, x, weight, strides, dilations)
@@ -31,16 +37,16 @@ def settings_of(
         around = [side for side in _each(operator, 0, x, padding=padding) for _ in range(2)]
     if min(product_shape(x, weight, strides, around, dilations)[2:]) < 1:
         words = "the window must fit in the padded input"
-        refuse(operator, words, padding=padding, dilation=dilation, x=x, weight=weight)
+        raise_invalid(operator, words, padding=padding, dilation=dilation, x=x, weight=weight)
     return strides, around, dilations, groups
 
 
-def _each(operator: str, least: int, x: Tensor, **setting: Size) -> list[int]:
+def _each(operator: str, least: int, x: Tensor, **setting: ConvolutionSize) -> list[int]:
     """One int for each axis of positions."""
     axes, [(name, value)] = x.dim() - 2, setting.items()
     sizes = [value] * axes if isinstance(value, int) else list(value)
     if len(sizes) != axes:
-        refuse(operator, f"{name} must be an int, or {axes}", **setting)
+        raise_invalid(operator, f"{name} must be an int, or {axes}", **setting)
     for size in sizes:
         check_integer(operator, least, **{name: size})
     return sizes
@@ -55,7 +61,7 @@ def _named(operator: str, padding: str, x: Tensor, weight: Tensor, stride: list[
     if padding == "causal" and len(reach) == 1:
         return [reach[0], 0]
     words = 'padding must be numbers, "valid", "same" with stride 1, or "causal" with one axis'
-    return refuse(operator, words, padding=padding, stride=stride, x=x)
+    return raise_invalid(operator, words, padding=padding, stride=stride, x=x)
 
 
 def product_shape(

@@ -1,4 +1,4 @@
-// A matrix product, batch normalisation over the rows, ReLU: the product becomes the output in its place.
+// A matrix product, batch normalization over the rows, ReLU: the product becomes the output in its place.
 #include "aten.h"
 #include "batch_norm.h"
 
@@ -9,7 +9,7 @@ namespace {
 Outputs linear_bn_relu(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                        const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, double eps) {
   const Tensor product = aten("aten::mm", x, torch::stable::transpose(weight, 0, 1));
-  return normalised<true>(product, bias, gamma, beta, eps);
+  return normalized<true>(product, bias, gamma, beta, eps);
 }
 
 }  // namespace

@@ -1,13 +1,21 @@
-"""Linear layer, batch normalisation and ReLU in one: backward multiplies again, so that only the input is kept."""
+"""Linear layer, batch normalization and ReLU in one: backward multiplies again, so that only the input is kept."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._fused import batch_norm_backward
-from torchcommodity.ops._fused.batch_norm import Normalised, check_count, check_running, check_tensors, folded, normalise, ones_and_zeros
+from torchcommodity.ops._fused.batch_norm import (
+    BatchNormOutput,
+    check_count,
+    check_running,
+    check_tensors,
+    folded,
+    normalize,
+    ones_and_zeros,
+)
 
 
 def linear_bn_relu(
@@ -21,8 +29,8 @@ def linear_bn_relu(
     *,
     training: bool = True,
     eps: float = 1e-5,
-) -> Normalised:  # (..., D), (D,), (D,)
-    """Linear layer, batch normalisation and ReLU: max(0, gamma (z - mean) / sqrt(variance + eps) + beta), z = W x + b.
+) -> BatchNormOutput:  # (..., D), (D,), (D,)
+    """Linear layer, batch normalization and ReLU: max(0, gamma (z - mean) / sqrt(variance + eps) + beta), z = W x + b.
 
     In training the mean and the biased variance are those of z over all leading axes: every row moves every output, so
     no model may use it where one row must not see another. In evaluation (`training=False`) they are the running ones,
@@ -34,8 +42,8 @@ def linear_bn_relu(
         x: the input, in any unit.
         weight, bias: of the linear layer, as `torch.nn.functional.linear` takes them.
         gamma, beta: scale and level before ReLU; one and zero if absent.
-        running_mean, running_variance: what evaluation normalises by; not read in training.
-        training: whether the batch is normalised by its own moments.
+        running_mean, running_variance: what evaluation normalizes by; not read in training.
+        training: whether the batch is normalized by its own moments.
         eps: added to the variance.
 
     Returns:
@@ -64,21 +72,21 @@ def linear_bn_relu(
     running = {"running_mean": running_mean, "running_variance": running_variance}
     check_tensors("linear_bn_relu", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
     if x.dim() < 2 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
-        refuse("linear_bn_relu", "x must be (..., C) with leading axes, weight (D, C)", x=x, weight=weight)
+        raise_invalid("linear_bn_relu", "x must be (..., C) with leading axes, weight (D, C)", x=x, weight=weight)
     if not training:
         mean, variance = check_running("linear_bn_relu", **running)
         y = F.linear(x, *folded(weight, bias, gamma, beta, mean, variance, eps)).relu()
-        return Normalised(y, mean, variance)
+        return BatchNormOutput(y, mean, variance)
     rows = x.flatten(0, -2)
     check_count("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
     y, mean, variance = operator(rows, weight, bias, gamma, beta, eps)
-    return Normalised(y.unflatten(0, x.shape[:-1]), mean, variance)
+    return BatchNormOutput(y.unflatten(0, x.shape[:-1]), mean, variance)
 
 
 def _reference(
     x: Tensor, weight: Tensor, bias: Tensor | None, gamma: Tensor | None, beta: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    y, mean, variance = normalise(x @ weight.mT, bias, gamma, beta, eps)
+    y, mean, variance = normalize(x @ weight.mT, bias, gamma, beta, eps)
     return y.relu(), mean, variance
 
 
@@ -134,7 +142,7 @@ def _cases() -> Cases:
 
     x, weight, per_feature = randn(9, 4), randn(6, 4), randn(3, 6)
     return Cases(
-        door=linear_bn_relu,
+        function=linear_bn_relu,
         samples=(
             Sample(randn(3, 5, 4), weight, *per_feature),  # alone in its batch each still has five rows
             Sample(x, weight),
@@ -159,9 +167,9 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    masks=False,  # a NaN feature takes no part: batch_norm_backward sees to it, without the output
+    mask_nan_grad=False,  # a NaN feature takes no part: batch_norm_backward sees to it, without the output
     cases=_cases,
     causal=False,
     time=None,
-    one_by_one=True,
+    vmap="loop",
 )

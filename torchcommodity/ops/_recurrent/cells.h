@@ -6,7 +6,7 @@
 
 namespace commodity {
 
-// e^x - 1 without a branch, so that a loop over units is vectorised: e^x = 2^n e^r with |r| <= ln 2 / 2.
+// e^x - 1 without a branch, so that a loop over units is vectorized: e^x = 2^n e^r with |r| <= ln 2 / 2.
 COMMODITY_INLINE float exp_minus_one(float x) {
 #if defined(__CUDA_ARCH__)
   return expm1f(x);

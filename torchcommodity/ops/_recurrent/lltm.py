@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import State
 
@@ -56,7 +56,7 @@ def lltm(
 def _states(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
     tensors = {"input": input, "h0": h0, "c0": c0, "weight": weight, "bias": bias}
     if input.dim() < 2 or h0.dim() < 1:
-        refuse("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
+        raise_invalid("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
     hidden, state = h0.shape[-1], (*input.shape[:-2], h0.shape[-1])
     shapes = {"h0": state, "c0": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
     sequence.check_tensors("lltm", tensors, shapes)
@@ -100,7 +100,7 @@ def _cases() -> Cases:
     shapes = ((2, 5, 3), (2, 4), (2, 4), (12, 7), (12,))
     x, h0, c0, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     return Cases(
-        door=_states,
+        function=_states,
         samples=(Sample(x, h0, c0, weight, bias), Sample(x, h0, c0, weight)),
         bad=(
             Bad(Sample(x[0, 0], h0, c0, weight), r"lltm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.lltm import pull, step
 from torchcommodity.ops._recurrent.sequence import State
@@ -53,7 +53,7 @@ def lltm_cell(
 
 def _next(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
     if input.dim() < 1 or h.dim() < 1:
-        refuse("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
+        raise_invalid("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
     hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
     shapes = {"h": state, "c": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
     tensors = {"input": input, "h": h, "c": c, "weight": weight, "bias": bias}
@@ -125,7 +125,7 @@ def _cases() -> Cases:
     x, h, c, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     gap = x.index_fill(0, torch.tensor(1), torch.nan)
     return Cases(
-        door=_next,
+        function=_next,
         samples=(Sample(x, h, c, weight, bias), Sample(gap, h, c, weight)),
         bad=(
             Bad(Sample(x[0, 0], h, c, weight), r"lltm_cell: input must be \(\.\.\., F\).*; got input \(\)"),
@@ -143,12 +143,14 @@ def _cases_adjoint() -> Cases:
     generator = torch.Generator().manual_seed(1)
     tensors = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 12, 4)]
     return Cases(
-        door=lambda grad_h, grad_c, gates, c: adjoint(grad_h, grad_c, gates, gates.isnan().any(-1), c),
+        function=lambda grad_h, grad_c, gates, c: adjoint(grad_h, grad_c, gates, gates.isnan().any(-1), c),
         samples=(Sample(*tensors),),
     )
 
 
-operator = Op("lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None, masks=False)
+operator = Op(
+    "lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None, mask_nan_grad=False
+)
 adjoint = Op(
     "lltm_cell_backward",
     reference=_adjoint,

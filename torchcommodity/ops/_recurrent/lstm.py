@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
 from torchcommodity.ops._recurrent.sequence import State
 
@@ -67,7 +67,7 @@ def _states(
     names = ("input", "h0", "c0", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
     tensors = dict(zip(names, (input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh)))
     if input.dim() < 2 or weight_hh.dim() != 2:
-        refuse("lstm", "input must be (..., T, F) and weight_hh (4 H, H)", input=input, weight_hh=weight_hh)
+        raise_invalid("lstm", "input must be (..., T, F) and weight_hh (4 H, H)", input=input, weight_hh=weight_hh)
     hidden, state = weight_hh.shape[-1], (*input.shape[:-2], weight_hh.shape[-1])
     shapes = {"h0": state, "c0": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
     sequence.check_tensors("lstm", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
@@ -107,7 +107,7 @@ def _cases() -> Cases:
     shapes = ((2, 5, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,), (16,))
     x, h0, c0, *weights = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     return Cases(
-        door=_states,
+        function=_states,
         samples=(Sample(x, h0, c0, *weights), Sample(x, h0, c0, *weights[:2])),
         bad=(
             Bad(Sample(x[0, 0], h0, c0, *weights), r"lstm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),

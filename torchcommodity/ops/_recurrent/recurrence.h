@@ -110,7 +110,7 @@ struct Block {
       return;
     }
     const int64_t width = hidden, apart = wide;
-#pragma GCC ivdep  // or the inlined pointers may alias, and nothing is vectorised
+#pragma GCC ivdep  // or the inlined pointers may alias, and nothing is vectorized
     for (int64_t j = 0; j < width; ++j) {
       scalar_t z[G];
       for (int g = 0; g < G; ++g) z[g] = given[g * width + j] + own[g * apart + j];

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
-from torchcommodity.opkit import HALF
+from torchcommodity.opkit import HALF, Cases, Op, Sample
+from torchcommodity.opkit.arguments import raise_invalid
 
 State = tuple[Tensor, Tensor]  # h and c, (..., H) each
 Step = Callable[[Tensor, Tensor], State]  # gates, c -> h and c of the next row
@@ -22,14 +21,14 @@ def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict
     first = next(iter(given.values()))
     for name, x in given.items():
         if not isinstance(x, Tensor):
-            refuse(operator, f"{name} must be a Tensor", TypeError, **{name: type(x).__name__})
+            raise_invalid(operator, f"{name} must be a Tensor", TypeError, **{name: type(x).__name__})
         if not x.is_floating_point():
-            refuse(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
+            raise_invalid(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
         if name in shapes and tuple(x.shape) != shapes[name]:
-            refuse(operator, f"{name} must be {tuple(map(int, shapes[name]))}", **given)
+            raise_invalid(operator, f"{name} must be {tuple(map(int, shapes[name]))}", **given)
         if (x.dtype != first.dtype and not _autocast(first)) or x.device != first.device:
             kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in given.items()}
-            refuse(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
+            raise_invalid(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
 
 
 def widened(compute: Callable[..., State], *tensors: Tensor | None) -> State:
@@ -119,7 +118,7 @@ def _forward(name: str, step: Step, adjoint: Op, cases: Callable[[], Cases]) -> 
         before = _without_nan(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
         return d_gates, None, d_gates.flatten(0, -2).mT @ before.flatten(0, -2), d_h0, d_c0
 
-    def traceable(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
+    def decomposition(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
         return _scan(step, gates, missing, weight, h0, c0)
 
     return Op(
@@ -127,10 +126,10 @@ def _forward(name: str, step: Step, adjoint: Op, cases: Callable[[], Cases]) -> 
         reference=reference,
         fake=fake,
         backward=backward,
-        traceable=traceable,
-        masks=False,  # the adjoint does it
+        decomposition=decomposition,
+        mask_nan_grad=False,  # the adjoint does it
         cases=cases,
-        one_by_one=True,
+        vmap="loop",
     )
 
 
@@ -175,7 +174,7 @@ def _adjoint(name: str, step: Step, pull: Pull, cases: Callable[[], Cases]) -> O
         fake=fake,
         backward=backward,
         cases=cases,
-        one_by_one=True,
+        vmap="loop",
         causal=False,  # a gradient runs backwards in time
     )
 
@@ -252,4 +251,4 @@ def _cases_back(operator: Op, adjoint: Op, gates: int) -> Cases:
         d_gates, *states = adjoint(grad_h, grad_c, gates, missing, weight, h0, c0, h, c)
         return torch.cat([d_gates, *(d.unsqueeze(-2).expand(h.shape) for d in states)], -1)
 
-    return Cases(door=door, samples=(Sample(*tensors),))
+    return Cases(function=door, samples=(Sample(*tensors),))

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 
 
 class CorrelationRegime(NamedTuple):
@@ -53,9 +53,9 @@ def correlation_regime(
     if packed:
         correlation = correlation.unsqueeze(-2)  # one row, without diagonal
     elif correlation.dim() < 3 or correlation.shape[-1] != correlation.shape[-2]:
-        refuse("correlation_regime", "correlation must be (..., T, N, N)", correlation=correlation)
+        raise_invalid("correlation_regime", "correlation must be (..., T, N, N)", correlation=correlation)
     if not (math.isfinite(threshold) and threshold >= 0):
-        refuse("correlation_regime", "threshold must be finite and >= 0", threshold=threshold)
+        raise_invalid("correlation_regime", "threshold must be finite and >= 0", threshold=threshold)
     return CorrelationRegime(*operator(correlation, float(threshold), lag, packed))
 
 
@@ -102,7 +102,7 @@ def _cases() -> Cases:
     shift = torch.tensor([torch.nan, 0, 0.5, 0.6, 0.6], dtype=torch.double)
     regime = torch.tensor([0, 0, 1, 2, 3])
     return Cases(
-        door=correlation_regime,
+        function=correlation_regime,
         samples=(
             Sample(r, threshold=0.6, lag=2),
             Sample(holed, lag=3),
@@ -125,6 +125,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    lookback=lambda threshold, lag, packed: (lag, 0),
+    warmup=lambda threshold, lag, packed: (lag, 0),
     time=(-3, -1),
 )

@@ -15,13 +15,13 @@ void look(const scalar_t* x, const int64_t* since, scalar_t* y, int64_t t, int64
   }
 }
 
-Tensor look_back(const Tensor& x_, const Tensor& since_, bool spread) {
-  STD_TORCH_CHECK(x_.dim() >= 2 && x_.sizes().equals(since_.sizes()), "look_back: x and since must be (..., T, N)");
-  STD_TORCH_CHECK(since_.scalar_type() == torch::headeronly::ScalarType::Long, "look_back: since must be int64");
+Tensor gather_lag(const Tensor& x_, const Tensor& since_, bool spread) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && x_.sizes().equals(since_.sizes()), "gather_lag: x and since must be (..., T, N)");
+  STD_TORCH_CHECK(since_.scalar_type() == torch::headeronly::ScalarType::Long, "gather_lag: since must be int64");
   const Tensor x = contiguous(x_), since = contiguous(since_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  THO_DISPATCH_V2(x.scalar_type(), "look_back", AT_WRAP([&] {
+  THO_DISPATCH_V2(x.scalar_type(), "gather_lag", AT_WRAP([&] {
                     const scalar_t* from = x.const_data_ptr<scalar_t>();
                     const int64_t* ago = since.const_data_ptr<int64_t>();
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();
@@ -39,4 +39,4 @@ Tensor look_back(const Tensor& x_, const Tensor& since_, bool spread) {
 
 }  // namespace
 
-COMMODITY_OPERATOR(look_back, "(Tensor x, Tensor since, bool spread) -> Tensor")
+COMMODITY_OPERATOR(gather_lag, "(Tensor x, Tensor since, bool spread) -> Tensor")

@@ -86,9 +86,9 @@ struct Gather {
   }
 };
 
-Tensor look_back(const Tensor& x_, const Tensor& since_, bool spread) {
-  STD_TORCH_CHECK(x_.dim() >= 2 && x_.sizes().equals(since_.sizes()), "look_back: x and since must be (..., T, N)");
-  STD_TORCH_CHECK(since_.scalar_type() == torch::headeronly::ScalarType::Long, "look_back: since must be int64");
+Tensor gather_lag(const Tensor& x_, const Tensor& since_, bool spread) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && x_.sizes().equals(since_.sizes()), "gather_lag: x and since must be (..., T, N)");
+  STD_TORCH_CHECK(since_.scalar_type() == torch::headeronly::ScalarType::Long, "gather_lag: since must be int64");
   const Tensor x = contiguous(x_), since = contiguous(since_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
@@ -100,7 +100,7 @@ Tensor look_back(const Tensor& x_, const Tensor& since_, bool spread) {
     launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks), Earliest{ages, chunks, rows});
     launch_grid(x, Grid(panels.batch, panels.assets, 1), FromHereOn{chunks, rows});
   }
-  dispatch("look_back", x, [&]<typename scalar_t>() {
+  dispatch("gather_lag", x, [&]<typename scalar_t>() {
     const scalar_t* from = x.const_data_ptr<scalar_t>();
     scalar_t* to = y.mutable_data_ptr<scalar_t>();
     const auto grid = [&](int64_t rows) { return Grid(panels.batch, panels.assets, (panels.steps + rows - 1) / rows); };
@@ -114,4 +114,4 @@ Tensor look_back(const Tensor& x_, const Tensor& since_, bool spread) {
 
 }  // namespace
 
-COMMODITY_CUDA(look_back)
+COMMODITY_CUDA(gather_lag)

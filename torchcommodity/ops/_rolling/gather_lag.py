@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 
 
-def look_back(
+def gather_lag(
     x: Tensor,  # (..., T, N)
     since: Tensor,  # (..., T, N) int64
     spread: bool = False,
@@ -31,12 +31,12 @@ def look_back(
     Example:
         >>> import torch
         >>> from torchcommodity import ops
-        >>> ops.look_back(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[0], [1], [-1]])).squeeze(-1)
+        >>> ops.gather_lag(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[0], [1], [-1]])).squeeze(-1)
         tensor([1., 1., 0.])
     """
-    check_panel("look_back", x=x)
+    check_panel("gather_lag", x=x)
     if since.dtype != torch.int64 or since.shape != x.shape:
-        refuse("look_back", "since must be int64, of the shape of x", dtype=since.dtype, since=since, x=x)
+        raise_invalid("gather_lag", "since must be int64, of the shape of x", dtype=since.dtype, since=since, x=x)
     y: Tensor = operator(x, since, spread)
     return y
 
@@ -66,10 +66,10 @@ def _cases() -> Cases:
     column = torch.arange(1.0, 5.0).double().reshape(4, 1)
     ago = torch.tensor([[1], [0], [2], [-1]])
     return Cases(
-        door=look_back,
+        function=gather_lag,
         samples=(Sample(x, since), Sample(x, since, spread=True), Sample(x[0], since[0])),
         bad=(
-            Bad(Sample(x[0, 0], since), r"look_back: x must be \(\.\.\., T, N\); got x \(3,\)"),
+            Bad(Sample(x[0, 0], since), r"gather_lag: x must be \(\.\.\., T, N\); got x \(3,\)"),
             Bad(Sample(x, since[0]), r"since must be int64, of the shape of x; got .*since \(11, 3\), x \(2, 11, 3\)"),
             Bad(Sample(x, since.int()), "since must be int64"),
         ),
@@ -81,7 +81,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "look_back",
+    "gather_lag",
     reference=_reference,
     fake=_fake,
     backward=_backward,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 
 
 def correlation_matrix(
@@ -36,7 +36,7 @@ def correlation_matrix(
     check_panel("correlation_matrix", pairs=pairs)
     assets = (1 + math.isqrt(1 + 8 * pairs.shape[-1])) // 2
     if assets * (assets - 1) != 2 * pairs.shape[-1]:
-        refuse("correlation_matrix", "pairs must be (..., T, N (N - 1) / 2)", pairs=pairs)
+        raise_invalid("correlation_matrix", "pairs must be (..., T, N (N - 1) / 2)", pairs=pairs)
     matrices = matrices_of(pairs, assets)
     known = (matrices.isfinite() & ~torch.eye(assets, dtype=torch.bool, device=pairs.device)).any(-1)
     return torch.where(

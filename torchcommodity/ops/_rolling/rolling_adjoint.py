@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
 
 
@@ -40,7 +40,7 @@ def rolling_adjoint(
     check_integer("rolling_adjoint", 0, ddof=ddof, min_periods=min_periods)
     check_integer("rolling_adjoint", 1, most=2, order=order)
     if grad.shape != x.shape or (root is not None and root.shape != x.shape):
-        refuse("rolling_adjoint", "grad, x and root must be of one shape", grad=grad, x=x, root=root)
+        raise_invalid("rolling_adjoint", "grad, x and root must be of one shape", grad=grad, x=x, root=root)
     dx: Tensor = operator(grad, x, root, window, min_periods, ddof, order)
     return dx
 
@@ -110,7 +110,7 @@ def _cases() -> Cases:
     root = 1 + torch.rand(x.shape, dtype=torch.double, generator=generator)
     ones = torch.ones(3, 1, dtype=torch.double)
     return Cases(
-        door=rolling_adjoint,
+        function=rolling_adjoint,
         samples=(
             Sample(grad, holed, window=4),
             Sample(grad, x, window=3, ddof=1, order=2),

@@ -1,6 +1,6 @@
 // Pearson correlation of every pair over the last `window` rows of (..., T, N): (..., T, N, N), or packed.
 //
-// An item takes a pair and a few windows; neighbours in a warp write neighbours of a matrix. Values are taken against a
+// An item takes a pair and a few windows; neighbors in a warp write neighbors of a matrix. Values are taken against a
 // row that all of its windows hold. Pairs with a hole in their window are summed again, over the rows that both have.
 #include "correlation_device.h"
 

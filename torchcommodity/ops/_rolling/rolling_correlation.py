@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling import rolling_correlation_backward
 from torchcommodity.ops._rolling.pairs import pairs_of
 
@@ -58,9 +58,9 @@ def rolling_correlation(
     least = window if min_periods is None else min_periods
     check_integer(chosen.name, 1, window=window, min_periods=least)
     if not 2 <= window <= returns.shape[-2]:
-        refuse(chosen.name, "window must be in [2, T]", window=window, returns=returns)
+        raise_invalid(chosen.name, "window must be in [2, T]", window=window, returns=returns)
     if least > window:
-        refuse(chosen.name, "min_periods must be in [1, window]", min_periods=least, window=window)
+        raise_invalid(chosen.name, "min_periods must be in [1, window]", min_periods=least, window=window)
     y: Tensor = chosen(returns, window, least)
     return y
 
@@ -74,9 +74,9 @@ def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
         x = x.unsqueeze(-1).expand(both.shape)
         low, high = x.where(both, torch.inf).amin(-3), x.where(both, -torch.inf).amax(-3)
         mean = (x - low.unsqueeze(-3)).where(both, 0).sum(-3) / count
-        centred = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(both, 0)
-        scale = centred.square().sum(-3).sqrt()
-        r = ((centred / scale.unsqueeze(-3)) * (centred / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
+        centered = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(both, 0)
+        scale = centered.square().sum(-3).sqrt()
+        r = ((centered / scale.unsqueeze(-3)) * (centered / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
         r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
         moves = (low < high) & (both.sum(-3) >= min_periods)
         matrices.append(r.where(moves & moves.mT, torch.nan))
@@ -133,7 +133,7 @@ def _cases(packed: bool = False) -> Cases:
         return Sample(returns, **settings, packed=packed)
 
     return Cases(
-        door=rolling_correlation,
+        function=rolling_correlation,
         samples=(
             sample(x, window=4),
             sample(holed, window=4, min_periods=3),
@@ -164,7 +164,7 @@ def _cases(packed: bool = False) -> Cases:
     )
 
 
-def _lookback(window: int, min_periods: int) -> int:
+def _warmup(window: int, min_periods: int) -> int:
     return max(min_periods, 2) - 1
 
 
@@ -173,9 +173,9 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    masks=False,
+    mask_nan_grad=False,
     cases=_cases,
-    lookback=_lookback,
+    warmup=_warmup,
     time=(-2, -3),
 )
 pairs_operator = Op(
@@ -183,7 +183,7 @@ pairs_operator = Op(
     reference=_pairs_reference,
     fake=_pairs_fake,
     backward=_backward,
-    masks=False,
+    mask_nan_grad=False,
     cases=partial(_cases, packed=True),
-    lookback=_lookback,
+    warmup=_warmup,
 )

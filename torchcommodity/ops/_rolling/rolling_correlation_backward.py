@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit import pulled
+from torchcommodity.opkit import Cases, Op, Sample, pulled
 from torchcommodity.ops._rolling.pairs import matrices_of, pairs_of
 from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
 
@@ -67,7 +66,7 @@ def _cases() -> Cases:
     holed = x.clone()
     holed[0, 3, 1] = holed[1, 6, 0] = torch.nan
     samples = [Sample(x, weights, window=4, packed=packed) for packed in (False, True)]
-    return Cases(door=_weighted, samples=(*samples, Sample(holed, weights, window=5)))
+    return Cases(function=_weighted, samples=(*samples, Sample(holed, weights, window=5)))
 
 
 operator = Op(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var
 from torchcommodity.ops._rolling.window import check_window
@@ -81,7 +81,7 @@ def rolling_beta(
     try:
         y, x = torch.broadcast_tensors(y, x)
     except RuntimeError:
-        refuse("rolling_beta", "y and x must broadcast to (..., T, N)", y=y, x=x)
+        raise_invalid("rolling_beta", "y and x must broadcast to (..., T, N)", y=y, x=x)
     both = y.isfinite() & x.isfinite()
     covariance = _pairs(y, x, both, window, least, 1)
     variance = rolling_var(x.where(both, torch.nan), window, min_periods=least)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._rolling.gather_lag import look_back
+from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._rolling.window import check_window, windows
 
 
@@ -107,7 +107,7 @@ def _fake(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple[Tens
 
 def _backward(grad: Tensor, _: Tensor | None, *, output: tuple[Tensor, Tensor]) -> Tensor:
     # dx_s = sum of g_t over the rows t whose extremum stood at s
-    return look_back(grad, output[1], spread=True)
+    return gather_lag(grad, output[1], spread=True)
 
 
 def _oracle(x: Tensor, window: int, min_periods: int | None = None, largest: bool = True) -> tuple[Tensor, Tensor]:
@@ -133,7 +133,7 @@ def _cases() -> Cases:
     steps = torch.tensor([2.0, 2.0, 1.0, 1.0, 0.0], dtype=torch.double).reshape(5, 1)
     most = torch.tensor([torch.nan, torch.nan, 2, 2, 1], dtype=torch.double).reshape(5, 1)
     return Cases(
-        door=rolling_extrema,
+        function=rolling_extrema,
         samples=(
             Sample(x, window=4),
             Sample(holed, window=3, min_periods=1, largest=False),
@@ -158,5 +158,5 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    lookback=lambda window, min_periods, largest: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods, largest: max(min_periods, 1) - 1,
 )

@@ -104,7 +104,7 @@ def _cases() -> Cases:
     gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
     golden = torch.tensor([torch.nan, 1.5, 2.5, 3.5, 4.5], dtype=torch.double).reshape(5, 1)
     return Cases(
-        door=rolling_mean,
+        function=rolling_mean,
         samples=(Sample(x, window=4), Sample(holed, window=3, min_periods=1), Sample(holed, window=2, min_periods=0)),
         bad=(
             Bad(Sample(x[0, 0], window=2), r"rolling_mean: x must be \(\.\.\., T, N\); got x \(3,\)"),
@@ -132,6 +132,6 @@ operator = Op(
     backward=_backward,
     jvp=_jvp,
     cases=_cases,
-    masks=False,  # the adjoint does it
-    lookback=lambda window, min_periods: max(min_periods, 1) - 1,
+    mask_nan_grad=False,  # the adjoint does it
+    warmup=lambda window, min_periods: max(min_periods, 1) - 1,
 )

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import refuse
-from torchcommodity.ops._rolling.gather_lag import look_back
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._rolling.window import check_window, windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
@@ -22,13 +22,13 @@ def rolling_quantile(
 ) -> Tensor:  # (..., T, N)
     """Rolling quantile, pandas' `rolling(window, min_periods).quantile(quantile, interpolation)`.
 
-    Of n values in order, v_0 .. v_{n-1}, it is the one at place (n - 1) q, or between its two neighbours.
+    Of n values in order, v_0 .. v_{n-1}, it is the one at place (n - 1) q, or between its two neighbors.
 
     Args:
         x: values in any unit; NaN or infinite where missing.
         window: rows of a window, W >= 1.
         quantile: q, in [0, 1].
-        interpolation: between two neighbours "linear", "lower", "higher", "midpoint", or "nearest", the even one of two
+        interpolation: between two neighbors "linear", "lower", "higher", "midpoint", or "nearest", the even one of two
             that are as near.
         min_periods: values that a window must hold, in [0, W]; by default all.
 
@@ -53,10 +53,10 @@ def rolling_quantile(
     """
     least = check_window("rolling_quantile", window, min_periods, x=x)
     if not 0 <= quantile <= 1:
-        refuse("rolling_quantile", "quantile must be in [0, 1]", quantile=quantile, x=x)
+        raise_invalid("rolling_quantile", "quantile must be in [0, 1]", quantile=quantile, x=x)
     if interpolation not in INTERPOLATIONS:
         words = f"interpolation must be one of {', '.join(INTERPOLATIONS)}"
-        refuse("rolling_quantile", words, interpolation=interpolation)
+        raise_invalid("rolling_quantile", words, interpolation=interpolation)
     y: Tensor = operator(x, window, least, float(quantile), INTERPOLATIONS.index(interpolation))[0]
     return y
 
@@ -81,7 +81,7 @@ def rolling_median(
 
 
 def _between(count: Tensor, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
-    """The lower place among `count` values in order, and the share of the upper neighbour."""
+    """The lower place among `count` values in order, and the share of the upper neighbor."""
     place = quantile * (count - 1)
     rest = place - place.floor()
     shares = {
@@ -102,7 +102,7 @@ def _reference(
     return _picked(*known.sort(dim=-1, stable=True), window, min_periods, quantile, interpolation)  # the oldest first
 
 
-def _traceable(
+def _decomposition(
     x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows = windows(x, window)  # ONNX has no stable sort; the ages of equal values may differ, the quantile does not
@@ -144,7 +144,7 @@ def _backward(
     # y = (1 - share) x_{t - low} + share x_{t - high}
     count = window_sum(x.isfinite().double(), window).clamp(min=1)
     above = grad * _between(count, quantile, interpolation)[1].to(grad)
-    return look_back(grad - above, output[1], spread=True) + look_back(above, output[2], spread=True)
+    return gather_lag(grad - above, output[1], spread=True) + gather_lag(above, output[2], spread=True)
 
 
 def _oracle(
@@ -167,7 +167,7 @@ def _cases() -> Cases:
     steps = torch.tensor([1.0, 5.0, 2.0, 9.0], dtype=torch.double).reshape(4, 1)
     median = torch.tensor([torch.nan, torch.nan, 2.0, 5.0], dtype=torch.double).reshape(4, 1)
     return Cases(
-        door=rolling_quantile,
+        function=rolling_quantile,
         samples=(
             Sample(x, window=4, quantile=0.5),
             Sample(holed, window=5, quantile=0.3, min_periods=2),
@@ -196,7 +196,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    traceable=_traceable,
+    decomposition=_decomposition,
     cases=_cases,
-    lookback=lambda window, min_periods, quantile, interpolation: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods, quantile, interpolation: max(min_periods, 1) - 1,
 )

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.window import check_window, windows
 
 METHODS = {"average": (0.5, 0.5), "min": (1.0, 0.0), "max": (0.0, 1.0)}  # low and high, as the operator takes them
@@ -46,7 +46,7 @@ def rolling_rank(
     """
     least = check_window("rolling_rank", window, min_periods, x=x)
     if method not in METHODS:
-        refuse("rolling_rank", f"method must be one of {', '.join(METHODS)}", method=method)
+        raise_invalid("rolling_rank", f"method must be one of {', '.join(METHODS)}", method=method)
     y: Tensor = operator(x, window, least, *METHODS[method], ascending, pct)
     return y
 
@@ -83,7 +83,7 @@ def _cases() -> Cases:
     steps = torch.tensor([1.0, 5.0, 5.0, 2.0], dtype=torch.double).reshape(4, 1)
     ranks = torch.tensor([torch.nan, torch.nan, 2.5, 1.0], dtype=torch.double).reshape(4, 1)
     return Cases(
-        door=rolling_rank,
+        function=rolling_rank,
         samples=(
             Sample(x, window=4),
             Sample(holed, window=3, min_periods=1, method="min", ascending=False),
@@ -109,5 +109,5 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     cases=_cases,
-    lookback=lambda window, min_periods, low, high, ascending, pct: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods, low, high, ascending, pct: max(min_periods, 1) - 1,
 )

@@ -105,7 +105,7 @@ def _cases() -> Cases:
     steps = torch.tensor([1.0, 1.0, 4.0, 1.0], dtype=torch.double).reshape(4, 1)
     skew = torch.tensor([torch.nan, torch.nan, 3**0.5, 3**0.5], dtype=torch.double).reshape(4, 1)
     return Cases(
-        door=rolling_skew,
+        function=rolling_skew,
         samples=(Sample(x, window=5), Sample(holed, window=6, min_periods=3)),
         bad=(
             Bad(Sample(x[0, 0], window=5), r"rolling_skew: x must be \(\.\.\., T, N\); got x \(3,\)"),
@@ -124,6 +124,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    masks=False,  # the adjoint does it
-    lookback=lambda window, min_periods, order: max(min_periods, order) - 1,
+    mask_nan_grad=False,  # the adjoint does it
+    warmup=lambda window, min_periods, order: max(min_periods, order) - 1,
 )

@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit import pulled
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit import Bad, Cases, Op, Sample, pulled
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.rolling_mean import operator as mean_of
 from torchcommodity.ops._rolling.rolling_var import operator as variance_of
 from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
@@ -39,7 +38,7 @@ def rolling_shape_adjoint(
     check_integer("rolling_shape_adjoint", 1, window=window)
     check_integer("rolling_shape_adjoint", 3, most=4, order=order)
     if not grad.shape == x.shape == y.shape:
-        refuse("rolling_shape_adjoint", "grad, x and y must be of one shape", grad=grad, x=x, y=y)
+        raise_invalid("rolling_shape_adjoint", "grad, x and y must be of one shape", grad=grad, x=x, y=y)
     dx: Tensor = operator(grad, x, y, window, order)
     return dx
 
@@ -108,7 +107,7 @@ def _cases() -> Cases:
     holed, known = x.clone(), y.clone()
     holed[0, 3:6, 1] = holed[1, 5, 2] = known[0, :4] = torch.nan
     return Cases(
-        door=rolling_shape_adjoint,
+        function=rolling_shape_adjoint,
         samples=(Sample(grad, x, y, window=5), Sample(grad, holed, known, window=6, order=4)),
         bad=(
             Bad(Sample(grad, x[0], y, window=5), "grad, x and y must be of one shape"),

@@ -110,7 +110,7 @@ def _cases() -> Cases:
     gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
     steps = torch.tensor([1.0, 3.0, 3.0, 7.0], dtype=torch.double).reshape(4, 1)
     return Cases(
-        door=rolling_var,
+        function=rolling_var,
         samples=(
             Sample(x, window=4),
             Sample(holed, window=5, min_periods=2),
@@ -144,6 +144,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    masks=False,  # the adjoint does it
-    lookback=lambda window, min_periods, ddof, root: max(min_periods, 1, ddof + 1) - 1,
+    mask_nan_grad=False,  # the adjoint does it
+    warmup=lambda window, min_periods, ddof, root: max(min_periods, 1, ddof + 1) - 1,
 )

@@ -39,7 +39,7 @@ struct SortedLanes {
   inline int64_t row(int64_t k, int64_t lane) const { return reinterpret_cast<const row_t*>(&rows[k])[lane]; }
 
   // In each lane the first value that is no less than `old` makes way; `now` comes before the first that is greater, so
-  // that equal values stand by age. Every place then holds what it held, its neighbour's or the new one.
+  // that equal values stand by age. Every place then holds what it held, its neighbor's or the new one.
   inline void replace(const Values& old, const Values& now, int64_t t) {
     Values here = values[0], before = here;
     Rows row = rows[0], row_before = row, passed{};

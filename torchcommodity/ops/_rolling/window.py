@@ -3,7 +3,7 @@
 from torch import Tensor, nan
 from torch.nn.functional import pad
 
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 
 
 def check_window(operator: str, window: int, min_periods: int | None = None, **panels: Tensor) -> int:
@@ -13,7 +13,7 @@ def check_window(operator: str, window: int, min_periods: int | None = None, **p
     least = window if min_periods is None else min_periods
     check_integer(operator, 0, min_periods=least)
     if least > window:
-        refuse(operator, "min_periods must be in [0, window]", min_periods=least, window=window, **panels)
+        raise_invalid(operator, "min_periods must be in [0, window]", min_periods=least, window=window, **panels)
     return least
 
 

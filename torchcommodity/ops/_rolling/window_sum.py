@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, refuse
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops._rolling.window import windows
 
 
@@ -42,9 +42,9 @@ def window_sum(
     """
     if not isinstance(x, Tensor) or not (x.is_floating_point() or x.dtype == torch.int64):
         kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        refuse("window_sum", "x must be a Tensor of floating point or int64", TypeError, x=kind)
+        raise_invalid("window_sum", "x must be a Tensor of floating point or int64", TypeError, x=kind)
     if x.dim() < 2:
-        refuse("window_sum", "x must be (..., T, N)", x=x)
+        raise_invalid("window_sum", "x must be (..., T, N)", x=x)
     check_integer("window_sum", 1, window=window)
     y: Tensor = operator(x, window, ahead)
     return y
@@ -91,7 +91,7 @@ def _cases() -> Cases:
     tall = torch.randn(1, 200, 2, dtype=torch.double, generator=generator)
     count = torch.arange(1, 6).reshape(5, 1)
     return Cases(
-        door=window_sum,
+        function=window_sum,
         samples=(
             Sample(x, window=4),
             Sample(x, window=4, ahead=True),

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as adjoint
 from torchcommodity.ops._scan.linear_recurrence_adjoint import previous
 
@@ -46,7 +46,7 @@ def linear_recurrence(
         initial = None if initial is None else initial.to(b).expand(*b.shape[:-2], b.shape[-1])
     except RuntimeError:
         given = {"a": a, "b": b} | ({} if initial is None else {"initial": initial})
-        refuse("linear_recurrence", "a, b must broadcast to (..., T, N) and initial to (..., N)", **given)
+        raise_invalid("linear_recurrence", "a, b must broadcast to (..., T, N) and initial to (..., N)", **given)
     y: Tensor = operator(a, b, initial)
     return y
 
@@ -59,7 +59,7 @@ def _reference(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
     return torch.stack(rows, dim=-2) if rows else b.new_empty(b.shape)
 
 
-def _traceable(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
+def _decomposition(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
     def step(y: Tensor, row: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         y = row[0] * y + row[1]
         return y, y.clone()
@@ -106,7 +106,7 @@ def _cases() -> Cases:
     initial = torch.randn(2, 3, dtype=torch.double, generator=generator)
     ones = torch.ones(5, 1, dtype=torch.double)
     return Cases(
-        door=linear_recurrence,
+        function=linear_recurrence,
         samples=(Sample(a, b, initial), Sample(a, b), Sample(a[:1, :, :1], b)),
         bad=(
             Bad(Sample(a, b[..., 0]), r"linear_recurrence: a, b must broadcast .*; got a \(2, 9, 3\), b \(2, 9\)"),
@@ -126,7 +126,7 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     jvp=_jvp,
-    traceable=_traceable,
+    decomposition=_decomposition,
     cases=_cases,
-    masks=False,  # the adjoint does it
+    mask_nan_grad=False,  # the adjoint does it
 )

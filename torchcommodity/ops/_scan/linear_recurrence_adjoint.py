@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 
 
 def linear_recurrence_adjoint(
@@ -33,7 +33,7 @@ def linear_recurrence_adjoint(
     """
     check_panel("linear_recurrence_adjoint", grad=grad, a=a, y=y)
     if not grad.shape == a.shape == y.shape:
-        refuse("linear_recurrence_adjoint", "grad, a, y must be of one shape (..., T, N)", grad=grad, a=a, y=y)
+        raise_invalid("linear_recurrence_adjoint", "grad, a, y must be of one shape (..., T, N)", grad=grad, a=a, y=y)
     d_a, d_b = operator(grad, a, y, initial)
     return d_a, d_b
 
@@ -95,7 +95,7 @@ def _cases() -> Cases:
     holed[0, 5:, 1] = torch.nan
     ones = torch.ones(3, 1, dtype=torch.double)
     return Cases(
-        door=linear_recurrence_adjoint,
+        function=linear_recurrence_adjoint,
         samples=(Sample(grad, a, y, initial), Sample(grad, a, y), Sample(grad, a, holed)),
         bad=(
             Bad(Sample(grad, a, y[0]), r"grad, a, y must be of one shape .*; got .*y \(9, 3\)"),

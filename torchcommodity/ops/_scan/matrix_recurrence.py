@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def matrix_recurrence(
@@ -41,7 +41,9 @@ def matrix_recurrence(
     states, fits = b.shape[-2] if b.dim() > 2 else 0, b.dim() > 2
     fits = fits and a.shape == (*b.shape[:-2], states * states, b.shape[-1])
     if not fits or (initial is not None and initial.shape != (*b.shape[:-3], *b.shape[-2:])):
-        refuse("matrix_recurrence", "b must be (..., T, K, N), a (..., T, K * K, N), initial (..., K, N)", **given)
+        raise_invalid(
+            "matrix_recurrence", "b must be (..., T, K, N), a (..., T, K * K, N), initial (..., K, N)", **given
+        )
     y: Tensor = operator(a, b, initial)
     return y
 
@@ -94,7 +96,7 @@ def _cases() -> Cases:
     fibonacci = torch.tensor([1.0, 1, 1, 0], dtype=torch.double).reshape(1, 4, 1).expand(6, 4, 1)
     numbers = torch.tensor([[1.0, 1, 2, 3, 5, 8], [0, 1, 1, 2, 3, 5]], dtype=torch.double).T.unsqueeze(-1)
     return Cases(
-        door=matrix_recurrence,
+        function=matrix_recurrence,
         samples=(Sample(a, b, initial), Sample(a, b)),
         bad=(
             Bad(Sample(a[:, :, :3], b), r"matrix_recurrence: .* a \(\.\.\., T, K \* K, N\).*got a \(2, 9, 3, 3\), b"),

@@ -5,7 +5,7 @@
 
 namespace commodity {
 
-enum { kTrend, kWeight, kRest, kMean, kCentre, kCount, kRowKinds };  // of each row; NaN where there is none
+enum { kTrend, kWeight, kRest, kMean, kCenter, kCount, kRowKinds };  // of each row; NaN where there is none
 enum { kSum, kSeen, kAverage, kPhaseKinds };                         // of each phase
 
 // `Memory` reads price(t, to), gradient(part, t, to), writes write(t, dx), and keeps row(kind, t), phase(kind, k),
@@ -107,7 +107,7 @@ struct SeasonalAdjoint {
   COMMODITY_INLINE void keep(int64_t t, int64_t k) {
     const Number seen = memory.phase(kSeen, k);
     memory.row(kMean, t) = memory.phase(kAverage, k);
-    memory.row(kCentre, t) = known >= double(period) ? middle : NAN;
+    memory.row(kCenter, t) = known >= double(period) ? middle : NAN;
     memory.row(kCount, t) = seen > 1 ? seen : 1.0;
   }
 
@@ -118,15 +118,15 @@ struct SeasonalAdjoint {
 
   // What row t asks of its rest, of the mean of its phase and of the mean of these means.
   COMMODITY_INLINE void ask(int64_t t, Number& of_rest, Number& of_mean, Number& of_centre) const {
-    const Number rest = memory.row(kRest, t), mean = memory.row(kMean, t), centre = memory.row(kCentre, t);
-    const Number season = multiplicative ? mean / centre : mean - centre;
+    const Number rest = memory.row(kRest, t), mean = memory.row(kMean, t), center = memory.row(kCenter, t);
+    const Number season = multiplicative ? mean / center : mean - center;
     Number of_residual, of_season;
     gradient(2, t, of_residual), gradient(1, t, of_season);
     of_residual = (rest == rest) & (season == season) ? of_residual : 0.0;
     of_rest = of_residual;
     if (multiplicative) of_rest = of_residual != 0 ? of_residual / season : 0.0;
     of_season -= of_rest * (multiplicative ? (rest == rest ? rest : 0.0) / season : Number{} + 1);
-    of_mean = season == season ? (multiplicative ? of_season / centre : of_season) : 0.0;
+    of_mean = season == season ? (multiplicative ? of_season / center : of_season) : 0.0;
     of_centre = of_mean;
     if (multiplicative) of_centre = season == season ? of_mean * season : 0.0;
   }
@@ -180,8 +180,8 @@ struct SeasonalAdjoint {
     ask(t, of_rest, of_mean, of_centre);
     Number& of_phase = memory.phase(kSum, t % period);
     if (causal) {
-      memory.row(kCentre, t) = of_centre;
-      gather(kCentre, t, of_centres);
+      memory.row(kCenter, t) = of_centre;
+      gather(kCenter, t, of_centres);
       of_phase += (of_mean - of_centres / double(period)) / memory.row(kCount, t);
     }
     Number own = rest == rest ? of_rest + of_phase : 0.0;

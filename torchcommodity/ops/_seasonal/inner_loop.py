@@ -8,7 +8,7 @@ from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops._seasonal.loess import Loess, Smoother
 
 
-def centred(x: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+def centered(x: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
     """x less its mean, missing rows zero, and the mean: parts do not depend on the level, but their digits do."""
     level = x.where(present, 0).sum(-2, keepdim=True) / present.sum(-2, keepdim=True).clamp(min=1)
     return (x - level).where(present, 0), level

@@ -77,12 +77,12 @@ struct Loess {
 
   void line(const std::vector<double>& weight, double nearest, double* to) const {
     const int64_t count = int64_t(weight.size());
-    double total = 0, centre = 0, spread = 0;
+    double total = 0, center = 0, spread = 0;
     for (const double w : weight) total += w;
-    for (int64_t j = 0; j < count; ++j) centre += weight[j] * (nearest + double(j)) / total;
-    for (int64_t j = 0; j < count; ++j) spread += weight[j] * square(nearest + double(j) - centre) / total;
-    const double tilt = degree && spread > square(0.001 * double(rows - 1)) ? -centre / spread : 0;
-    for (int64_t j = 0; j < count; ++j) to[j] = weight[j] / total * (1 + tilt * (nearest + double(j) - centre));
+    for (int64_t j = 0; j < count; ++j) center += weight[j] * (nearest + double(j)) / total;
+    for (int64_t j = 0; j < count; ++j) spread += weight[j] * square(nearest + double(j) - center) / total;
+    const double tilt = degree && spread > square(0.001 * double(rows - 1)) ? -center / spread : 0;
+    for (int64_t j = 0; j < count; ++j) to[j] = weight[j] / total * (1 + tilt * (nearest + double(j) - center));
   }
 
   static double square(double x) { return x * x; }
@@ -188,11 +188,11 @@ inline Balance balance(const Loess& loess, const double* weights, const bool* pr
   int64_t last[kLanes];
   std::fill_n(last, kLanes, Balance::kNone);
   for (int64_t i = 0; i < size; ++i) {
-    const double total = sums[0][i], centre = sums[1][i] / total, spread = sums[2][i] / total - centre * centre;
-    const double tilt = loess.degree && spread > least ? centre / spread : 0;
+    const double total = sums[0][i], center = sums[1][i] / total, spread = sums[2][i] / total - center * center;
+    const double tilt = loess.degree && spread > least ? center / spread : 0;
     const int64_t row = loess.fits[i / kLanes].row, n = i % kLanes;
     const bool some = total > 0, itself = row >= 0 && row < loess.rows && present[row * stride + n];
-    b.total[i] = some ? (1 + tilt * centre) / total : 0;
+    b.total[i] = some ? (1 + tilt * center) / total : 0;
     b.slope[i] = some ? -tilt / total : 0;
     b.whole &= some;
     if (some || itself) last[n] = i;

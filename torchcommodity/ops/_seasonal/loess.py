@@ -62,11 +62,11 @@ class Loess:
         self.moment, total = self.kernel * distance, self.kernel @ weights
         self.weighed = total > 0
         share = total.where(self.weighed, 1).reciprocal()
-        centre = self.moment @ weights * share
-        spread = (self.moment * distance) @ weights * share - centre.square()
+        center = self.moment @ weights * share
+        spread = (self.moment * distance) @ weights * share - center.square()
         wide = (spread > (SPREAD * (rows - 1)) ** 2) & (smoother.degree > 0)
-        tilt = (centre / spread.where(wide, 1)).where(wide, 0)
-        self.direct, self.tilted = (1 + tilt * centre) * share * self.weighed, tilt * share * self.weighed
+        tilt = (center / spread.where(wide, 1)).where(wide, 0)
+        self.direct, self.tilted = (1 + tilt * center) * share * self.weighed, tilt * share * self.weighed
         self.itself = self.at.clamp(0, rows - 1).long()
         inside = ((self.at >= 0) & (self.at < rows)).unsqueeze(-1)
         known = self.weighed | (inside & present.index_select(-2, self.itself))

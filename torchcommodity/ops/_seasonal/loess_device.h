@@ -60,9 +60,9 @@ struct Smoother {
       see(k, w, distance);
     }
     if (!(total > 0)) return {0, 0, 0, wide};
-    const double centre = moment / total, spread = square / total - centre * centre;
-    const double tilt = degree && spread > least * least ? centre / spread : 0;
-    return {total, 1 + tilt * centre, tilt, wide};
+    const double center = moment / total, spread = square / total - center * center;
+    const double tilt = degree && spread > least * least ? center / spread : 0;
+    return {total, 1 + tilt * center, tilt, wide};
   }
 
   // value(k) and weight(k) of row k; NaN where the window has no weight.

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._seasonal import seasonal_decompose_backward
 from torchcommodity.ops._seasonal.steps import Steps, present_rows
 
@@ -32,7 +32,7 @@ def seasonal_decompose(
     """Seasonal decomposition; `causal=False` looks ahead, and no model may use it on targets.
 
     The trend averages one period: an odd one weighs its `period` rows alike; an even one takes `period` + 1 rows, the
-    two ends with half a weight. The window ends at row t, or with `causal=False` is centred on it (the classical
+    two ends with half a weight. The window ends at row t, or with `causal=False` is centered on it (the classical
     decomposition). m_t is the mean of price - trend (or price / trend) over the rows of t's phase, t modulo `period`:
     over those up to t, or with `causal=False` over all. The seasonal is m_t less (or over) the mean of the latest m of
     every phase known at t, so that the season known at any row sums to zero (has mean one). The residual is the rest.
@@ -68,9 +68,9 @@ def seasonal_decompose(
     check_panel("seasonal_decompose", prices=prices)
     check_integer("seasonal_decompose", 2, period=period)
     if model not in MODELS:
-        refuse("seasonal_decompose", f"model must be one of {', '.join(MODELS)}", model=model)
+        raise_invalid("seasonal_decompose", f"model must be one of {', '.join(MODELS)}", model=model)
     if not causal and prices.shape[-2] < 2 * period:
-        refuse("seasonal_decompose", "causal=False needs T >= 2 period", period=period, prices=prices)
+        raise_invalid("seasonal_decompose", "causal=False needs T >= 2 period", period=period, prices=prices)
     return Decomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
 
 
@@ -105,21 +105,21 @@ def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Th
     return trend, seasonal, residual
 
 
-def _traceable(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
+def _decomposition(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
     s = Steps(prices, period, multiplicative, causal)
     residual = s.residual.where(s.counted & s.known, torch.nan)
     return s.trend.where(s.whole, torch.nan), s.seasonal.where(s.known, torch.nan), residual
 
 
 def _jvp(d: Tensor, *, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    # rest = price - trend, seasonal = mean - centre, residual = rest - seasonal, or the quotients; the rest is linear
+    # rest = price - trend, seasonal = mean - center, residual = rest - seasonal, or the quotients; the rest is linear
     s = Steps(prices, period, multiplicative, causal)
     d = d.where(s.present, 0)
     d_trend = s.average(d)
     d_rest = (d - s.rest * d_trend) / s.trend if multiplicative else d - d_trend
     d_mean = s.mean(d_rest)
     d_centre = s.middle(d_mean)
-    d_seasonal = (d_mean - s.seasonal * d_centre) / s.centre if multiplicative else d_mean - d_centre
+    d_seasonal = (d_mean - s.seasonal * d_centre) / s.center if multiplicative else d_mean - d_centre
     d_seasonal = d_seasonal * s.known
     d_residual = (d_rest - s.residual * d_seasonal) / s.seasonal if multiplicative else d_rest - d_seasonal
     return d_trend, d_seasonal, d_residual
@@ -153,7 +153,7 @@ def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Three:
     return trend, seasonal, residual
 
 
-def _lookback(period: int, multiplicative: bool, causal: bool) -> tuple[int, int, int]:
+def _warmup(period: int, multiplicative: bool, causal: bool) -> tuple[int, int, int]:
     window = period - period % 2
     return (window, window + period - 1, window + period - 1) if causal else (period // 2, 0, period // 2)
 
@@ -167,7 +167,7 @@ def _cases() -> Cases:
     trend = torch.tensor([[torch.nan], [2.25], [2.75], [3.25], [3.75], [torch.nan]], dtype=torch.double)
     season = torch.tensor([[-0.75], [0.75]] * 3, dtype=torch.double)
     return Cases(
-        door=seasonal_decompose,
+        function=seasonal_decompose,
         samples=(
             Sample(prices, period=3),
             Sample(holes, period=4, model="multiplicative"),
@@ -195,9 +195,9 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     jvp=_jvp,
-    traceable=_traceable,
-    masks=False,
+    decomposition=_decomposition,
+    mask_nan_grad=False,
     cases=_cases,
-    lookback=_lookback,
+    warmup=_warmup,
     causal=lambda period, multiplicative, causal: causal,
 )

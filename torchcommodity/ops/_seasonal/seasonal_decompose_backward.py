@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit import pulled
+from torchcommodity.opkit import Cases, Op, Sample, pulled
 from torchcommodity.ops._seasonal.steps import Steps
 
 
@@ -24,7 +23,7 @@ def _reference(
     d_rest = d_residual / s.seasonal if multiplicative else d_residual
     d_seasonal = d_seasonal.where(d_seasonal.isfinite() & s.known, 0)
     d_seasonal = (d_seasonal - (d_rest * s.residual if multiplicative else d_rest)) * s.known
-    d_mean = d_seasonal / s.centre if multiplicative else d_seasonal
+    d_mean = d_seasonal / s.center if multiplicative else d_seasonal
     d_mean = d_mean - s.middle_back(d_mean * s.seasonal if multiplicative else d_mean)
     d_rest = d_rest + s.mean_back(d_mean)
     d = d_rest / s.trend if multiplicative else d_rest
@@ -76,7 +75,7 @@ def _cases() -> Cases:
     holes[0, 0, 0] = holes[0, 5:7, 1] = holes[1, -1, 0] = torch.nan
     settings = ((prices, 3, False, True), (holes, 4, True, True), (holes, 4, False, False), (holes, 3, True, False))
     return Cases(
-        door=_weighted,
+        function=_weighted,
         samples=tuple(Sample(x, weights, period=p, multiplicative=m, causal=c) for x, p, m, c in settings),
     )
 

@@ -61,8 +61,8 @@ class Steps:
         self.rest = price / self.trend if multiplicative else price - self.trend
         mean, known = self.mean(self.rest), self.middle((self.count > 0).to(prices))
         self.known = known > 1 - 0.5 / period
-        self.centre = self.middle(mean).where(self.known, 1)
-        self.seasonal = (mean / self.centre if multiplicative else mean - self.centre).where(self.known, 1)
+        self.center = self.middle(mean).where(self.known, 1)
+        self.seasonal = (mean / self.center if multiplicative else mean - self.center).where(self.known, 1)
         self.residual = self.rest / self.seasonal if multiplicative else self.rest - self.seasonal
 
     def average(self, x: Tensor) -> Tensor:

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.opkit import pulled
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit import Bad, Cases, Op, Sample, pulled
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._seasonal import stl_backward
-from torchcommodity.ops._seasonal.inner_loop import InnerLoop, centred
+from torchcommodity.ops._seasonal.inner_loop import InnerLoop, centered
 from torchcommodity.ops._seasonal.loess import FAR, NEAR
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -103,7 +102,7 @@ def stl(
     check_integer("stl", 1, inner_iter=inner)
     check_integer("stl", 0, outer_iter=outer)
     if x.shape[-2] < 2 * period:
-        refuse("stl", "needs T >= 2 period", period=period, x=x)
+        raise_invalid("stl", "needs T >= 2 period", period=period, x=x)
     jumps = [seasonal_jump, trend_jump, low_pass_jump]
     return STL(*operator(x, period, [seasonal, trend, low_pass], [*degrees.values()], jumps, inner, outer))
 
@@ -112,14 +111,14 @@ def _check_length(least: int, **lengths: int) -> None:
     check_integer("stl", least, **lengths)
     for name, value in lengths.items():
         if value % 2 == 0:
-            refuse("stl", f"{name} must be odd", **lengths)
+            raise_invalid("stl", f"{name} must be odd", **lengths)
 
 
 def _reference(
     x: Tensor, period: int, lengths: list[int], degrees: list[int], jumps: list[int], inner: int, outer: int
 ) -> Four:
     present = x.isfinite()
-    y, level = centred(x, present)
+    y, level = centered(x, present)
     weights, trend, seasonal = present.to(x), torch.zeros_like(y), torch.zeros_like(y)
     for outside in range(outer + 1):
         if outside:
@@ -197,7 +196,7 @@ def _cases() -> Cases:
     constant = {"seasonal_degree": 0, "trend_degree": 0, "low_pass_degree": 0}
     jumps = {"seasonal_jump": 2, "trend_jump": 3, "low_pass_jump": 4}
     return Cases(
-        door=stl,
+        function=stl,
         samples=(
             Sample(x, period=3),
             Sample(holes, period=4, seasonal=3, trend_jump=2),

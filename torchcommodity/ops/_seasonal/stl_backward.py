@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit.arguments import refuse
-from torchcommodity.ops._seasonal.inner_loop import InnerLoop, centred
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops._seasonal.inner_loop import InnerLoop, centered
 
 Three = tuple[Tensor, Tensor, Tensor]
 
@@ -50,17 +50,17 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor, None]:
     # the transpose of the transpose: the parts of `grad`, with the missing rows of x
     present = x.isfinite()
-    y, level = centred(grad, present)
+    y, level = centered(grad, present)
     loop = InnerLoop(present.to(x), present, period, lengths, degrees, jumps)
     trend, seasonal = loop.run(y, torch.zeros_like(y), inner)
     return trend + level, seasonal, (y - trend - seasonal).where(present, 0), None
 
 
-def _door(*tensors: Tensor, period: int, jump: int = 1) -> Tensor:
+def _function(*tensors: Tensor, period: int, jump: int = 1) -> Tensor:
     """The operator on gradients of which none is missing: the contract may make them so."""
     *grads, x = tensors
     if x.shape[-2] < 2 * period:
-        refuse("stl_backward", "needs T >= 2 period", period=period, x=x)
+        raise_invalid("stl_backward", "needs T >= 2 period", period=period, x=x)
     grads = [grad.where(grad.isfinite(), 0) for grad in grads]
     d_x: Tensor = operator(*grads, x, period, [3, 2 * period + 1, period + 1 | 1], [1, 1, 1], [1, jump, 2], 2)
     return d_x
@@ -70,7 +70,7 @@ def _cases() -> Cases:
     x, *grads = torch.randn(4, 2, 11, 2, dtype=torch.double, generator=torch.Generator().manual_seed(0))
     holes = x.clone()
     holes[0, 0, 0] = holes[0, 5:7, 1] = holes[1, -1, 0] = torch.nan
-    return Cases(door=_door, samples=(Sample(*grads, x, period=3), Sample(*grads, holes, period=4, jump=3)))
+    return Cases(function=_function, samples=(Sample(*grads, x, period=3), Sample(*grads, holes, period=4, jump=3)))
 
 
 operator = Op("stl_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, causal=False)

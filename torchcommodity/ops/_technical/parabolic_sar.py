@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, refuse
-from torchcommodity.ops._rolling.gather_lag import look_back
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._volatility.parameters import in_full
 
@@ -65,9 +65,9 @@ def parabolic_sar(
     """
     check_panel("parabolic_sar", high=high, low=low)
     if high.shape != low.shape:
-        refuse("parabolic_sar", "high and low must have one shape", high=high, low=low)
+        raise_invalid("parabolic_sar", "high and low must have one shape", high=high, low=low)
     if min(*rising, *falling) < 0:
-        refuse("parabolic_sar", "factors must be >= 0", rising=rising, falling=falling)
+        raise_invalid("parabolic_sar", "factors must be >= 0", rising=rising, falling=falling)
     factors = (min(rising[0], rising[2]), *rising[1:], min(falling[0], falling[2]), *falling[1:])
     return ParabolicSAR(*operator(high, low, float(start), float(offset), *map(float, factors)))
 
@@ -97,7 +97,7 @@ def _reference(
     return tuple(outputs)  # type: ignore[return-value]
 
 
-def _traceable(
+def _decomposition(
     high: Tensor,
     low: Tensor,
     start: float,
@@ -248,7 +248,7 @@ def _backward(grad: Tensor, *constants: Tensor | None, output: Outputs) -> tuple
     keep, gain, high_since, low_since = output[1:5]
     after = torch.cat([torch.zeros_like(keep[..., :1, :]), keep.flip(-2)], -2)[..., :-1, :]
     taken = gain * linear_recurrence(after, grad.flip(-2)).flip(-2)
-    return look_back(taken, high_since, spread=True), look_back(taken, low_since, spread=True)
+    return gather_lag(taken, high_since, spread=True), gather_lag(taken, low_since, spread=True)
 
 
 def _cases() -> Cases:
@@ -261,7 +261,7 @@ def _cases() -> Cases:
     by_hand = torch.tensor([torch.nan, 8, 8.06, 12], dtype=torch.double).unsqueeze(-1)
     tops = torch.tensor([10, 11, 12, 10], dtype=torch.double).unsqueeze(-1)
     return Cases(
-        door=parabolic_sar,
+        function=parabolic_sar,
         samples=(
             Sample(high, low),
             Sample(holed, low, rising=(0.05, 0.1, 0.3)),
@@ -282,7 +282,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    traceable=_traceable,
+    decomposition=_decomposition,
     cases=_cases,
-    lookback=lambda *settings: (1, 0, 0, 0, 0, 0),
+    warmup=lambda *settings: (1, 0, 0, 0, 0, 0),
 )

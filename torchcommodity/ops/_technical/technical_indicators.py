@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._technical import technical_indicators_backward
 from torchcommodity.ops._technical.technical_averages import averages, changes, windows
 
@@ -61,7 +61,7 @@ def technical_indicators(
     check_integer("technical_indicators", 1, short=short, long=long)
     check_integer("technical_indicators", 2, rsi=rsi, band=band)
     if mode not in ("wilder", "simple"):
-        refuse("technical_indicators", 'mode must be "wilder" or "simple"', mode=mode)
+        raise_invalid("technical_indicators", 'mode must be "wilder" or "simple"', mode=mode)
     y: Tensor = operator(prices, short, long, rsi, band, mode)
     return y
 
@@ -112,7 +112,7 @@ def _cases() -> Cases:
     by_hand = torch.tensor(first + last, dtype=torch.double).unsqueeze(-2)
     small = {"short": 2, "long": 5, "rsi": 3, "band": 4}
     return Cases(
-        door=technical_indicators,
+        function=technical_indicators,
         samples=(
             Sample(x, **small),
             Sample(holed, **small),
@@ -138,8 +138,8 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    masks=False,
+    mask_nan_grad=False,
     cases=_cases,
-    lookback=lambda short, long, rsi, band, mode: (short - 1, long - 1, rsi, band - 1),
+    warmup=lambda short, long, rsi, band, mode: (short - 1, long - 1, rsi, band - 1),
     time=(-2, -3),
 )

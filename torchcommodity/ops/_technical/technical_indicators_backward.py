@@ -3,11 +3,10 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit import pulled
-from torchcommodity.ops._technical.technical_averages import averages, changes, delayed, keep, windows
+from torchcommodity.opkit import Cases, Op, Sample, pulled
 from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
+from torchcommodity.ops._technical.technical_averages import averages, changes, delayed, keep, windows
 
 
 def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
@@ -74,7 +73,7 @@ def _cases() -> Cases:
     holed[0, 3, 2] = torch.inf
     small = {"short": 2, "long": 5, "rsi": 3, "band": 4}
     return Cases(
-        door=_weighted,
+        function=_weighted,
         samples=(
             Sample(x, weights, **small, mode="wilder"),
             Sample(holed, weights, **small, mode="wilder"),

@@ -27,9 +27,9 @@ def egarch_variance(
     Args:
         returns: log-returns per step, of mean zero; NaN is a missing return.
         omega: the constant, in ln of the unit of `returns` squared.
-        alpha: the weight of the size of the last standardised return, without unit.
+        alpha: the weight of the size of the last standardized return, without unit.
         beta: the weight of the last ln h, without unit.
-        gamma: the weight of the sign and size of the last standardised return, without unit. None is 0.
+        gamma: the weight of the sign and size of the last standardized return, without unit. None is 0.
         initial: h_0, a variance in the unit of `returns` squared, > 0; None is exp(omega / (1 - beta)).
             arch starts at exp(omega + beta ln backcast).
 
@@ -117,7 +117,7 @@ def _cases() -> Cases:
     holes = returns.clone()
     holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
     return Cases(
-        door=egarch_variance,
+        function=egarch_variance,
         samples=(
             Sample(*full),
             Sample(holes, *full[1:]),
@@ -151,6 +151,6 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    masks=False,  # `egarch_variance_backward` does it
+    mask_nan_grad=False,  # `egarch_variance_backward` does it
     cases=_cases,
 )

@@ -5,8 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
-from torchcommodity.opkit import pulled
+from torchcommodity.opkit import Cases, Op, Sample, pulled
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import following, in_full
 
@@ -51,7 +50,7 @@ def _cases() -> Cases:
     holes = returns.clone()
     holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
     rest = (alpha, beta, gamma, h.exp())
-    return Cases(door=operator, samples=(Sample(grad, returns, *rest), Sample(grad, holes, *rest)))
+    return Cases(function=operator, samples=(Sample(grad, returns, *rest), Sample(grad, holes, *rest)))
 
 
 operator = Op("egarch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)

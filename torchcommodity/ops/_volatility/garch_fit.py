@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import check_panel, refuse
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._volatility import interior_point
 from torchcommodity.ops._volatility.garch_score import operator as garch_score
 
@@ -88,7 +88,7 @@ def garch_fit(
     """
     check_panel("garch_fit", returns=returns)
     if distribution not in ("normal", "t"):
-        refuse("garch_fit", 'distribution must be "normal" or "t"', distribution=distribution)
+        raise_invalid("garch_fit", 'distribution must be "normal" or "t"', distribution=distribution)
     batch, assets = returns.shape[:-2], returns.shape[-1]
     panel = returns.detach().double().movedim(-2, 0).reshape(returns.shape[-2], math.prod(batch) * assets)
     model = _Model(asymmetric, distribution == "t")
@@ -152,7 +152,7 @@ class _Model:
         size, tail, constant = len(self.names), None, torch.full_like(x[:, 0], -0.5 * math.log(math.tau))
         if self.tail:
             nu = 1 / x[:, -1]
-            constant, slope, curve = _normalising(nu)
+            constant, slope, curve = _normalizing(nu)
             tail = torch.stack([nu, slope])
         y = garch_score(panel, self.parameters(x), backcast, tail, self.asymmetric, derivatives).T
         pairs = size * (size + 1) // 2
@@ -163,7 +163,7 @@ class _Model:
         return [value.squeeze(1) + count * constant, gradient, information, outer]
 
 
-def _normalising(nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _normalizing(nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """ln of the factor that makes a density of (1 + z^2 / (nu - 2))^(-(nu + 1) / 2), and its derivatives by nu."""
     upper, lower, rest = (nu + 1) / 2, nu / 2, nu - 2
     constant = upper.lgamma() - lower.lgamma() - (math.pi * rest).log() / 2
@@ -236,11 +236,11 @@ def _climb(panel: Tensor, backcast: Tensor, count: Tensor, model: _Model) -> dic
     bounds, limits = model.bounds(panel)
     x = panel.new_tensor(model.starts())
     values = _likelihoods(panel, backcast, count, model, x)
-    solved = interior_point.minimise(objective, x[values[1:].argmax(0) + 1], bounds, limits)
+    solved = interior_point.minimize(objective, x[values[1:].argmax(0) + 1], bounds, limits)
     gain = -solved.value - values[0]
     for limit, start in model.far_starts():
         weak, x = (gain < limit).nonzero().squeeze(1), panel.new_tensor(start)
-        solved = interior_point.better(solved, interior_point.minimise(objective, x, bounds, limits, which=weak))
+        solved = interior_point.better(solved, interior_point.minimize(objective, x, bounds, limits, which=weak))
     x = solved.x
     omega, rising, falling, beta = model.parameters(x)
     nu = 1 / x[:, -1] if model.tail else torch.full_like(omega, torch.inf)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._volatility.garch_variance import garch_variance
 from torchcommodity.ops._volatility.parameters import parameter, preceding
@@ -91,9 +91,9 @@ def _factors(persistence: Tensor, longest: int) -> tuple[Tensor, ...]:
 def _steps(horizon: int | Sequence[int]) -> list[int]:
     words = "horizon must be an int >= 1, or a sequence of such"
     if not isinstance(horizon, (int, Sequence)):
-        refuse("garch_forecast", words, TypeError, horizon=horizon)
+        raise_invalid("garch_forecast", words, TypeError, horizon=horizon)
     steps = list(range(1, horizon + 1)) if isinstance(horizon, int) else list(horizon)
     if not steps:
-        refuse("garch_forecast", words, horizon=horizon)
+        raise_invalid("garch_forecast", words, horizon=horizon)
     check_integer("garch_forecast", 1, **{f"horizon[{i}]": step for i, step in enumerate(steps)})
     return steps

@@ -15,7 +15,7 @@ template <int kArms, bool kTail>
 struct Series {
   static constexpr int kBeta = kArms + 1, kVariance = kArms + 2, kAll = kVariance + kTail;
   static constexpr int kPairs = kAll * (kAll + 1) / 2;
-  Row omega, rising, falling, beta, expected, nu, normalising;  // parameters
+  Row omega, rising, falling, beta, expected, nu, normalizing;  // parameters
   Row h, product, first[kVariance], second[kPairs] = {};        // the variance and its derivatives
   Row likelihood = {}, score[kAll] = {}, information[kPairs] = {}, outer[kPairs] = {};
 
@@ -23,7 +23,7 @@ struct Series {
 
   template <typename scalar_t>
   Series(const scalar_t* parameters, const scalar_t* backcast, const scalar_t* tail, int64_t stride, int64_t width) {
-    Row* const local[6] = {&omega, &rising, &falling, &beta, &nu, &normalising};
+    Row* const local[6] = {&omega, &rising, &falling, &beta, &nu, &normalizing};
     for (int i = 0; i < (kTail ? 6 : 4); ++i)
       std::copy_n(i < 4 ? parameters + i * stride : tail + (i - 4) * stride, width, *local[i]);
     for (int64_t n = 0; n < width; ++n) {
@@ -48,7 +48,7 @@ struct Series {
         const double logarithm = fast_log(1 + q), part = q * share;
         likelihood[n] -= half * logarithm;
         pull = half * part, bend = pull * share;
-        tail_score = here * normalising[n] - 0.5 * logarithm + pull * rest;
+        tail_score = here * normalizing[n] - 0.5 * logarithm + pull * rest;
         tail_pull = 0.5 * part - bend * rest;
         tail_bend = half * q * rest * rest * share * (share + 1) - part * rest;
       } else {

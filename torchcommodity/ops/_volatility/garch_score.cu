@@ -13,21 +13,21 @@ template <int kArms, bool kTail>
 struct Series {
   static constexpr int kBeta = kArms + 1, kVariance = kArms + 2, kAll = kVariance + kTail;
   static constexpr int kPairs = kAll * (kAll + 1) / 2;
-  double omega, rising, falling, beta, expected, nu, normalising;  // parameters
+  double omega, rising, falling, beta, expected, nu, normalizing;  // parameters
   double h, first[kVariance], second[kPairs] = {};                 // the variance and its derivatives
   double likelihood = 0, score[kAll] = {}, information[kPairs] = {}, outer[kPairs] = {};
 
   static constexpr COMMODITY_INLINE int pair(int i, int j) { return j * (j + 1) / 2 + i; }  // i <= j
 
   COMMODITY_INLINE Series(double before, double omega, double rising, double falling, double beta, double nu,
-                          double normalising)
+                          double normalizing)
       : omega(omega),
         rising(rising),
         falling(falling),
         beta(beta),
         expected((rising + falling) / 2 + beta),
         nu(nu),
-        normalising(normalising),
+        normalizing(normalizing),
         h(omega + expected * before) {
     for (int i = 0; i < kVariance; ++i) first[i] = i == 0 ? 1 : i == kBeta ? before : before / kArms;
   }
@@ -42,7 +42,7 @@ struct Series {
       const double logarithm = std::log(1 + q), part = q * share;
       likelihood -= half * logarithm;
       pull = half * part, bend = pull * share;
-      tail_score = here * normalising - 0.5 * logarithm + pull * rest;
+      tail_score = here * normalizing - 0.5 * logarithm + pull * rest;
       tail_pull = 0.5 * part - bend * rest;
       tail_bend = half * q * rest * rest * share * (share + 1) - part * rest;
     } else {

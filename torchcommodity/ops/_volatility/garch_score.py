@@ -10,7 +10,7 @@ def _reference(
     returns: Tensor,  # (..., T, N)
     parameters: Tensor,  # (..., 4, N): omega, alpha of rising returns, alpha of falling ones, beta
     backcast: Tensor,  # (..., N): the variance and the squared return before the first row
-    tail: Tensor | None,  # (..., 2, N): nu of Student's t, and the derivative of ln of its normalising factor by nu
+    tail: Tensor | None,  # (..., 2, N): nu of Student's t, and the derivative of ln of its normalizing factor by nu
     asymmetric: bool,
     derivatives: bool,
 ) -> Tensor:
@@ -69,11 +69,11 @@ def _row(z: Tensor, tail: Tensor | None, seen: Tensor) -> tuple[Tensor, Tensor, 
     here = seen.to(z)
     if tail is None:
         return -z / 2, (z - here) / 2, z / 2, []
-    nu, normalising = tail.double().unbind(-2)
+    nu, normalizing = tail.double().unbind(-2)
     rest, half = 1 / (nu - 2), (nu + 1) / 2
     q = z * rest
     part, share = q / (1 + q), 1 / (1 + q)
-    score = here * normalising - q.log1p() / 2 + half * part * rest
+    score = here * normalizing - q.log1p() / 2 + half * part * rest
     across = part / 2 - half * part * share * rest
     bend = half * q * rest**2 * share * (share + 1) - part * rest
     by_nu = [x.unsqueeze(-2) for x in (score, across, bend)]
@@ -106,7 +106,7 @@ def _cases() -> Cases:
     holes = returns.clone()
     holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
     return Cases(
-        door=_door,
+        function=_function,
         samples=(
             Sample(returns, parameters, backcast, tail, asymmetric=True),
             Sample(holes, parameters, backcast, tail, asymmetric=True),
@@ -116,7 +116,7 @@ def _cases() -> Cases:
     )
 
 
-def _door(
+def _function(
     returns: Tensor,
     parameters: Tensor,
     backcast: Tensor,

@@ -130,7 +130,9 @@ def _jvp(
     return h
 
 
-def _traceable(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
+def _decomposition(
+    returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor
+) -> Tensor:
     missing, r, _, weight = parts(returns, alpha, gamma)
     slope, adds = beta.unsqueeze(-2) + weight * missing, omega.unsqueeze(-2) + weight * r * r
     h: Tensor = recur(preceding(slope, torch.zeros_like(beta)), preceding(adds, initial), None)
@@ -152,7 +154,7 @@ def _cases() -> Cases:
     holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
     golden = torch.tensor([[1.0], [-2.0], [torch.nan], [0.5]]).double()
     return Cases(
-        door=garch_variance,
+        function=garch_variance,
         samples=(
             Sample(*full),
             Sample(holes, *full[1:]),
@@ -188,7 +190,7 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     jvp=_jvp,
-    traceable=_traceable,
-    masks=False,  # `garch_variance_backward` does it
+    decomposition=_decomposition,
+    mask_nan_grad=False,  # `garch_variance_backward` does it
     cases=_cases,
 )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.opkit.arguments import check_panel, check_values, refuse
+from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._scan.matrix_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import in_full
 
@@ -68,7 +68,7 @@ def hamilton_filter(
     """
     check_panel("hamilton_filter", returns=returns)
     if not isinstance(mean, Tensor) or mean.dim() < 2:
-        refuse("hamilton_filter", "mean must be a Tensor (..., K, N)", TypeError, mean=mean)
+        raise_invalid("hamilton_filter", "mean must be a Tensor (..., K, N)", TypeError, mean=mean)
     states, given = mean.shape[-2], {"mean": mean, "variance": variance, "transition": transition}
     given |= {} if initial is None else {"initial": initial}
     tensors = {name: _parameter(returns, name, x, states) for name, x in given.items()}
@@ -87,7 +87,7 @@ def _parameter(returns: Tensor, name: str, value: Tensor, states: int) -> Tensor
         return value.to(returns.device, wide).expand(*returns.shape[:-2], *axes, returns.shape[-1])
     except RuntimeError:
         shape = "(..., K, K, N)" if name == "transition" else "(..., K, N)"
-        refuse("hamilton_filter", f"{name} must broadcast to {shape}", **{name: value}, returns=returns)
+        raise_invalid("hamilton_filter", f"{name} must broadcast to {shape}", **{name: value}, returns=returns)
 
 
 def _first(
@@ -201,7 +201,7 @@ def _cases() -> Cases:
     even = torch.full((2, 1), 0.5, dtype=torch.double)
     density = torch.tensor([math.exp(-0.5), math.exp(-0.125) / 2], dtype=torch.double) / math.sqrt(math.tau)
     return Cases(
-        door=_stacked,
+        function=_stacked,
         samples=(Sample(*full), Sample(holes, *full[1:]), Sample(holes, *full[1:4]), Sample(returns, mean, *full[2:4])),
         bad=(
             Bad(Sample(returns[0, 0], *full[1:]), r"hamilton_filter: returns must be \(\.\.\., T, N\)"),

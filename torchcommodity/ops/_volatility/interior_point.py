@@ -33,7 +33,7 @@ class Problems:
         return Problems(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
-def minimise(
+def minimize(
     objective: Objective, x: Tensor, bounds: Tensor, limits: Tensor, which: Tensor | None = None, most: int = 60
 ) -> Problems:
     """min f(x) where `bounds` @ x > `limits`, from `x` (n, P) inside, or (P,) for all; each problem on its own.
@@ -115,7 +115,7 @@ def _longest(room: Tensor, moved: Tensor) -> Tensor:
 
 
 def _newton(hessian: Tensor, weighed: Tensor, bounds: Tensor, downhill: Tensor) -> Tensor:
-    """The direction that minimises the quadratic model of the objective and its barrier."""
+    """The direction that minimizes the quadratic model of the objective and its barrier."""
     barrier = bounds.T @ weighed
     model = hessian + barrier
     scale = model.diagonal(dim1=1, dim2=2).abs().clamp(min=1e-300).rsqrt()

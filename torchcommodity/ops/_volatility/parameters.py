@@ -4,19 +4,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def parameter(operator: str, returns: Tensor, name: str, value: Tensor | float) -> Tensor:
     """`value` as (..., N) for `returns` (..., T, N); of float32 at least, for float16 cannot hold a daily variance."""
     if not isinstance(value, (Tensor, float, int)):
-        refuse(operator, f"{name} must be a number or a Tensor (..., N)", TypeError, **{name: value})
+        raise_invalid(operator, f"{name} must be a number or a Tensor (..., N)", TypeError, **{name: value})
     wide = torch.promote_types(returns.dtype, torch.float32)
     try:
         tensor = torch.as_tensor(value, dtype=wide, device=returns.device)
         return tensor.expand(*returns.shape[:-2], returns.shape[-1])
     except RuntimeError:
-        refuse(operator, f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
+        raise_invalid(operator, f"{name} must broadcast to (..., N)", **{name: value}, returns=returns)
 
 
 def following(x: Tensor) -> Tensor:

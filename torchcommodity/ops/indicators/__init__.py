@@ -42,6 +42,8 @@ device, a period is no int or too small, a mode or an average is unknown.
 zlema, 13 rma.
 """
 
+from torchcommodity.ops._technical.parabolic_sar import ParabolicSAR as ParabolicSAR
+from torchcommodity.ops._technical.parabolic_sar import _State as _State
 from torchcommodity.ops.indicators._arithmetic import add as add
 from torchcommodity.ops.indicators._arithmetic import cumsum as cumsum
 from torchcommodity.ops.indicators._arithmetic import div as div
@@ -103,8 +105,6 @@ from torchcommodity.ops.indicators._overlap import trima as trima
 from torchcommodity.ops.indicators._overlap import vwma as vwma
 from torchcommodity.ops.indicators._overlap import wma as wma
 from torchcommodity.ops.indicators._overlap import zlema as zlema
-from torchcommodity.ops._technical.parabolic_sar import ParabolicSAR as ParabolicSAR
-from torchcommodity.ops._technical.parabolic_sar import _State as _State
 from torchcommodity.ops.indicators._price import HeikinAshi as HeikinAshi
 from torchcommodity.ops.indicators._price import avgprice as avgprice
 from torchcommodity.ops.indicators._price import ha as ha

@@ -10,15 +10,15 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import refuse
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import MAType, Period, Seed, Smoothing
 from torchcommodity.ops.indicators._series import Series
-from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 
 
 def rows(timeperiod: Period) -> Period:
-    """The rows that a period takes before its first output: whole, also where it is learnt; endless if below 1."""
+    """The rows that a period takes before its first output: whole, also where it is learned; endless if below 1."""
     if not isinstance(timeperiod, Tensor):
         return timeperiod
     return timeperiod.detach().ceil().where(timeperiod >= 1, torch.inf)
@@ -40,10 +40,10 @@ def exponential(
     Known from the value number `shown` on.
     """
     share = 1 / seed if share is None else share
-    learnt, first = (torch.as_tensor(w, dtype=x.value.dtype, device=x.value.device) for w in (weight, share))
+    learned, first = (torch.as_tensor(w, dtype=x.value.dtype, device=x.value.device) for w in (weight, share))
     count = x.count()
-    step = torch.where(count > seed, learnt, first).where(x.known, 0)
-    keep = torch.where((count > seed) & x.known, 1 - learnt, 1)
+    step = torch.where(count > seed, learned, first).where(x.known, 0)
+    keep = torch.where((count > seed) & x.known, 1 - learned, 1)
     return Series(linear_recurrence(keep, step * x.value), count >= shown)
 
 
@@ -58,7 +58,7 @@ def wilder(x: Series, timeperiod: Period, mode: Smoothing = "talib") -> Series:
     if mode == "simple":
         if isinstance(timeperiod, Tensor):
             expected = 'timeperiod must be an int where mode="simple": a plain mean has no weight to learn'
-            refuse("indicators", expected, timeperiod=timeperiod)
+            raise_invalid("indicators", expected, timeperiod=timeperiod)
         return sma(x, timeperiod)
     n = rows(timeperiod)
     return exponential(x, 1 / timeperiod, 1 if mode == "pandas" else n, n)

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators import _averages as averages
+from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._averages import moving_average, moving_average_lookback
 from torchcommodity.ops.indicators._indicator import MAType, indicator
 from torchcommodity.ops.indicators._series import Series, panels, together

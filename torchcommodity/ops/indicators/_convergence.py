@@ -37,7 +37,7 @@ def macd(
 
     The shorter period is the fast one. In mode "talib" both averages have their first value on one row. TA-Lib MACD;
     Appel (1979). Warm-up: max(fastperiod, slowperiod) + signalperiod - 2 rows. Modes: "talib", "pandas".
-    `fastperiod`, `slowperiod` and `signalperiod` may be learnt.
+    `fastperiod`, `slowperiod` and `signalperiod` may be learned.
 
     Example:
         >>> import torch
@@ -91,7 +91,7 @@ def macdext(
 def macdfix(real: Tensor, signalperiod: Period = 9) -> MACD:
     """`macd` with the fixed weights 0.15 and 0.075, and periods 12 and 26 for its seeds.
 
-    TA-Lib MACDFIX; Appel (1979). Warm-up: 25 + signalperiod - 1 rows. `signalperiod` may be learnt.
+    TA-Lib MACDFIX; Appel (1979). Warm-up: 25 + signalperiod - 1 rows. `signalperiod` may be learned.
 
     Example:
         >>> import torch
@@ -157,7 +157,7 @@ def trix(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tens
     """Rate of change, in per cent, of `ema` three times over.
 
     0 where that average was 0. TA-Lib TRIX; Hutson (1983), Technical Analysis of Stocks & Commodities 1:5. Warm-up: 3
-    * (timeperiod - 1) + 1 rows. Modes: "talib", "pandas". `timeperiod` may be learnt.
+    * (timeperiod - 1) + 1 rows. Modes: "talib", "pandas". `timeperiod` may be learned.
 
     Example:
         >>> import torch

@@ -49,7 +49,7 @@ def plus_dm(high: Tensor, low: Tensor, timeperiod: Period = 14, *, mode: Smoothi
     than the low falls.
 
     TA-Lib PLUS_DM; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: max(timeperiod - 1, 1) rows.
-    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -68,7 +68,7 @@ def minus_dm(high: Tensor, low: Tensor, timeperiod: Period = 14, *, mode: Smooth
     than the high rises.
 
     TA-Lib MINUS_DM; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: max(timeperiod - 1, 1) rows.
-    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -86,7 +86,7 @@ def plus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *
     """Upward directional indicator: `plus_dm` in per cent of the true range; 0 to 100.
 
     0 where there was no range. TA-Lib PLUS_DI; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up:
-    timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -103,7 +103,7 @@ def minus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, 
     """Downward directional indicator: `minus_dm` in per cent of the true range; 0 to 100.
 
     0 where there was no range. TA-Lib MINUS_DI; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up:
-    timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -120,7 +120,7 @@ def dx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mod
     """Directional movement index, 100 |P - M| / (P + M), of `plus_di` P and `minus_di` M: 0 to 100.
 
     Where nothing moved, the last one there was. TA-Lib DX; Wilder (1978), New Concepts in Technical Trading Systems.
-    Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -137,7 +137,7 @@ def adx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mo
     """Average directional movement index: `rma` of `dx`; 0 to 100, the strength of a trend in either direction.
 
     TA-Lib ADX; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: 2 * timeperiod - 1 rows. Modes:
-    "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from torchcommodity.opkit.arguments import check_integer, check_panel, refuse
+from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -92,7 +92,7 @@ def lookback(name: str, **settings: Any) -> int:
         (14, 37)
     """
     if name not in LOOKBACKS:
-        refuse("lookback", "name must be one of the indicators", name=name)
+        raise_invalid("lookback", "name must be one of the indicators", name=name)
     return LOOKBACKS[name](**settings)
 
 
@@ -103,7 +103,7 @@ def _with_defaults(rule: Callable[..., int], function: Callable[..., Any]) -> Ca
 
     def lookback(**settings: Any) -> int:
         if unknown := settings.keys() - defaults.keys():
-            refuse("lookback", f"{function.__name__} has {sorted(defaults)}", TypeError, given=sorted(unknown))
+            raise_invalid("lookback", f"{function.__name__} has {sorted(defaults)}", TypeError, given=sorted(unknown))
         return rule(**{key: value for key, value in (defaults | settings).items() if key in asks})
 
     return lookback
@@ -113,20 +113,20 @@ def _check_panels(name: str, panels: dict[str, Tensor]) -> None:
     check_panel(name, **panels)
     first, *others = panels.values()
     if any(panel.shape != first.shape for panel in others):  # no set of them: a symbolic shape has no hash
-        refuse(name, f"{', '.join(panels)} must have one shape", **panels)
+        raise_invalid(name, f"{', '.join(panels)} must have one shape", **panels)
 
 
 def _check_setting(name: str, key: str, kind: Any, value: Any, least: int) -> None:
     if get_origin(kind) is Literal:
         if isinstance(value, bool) or value not in get_args(kind):
-            refuse(name, f"{key} must be one of {get_args(kind)}", **{key: value})
+            raise_invalid(name, f"{key} must be one of {get_args(kind)}", **{key: value})
     elif kind is Period and isinstance(value, Tensor):
         if not value.is_floating_point():
-            refuse(name, f"{key} must be an int or a Tensor of floating point", TypeError, dtype=value.dtype)
+            raise_invalid(name, f"{key} must be an int or a Tensor of floating point", TypeError, dtype=value.dtype)
     elif kind in (int, Period):
         check_integer(name, least, **{key: value})
     elif kind is float and (isinstance(value, bool) or not isinstance(value, float | int)):
-        refuse(name, f"{key} must be a number", TypeError, **{key: value})
+        raise_invalid(name, f"{key} must be a number", TypeError, **{key: value})
 
 
 def _wide(x: Any) -> Any:

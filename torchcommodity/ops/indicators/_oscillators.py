@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators import _averages as averages
+from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import Period, Seed, indicator
 from torchcommodity.ops.indicators._rates import rate
 from torchcommodity.ops.indicators._series import Series, panels, together
@@ -97,7 +98,7 @@ def eri(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 13, *, mo
     """Elder-ray index: how far high and low are above the `ema` of the close.
 
     TA-Lib ERI; Elder (1993), Trading for a Living. Warm-up: timeperiod - 1 rows. Modes: "talib", "pandas".
-    `timeperiod` may be learnt.
+    `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -150,7 +151,7 @@ def tsi(real: Tensor, firstperiod: Period = 25, secondperiod: Period = 13, *, mo
     """True strength index: the change of the price over its absolute value, both averaged by `ema` twice; -100 to 100.
 
     0 where nothing moved. TA-Lib TSI; Blau (1995), Momentum, Direction, and Divergence. Warm-up: firstperiod +
-    secondperiod - 1 rows. Modes: "talib", "pandas". `firstperiod` and `secondperiod` may be learnt.
+    secondperiod - 1 rows. Modes: "talib", "pandas". `firstperiod` and `secondperiod` may be learned.
 
     Example:
         >>> import torch

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators import _averages as averages
+from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._averages import aligned, moving_average, moving_average_lookback
 from torchcommodity.ops.indicators._indicator import MAType, Period, Seed, Smoothing, indicator
 from torchcommodity.ops.indicators._series import Series, together
@@ -30,7 +31,7 @@ def ema(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tenso
     """Exponential moving average: y += 2 / (timeperiod + 1) (x - y).
 
     TA-Lib EMA; Appel, Hitschler (1980), Stock Market Trading Systems. Warm-up: timeperiod - 1 rows. Modes: "talib",
-    "pandas". `timeperiod` may be learnt.
+    "pandas". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -47,7 +48,7 @@ def rma(real: Tensor, timeperiod: Period = 30, *, mode: Smoothing = "talib") -> 
     """Wilder's moving average: y += (x - y) / timeperiod.
 
     TA-Lib RMA; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: timeperiod - 1 rows. Modes:
-    "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -80,7 +81,7 @@ def dema(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tens
     """Double exponential moving average: 2 E - E(E), where E is `ema`; less lag than one alone.
 
     TA-Lib DEMA; Mulloy (1994), Technical Analysis of Stocks & Commodities 12:1. Warm-up: 2 * (timeperiod - 1) rows.
-    Modes: "talib", "pandas". `timeperiod` may be learnt.
+    Modes: "talib", "pandas". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -97,7 +98,7 @@ def tema(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tens
     """Triple exponential moving average: 3 E - 3 E(E) + E(E(E)), where E is `ema`.
 
     TA-Lib TEMA; Mulloy (1994), Technical Analysis of Stocks & Commodities 12:1. Warm-up: 3 * (timeperiod - 1) rows.
-    Modes: "talib", "pandas". `timeperiod` may be learnt.
+    Modes: "talib", "pandas". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -148,7 +149,7 @@ def t3(real: Tensor, timeperiod: Period = 5, vfactor: float = 0.7, *, mode: Seed
 
     `vfactor` is a number from 0 (E three times over) to 1 (`dema` three times over). TA-Lib T3; Tillson (1998),
     Technical Analysis of Stocks & Commodities 16:1. Warm-up: 6 * (timeperiod - 1) rows. Modes: "talib", "pandas".
-    `timeperiod` may be learnt.
+    `timeperiod` may be learned.
 
     Example:
         >>> import torch

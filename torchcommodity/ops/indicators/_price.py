@@ -5,9 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops.indicators._indicator import indicator
 from torchcommodity.ops.indicators._series import Series, panels, together
-from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 
 
 @indicator(lambda: 0)

@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators._indicator import indicator
 from torchcommodity.ops._technical.parabolic_sar import parabolic_sar
+from torchcommodity.ops.indicators._indicator import indicator
 
 
 @indicator(lambda: 1)

@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators import _averages as averages
+from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import Period, Smoothing, indicator
 from torchcommodity.ops.indicators._series import Series, together
 
@@ -23,7 +24,7 @@ def rsi(real: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> 
 
     The averages are `rma`. 0 where nothing moved, as TA-Lib says. TA-Lib RSI; Wilder (1978), New Concepts in
     Technical Trading Systems. Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod`
-    may be learnt.
+    may be learned.
 
     Example:
         >>> import torch
@@ -40,7 +41,7 @@ def cmo(real: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> 
     """Chande momentum oscillator, 100 (G - L) / (G + L), with the averages of `rsi`: -100 to 100.
 
     0 where nothing moved. Chande's own, unsmoothed: `cmou`. TA-Lib CMO; Chande, Kroll (1994), The New Technical
-    Trader. Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    Trader. Warm-up: timeperiod rows. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch

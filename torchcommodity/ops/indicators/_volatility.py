@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators import _averages as averages
+from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._averages import wilder
 from torchcommodity.ops.indicators._indicator import Period, Seed, Smoothing, indicator
 from torchcommodity.ops.indicators._rates import rate
@@ -45,7 +46,7 @@ def atr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mo
     """Average true range: `rma` of `trange`.
 
     TA-Lib ATR; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: timeperiod rows, one less in mode
-    "wilder". Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    "wilder". Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -63,7 +64,7 @@ def natr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, m
 
     0 where the close is 0. TA-Lib NATR; Forman (2006), Technical Analysis of Stocks & Commodities 24:5. Warm-up:
     timeperiod rows, one less in mode "wilder". Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be
-    learnt.
+    learned.
 
     Example:
         >>> import torch
@@ -98,7 +99,7 @@ def cvi(high: Tensor, low: Tensor, timeperiod: Period = 10, rocperiod: int = 10,
     """Chaikin volatility: the rate of change, in per cent, of the `ema` of high - low.
 
     0 where that average was 0. TA-Lib CVI; Chaikin. Warm-up: timeperiod + rocperiod - 1 rows. Modes: "talib",
-    "pandas". `timeperiod` may be learnt.
+    "pandas". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -116,7 +117,7 @@ def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 2
     """Mass index: the sum over `slowperiod` rows of E / E(E), where E is the `ema` of high - low; about `slowperiod`.
 
     TA-Lib MASSI; Dorsey (1992), Technical Analysis of Stocks & Commodities 10:6. Warm-up: 2 * (fastperiod - 1) +
-    slowperiod - 1 rows. Modes: "talib", "pandas". `fastperiod` may be learnt.
+    slowperiod - 1 rows. Modes: "talib", "pandas". `fastperiod` may be learned.
 
     Example:
         >>> import torch
@@ -136,7 +137,7 @@ def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: 
 
     50 where nothing moved. Differentiable through the deviation only: which rows rose is constant. TA-Lib RVI; Dorsey
     (1993), Technical Analysis of Stocks & Commodities 11:6. Warm-up: max(stddevperiod - 1, 1) + timeperiod - 1 rows.
-    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learnt.
+    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch

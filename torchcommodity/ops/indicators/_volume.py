@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages, _windows as windows
+from torchcommodity.ops.indicators import _averages as averages
+from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import Period, Seed, indicator
 from torchcommodity.ops.indicators._series import Series, together
 
@@ -34,7 +35,7 @@ def adosc(
 ) -> Tensor:
     """Chaikin oscillator: a fast less a slow `ema` of `ad`, both in mode "pandas"; in the unit of the volume.
 
-    TA-Lib ADOSC; Chaikin. Warm-up: max(fastperiod, slowperiod) - 1 rows. `fastperiod` and `slowperiod` may be learnt.
+    TA-Lib ADOSC; Chaikin. Warm-up: max(fastperiod, slowperiod) - 1 rows. `fastperiod` and `slowperiod` may be learned.
 
     Example:
         >>> import torch
@@ -90,7 +91,7 @@ def efi(close: Tensor, volume: Tensor, timeperiod: Period = 13, *, mode: Seed = 
     """Force index: `ema` of the price change times the volume.
 
     In the unit of the price times that of the volume. TA-Lib EFI; Elder (1993), Trading for a Living. Warm-up:
-    timeperiod rows. Modes: "talib", "pandas". `timeperiod` may be learnt.
+    timeperiod rows. Modes: "talib", "pandas". `timeperiod` may be learned.
 
     Example:
         >>> import torch

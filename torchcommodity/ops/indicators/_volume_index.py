@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
+from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops.indicators import _averages as averages
 from torchcommodity.ops.indicators._averages import moving_average, moving_average_lookback
 from torchcommodity.ops.indicators._indicator import MAType, indicator
 from torchcommodity.ops.indicators._series import Series, together
-from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 
 
 def _index(close: Tensor, volume: Tensor, sign: int) -> Tensor:

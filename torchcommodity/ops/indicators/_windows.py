@@ -1,6 +1,6 @@
 """Trailing windows of a Series: native where there is a verb, else by doubling.
 
-Two neighbouring windows join into one, so a window takes log2 of its length in steps. Nothing is ever taken out of a
+Two neighboring windows join into one, so a window takes log2 of its length in steps. Nothing is ever taken out of a
 window again, so a huge value leaves no trace. A window that holds a missing value, or reaches before the first row, is
 not known.
 """
@@ -10,9 +10,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torchcommodity.ops.indicators._series import Series, delayed
 from torchcommodity.ops._rolling.rolling_extrema import rolling_extrema, rolling_max, rolling_min
 from torchcommodity.ops._rolling.window_sum import window_sum
+from torchcommodity.ops.indicators._series import Series, delayed
 
 Parts = tuple[Tensor, ...]  # what is known of each window
 Join = Callable[[Parts, Parts, int, int], Parts]  # of a younger window and the older one before it, with their lengths
@@ -89,11 +89,11 @@ def deviation(x: Series, window: int) -> Series:
 
 def absolute_deviation(x: Series, window: int) -> Series:
     """The mean of |x - mean|; about the mean of each window, so every row of it is visited."""
-    centre = mean(x, window)
+    center = mean(x, window)
     away = torch.zeros_like(x.value)
     for rows in range(window):
-        away = away + (x.delay(rows) - centre).abs().value
-    return Series(away / window, centre.known)
+        away = away + (x.delay(rows) - center).abs().value
+    return Series(away / window, center.known)
 
 
 def highest(x: Series, window: int) -> Series:

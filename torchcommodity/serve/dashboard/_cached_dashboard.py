@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 
-from torchcommodity.data import Loaded
-from torchcommodity.data import utc_now
-from torchcommodity.export import Artefact
+from torchcommodity.data import Loaded, utc_now
+from torchcommodity.export import Artifact
 from torchcommodity.serve.dashboard._document import Document, document, empty
 
 
@@ -18,12 +17,12 @@ class Dashboard:
     The seconds of work are done once for the same prices on the same day.
 
     Args:
-        artefact: what forecasts.
+        artifact: what forecasts.
         read: gives the prices; None = there are none, and the document says how to give them.
         source: what they are asked from, in one word, for the page.
     """
 
-    artefact: Artefact
+    artifact: Artifact
     read: Callable[[], Loaded] | None = None
     source: str = ""
     _made_of: str = field(default="", init=False)
@@ -31,10 +30,10 @@ class Dashboard:
 
     def __call__(self) -> Document:
         if self.read is None:
-            return empty(self.artefact.about)
+            return empty(self.artifact.about)
         loaded, today = self.read(), date.fromisoformat(utc_now()[:10])
         if (made_of := f"{today} {_digest(loaded)}") != self._made_of:
-            self._document, self._made_of = document(self.artefact, loaded, self.source, today), made_of
+            self._document, self._made_of = document(self.artifact, loaded, self.source, today), made_of
         return self._document
 
 

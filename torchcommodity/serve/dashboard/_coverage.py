@@ -7,14 +7,14 @@ import numpy as np
 from scipy import stats
 
 from torchcommodity.data import Panel
+from torchcommodity.export import Metadata
 from torchcommodity.forecast import BANDS, places
-from torchcommodity.export import About
 from torchcommodity.serve.dashboard._past_forecasts import Hindsight
 
 Places = Sequence[tuple[int, int]]  # (row of the origin, symbol)
 
 
-def coverage(found: Hindsight, panel: Panel, about: About) -> list[dict[str, Any]]:
+def coverage(found: Hindsight, panel: Panel, about: Metadata) -> list[dict[str, Any]]:
     """One record a symbol (None = all together), horizon, and whether training had seen the outcome.
 
     `seen`: the outcome's day is no later than `about.trained_through`. `apart` counts forecasts that do not overlap, of
@@ -49,7 +49,7 @@ def not_overlapping(origins: Iterable[int], rows: int) -> int:
     return count
 
 
-def _count(found: Hindsight, h: int, rows: int, chosen: Places, panel: Panel, about: About) -> dict[str, Any]:
+def _count(found: Hindsight, h: int, rows: int, chosen: Places, panel: Panel, about: Metadata) -> dict[str, Any]:
     origins, symbols = (np.array(column) for column in zip(*chosen))
     met = found.met[origins - found.first, h, symbols]
     quantiles = found.quantiles[origins - found.first, h, symbols]

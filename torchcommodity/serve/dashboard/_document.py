@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Loaded, Panel, refuse_synthetic
-from torchcommodity.data import utc_now
-from torchcommodity.forecast import BANDS, places
-from torchcommodity.forecast import Correlation, correlation, pairs_by_strength
-from torchcommodity.forecast import as_learnt
-from torchcommodity.forecast import Calendar, calendar
-from torchcommodity.export import About, Artefact
-from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, STALE, age, model_card
+from torchcommodity.data import Loaded, Panel, check_not_synthetic, utc_now
+from torchcommodity.export import Artifact, Metadata
+from torchcommodity.forecast import (
+    BANDS,
+    Calendar,
+    Correlation,
+    align_panel,
+    calendar,
+    correlation,
+    pairs_by_strength,
+    places,
+)
 from torchcommodity.serve.dashboard._coverage import coverage
+from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, STALE, age, model_card
 from torchcommodity.serve.dashboard._past_forecasts import Hindsight, hindsight
 
 Document = dict[str, Any]
@@ -26,17 +31,17 @@ POINTS = 700  # of its line; a screen shows no more
 PAST = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))  # levels that are kept of past forecasts
 
 
-def empty(about: About) -> Document:
+def empty(about: Metadata) -> Document:
     """The document of a server without prices: the model card, and how to give prices."""
     words = {"words": EMPTY, "examples": EXAMPLES}
     return {"format": FORMAT, "state": "empty", "made": utc_now(), "model": model_card(about), "how": words}
 
 
-def document(artefact: Artefact, loaded: Loaded, source: str, today: date | None = None) -> Document:
+def document(artifact: Artifact, loaded: Loaded, source: str, today: date | None = None) -> Document:
     """Forecasts, what became of earlier ones, coverage, correlation, provenance and model card; NaN is None.
 
     Args:
-        artefact: whose symbols the panel holds.
+        artifact: whose symbols the panel holds.
         loaded: prices and what was found about them, as `data.load` gives them.
         source: what the prices were asked from, in one word.
         today: against which ages are counted; default: the day in UTC.
@@ -44,10 +49,10 @@ def document(artefact: Artefact, loaded: Loaded, source: str, today: date | None
     Raises:
         ValueError: the panel is synthetic, lacks a symbol, or has too few rows; in words.
     """
-    refuse_synthetic("dashboard", loaded.panel)
-    about = artefact.about
-    panel = as_learnt(loaded.panel, about.symbols, about.contracts)
-    found, ahead = hindsight(artefact, panel), calendar(panel.dates)
+    check_not_synthetic("dashboard", loaded.panel)
+    about = artifact.about
+    panel = align_panel(loaded.panel, about.symbols, about.contracts)
+    found, ahead = hindsight(artifact, panel), calendar(panel.dates)
     made = utc_now()
     whole = {
         "format": FORMAT,
@@ -88,7 +93,7 @@ def _last_row(panel: Panel, n: int) -> int | None:
     return int(rows[-1]) if rows.size else None
 
 
-def _symbol(found: Hindsight, panel: Panel, about: About, ahead: Calendar, n: int) -> Document:
+def _symbol(found: Hindsight, panel: Panel, about: Metadata, ahead: Calendar, n: int) -> Document:
     row, prices = _last_row(panel, n), panel.values.plain()[:, n]
     named = {"symbol": panel.symbols[n], "unit": panel.units[n] or about.units[n], "contract": about.contracts[n]}
     recent = {"dates": list(map(str, panel.dates[-HISTORY:])), "prices": prices[-HISTORY:].tolist()}
@@ -112,7 +117,7 @@ def _symbol(found: Hindsight, panel: Panel, about: About, ahead: Calendar, n: in
     }
 
 
-def _past(found: Hindsight, panel: Panel, about: About, h: int, n: int) -> Document:
+def _past(found: Hindsight, panel: Panel, about: Metadata, h: int, n: int) -> Document:
     """Every forecast of one symbol and horizon whose outcome is known, oldest first; rows count from `days`."""
     rows, place = about.horizons[h], places(about.levels)
     origins = found.known(h, rows, n)
@@ -122,14 +127,14 @@ def _past(found: Hindsight, panel: Panel, about: About, h: int, n: int) -> Docum
         "rows": rows,
         "origin": here.tolist(),
         "target": (here + rows).tolist(),
-        "realised": (start * found.met[here, h, n].exp()).tolist(),
+        "realized": (start * found.met[here, h, n].exp()).tolist(),
         "quantiles": {str(level): prices[:, place[level]].tolist() for level in sorted(PAST) if level in place},
     }
 
 
 def _correlation(found: Correlation | None, panel: Panel) -> Document:
     if found is None:
-        one = f"there is no pair: this artefact has one symbol, {panel.symbols[0]}"
+        one = f"there is no pair: this artifact has one symbol, {panel.symbols[0]}"
         few = "there is none yet: it needs 120 rows with prices of at least two symbols on the same days"
         return {"missing": one if len(panel.symbols) == 1 else few}
     keep = np.flatnonzero(np.isfinite(found.mean))[-REGIMES:]

@@ -4,8 +4,8 @@ from dataclasses import asdict
 from typing import Any
 
 from torchcommodity.data import CONTRACTS
+from torchcommodity.export import Metadata
 from torchcommodity.forecast import NAMES
-from torchcommodity.export import About
 
 STALE = 7  # days after which a last price is called old
 USE = (
@@ -24,14 +24,14 @@ EMPTY = (
     "for example:"
 )
 EXAMPLES = (
-    "torchcommodity serve ARTEFACT --data prices.csv",
-    "torchcommodity serve ARTEFACT --data fred:DCOILWTICO",
-    "torchcommodity serve ARTEFACT --data embedded",
+    "torchcommodity serve ARTIFACT --data prices.csv",
+    "torchcommodity serve ARTIFACT --data fred:DCOILWTICO",
+    "torchcommodity serve ARTIFACT --data embedded",
 )
 
 
-def model_card(about: About) -> dict[str, Any]:
-    """Everything that the artefact says of itself, what it is for and what not."""
+def model_card(about: Metadata) -> dict[str, Any]:
+    """Everything that the artifact says of itself, what it is for and what not."""
     names = [
         None if code is None else f"{CONTRACTS[code].name}, {CONTRACTS[code].exchange}" for code in about.contracts
     ]

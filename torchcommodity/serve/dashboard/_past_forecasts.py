@@ -1,4 +1,4 @@
-"""What the artefact says, and what it would have said on past days: each answer from the rows up to its day."""
+"""What the artifact says, and what it would have said on past days: each answer from the rows up to its day."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel
-from torchcommodity.training import targets
-from torchcommodity.training import one_thread
-from torchcommodity.export import Artefact
+from torchcommodity.export import Artifact
+from torchcommodity.training import one_thread, targets
 
 ROWS = 250  # of outcomes that are looked back on: about a year of days
 
@@ -38,21 +37,21 @@ class Hindsight:
 
 
 @one_thread()
-def hindsight(artefact: Artefact, panel: Panel, rows: int = ROWS) -> Hindsight:
-    """Ask the artefact on every day whose answer reaches one of the last `rows` rows; the last answer is today's.
+def hindsight(artifact: Artifact, panel: Panel, rows: int = ROWS) -> Hindsight:
+    """Ask the artifact on every day whose answer reaches one of the last `rows` rows; the last answer is today's.
 
-    No look-ahead: the answer of row t is the artefact's on rows up to t, prices that came later are not handed to it.
+    No look-ahead: the answer of row t is the artifact's on rows up to t, prices that came later are not handed to it.
     One call a row: a call takes milliseconds with `pt2`, some tenths of a second with `onnx`.
 
     Raises:
-        ValueError: what the artefact refuses, such as too few rows.
+        ValueError: what the artifact refuses, such as too few rows.
     """
     prices, days = panel.values.plain()[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
-    longest, last = max(artefact.about.horizons), len(panel) - 1
+    longest, last = max(artifact.about.horizons), len(panel) - 1
     shown = max(last + 1 - rows, 0)
-    first = min(max(artefact.about.least_rows - 1, shown - longest), last)
-    answers = [artefact(prices[:, : t + 1], days[:, : t + 1]) for t in _until_the_end(range(first, len(panel)))]
-    return Hindsight(first, shown, torch.cat(answers), targets(prices[0], artefact.about.horizons)[first:])
+    first = min(max(artifact.about.least_rows - 1, shown - longest), last)
+    answers = [artifact(prices[:, : t + 1], days[:, : t + 1]) for t in _until_the_end(range(first, len(panel)))]
+    return Hindsight(first, shown, torch.cat(answers), targets(prices[0], artifact.about.horizons)[first:])
 
 
 def _until_the_end(rows: Iterable[int]) -> Iterator[int]:

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from plotly.offline import get_plotlyjs
 
-from torchcommodity.export import About
-from torchcommodity.serve.dashboard._model_card import model_card
-from torchcommodity.serve.dashboard._background_refresh import Answer, Renewal
+from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, error
+from torchcommodity.serve.dashboard._background_refresh import Answer, Renewal
+from torchcommodity.serve.dashboard._model_card import model_card
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent / "page"
@@ -40,14 +40,14 @@ class File(NamedTuple):
     mark: str
 
 
-def router(about: About, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
+def router(about: Metadata, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
     """`/`, `/page/<file>` and `/dashboard`.
 
     `/` and the files hold nothing of the prices and may be open to everybody; whoever guards `/dashboard` with a bearer
     token answers 401, and the page asks for it.
 
     Args:
-        about: of the artefact, for the first words of the page.
+        about: of the artifact, for the first words of the page.
         dashboard: gives the document, in seconds; it is called in a thread of its own, at most once a minute and only
             when somebody looks. A ValueError or OSError is told to the reader in its words.
 
@@ -71,7 +71,7 @@ def router(about: About, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
     return routes
 
 
-def _data(request: Request, found: Answer, about: About) -> Response:
+def _data(request: Request, found: Answer, about: Metadata) -> Response:
     content: dict[str, Any]
     if found.document is not None:
         status, content = 200, {**found.document, "renewing": found.working, "problem": found.error}

@@ -1,4 +1,4 @@
-"""The exported artefact answers over HTTP, by the contract of Vertex AI's custom containers."""
+"""The exported artifact answers over HTTP, by the contract of Vertex AI's custom containers."""
 
 from torchcommodity.serve.http import _extra as _extra
 from torchcommodity.serve.http._app import Routes as Routes

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve._request_error import AGAIN, CLOSE, RequestError
+from torchcommodity.serve.http._metrics import Metrics
 
 log = logging.getLogger("torchcommodity.serve")
 REALM = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}

@@ -15,15 +15,15 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException as Unrouted
 
-from torchcommodity.export import About
+from torchcommodity.export import Metadata
+from torchcommodity.serve._request_error import AGAIN, RequestError
 from torchcommodity.serve.http import _body as body
-from torchcommodity.serve.http._response import metadata, prediction
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
+from torchcommodity.serve.http._response import metadata, prediction
 from torchcommodity.serve.http._schema import Answer, Error, Request, parsed
 from torchcommodity.serve.http._windows import wanted, windows
-from torchcommodity.serve._request_error import AGAIN, RequestError
 
 REFUSALS = {400: "no JSON", 401: "no token", 408: "too slow", 413: "too large", 415: "no application/json"}
 REFUSALS |= {422: "another form, or a value that cannot be", 500: "the server failed", 503: "busy, or not loaded yet"}
@@ -47,7 +47,7 @@ class Routes:
 
 
 def application(
-    about: About, pool: Pool, metrics: Metrics, limits: Limits, routes: Routes, page: APIRouter, guarded: bool
+    about: Metadata, pool: Pool, metrics: Metrics, limits: Limits, routes: Routes, page: APIRouter, guarded: bool
 ) -> FastAPI:
     """Everything that answers; `guarded` says in its OpenAPI document that a token is needed."""
     app = FastAPI(
@@ -74,14 +74,14 @@ def _life(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     return life
 
 
-def _contract(about: About, pool: Pool, limits: Limits, routes: Routes) -> APIRouter:
+def _contract(about: Metadata, pool: Pool, limits: Limits, routes: Routes) -> APIRouter:
     contract, desk = APIRouter(), Desk(about, pool, limits)
 
     @contract.get(routes.health, responses=_refusals(503), response_model=dict[str, str])
     async def health() -> Response:
-        """200 when every worker has loaded the artefact."""
+        """200 when every worker has loaded the artifact."""
         if not pool.healthy:
-            raise RequestError(503, "the artefact is not loaded yet", None, AGAIN)
+            raise RequestError(503, "the artifact is not loaded yet", None, AGAIN)
         return JSONResponse({"status": "ok", "sha256": about.sha256})
 
     sent = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Request"}}}}
@@ -99,13 +99,13 @@ def _contract(about: About, pool: Pool, limits: Limits, routes: Routes) -> APIRo
 class Desk:
     """Takes requests for predictions, as many at once as the limits allow."""
 
-    def __init__(self, about: About, pool: Pool, limits: Limits) -> None:
+    def __init__(self, about: Metadata, pool: Pool, limits: Limits) -> None:
         self.about, self.pool, self.limits, self.busy = about, pool, limits, 0
 
     async def answer(self, request: Received) -> Response:
         """The answer to one request, within the time there is."""
         if not self.pool.ready:
-            raise RequestError(503, "predict: the artefact is not loaded yet", None, AGAIN)
+            raise RequestError(503, "predict: the artifact is not loaded yet", None, AGAIN)
         if self.busy >= self.limits.waiting:
             raise RequestError(503, f"predict: {self.busy} requests wait already; come back later", None, AGAIN)
         self.busy += 1

@@ -5,8 +5,8 @@ import contextlib
 
 from fastapi import Request
 
-from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve._request_error import CLOSE, RequestError
+from torchcommodity.serve.http._limits import Limits
 
 LINGER = 2.0  # seconds that the rest of a body too large is thrown away: closed at once, its client would see no answer
 

@@ -13,7 +13,7 @@ class Limits:
         rows: of an instance.
         waiting: requests that are read, wait or are computed; one more is told to come back.
         seconds: from a request's head to its answer; also what a stop waits for.
-        batch: instances of equal T in one call of the artefact.
+        batch: instances of equal T in one call of the artifact.
     """
 
     bytes: int = 4_000_000

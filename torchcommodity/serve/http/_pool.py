@@ -16,10 +16,10 @@ from litserve.loops import inference_worker
 from litserve.utils import LitAPIStatus, WorkerSetupStatus
 from torch import Tensor
 
+from torchcommodity.serve._request_error import AGAIN, RequestError
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._windows import Window
 from torchcommodity.serve.http._worker import Forecasts, Line
-from torchcommodity.serve._request_error import AGAIN, RequestError
 
 STARTS = 3  # of a worker that never came up: then the server gives up, and whoever watches it starts it anew
 log = logging.getLogger("torchcommodity.serve")
@@ -35,12 +35,12 @@ class Job:
     alone: bool = False
 
     def goes_with(self, other: "Job") -> bool:
-        """In one call of the artefact."""
+        """In one call of the artifact."""
         return not (self.alone or other.alone) and len(self.window.days) == len(other.window.days)
 
 
 class Worker:
-    """A process with the artefact, at the other end of a pipe."""
+    """A process with the artifact, at the other end of a pipe."""
 
     def __init__(self, api: Forecasts, number: int) -> None:
         self.connection, far = spawn.Pipe()
@@ -74,7 +74,7 @@ class Pool:
     """Answers instances by workers.
 
     Args:
-        path: of the artefact.
+        path: of the artifact.
         sha256: that it must have.
         workers: number of processes.
         limits: how many instances go together, and for how long a worker may compute.
@@ -108,7 +108,7 @@ class Pool:
 
     @property
     def healthy(self) -> bool:
-        """Whether all workers have loaded the artefact."""
+        """Whether all workers have loaded the artifact."""
         return len(self.ready) == self._count
 
     def start(self) -> None:
@@ -128,7 +128,7 @@ class Pool:
         """Quantiles (H, N, Q) of each instance.
 
         Raises:
-            RequestError: 503 where a worker died over it, 500 where the artefact failed.
+            RequestError: 503 where a worker died over it, 500 where the artifact failed.
         """
         loop = asyncio.get_running_loop()
         jobs = [Job(window, loop.create_future()) for window in windows]
@@ -200,7 +200,7 @@ class Pool:
                 job.alone = True
                 self.waiting.appendleft(job)
             else:
-                _settle_all(batch, RequestError(500, "predict: the artefact failed on this instance"))
+                _settle_all(batch, RequestError(500, "predict: the artifact failed on this instance"))
 
     def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
         return asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)

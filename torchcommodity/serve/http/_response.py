@@ -6,16 +6,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.export import Metadata
 from torchcommodity.forecast import origins
-from torchcommodity.export import About
 from torchcommodity.serve.http._windows import Wanted, Window
 
 
-def prediction(about: About, window: Window, quantiles: Tensor, wanted: Wanted) -> dict[str, Any]:
+def prediction(about: Metadata, window: Window, quantiles: Tensor, wanted: Wanted) -> dict[str, Any]:
     """One instance's answer; numbers have the bits of `forecast.predict`, NaN is None.
 
     Args:
-        quantiles: (H, N, Q) of the cumulative log-return, as the artefact gives them.
+        quantiles: (H, N, Q) of the cumulative log-return, as the artifact gives them.
     """
     prices = torch.from_numpy(window.prices)
     counts = (prices > 0).sum(0)  # all are finite or NaN
@@ -38,8 +38,8 @@ def prediction(about: About, window: Window, quantiles: Tensor, wanted: Wanted) 
     }
 
 
-def metadata(about: About) -> dict[str, str]:
-    """Of the artefact that answered."""
+def metadata(about: Metadata) -> dict[str, str]:
+    """Of the artifact that answered."""
     return {
         "sha256": about.sha256,
         "version": about.version,
@@ -52,7 +52,7 @@ def _plain(numbers: list[float]) -> list[float | None]:
     return [number if np.isfinite(number) else None for number in numbers]
 
 
-def _notes(about: About, counts: list[int]) -> list[str]:
+def _notes(about: Metadata, counts: list[int]) -> list[str]:
     least = about.warmup
     return [
         f"{symbol}: no forecast yet; it needs more than {least} positive prices and has {count}"

@@ -28,7 +28,7 @@ class Instance(BaseModel):
         Rows | BySymbol,
         Field(
             union_mode="left_to_right",
-            description="T rows of N prices in the order of the artefact's symbols, or an object of T prices by "
+            description="T rows of N prices in the order of the artifact's symbols, or an object of T prices by "
             "symbol, in any order. null = missing.",
         ),
     ]
@@ -39,8 +39,8 @@ class Parameters(BaseModel):
     """What is asked of every instance."""
 
     model_config = CLOSED
-    levels: Annotated[list[Level], FAST] | None = Field(default=None, description="of the artefact's; all by default")
-    horizons: Annotated[list[Horizon], FAST] | None = Field(default=None, description="of the artefact's; rows ahead")
+    levels: Annotated[list[Level], FAST] | None = Field(default=None, description="of the artifact's; all by default")
+    horizons: Annotated[list[Horizon], FAST] | None = Field(default=None, description="of the artifact's; rows ahead")
     quantity: Literal["price", "log_return"] = Field(default="price", description="of the quantiles")
 
 
@@ -56,7 +56,7 @@ class Prediction(BaseModel):
     """Quantiles from the last row of an instance on."""
 
     symbols: list[str]
-    units: list[str] = Field(description="of the prices; empty where the artefact states none")
+    units: list[str] = Field(description="of the prices; empty where the artifact states none")
     origins: list[str | None] = Field(description="the day of each symbol's last positive price, where it starts from")
     last: list[float | None] = Field(description="that price")
     horizons: list[int] = Field(description="rows ahead")
@@ -66,7 +66,7 @@ class Prediction(BaseModel):
     notes: list[str] = Field(description="why a symbol has no forecast yet")
 
 
-class Artefact(BaseModel):
+class Artifact(BaseModel):
     """What answered."""
 
     sha256: str
@@ -79,7 +79,7 @@ class Answer(BaseModel):
     """Predictions in the order of the instances."""
 
     predictions: list[Prediction]
-    metadata: Artefact
+    metadata: Artifact
 
 
 class Problem(BaseModel):

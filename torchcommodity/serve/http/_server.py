@@ -1,4 +1,4 @@
-"""One process with the event loop, some with the artefact; it stops when it has answered what it accepted."""
+"""One process with the event loop, some with the artifact; it stops when it has answered what it accepted."""
 
 import contextlib
 import gc
@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.training import one_thread
-from torchcommodity.export import Artefact
+from torchcommodity.export import Artifact
 from torchcommodity.serve.dashboard._router import router
+from torchcommodity.serve.http._admission import Gate
 from torchcommodity.serve.http._app import Routes, application
 from torchcommodity.serve.http._connections import CONNECTIONS, Server
-from torchcommodity.serve.http._admission import Gate
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
+from torchcommodity.training import one_thread
 
 log = logging.getLogger("torchcommodity.serve")
 
@@ -25,7 +25,7 @@ log = logging.getLogger("torchcommodity.serve")
 def serve(
     path: Path,
     *,
-    dashboard: Callable[[Artefact], Callable[[], dict[str, Any]]],
+    dashboard: Callable[[Artifact], Callable[[], dict[str, Any]]],
     host: str = "127.0.0.1",
     port: int = 8080,
     routes: Routes = Routes(),  # noqa: B008
@@ -36,11 +36,11 @@ def serve(
     """Answer over HTTP until SIGTERM or SIGINT; then answer what was accepted, and return.
 
     Args:
-        path: of an artefact of `export`.
-        dashboard: makes, for the artefact, what gives the page's document.
+        path: of an artifact of `export`.
+        dashboard: makes, for the artifact, what gives the page's document.
         host, port: to listen on; port 0 = a free one, which the log names.
         routes: of health and predictions.
-        workers: processes that each hold the artefact.
+        workers: processes that each hold the artifact.
         token: that requests must bear, other than those for health and the page's own files; None = none is asked.
         limits: what a request may be and take.
 
@@ -48,20 +48,20 @@ def serve(
         whether it stopped because it was told to, not because its workers could not be started.
 
     Raises:
-        ValueError: the file is no artefact.
+        ValueError: the file is no artifact.
         OSError: the file or the port cannot be had.
     """
-    artefact = Artefact.load(path)
-    about, metrics = artefact.about, Metrics(artefact.about)
+    artifact = Artifact.load(path)
+    about, metrics = artifact.about, Metrics(artifact.about)
     with one_thread(), _logging(), _listening(host, port) as listener:
         server = Server(limits.seconds)
         pool = Pool(path, about.sha256, workers, limits, metrics.batch.observe, server.give_up)
         metrics.watch(pool)
-        page = router(about, dashboard(artefact))
+        page = router(about, dashboard(artifact))
         app = application(about, pool, metrics, limits, routes, page, guarded=token is not None)
         opened = (routes.health, "/", "/page/")
         gate = Gate(app, metrics, token, opened, lambda: server.should_exit, server.crowded)
-        log.info("listening on http://%s:%d, artefact %s", host, listener.getsockname()[1], about.sha256)
+        log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], about.sha256)
         with _frozen():
             server.answer(gate, listener)
     return not server.failed

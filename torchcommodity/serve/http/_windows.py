@@ -1,4 +1,4 @@
-"""From a request to what the artefact reads, checked as it will check, with the place of what is wrong."""
+"""From a request to what the artifact reads, checked as it will check, with the place of what is wrong."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.export import About
+from torchcommodity.export import Metadata
+from torchcommodity.serve._request_error import RequestError, expected
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._schema import Instance, Parameters, Request
-from torchcommodity.serve._request_error import RequestError, expected
 
 Numbers = Sequence[float | None]
 
@@ -25,14 +25,14 @@ class Window:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which of the artefact's quantiles are asked for, and as what."""
+    """Which of the artifact's quantiles are asked for, and as what."""
 
     horizons: list[int]  # places in `about.horizons`
     levels: list[int]  # places in `about.levels`
     quantity: str
 
 
-def windows(request: Request, about: About, limits: Limits) -> list[Window]:
+def windows(request: Request, about: Metadata, limits: Limits) -> list[Window]:
     """Every instance of a request.
 
     Raises:
@@ -44,11 +44,11 @@ def windows(request: Request, about: About, limits: Limits) -> list[Window]:
     return [_window(instance, f"instances[{i}]", about, limits) for i, instance in enumerate(request.instances)]
 
 
-def wanted(parameters: Parameters | None, about: About) -> Wanted:
+def wanted(parameters: Parameters | None, about: Metadata) -> Wanted:
     """Which quantiles, all of them by default.
 
     Raises:
-        RequestError: 422, for a level or horizon that the artefact has not.
+        RequestError: 422, for a level or horizon that the artifact has not.
     """
     asked = parameters or Parameters()
     horizons = _places("horizons", asked.horizons, about.horizons)
@@ -65,7 +65,7 @@ def _places(name: str, asked: Sequence[float] | None, known: Sequence[float]) ->
     return [list(known).index(value) for value in (known if asked is None else asked)]
 
 
-def _window(instance: Instance, place: str, about: About, limits: Limits) -> Window:
+def _window(instance: Instance, place: str, about: Metadata, limits: Limits) -> Window:
     rows = len(instance.dates)
     if not about.least_rows <= rows <= limits.rows:
         raise expected(f"{place}.dates", f"{about.least_rows} to {limits.rows} days", rows)
@@ -78,7 +78,7 @@ def _window(instance: Instance, place: str, about: About, limits: Limits) -> Win
     return Window(prices, days)
 
 
-def _by_row(given: Sequence[Numbers], field: str, about: About, rows: int) -> npt.NDArray[np.float64]:
+def _by_row(given: Sequence[Numbers], field: str, about: Metadata, rows: int) -> npt.NDArray[np.float64]:
     if len(given) != rows:
         raise expected(field, f"as many rows as dates, {rows}", len(given))
     for row, numbers in enumerate(given):
@@ -87,7 +87,7 @@ def _by_row(given: Sequence[Numbers], field: str, about: About, rows: int) -> np
     return np.array(given, dtype=np.float64)  # None becomes NaN
 
 
-def _by_symbol(given: Mapping[str, Numbers], field: str, about: About, rows: int) -> list[npt.NDArray[np.float64]]:
+def _by_symbol(given: Mapping[str, Numbers], field: str, about: Metadata, rows: int) -> list[npt.NDArray[np.float64]]:
     for symbol in given:
         if symbol not in about.symbols:
             raise expected(field, f"the symbols {', '.join(about.symbols)}", symbol)
@@ -99,7 +99,7 @@ def _by_symbol(given: Mapping[str, Numbers], field: str, about: About, rows: int
     return [np.array(given[symbol], dtype=np.float64) for symbol in about.symbols]
 
 
-def _days(dates: Sequence[str], field: str, about: About) -> npt.NDArray[np.int64]:
+def _days(dates: Sequence[str], field: str, about: Metadata) -> npt.NDArray[np.int64]:
     try:
         days = np.array(dates, dtype="datetime64[D]").astype(np.int64)
     except ValueError:

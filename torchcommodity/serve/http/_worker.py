@@ -1,4 +1,4 @@
-"""A process that holds the artefact and answers batches: LitServe's worker, fed through a pipe."""
+"""A process that holds the artifact and answers batches: LitServe's worker, fed through a pipe."""
 
 import signal
 from multiprocessing.connection import Connection
@@ -12,7 +12,7 @@ from litserve import LitAPI
 from litserve.loops.simple_loops import BatchedLoop
 from torch import Tensor
 
-from torchcommodity.export import Artefact
+from torchcommodity.export import Artifact
 
 Numbers = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]  # (T, N) prices and (T,) days
 
@@ -25,13 +25,13 @@ class Forecasts(LitAPI):  # type: ignore[misc]
         self.path, self.sha256 = path, sha256
 
     def setup(self, device: str) -> None:
-        """Load the artefact, once a process; its bits are those of one thread."""
+        """Load the artifact, once a process; its bits are those of one thread."""
         for number in (signal.SIGINT, signal.SIGTERM):  # the server decides when to stop, a terminal tells everybody
             signal.signal(number, signal.SIG_IGN)
         torch.set_num_threads(1)
-        self.artefact = Artefact.load(self.path)
-        if self.artefact.about.sha256 != self.sha256:
-            raise ValueError(f"serve: expected {self.path} to be the artefact {self.sha256}; got another one since")
+        self.artifact = Artifact.load(self.path)
+        if self.artifact.about.sha256 != self.sha256:
+            raise ValueError(f"serve: expected {self.path} to be the artifact {self.sha256}; got another one since")
 
     def batch(self, inputs: list[Numbers]) -> tuple[Tensor, Tensor]:
         """(B, T, N) and (B, T)."""
@@ -40,7 +40,7 @@ class Forecasts(LitAPI):  # type: ignore[misc]
 
     def predict(self, x: tuple[Tensor, Tensor], **_context: Any) -> Tensor:
         """(B, H, N, Q)."""
-        return self.artefact(*x)
+        return self.artifact(*x)
 
     def unbatch(self, output: Tensor) -> list[npt.NDArray[np.float64]]:
         """B arrays."""

@@ -1,8 +1,8 @@
-// Charts of the numbers that the tables hold, in the colours of the page.
+// Charts of the numbers that the tables hold, in the colors of the page.
 
 import {bands} from "./words.js";
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 // plotly reads a little markup in its labels: nothing of the data may be some
 export const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 const short = (text) => (text.length > 14 ? `${text.slice(0, 13)}…` : text);
@@ -17,18 +17,18 @@ function band(x, low, high, shade, name) {
 }
 
 function framed(xaxis, yaxis, more = {}) {
-  const axis = {gridcolor: colour("line"), linecolor: colour("line"), zeroline: false, automargin: true, fixedrange: true};
+  const axis = {gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, fixedrange: true};
   return {
-    font: {family: "system-ui, sans-serif", size: 13, color: colour("ink")},
+    font: {family: "system-ui, sans-serif", size: 13, color: color("ink")},
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: {l: 8, r: 12, t: 8, b: 8},
-    hovermode: "x unified", hoverlabel: {bgcolor: colour("paper"), font: {color: colour("ink")}},
+    hovermode: "x unified", hoverlabel: {bgcolor: color("paper"), font: {color: color("ink")}},
     legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0},
     xaxis: {...axis, ...xaxis}, yaxis: {...axis, ...yaxis}, ...more,
   };
 }
 
 const upright = (x, ink) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: {color: ink, width: 1, dash: "dot"}});
-const shades = () => ({50: colour("band50"), 80: colour("band80"), 90: colour("band90")});
+const shades = () => ({50: color("band50"), 80: color("band80"), 90: color("band90")});
 
 // Recent prices, then the bands up to the chosen horizon; the nearer it is, the fewer days before it.
 export function fan(symbol, chosen) {
@@ -38,9 +38,9 @@ export function fan(symbol, chosen) {
   const path = (level) => [symbol.last, ...ahead.map((forecast) => forecast.quantiles[level])];
   const data = bands(ahead[0].quantiles).reverse()
     .flatMap(([low, high, width]) => band(x, path(low), path(high), shades()[width], `${width} % band`));
-  data.push(line(symbol.recent.dates.slice(from), symbol.recent.prices.slice(from), colour("ink"), "price"));
-  if ("0.5" in ahead[0].quantiles) data.push(line(x, path("0.5"), colour("accent"), "median", {mode: "lines+markers"}));
-  const layout = framed({type: "date"}, {title: {text: plain(short(symbol.unit || "price"))}}, {shapes: [upright(symbol.origin, colour("muted"))]});
+  data.push(line(symbol.recent.dates.slice(from), symbol.recent.prices.slice(from), color("ink"), "price"));
+  if ("0.5" in ahead[0].quantiles) data.push(line(x, path("0.5"), color("accent"), "median", {mode: "lines+markers"}));
+  const layout = framed({type: "date"}, {title: {text: plain(short(symbol.unit || "price"))}}, {shapes: [upright(symbol.origin, color("muted"))]});
   return {data, layout};
 }
 
@@ -49,15 +49,15 @@ export function past(symbol, found, days, seen) {
   const x = found.target.map((row) => days[row]);
   const data = bands(found.quantiles).reverse()
     .flatMap(([low, high, width]) => band(x, found.quantiles[low], found.quantiles[high], shades()[width], `${width} % band`));
-  if ("0.5" in found.quantiles) data.push(line(x, found.quantiles["0.5"], colour("accent"), "median", {line: {color: colour("accent"), width: 1.2, dash: "dot"}}));
-  data.push(line(x, found.realised, colour("ink"), "what happened"));
-  const ended = seen >= x[0] && seen < x.at(-1) ? [upright(seen, colour("muted"))] : [];
+  if ("0.5" in found.quantiles) data.push(line(x, found.quantiles["0.5"], color("accent"), "median", {line: {color: color("accent"), width: 1.2, dash: "dot"}}));
+  data.push(line(x, found.realized, color("ink"), "what happened"));
+  const ended = seen >= x[0] && seen < x.at(-1) ? [upright(seen, color("muted"))] : [];
   return {data, layout: framed({type: "date"}, {title: {text: plain(short(symbol.unit || "price"))}}, {shapes: ended})};
 }
 
 // The share of outcomes inside each band, over the bar in which that of a perfect forecast would lie.
 export function coverage(records, horizons) {
-  const inks = [colour("accent"), colour("mark"), colour("ink")], data = [];
+  const inks = [color("accent"), color("mark"), color("ink")], data = [];
   records[0].bands.forEach((stated, b) => {
     const y = records.map((one) => horizons.findIndex((horizon) => horizon.rows === one.horizon) + (b - 1) * 0.24);
     const bar = {x: records.flatMap((one) => [...one.bands[b].chance, null]), y: y.flatMap((place) => [place, place, null])};
@@ -71,15 +71,15 @@ export function coverage(records, horizons) {
 }
 
 export function correlation(found) {
-  const path = line(found.dates, found.mean, colour("accent"), "average correlation");
+  const path = line(found.dates, found.mean, color("accent"), "average correlation");
   const layout = framed({type: "date"}, {range: [-1, 1], title: {text: "average correlation of pairs"}},
-    {showlegend: false, shapes: found.changes.map((day) => upright(day, colour("mark")))});
+    {showlegend: false, shapes: found.changes.map((day) => upright(day, color("mark")))});
   return {data: [path], layout};
 }
 
 export function matrix(found) {
   const places = found.symbols.map((_, i) => i), names = found.symbols.map((name) => plain(short(name)));
-  const scale = [[0, colour("mark")], [0.5, colour("soft")], [1, colour("accent")]];
+  const scale = [[0, color("mark")], [0.5, color("soft")], [1, color("accent")]];
   const heat = {type: "heatmap", x: places, y: places, z: found.latest, zmin: -1, zmax: 1, colorscale: scale,
     texttemplate: "%{z:.2f}", hovertemplate: "%{z:.2f}<extra></extra>", xgap: 2, ygap: 2,
     colorbar: {thickness: 10, outlinewidth: 0, tickvals: [-1, 0, 1]}};

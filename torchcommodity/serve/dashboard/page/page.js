@@ -131,7 +131,7 @@ function chosen() {
 function head(about, prices) {
   const names = about.symbols.slice(0, 6).join(", ") + (about.symbols.length > 6 ? ` and ${about.symbols.length - 6} more` : "");
   byId("lead").textContent = prices ? `${names}. Prices to ${prices.last}; model trained through ${about.trained_through}.` : `Model of ${names}, trained through ${about.trained_through}.`;
-  byId("foot").textContent = `torchcommodity ${about.version}, artefact ${about.sha256.slice(0, 12)}`;
+  byId("foot").textContent = `torchcommodity ${about.version}, artifact ${about.sha256.slice(0, 12)}`;
 }
 
 function warn() {

@@ -56,7 +56,7 @@ export function past(shown, symbol, horizon) {
   const day = (row) => shown.days[row], last = count - 1, seen = shown.model.trained_through;
   const known = bands(found.quantiles), spread = (k) => known.map(([low, high, width]) => `${width}\u00a0%: ${range(found.quantiles[low][k], found.quantiles[high][k])}`).join("; ");
   const median = (k) => (found.quantiles["0.5"] ? `median ${price(found.quantiles["0.5"][k])}, ` : "");
-  const inside = found.realised.filter((_, k) => outcome(found, k).width).length;
+  const inside = found.realized.filter((_, k) => outcome(found, k).width).length;
   const seenWords = day(found.target[last]) <= seen ? `Training had seen all of these days: it ended on ${seen}.`
     : day(found.target[0]) > seen ? `Training had seen none of these days: it ended on ${seen}.` : `Training had seen the days up to the dotted line, ${seen}.`;
   const rolls = symbol.contract ? "It is the price of the front month: forecast and outcome both hold the gaps where its contract rolls. " : "";
@@ -64,19 +64,19 @@ export function past(shown, symbol, horizon) {
   const latest = symbol.past.filter((one) => one.target.length).map((one) => {
     const k = one.target.length - 1, q = one.quantiles;
     const of = (low, high) => (low in q ? range(q[low][k], q[high][k]) : "none");
-    return [nameOf(shown, one.rows), day(one.origin[k]), day(one.target[k]), q["0.5"] ? price(q["0.5"][k]) : "none", of("0.25", "0.75"), of("0.05", "0.95"), price(one.realised[k]), outcome(one, k).words];
+    return [nameOf(shown, one.rows), day(one.origin[k]), day(one.target[k]), q["0.5"] ? price(q["0.5"][k]) : "none", of("0.25", "0.75"), of("0.05", "0.95"), price(one.realized[k]), outcome(one, k).words];
   });
   const heads = ["Horizon", "Made on", "For", "Median", "50\u00a0% band", "90\u00a0% band", "Happened", "It was"];
   const levels = SHOWN.filter((level) => level in found.quantiles);
   return [
     paragraph(element("strong", null, `On ${day(found.origin[last])}`), ` the forecast for ${day(found.target[last])} was ${median(last)}${spread(last)}. `,
-      element("strong", null, `It became ${price(found.realised[last])}${ofUnit(symbol)}: ${outcome(found, last).words}.`)),
+      element("strong", null, `It became ${price(found.realized[last])}${ofUnit(symbol)}: ${outcome(found, last).words}.`)),
     figure("past", words, `The bands for each day, as they were forecast ${horizon.name} before from the prices up to then, and what the price became.`
       + ` On a day without a price, the last one before it. ${rolls}${seenWords}`),
     table(`The last forecast of ${symbol.symbol} that met its day, at every horizon`, heads, latest, {texts: [0, 1, 2, 7], current: latest.findIndex((row) => row[0] === horizon.name)}),
     details(`All ${count} forecasts ${horizon.name} ahead as a table`, () => table(`Forecasts of ${symbol.symbol} ${horizon.name} ahead and what happened`,
       ["For", "Made on", ...levels.map(head), "Happened", "It was", "Training"],
-      found.target.map((row, k) => [day(row), day(found.origin[k]), ...levels.map((level) => price(found.quantiles[level][k])), price(found.realised[k]), outcome(found, k).words, day(row) <= seen ? "seen" : "not seen"]).reverse(),
+      found.target.map((row, k) => [day(row), day(found.origin[k]), ...levels.map((level) => price(found.quantiles[level][k])), price(found.realized[k]), outcome(found, k).words, day(row) <= seen ? "seen" : "not seen"]).reverse(),
       {texts: [0, 1, levels.length + 3, levels.length + 4]})),
   ];
 }
@@ -140,13 +140,13 @@ export function correlation(shown) {
 export function data(shown, symbol) {
   const {prices, findings} = shown, column = prices.columns.find((one) => one.symbol === symbol.symbol);
   const card = facts([["Publisher", column.publisher], ["Series", column.series], ["Unit", column.unit], ["Contract", contractOf(shown, symbol) || "spot, no roll calendar"],
-    ["Address or file", column.location], ["Licence", column.licence], ["Retrieved", column.retrieved], ["Last price", column.last ? `${column.last}, ${ago(column)}` : "none"], ["sha256", code(column.sha256)]]);
-  const rows = prices.columns.map((one) => [one.symbol, one.last ?? "none", one.age ?? "none", one.publisher, one.licence, one.location, one.retrieved]);
+    ["Address or file", column.location], ["License", column.license], ["Retrieved", column.retrieved], ["Last price", column.last ? `${column.last}, ${ago(column)}` : "none"], ["sha256", code(column.sha256)]]);
+  const rows = prices.columns.map((one) => [one.symbol, one.last ?? "none", one.age ?? "none", one.publisher, one.license, one.location, one.retrieved]);
   const found = findings.map((one) => [one.kind, one.symbol, one.date, String(one.line || ""), one.value, String(one.count), one.treatment]);
   return [
     paragraph(`Asked from ${prices.source}: ${plural(prices.rows, "row")} from ${prices.first} to ${prices.last}. No price is altered, filled in or dropped; one that is missing, zero or negative has no log-return, and the next return spans the gap.`),
     element("h3", null, symbol.symbol), card,
-    shown.symbols.length > 1 ? table("Every commodity", ["Commodity", "Last price", "Age", "Publisher", "Licence", "Address or file", "Retrieved"], rows, {texts: [0, 1, 2, 3, 4, 5, 6]}) : "",
+    shown.symbols.length > 1 ? table("Every commodity", ["Commodity", "Last price", "Age", "Publisher", "License", "Address or file", "Retrieved"], rows, {texts: [0, 1, 2, 3, 4, 5, 6]}) : "",
     found.length ? table("What is doubtful in the data, and how it was treated", ["What", "Symbol", "Date", "Line", "Value", "Times", "Treatment"], found, {texts: [0, 1, 2, 4, 6]}) : paragraph("Nothing doubtful was found in the data."),
   ];
 }
@@ -154,7 +154,7 @@ export function data(shown, symbol) {
 export const ago = (dated) => (dated.age === "today" ? "today" : `${dated.age} old`);
 
 export function model(about) {
-  const learnt = about.provenance.map((one) => [one.symbol, one.publisher, one.licence, one.location, code(one.sha256.slice(0, 16))]);
+  const learned = about.provenance.map((one) => [one.symbol, one.publisher, one.license, one.location, code(one.sha256.slice(0, 16))]);
   const contracts = about.symbols.map((name, n) => (about.contract_names[n] ? `${name} (${about.contract_names[n]})` : name));
   return [
     paragraph(about.use),
@@ -168,7 +168,7 @@ export function model(about) {
       ["Format", about.format], ["Written by", `torchcommodity ${about.version}, torch ${about.torch}`], ["sha256", code(about.sha256)],
       ["More in", about.docs.join(", ")],
     ]),
-    learnt.length ? table("The prices that it learnt from", ["Commodity", "Publisher", "Licence", "Address or file", "sha256, its start"], learnt, {texts: [0, 1, 2, 3, 4]}) : paragraph("The file does not say which prices it learnt from."),
+    learned.length ? table("The prices that it learned from", ["Commodity", "Publisher", "License", "Address or file", "sha256, its start"], learned, {texts: [0, 1, 2, 3, 4]}) : paragraph("The file does not say which prices it learned from."),
   ];
 }
 

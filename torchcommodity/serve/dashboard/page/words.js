@@ -16,7 +16,7 @@ export const bands = (quantiles) => BANDS.filter(([low, high]) => low in quantil
 
 // Where the k-th outcome of past forecasts lies.
 export function outcome(past, k) {
-  const known = bands(past.quantiles), value = past.realised[k];
+  const known = bands(past.quantiles), value = past.realized[k];
   for (const [low, high, width] of known) {
     if (value >= past.quantiles[low][k] && value <= past.quantiles[high][k]) return {words: `inside the ${width}\u00a0% band`, width};
   }

@@ -1,0 +1,107 @@
+"""The structure of the library: which package imports which, what is public, how large a file may grow."""
+
+import ast
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import torchcommodity
+
+ROOT = Path(torchcommodity.__file__).parent
+LEVELS = {
+    "opkit": 0, "data": 1, "ops": 2, "losses": 2, "nn": 3, "models": 4, "training": 5, "forecast": 6, "scenarios": 6,
+    "portfolio": 7, "optimize": 7, "export": 7, "batch": 8, "serve": 8, "report": 8, "cli": 9,
+}  # fmt: skip
+CORE = {"opkit", "ops", "nn", "losses", "models"}
+FILES = sorted(ROOT.rglob("*.py"))
+PACKAGES = sorted(path.parent for path in FILES if path.name == "__init__.py")
+PUBLIC = [path for path in PACKAGES if not any(part.startswith("_") for part in path.relative_to(ROOT).parts)]
+per_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def module_name(path: Path) -> str:
+    return ".".join(["torchcommodity", *path.relative_to(ROOT).parts])
+
+
+per_package = pytest.mark.parametrize("package", [module_name(path) for path in PUBLIC])
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports_of_other_packages(path: Path) -> Iterator[tuple[str, str]]:
+    """Module and name of every `from torchcommodity.other import name`, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torchcommodity"):
+            for alias in node.names:
+                dotted = f"{node.module}.{alias.name}".split(".")
+                if dotted[1] in LEVELS and dotted[1] != package_of(path):
+                    yield str(node.module), alias.name
+
+
+@per_file
+def test_package_imports_only_lower_packages(path: Path) -> None:
+    level = LEVELS.get(package_of(path), 10)
+    imported = {f"{module}.{name}".split(".")[1] for module, name in imports_of_other_packages(path)}
+    assert {name for name in imported if LEVELS[name] >= level} == set()
+
+
+@per_file
+def test_package_imports_only_public_names_of_others(path: Path) -> None:
+    for module, name in imports_of_other_packages(path):
+        if module == "torchcommodity":
+            continue
+        assert not any(part.startswith("_") for part in module.split(".")), f"{module} is private"
+        assert name in importlib.import_module(module).__all__, f"{name} is not in {module}.__all__"
+
+
+@per_file
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+    assert path.stem not in {"utils", "common", "helpers"}
+
+
+def test_every_module_of_a_package_is_private() -> None:
+    public = {"opkit/arguments.py", "opkit/testing.py", "__main__.py"}
+    for path in FILES:
+        parts = path.relative_to(ROOT).parts
+        if path.name != "__init__.py" and not any(part.startswith("_") for part in parts):
+            assert str(path.relative_to(ROOT)) in public
+
+
+@per_package
+def test_all_is_sorted_complete_and_documented(package: str) -> None:
+    module = importlib.import_module(package)
+    assert module.__doc__
+    assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert (value.__doc__ or "").strip(), f"{package}.{name} has no docstring"
+    defined = {name for name in vars(module) if not name.startswith("_") and not inspect.ismodule(vars(module)[name])}
+    imported = {name for name in defined if getattr(vars(module)[name], "__module__", package) != package}
+    own = {name for name in imported if str(vars(module)[name].__module__).startswith(f"{package}.")}
+    assert own <= set(module.__all__)
+
+
+def test_import_of_the_library_is_lazy() -> None:
+    import subprocess
+
+    code = "import sys, torchcommodity as tc; print('torch' in sys.modules); tc.losses.pinball; tc.fit"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@per_file
+def test_core_needs_only_torch_and_numpy(path: Path) -> None:
+    if package_of(path) not in CORE:
+        return
+    top = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in top}
+    roots = {name.split(".")[0] for name in names if name}
+    assert roots <= {"torch", "numpy", "torchcommodity"} | set(sys.stdlib_module_names)

@@ -1,0 +1,5 @@
+"""`python -m torchcommodity`: the command line."""
+
+from torchcommodity.cli import main
+
+main()

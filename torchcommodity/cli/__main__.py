@@ -1,5 +1,0 @@
-"""`python -m torchcommodity.cli`."""
-
-from torchcommodity.cli import main
-
-main()
