@@ -84,10 +84,6 @@ def _reference(x: Tensor) -> Tensor:
     return x * x.sigmoid()
 
 
-def _fake(x: Tensor) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(grad: Tensor, *, x: Tensor) -> Tensor:
     # dL/dx = s (1 + x (1 - s)) dL/dy
     x = x.masked_fill(x.isnan(), 0)
@@ -100,7 +96,7 @@ def _cases() -> Cases:
     return Cases(swish, samples=(Sample(x),), oracle=F.silu)
 
 
-operator = Op("examples::swish", reference=_reference, fake=_fake, backward=_backward, cases=_cases)
+operator = Op("examples::swish", reference=_reference, backward=_backward, cases=_cases)
 
 if __name__ == "__main__":
     if ON_GPU:

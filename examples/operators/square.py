@@ -38,10 +38,6 @@ def _reference(x: Tensor) -> Tensor:
     return x * x
 
 
-def _fake(x: Tensor) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(grad: Tensor, *, x: Tensor) -> Tensor:
     # dL/dx = 2 x dL/dy
     missing = x.isnan()
@@ -54,9 +50,7 @@ def _cases() -> Cases:
     return Cases(square, samples=(Sample(x),), golden=(Golden(Sample(three), three * 3, "3 * 3"),), oracle=torch.square)
 
 
-operator = Op(
-    "examples::square", reference=_reference, fake=_fake, backward=_backward, mask_nan_grad=False, cases=_cases
-)
+operator = Op("examples::square", reference=_reference, backward=_backward, mask_nan_grad=False, cases=_cases)
 
 if __name__ == "__main__":
     report = opkit.check(operator)

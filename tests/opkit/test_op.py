@@ -21,15 +21,11 @@ def _square(x: Tensor) -> Tensor:
     return x * x
 
 
-def _same(x: Tensor) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _square_backward(grad: Tensor, *, x: Tensor) -> Tensor:
     return 2 * x * grad
 
 
-square = Op("test_op::square", reference=_square, fake=_same, backward=_square_backward)
+square = Op("test_op::square", reference=_square, backward=_square_backward)
 
 
 def test_ten_lines_make_an_operator() -> None:
@@ -41,7 +37,7 @@ def test_ten_lines_make_an_operator() -> None:
 
 
 def test_a_record_without_a_formula_is_not_differentiable() -> None:
-    forward_only = Op("test_op::forward_only", reference=_square, fake=_same)
+    forward_only = Op("test_op::forward_only", reference=_square)
     assert forward_only(torch.ones(2)).equal(torch.ones(2))
 
 
@@ -54,7 +50,7 @@ def test_a_formula_is_told_which_gradients_are_asked_for() -> None:
         told.append(needs_input_grad)
         return grad * y if needs_input_grad[0] else None, grad * x if needs_input_grad[1] else None
 
-    product = Op("test_op::product", reference=_product, fake=lambda x, y: _same(x), backward=backward)
+    product = Op("test_op::product", reference=_product, backward=backward)
     x, y = torch.tensor(2.0), torch.tensor(3.0, requires_grad=True)
     assert torch.autograd.grad(product(x, y), y)[0] == 2
     assert torch.func.grad(product, argnums=(0, 1))(x, y.detach()) == (3, 2)
@@ -87,14 +83,14 @@ def _both(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _both_same(x: Tensor) -> tuple[Tensor, Tensor]:
-    return _same(x), _same(x)
+    return torch.empty_like(x), torch.empty_like(x)
 
 
 def test_complex_numbers_are_differentiated_by_torchs_convention() -> None:
     def backward(grad: Tensor, *, x: Tensor) -> Tensor:
         return 2 * x.conj() * grad
 
-    operator = Op("test_op::complex_square", reference=_square, fake=_same, backward=backward)
+    operator = Op("test_op::complex_square", reference=_square, backward=backward)
     x = torch.randn(3, dtype=torch.cdouble, requires_grad=True)
     assert torch.autograd.gradcheck(operator, x, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(operator, x)
@@ -102,8 +98,8 @@ def test_complex_numbers_are_differentiated_by_torchs_convention() -> None:
 
 
 def test_a_second_record_replaces_the_first() -> None:
-    first = Op("test_op::twice", reference=_square, fake=_same)
-    second = Op("test_op::twice", reference=_minus_square, fake=_same)
+    first = Op("test_op::twice", reference=_square)
+    second = Op("test_op::twice", reference=_minus_square)
     assert first(torch.tensor(3.0)) == second(torch.tensor(3.0)) == -9
 
 
@@ -115,9 +111,25 @@ def test_a_record_that_contradicts_its_declaration_is_refused() -> None:
     def other(x: Tensor, window: int) -> Tensor:
         return x
 
-    Op("test_op::declared", reference=_square, fake=_same)
+    Op("test_op::declared", reference=_square)
     with pytest.raises(RuntimeError, match="already declared as test_op::declared"):
-        Op("test_op::declared", reference=other, fake=_same)
+        Op("test_op::declared", reference=other)
+
+
+def test_op_fake_defaults_to_the_first_tensor_argument() -> None:
+    scaled = Op("test_op::scaled", reference=_scaled)
+    x = torch.empty(3, 2, dtype=torch.double, device="meta").mT
+    y = scaled(2.0, x, torch.empty(3, device="meta"))
+    assert (y.shape, y.dtype, y.device, y.stride()) == (x.shape, x.dtype, x.device, (3, 1))
+
+
+def _scaled(factor: float, x: Tensor, y: Tensor) -> Tensor:
+    return factor * x * y
+
+
+def test_op_requires_fake_for_several_outputs() -> None:
+    with pytest.raises(TypeError, match="two_outputs: fake must be given for 2 outputs"):
+        Op("test_op::two_outputs", reference=_both)
 
 
 def test_pickled_and_copied_by_name() -> None:
@@ -146,7 +158,7 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 def backward(grad):
     return FACTOR * grad
 
-op = Op("test_op::kept", reference=reference, fake=lambda x: x.new_empty(x.shape), backward=backward)
+op = Op("test_op::kept", reference=reference, backward=backward)
 x = torch.ones(3, requires_grad=True)
 torch.compile(op)(x).sum().backward()
 print(x.grad[0].item())

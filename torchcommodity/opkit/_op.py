@@ -1,6 +1,6 @@
 """The record of an operator. Write a reference; `Op` teaches PyTorch the rest, once, for every operator.
 
-    operator = Op("square", reference=_reference, fake=_fake, backward=_backward)
+    operator = Op("square", reference=_reference, backward=_backward)
     y = operator(x)
 
 `reference` defines the operator on any device; its signature is the schema. `backward` is a formula made of operators,
@@ -38,6 +38,11 @@ _LIBRARIES: dict[str, torch.library.Library] = globals().get("_LIBRARIES", {})
 private.warn_untested()
 
 
+def _like_first(*args: Any) -> Tensor:
+    first: Tensor = next(x for x in args if isinstance(x, Tensor))
+    return first.new_empty(first.shape)
+
+
 def _no_warmup(*settings: Any) -> int:
     return 0
 
@@ -53,9 +58,9 @@ class Op:
 
     name: str
     reference: Callable[..., Any]  # the definition, in plain PyTorch
-    fake: Callable[..., Any]  # outputs of the right shape, dtype and strides, without values
     backward: Formula | None = None  # (gradient of each output, *, kept) -> gradient of each Tensor argument
     jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
+    fake: Callable[..., Any] = _like_first  # outputs without values; default: one, like the first Tensor argument
     decomposition: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
     mask_nan_grad: bool = (
         True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
@@ -75,6 +80,8 @@ class Op:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
+        if self.fake is _like_first and len(overload._schema.returns) != 1:
+            raise TypeError(f"{name}: fake must be given for {len(overload._schema.returns)} outputs; got none")
         rules = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
         gradients = Gradients(overload, self.backward, self.jvp, **rules) if self.backward else None
         object.__setattr__(self, "overload", overload)

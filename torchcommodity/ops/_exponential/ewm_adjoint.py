@@ -74,12 +74,6 @@ def _reference(
     return torch.stack(rows[::-1], -2) if rows else x.new_empty(x.shape)
 
 
-def _fake(
-    grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
-) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def pull_alpha(grad: Tensor, x: Tensor, y: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
     """The gradient with respect to alpha of y = ewm_mean(x), for a gradient of y; y is zero before the first value."""
     # y_t = y_{t-1} + b_t (x_t - y_{t-1}), so db_t = L_t (x_t - y_{t-1}); then b_t, a formula of alpha
@@ -170,7 +164,6 @@ def _cases() -> Cases:
 operator = Op(
     "ewm_adjoint",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=False,

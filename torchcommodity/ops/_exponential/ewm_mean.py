@@ -76,10 +76,6 @@ def _decomposition(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_
     return mean.where(known_rows(x, min_periods), torch.nan)
 
 
-def _fake(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(
     grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
 ) -> tuple[Tensor | None, ...]:
@@ -153,7 +149,6 @@ def _cases() -> Cases:
 operator = Op(
     "ewm_mean",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     decomposition=_decomposition,
     cases=_cases,

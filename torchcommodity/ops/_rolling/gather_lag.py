@@ -50,10 +50,6 @@ def _reference(x: Tensor, since: Tensor, spread: bool) -> Tensor:
     return x.gather(-2, there).where(known, 0)
 
 
-def _fake(x: Tensor, since: Tensor, spread: bool) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(grad: Tensor, *, since: Tensor, spread: bool) -> tuple[Tensor, None]:
     # each is the transpose of the other
     return operator(grad, since, not spread), None
@@ -83,7 +79,6 @@ def _cases() -> Cases:
 operator = Op(
     "gather_lag",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=lambda spread: not spread,

@@ -72,10 +72,6 @@ def _factor(count: Tensor, root: Tensor | None, min_periods: int, ddof: int, ord
     return order * share
 
 
-def _fake(grad: Tensor, x: Tensor, root: Tensor | None, window: int, min_periods: int, ddof: int, order: int) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(
     grad_dx: Tensor,
     *,
@@ -128,7 +124,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_adjoint",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=False,

@@ -40,10 +40,6 @@ def _symmetric(values: Tensor, returns: Tensor) -> Tensor:
     return (values + values.mT) * (1 - torch.eye(assets, dtype=values.dtype, device=values.device))
 
 
-def _fake(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) -> Tensor:
-    return returns.new_empty(returns.shape)
-
-
 def _backward(
     grad_dx: Tensor, *, returns: Tensor, grad: Tensor, correlation: Tensor, window: int
 ) -> tuple[Tensor, ...]:
@@ -72,7 +68,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_correlation_backward",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=False,

@@ -72,10 +72,6 @@ def _reference(x: Tensor, window: int, min_periods: int) -> Tensor:
     return rows.sum(-1) / count.where(count > 0, torch.nan)
 
 
-def _fake(x: Tensor, window: int, min_periods: int) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int) -> Tensor:
     # dx_s = sum of g_t / n_t over the windows that hold s, n_t values each
     dx: Tensor = adjoint(grad, x, None, window, min_periods, 0, 1)
@@ -128,7 +124,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_mean",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     jvp=_jvp,
     cases=_cases,

@@ -62,10 +62,6 @@ def _reference(x: Tensor, window: int, min_periods: int, low: float, high: float
     return rank.where(x.isfinite() & (count >= min_periods), torch.nan)
 
 
-def _fake(x: Tensor, window: int, min_periods: int, low: float, high: float, ascending: bool, pct: bool) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _oracle(x: Tensor, window: int, min_periods: int | None = None, **settings: object) -> Tensor:
     import pandas as pd
 
@@ -107,7 +103,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_rank",
     reference=_reference,
-    fake=_fake,
     cases=_cases,
     warmup=lambda window, min_periods, low, high, ascending, pct: max(min_periods, 1) - 1,
 )

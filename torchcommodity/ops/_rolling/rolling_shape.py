@@ -79,10 +79,6 @@ def _reference(x: Tensor, window: int, min_periods: int, order: int) -> Tensor:
     return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * power / second.square() - 3 * (n - 1))
 
 
-def _fake(x: Tensor, window: int, min_periods: int, order: int) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(grad: Tensor, *, x: Tensor, window: int, order: int, output: Tensor) -> Tensor:
     dx: Tensor = adjoint(grad, x, output, window, order)
     return dx
@@ -121,7 +117,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_shape",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     mask_nan_grad=False,  # the adjoint does it

@@ -87,10 +87,6 @@ def _spread(push: Tensor, z: Tensor, mean: Tensor, window: int, power: int) -> T
     return z * _spread(push, z, mean, window, 2) - _spread(push * mean, z, mean, window, 2)
 
 
-def _fake(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(
     grad_dx: Tensor, *, grad: Tensor, x: Tensor, y: Tensor, window: int, order: int
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -119,7 +115,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_shape_adjoint",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=False,

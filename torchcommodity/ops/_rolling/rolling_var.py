@@ -81,10 +81,6 @@ def _reference(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) 
     return variance.sqrt() if root else variance
 
 
-def _fake(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(
     grad: Tensor, *, x: Tensor, window: int, min_periods: int, ddof: int, root: bool, output: Tensor
 ) -> Tensor:
@@ -141,7 +137,6 @@ def _cases() -> Cases:
 operator = Op(
     "rolling_var",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     mask_nan_grad=False,  # the adjoint does it

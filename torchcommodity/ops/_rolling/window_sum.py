@@ -61,10 +61,6 @@ def _reference(x: Tensor, window: int, ahead: bool) -> Tensor:
     return windows(x, window, 0).sum(-1)
 
 
-def _fake(x: Tensor, window: int, ahead: bool) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(grad: Tensor, *, window: int, ahead: bool) -> Tensor:
     # row s takes part in y_t for t = s .. s + W - 1: the same sum, in the other direction
     dx: Tensor = operator(grad, window, not ahead)
@@ -116,7 +112,6 @@ def _cases() -> Cases:
 operator = Op(
     "window_sum",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     jvp=_jvp,
     cases=_cases,

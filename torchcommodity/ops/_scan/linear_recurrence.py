@@ -69,10 +69,6 @@ def _decomposition(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tenso
     return rows.movedim(0, -2).contiguous()
 
 
-def _fake(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
-    return b.new_empty(b.shape)
-
-
 def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence, backwards in time.
     # da_t = L_t y_{t-1}    db_t = L_t    dinitial = a_0 L_0
@@ -123,7 +119,6 @@ def _cases() -> Cases:
 operator = Op(
     "linear_recurrence",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     jvp=_jvp,
     decomposition=_decomposition,

@@ -31,18 +31,6 @@ def _reference(
     return dx.where(s.present, 0)
 
 
-def _fake(
-    prices: Tensor,
-    d_trend: Tensor,
-    d_seasonal: Tensor,
-    d_residual: Tensor,
-    period: int,
-    multiplicative: bool,
-    causal: bool,
-) -> Tensor:
-    return prices.new_empty(prices.shape)
-
-
 def _backward(
     grad: Tensor,
     *,
@@ -83,7 +71,6 @@ def _cases() -> Cases:
 operator = Op(
     "seasonal_decompose_backward",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=False,

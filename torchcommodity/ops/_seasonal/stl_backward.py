@@ -31,20 +31,6 @@ def _reference(
     return (d_y + d_level / present.sum(-2, keepdim=True).clamp(min=1)).where(present, 0)
 
 
-def _fake(
-    d_trend: Tensor,
-    d_seasonal: Tensor,
-    d_residual: Tensor,
-    x: Tensor,
-    period: int,
-    lengths: list[int],
-    degrees: list[int],
-    jumps: list[int],
-    inner: int,
-) -> Tensor:
-    return x.new_empty(x.shape)
-
-
 def _backward(
     grad: Tensor, *, x: Tensor, period: int, lengths: list[int], degrees: list[int], jumps: list[int], inner: int
 ) -> tuple[Tensor, Tensor, Tensor, None]:
@@ -73,4 +59,4 @@ def _cases() -> Cases:
     return Cases(function=_function, samples=(Sample(*grads, x, period=3), Sample(*grads, holes, period=4, jump=3)))
 
 
-operator = Op("stl_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, causal=False)
+operator = Op("stl_backward", reference=_reference, backward=_backward, cases=_cases, causal=False)

@@ -47,10 +47,6 @@ def _of_strength(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
     return d_change - d_last
 
 
-def _fake(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
-    return prices.new_empty(prices.shape)
-
-
 def _backward(
     grad_dx: Tensor, *, prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str
 ) -> tuple[Tensor, ...]:
@@ -85,7 +81,6 @@ def _cases() -> Cases:
 operator = Op(
     "technical_indicators_backward",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     cases=_cases,
     causal=False,

@@ -91,10 +91,6 @@ def _reference(
     return torch.stack(rows, dim=-2) if rows else returns.new_empty(returns.shape)
 
 
-def _fake(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
-    return returns.new_empty(returns.shape)
-
-
 def _backward(
     grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output0: Tensor
 ) -> tuple[Tensor, ...]:
@@ -149,7 +145,6 @@ def _cases() -> Cases:
 operator = Op(
     "egarch_variance",
     reference=_reference,
-    fake=_fake,
     backward=_backward,
     mask_nan_grad=False,  # `egarch_variance_backward` does it
     cases=_cases,
