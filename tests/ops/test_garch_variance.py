@@ -29,3 +29,28 @@ def test_out_of_range_is_nan_where_values_cannot_be_read() -> None:
     h = torch.func.vmap(lambda r, b: ops.garch_variance(r, 0.1, 0.2, b))(returns, beta)
     assert h[..., 0].isfinite().all()
     assert h[..., 1].isnan().all()
+
+
+@pytest.mark.parametrize(
+    ("omega", "alpha", "message"),
+    [
+        ([0.1, 0.1, torch.nan], 0.1, r"omega must be >= 0; got omega=nan, series=2 with returns \(5, 3\)"),
+        (0.1, [0.1, -0.2, 0.1], r"alpha must be >= 0; got alpha=-0.2, series=1 with returns \(5, 3\)"),
+        (-0.1, [0.1, 0.1, 0.1], r"omega must be >= 0; got omega=-0.1 with returns \(5, 3\)"),
+        (0.1, [0.1, 0.3, 0.1], r"< 1 without initial; got alpha=0.3, beta=0.8, gamma=0.0, series=1 with"),
+    ],
+)
+def test_garch_variance_error_names_invalid_argument(
+    omega: float | list[float], alpha: float | list[float], message: str
+) -> None:
+    parameters = [x if isinstance(x, float) else torch.tensor(x) for x in (omega, alpha)]
+    with pytest.raises(ValueError, match=f"^garch_variance: .*{message}"):
+        ops.garch_variance(torch.zeros(5, 3), *parameters, beta=0.8)
+
+
+def test_garch_variance_error_after_fit_of_constant_series() -> None:
+    returns = torch.randn(200, 2, generator=torch.Generator().manual_seed(0))
+    returns[:, 1] = 0
+    fit = ops.garch_fit(returns)
+    with pytest.raises(ValueError, match=r"garch_variance: omega must be >= 0; got omega=nan, series=1 with returns"):
+        ops.garch_variance(returns, fit.omega, fit.alpha, fit.beta, initial=fit.initial)

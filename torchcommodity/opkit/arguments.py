@@ -1,5 +1,6 @@
 """The checks at the door of an operator, and the words in which they refuse."""
 
+import re
 from typing import Any, NoReturn
 
 import torch
@@ -44,14 +45,27 @@ def check_integer(operator: str, least: int, *, most: int | None = None, **setti
 
 
 def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Tensor:
-    """Where every rule holds. Refuses the first that does not, if values can be read.
+    """Mask of the series for which every rule holds; raise for the first rule that does not, if values can be read.
 
-    They cannot under `torch.compile`, `torch.export`, `torch.func` and on the meta device: there the caller makes NaN
-    of what is not valid, so that nothing is silently wrong.
+    `rules` maps what is expected ("omega must be >= 0") to where it holds. The error shows the arguments that the rule
+    names, Tensors by their first invalid value. Values cannot be read under `torch.compile`, `torch.export`,
+    `torch.func` and on the meta device: there the caller writes NaN where the mask is False.
     """
     valid = torch.stack(list(rules.values())).all(0)
     if torch.compiler.is_compiling() or transforms_active() or valid.is_meta or isinstance(valid, FakeTensor):
         return valid
-    if not valid.all():
-        raise_invalid(operator, next(words for words, holds in rules.items() if not holds.all()), **received)
+    for expected, holds in rules.items():
+        if not holds.all():
+            raise_invalid(operator, expected, **_at_first_invalid(expected, holds, received))
     return valid
+
+
+def _at_first_invalid(expected: str, holds: Tensor, received: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that `expected` names, Tensors (..., N) by their first invalid value, and the shapes of panels."""
+    index = tuple((~holds).nonzero()[0].tolist())
+    named = {name: x for name, x in received.items() if x is not None and re.search(rf"\b{name}\b", expected)}
+    columns = {name: x for name, x in named.items() if isinstance(x, Tensor) and x.dim() <= holds.dim()}
+    values = {name: float(f"{x.expand(holds.shape)[index].item():.6g}") for name, x in columns.items()}
+    series = {"series": index[0] if len(index) == 1 else index} if values and index else {}
+    panels = {name: x for name, x in received.items() if isinstance(x, Tensor) and x.dim() > holds.dim()}
+    return named | values | series | panels

@@ -73,7 +73,7 @@ def hamilton_filter(
     given |= {} if initial is None else {"initial": initial}
     tensors = {name: _parameter(returns, name, x, states) for name, x in given.items()}
     first, rules = _first(**tensors, slack=max(1e-4, 2 * torch.finfo(transition.dtype).eps))
-    valid = check_values("hamilton_filter", rules, **given, returns=returns)
+    valid = check_values("hamilton_filter", rules, **tensors, returns=returns)
     variance = torch.where(valid.unsqueeze(-2), tensors["variance"], 1)
     start = torch.where(valid.unsqueeze(-2), first, torch.nan)
     y = operator(returns, tensors["mean"], variance, tensors["transition"], start).to(returns.dtype)
@@ -103,7 +103,7 @@ def _first(
     # p = P'p and 1'p = 1, so (I - P' + 11') p = 1
     chain = torch.eye(mean.shape[-2], dtype=mean.dtype, device=mean.device) + 1 - transition.movedim(-1, -3).mT
     first, failed = torch.linalg.solve_ex(chain, torch.ones_like(chain[..., :1]))
-    words = "transition must have one stationary distribution where there is no initial"
+    words = "transition must have one stationary distribution without initial"
     return first.squeeze(-1).mT, rules | {words: failed == 0}
 
 
@@ -210,7 +210,7 @@ def _cases() -> Cases:
             Bad(Sample(*full[:4], 2 * initial), "initial must be >= 0 and add up to 1"),
             Bad(
                 Sample(returns, mean, variance, torch.eye(2).double().unsqueeze(-1)),
-                "transition must have one stationary distribution where there is no initial",
+                "transition must have one stationary distribution without initial",
             ),
             Bad(Sample(returns, mean, variance[..., :2], transition), r"variance must broadcast to \(\.\.\., K, N\)"),
         ),
