@@ -93,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--panels", type=int, nargs="+", default=[1000, 5000, 20000])
     parser.add_argument("--rows", type=int, default=512)
-    parser.add_argument("--model", choices=MODELS, default="har")
+    parser.add_argument("--model", choices=MODELS, default="har-garch")
     parser.add_argument("--format", choices=("pt2", "aoti", "onnx"), default="pt2")
     parser.add_argument("--kill", type=int, default=0)
     parser.add_argument("--once", type=Path, nargs=3, help=argparse.SUPPRESS)

@@ -14,10 +14,9 @@ import torch
 from futures import futures
 from markdown import into
 
-from torchcommodity import data, forecast
+from torchcommodity import data, forecast, models
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.models import MODELS, HarConfig, HarForecasterConfig
-from torchcommodity.models._registry import settings
+from torchcommodity.models import MODELS, HarConfig, HarGarchConfig
 from torchcommodity.training._folds import OURS, UNTRAINED
 
 FIRST, LAST = 2010, 2016
@@ -38,7 +37,7 @@ def settings_table(panel: data.Panel) -> Iterator[str]:
     """Skill against the HAR mix for each setting."""
     yield from head("setting")
     for name, (har, symmetry) in SETTINGS.items():
-        config = forecast.FitConfig(HarForecasterConfig(har), symmetry=symmetry)
+        config = forecast.FitConfig(HarGarchConfig(har), symmetry=symmetry)
         yield row(name, walked(panel, config, {"har": BASELINES["har"]}), OURS, "har")
     for name in ("no curve, the calendar alone", "neither curve nor calendar"):
         part = replace(panel, curve=None, contracts=panel.contracts if name.startswith("no") else ())
@@ -49,8 +48,9 @@ def networks_table(panel: data.Panel) -> Iterator[str]:
     """What each network adds to its own untrained baseline."""
     yield from head("network")
     for name in MODELS:
-        if name != "har":
-            yield row(f"`{name}`", walked(panel, forecast.FitConfig(settings(name, {})), {}), OURS, UNTRAINED)
+        if name != "har-garch":
+            config = forecast.FitConfig(models.model_config(name, {}))
+            yield row(f"`{name}`", walked(panel, config, {}), OURS, UNTRAINED)
 
 
 def walked(panel: data.Panel, config: forecast.FitConfig, baselines: dict[str, object]) -> forecast.Backtest:

@@ -17,10 +17,9 @@ import torch
 from futures import futures
 from markdown import into
 
-from torchcommodity import data, forecast
+from torchcommodity import data, forecast, models
 from torchcommodity.forecast._baselines import BASELINES
 from torchcommodity.models import MODELS
-from torchcommodity.models._registry import settings
 from torchcommodity.training._folds import OURS, UNTRAINED
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
@@ -74,7 +73,7 @@ def main() -> None:
     parser.add_argument("--futures", type=Path, help="folder with the ten futures, in place of --data; see futures.py")
     parser.add_argument("--no-curve", action="store_true", help="the calendar of rolls alone")
     parser.add_argument("--no-calendar", action="store_true", help="neither: as if the prices were spot")
-    parser.add_argument("--model", default="har", choices=MODELS)
+    parser.add_argument("--model", default="har-garch", choices=MODELS)
     parser.add_argument("--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent")
     parser.add_argument("--baselines", default="", help="more of them: autoarima, autoets, theta")
     parser.add_argument("--every", type=int, default=1, help="origins that those forecast, and that are scored")
@@ -87,7 +86,7 @@ def main() -> None:
     if spans:
         panel = panel.between(None, f"{max(spans)}-12-31")
     more = {name: forecast.statistical(name, options.every) for name in options.baselines.split(",") if name}
-    config = forecast.FitConfig(settings(options.model, {}))
+    config = forecast.FitConfig(models.model_config(options.model, {}))
     walked = forecast.backtest(
         panel, config, first=min(spans, default=None), seed=options.seed, baselines=BASELINES | more
     )

@@ -1,6 +1,6 @@
 """A portfolio trained on its Sharpe ratio
 
-No forecast stands between prices and positions here. `PortfolioLSTM` goes from prices to weights, `net_returns` takes
+No forecast stands between prices and positions here. `PortfolioLstm` goes from prices to weights, `net_returns` takes
 what the weights earn on the next day and subtracts the cost of every trade, and the loss is the negative Sharpe ratio
 of what is left. All of it is one graph, so the costs are in the gradient.
 
@@ -23,7 +23,7 @@ from torch import Tensor
 from torchcommodity import data, ops
 from torchcommodity.data import Panel
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioLSTM
+from torchcommodity.models import PortfolioLstm
 
 PLAIN = {"displayModeBar": False, "responsive": True}
 COST = 0.0005  # of trading one unit of weight: five basis points
@@ -34,7 +34,7 @@ def earned(weights: Tensor, panel: Panel) -> Tensor:  # (T, N) -> (T,)
     return net_returns(weights, ops.log_returns(panel.values.plain()).expm1(), COST)
 
 
-def train(model: PortfolioLSTM, panel: Panel) -> PortfolioLSTM:
+def train(model: PortfolioLstm, panel: Panel) -> PortfolioLstm:
     prices, warm = panel.values.plain()[None], model.config.warmup
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
     for _ in range(40):
@@ -71,8 +71,8 @@ def main(source: str = typer.Option("embedded", "--data"), split: str = "2011-01
     panel = data.load(source).panel
     if source == "embedded":
         panel = panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04")
-    untrained = PortfolioLSTM()
-    trained = train(PortfolioLSTM(), panel.between(None, split))
+    untrained = PortfolioLstm()
+    trained = train(PortfolioLstm(), panel.between(None, split))
     prices = panel.values.plain()
     with torch.no_grad():
         weights = {"trained": trained(prices[None])[0], "untrained": untrained(prices[None])[0]}

@@ -22,7 +22,7 @@ from torchcommodity.batch._requests import by_panel
 from torchcommodity.cli._application import app
 from torchcommodity.export import Artifact, export
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarConfig, HarForecasterConfig
+from torchcommodity.models import HarConfig, HarGarchConfig
 from torchcommodity.training import FitConfig
 
 SMALL = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
@@ -32,7 +32,7 @@ ROWS = 2 * 3 * 2  # of forecasts a panel: horizons, levels, symbols
 
 @pytest.fixture(scope="module")
 def forecaster() -> Forecaster:
-    return forecast.fit(PRICES, FitConfig(HarForecasterConfig(SMALL)))
+    return forecast.fit(PRICES, FitConfig(HarGarchConfig(SMALL)))
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,11 @@ from typer.testing import CliRunner, Result
 from torchcommodity.cli._application import app
 from torchcommodity.data import embedded
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import MODELS
-from torchcommodity.models._settings import read
+from torchcommodity.models import MODELS, config_from_dict
 from torchcommodity.training import FitConfig, TrainConfig
 from torchcommodity.training._config import load_config, to_config, to_toml, to_values
 
-NETWORKS = [name for name in MODELS if name != "har"]
+NETWORKS = [name for name in MODELS if name != "har-garch"]
 
 
 def run(*arguments: object) -> Result:
@@ -51,7 +50,7 @@ def test_every_model_is_trained_from_the_shell(name: str, prices: Path, short: P
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"forecaster.safetensors", "config.toml"}
     assert type(Forecaster.load(tmp_path / "a" / "forecaster.safetensors").model) is MODELS[name].model
     assert "epoch" in result.stdout
-    if name == "enhanced":
+    if name == "garch-lstm":
         assert "before" in result.stdout
         assert "halflife" in result.stdout
     written = tmp_path / "a" / "config.toml"
@@ -88,18 +87,18 @@ def test_tune_writes_settings_that_train_reads(prices: Path, short: Path, tmp_pa
 
 
 WRONG: dict[str, tuple[str, str]] = {
-    "unknown key": ("[train]\nepoch = 3", "there is no key train.epoch; the nearest is train.epochs"),
-    "key of a table": ("epochs = 3", "there is no key epochs; the nearest is train.epochs"),
-    "key of a model": ("[model]\nhiden = 4", "there is no key model.hiden; the nearest is model.hidden"),
-    "nested key": ("[model.har]\nhorizon = [5]", "no key model.har.horizon; the nearest is model.har.horizons"),
-    "wrong type": ('[train]\nepochs = "many"', "train.epochs must be a whole number; got 'many'"),
-    "no whole number": ("[train]\nepochs = 2.5", "train.epochs must be a whole number; got 2.5"),
+    "unknown key": ("[train]\nepoch = 3", "unknown key 'train.epoch'; did you mean 'train.epochs'?"),
+    "key of a table": ("epochs = 3", "unknown key 'epochs'; did you mean 'train.epochs'?"),
+    "key of a model": ("[model]\nhiden = 4", "unknown key 'model.hiden'; did you mean 'model.hidden'?"),
+    "nested key": ("[model.har]\nhorizon = [5]", "unknown key 'model.har.horizon'; did you mean 'model.har.horizons'?"),
+    "wrong type": ('[train]\nepochs = "many"', "train.epochs must be an integer; got 'many'"),
+    "no whole number": ("[train]\nepochs = 2.5", "train.epochs must be an integer; got 2.5"),
     "no choice": ('[train]\ndevice = "tpu"', 'train.device must be "auto" or "cpu" or "cuda" or "mps"; got \'tpu\''),
-    "wrong entry": ('[model.har]\nhorizons = [5, "x"]', "a list, each entry a whole number; got [5, 'x']"),
+    "wrong entry": ('[model.har]\nhorizons = [5, "x"]', "a list, each entry an integer; got [5, 'x']"),
     "no table": ("train = 3", "train must be a table; got 3"),
-    "out of range": ("[train]\nheld_back = 1.5", "validation_fraction in (0, 1)"),
+    "out of range": ("[train]\nvalidation_fraction = 1.5", "validation_fraction in (0, 1)"),
     "no TOML": ("[train", "must be TOML"),
-    "another model": ('[model]\nname = "lltm"', "the settings are those of lltm; got --model har-lstm"),
+    "another model": ('[model]\nname = "har-lltm"', "the settings are those of har-lltm; got --model har-lstm"),
 }
 
 
@@ -124,8 +123,8 @@ def test_the_extra_that_is_missing_is_named(prices: Path, monkeypatch: pytest.Mo
 
 
 def test_a_model_must_be_named() -> None:
-    assert "--model: expected one of har, har-lstm" in told(run("train"))
-    assert "got 'har-lsm', the nearest is har-lstm" in told(run("train", "--model", "har-lsm"))
+    assert "--model: expected one of har-garch, har-lstm" in told(run("train"))
+    assert "unknown model 'har-lsm'; did you mean 'har-lstm'?" in told(run("train", "--model", "har-lsm"))
 
 
 @given(
@@ -154,6 +153,6 @@ def test_every_unknown_key_is_refused_with_a_known_one(key: str) -> None:
     known = TrainConfig.__dataclass_fields__
     if key in known:
         return
-    with pytest.raises(ValueError, match=r"there is no key .*; the nearest is ") as error:
-        read(TrainConfig, {key: 1})
+    with pytest.raises(ValueError, match=r"unknown key .*; did you mean ") as error:
+        config_from_dict(TrainConfig, {key: 1})
     assert str(error.value).rsplit(" ", 1)[1] in known

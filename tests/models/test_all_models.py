@@ -12,15 +12,15 @@ from torch.export import Dim
 from torchcommodity import data, forecast, opkit
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
-from torchcommodity.models import MODELS, HarConfig, ModelConfig, build, learned
+from torchcommodity.models import MODELS, HarConfig, ModelConfig, build_model, learned_parameters
 from torchcommodity.training import FitConfig, TrainConfig
 
 HAR = HarConfig(horizons=(5, 21), levels=(0.1, 0.5, 0.9), halflives=(5, 21, 63), trends=(5, 21), warmup=42)
 SETTINGS: dict[str, dict[str, Any]] = {
-    "market-regime": {"window": 20, "min_periods": 10, "lag": 5},
-    "custom-ops": {"window": 20, "min_periods": 10, "lag": 5, "season": 5},
+    "har-regime": {"window": 20, "min_periods": 10, "lag": 5},
+    "har-mlp-lstm": {"window": 20, "min_periods": 10, "lag": 5, "season": 5},
 }
-NETWORKS = [name for name in MODELS if name != "har"]
+NETWORKS = [name for name in MODELS if name != "har-garch"]
 FIVE = ["WTI", "HEATOIL", "CORN", "SOYBEAN", "NATGAS"]
 
 pytestmark = pytest.mark.parametrize("name", NETWORKS)
@@ -42,7 +42,7 @@ def config(name: str) -> ModelConfig:
 
 def bent(name: str, assets: int = 3) -> Any:
     """A model whose head is no longer zero, whose running statistics have seen a batch, in evaluation mode."""
-    model = build(config(name), assets)
+    model = build_model(config(name), assets)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         model.head.weight.copy_(torch.randn(model.head.weight.shape, generator=generator))
@@ -60,7 +60,7 @@ def same(a: Tensor, b: Tensor) -> bool:
 
 
 def test_untrained_it_is_the_baseline_bit_for_bit(name: str, prices: Tensor) -> None:
-    model = build(config(name), 3)
+    model = build_model(config(name), 3)
     baseline = model.har.quantiles(model.har(prices))
     for mode in (True, False):
         assert same(all_rows(model.train(mode), prices), baseline)
@@ -109,16 +109,16 @@ def test_a_loss_reaches_every_parameter_and_the_doctor_finds_nothing(name: str, 
 
 def test_what_is_learnt_is_trained_and_reported(name: str, prices: Tensor) -> None:
     model = bent(name).train()
-    before = learned(model)
+    before = learned_parameters(model)
     optimizer = torch.optim.AdamW([p for key, p in model.named_parameters() if not key.startswith("har.")], lr=1e-2)
     for _ in range(3):
         optimizer.zero_grad()
         rows = all_rows(model, prices)
         torch.where(rows.isfinite(), rows, 0.0).square().sum().backward()
         optimizer.step()
-    after = learned(model)
+    after = learned_parameters(model)
     assert before.keys() == after.keys()
-    assert bool(before) == (name in {"market-regime", "enhanced", "custom-ops", "constrained"})
+    assert bool(before) == (name in {"har-regime", "garch-lstm", "har-mlp-lstm", "har-orthogonal-lstm"})
     assert all(not after[key].equal(before[key]) for key in before)
     assert all(value.isfinite().all() and (value > 0).all() for value in after.values())
 
@@ -145,6 +145,6 @@ def test_it_is_fitted_saved_and_loaded(name: str, tmp_path: Path) -> None:
 def test_five_commodities_by_four_horizons(name: str, shared_data: Path) -> None:
     table = pd.read_csv(shared_data / "daily.csv.gz", usecols=["date", "symbol", "close"])
     wide = table.pivot(index="date", columns="symbol", values="close").loc["2012":"2016", FIVE]  # type: ignore[misc]
-    found = build(MODELS[name].config(), 5).eval()(torch.tensor(wide.to_numpy())[None])
+    found = build_model(MODELS[name].config(), 5).eval()(torch.tensor(wide.to_numpy())[None])
     assert found.shape == (1, 4, 5, 19)
     assert found.isfinite().all()

@@ -45,7 +45,7 @@ def test_volatilities_are_those_of_the_operators(prices: Tensor) -> None:
     h = ops.garch_variance(returns, 0.05e-4, 0.095, 0.855)
     torch.testing.assert_close(garch(returns), h)
     torch.testing.assert_close(garch.ahead(returns)[:-1], h[1:])
-    assert {name: value[0].item() for name, value in garch.learned().items()} == pytest.approx(
+    assert {name: value[0].item() for name, value in garch.learned_parameters().items()} == pytest.approx(
         {"omega": 0.05e-4, "alpha": 0.095, "beta": 0.855}
     )
 
@@ -129,7 +129,7 @@ def test_gradients_of_the_parameters_are_right(name: str, prices: Tensor) -> Non
 @pytest.mark.parametrize("name", LAYERS)
 def test_what_is_learnt_stays_in_its_range(name: str, prices: Tensor) -> None:
     layer = LAYERS[name]()
-    before = {key: value.clone() for key, value in layer.learned().items()}
+    before = {key: value.clone() for key, value in layer.learned_parameters().items()}
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.3)
     for sign in (1, -1):
         for _ in range(10):
@@ -137,7 +137,7 @@ def test_what_is_learnt_stays_in_its_range(name: str, prices: Tensor) -> None:
             loss = sum(x.nansum() for x in output(name, layer, prices) if x.requires_grad)
             (sign * loss).backward()
             optimizer.step()
-        learned = layer.learned()
+        learned = layer.learned_parameters()
         assert learned.keys() == before.keys()
         assert all((value > 0).all() for value in learned.values())
         assert name != "garch" or (learned["alpha"] + learned["beta"] < 1).all()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from torchcommodity import data, forecast
 from torchcommodity.cli._application import app
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarConfig, HarForecasterConfig, HarLstmConfig
+from torchcommodity.models import HarConfig, HarGarchConfig, HarLstmConfig
 from torchcommodity.optimize import (
     compile,
     distill,
@@ -133,8 +133,8 @@ def test_inputs_and_rows_of_least_importance_are_removed(
     short = prune_rows(fewer, found, keep=0.5)
     assert 1 <= short.model.config.rows < 40
     assert torch.equal(asked(kept(short, tmp_path), past), asked(short, past))
-    config = FitConfig(model=HarForecasterConfig(SMALL))
-    with pytest.raises(ValueError, match="importance: expected a HarLstm; got HarForecaster"):
+    config = FitConfig(model=HarGarchConfig(SMALL))
+    with pytest.raises(ValueError, match="importance: expected a HarLstm; got HarGarch"):
         importance(forecast.fit(panel(), config), past)
 
 
@@ -181,7 +181,7 @@ def test_the_table_holds_every_step_and_a_verdict(trained: Forecaster, past: Mod
     assert found["combination"].size.bytes < found["original"].size.bytes
     assert found["floor: no network"].size.parameters == 0
     assert "goal 1/4" in verdict(tuple(found.values()))
-    with pytest.raises(ValueError, match="optimize: expected a HarLstm; got HarForecaster"):
+    with pytest.raises(ValueError, match="optimize: expected a HarLstm; got HarGarch"):
         steps(made["floor: no network"].forecaster, past, batch(past, 150, 1, 21))
 
 

@@ -12,13 +12,13 @@ from torch import Tensor
 from torchcommodity import portfolio
 from torchcommodity.data import Panel, embedded
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig
+from torchcommodity.models import PortfolioLstm, PortfolioLstmConfig
 from torchcommodity.nn import VolatilityTarget
 from torchcommodity.ops import ewm_std, log_returns
 from torchcommodity.portfolio import TrainConfig, walk
 from torchcommodity.portfolio._backtest import OURS, UNTRAINED
 
-QUICK = PortfolioLSTMConfig(warmup=60, trends=(5, 21, 63), hidden=4)
+QUICK = PortfolioLstmConfig(warmup=60, trends=(5, 21, 63), hidden=4)
 MODES = pytest.mark.parametrize("long_short", [False, True], ids=["long", "long-short"])
 
 
@@ -30,11 +30,11 @@ def prices(rows: int = 300) -> Tensor:
     return panel().values.plain()[:rows].clone()[None]
 
 
-def model(long_short: bool) -> PortfolioLSTM:
+def model(long_short: bool) -> PortfolioLstm:
     """With a head that says something, as after training."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        made = PortfolioLSTM(replace(QUICK, long_short=long_short))
+        made = PortfolioLstm(replace(QUICK, long_short=long_short))
         torch.nn.init.normal_(made.head.weight)
     return made
 
@@ -113,7 +113,7 @@ def test_one_asset(long_short: bool) -> None:
 
 
 def test_untrained_long_only_is_inverse_volatility_where_no_trend_differs() -> None:
-    network = PortfolioLSTM(QUICK)
+    network = PortfolioLstm(QUICK)
     view = network.view(prices())
     flat = view._replace(features=torch.zeros_like(view.features))
     weights = network.weights(flat)[0, 100:]
@@ -123,14 +123,14 @@ def test_untrained_long_only_is_inverse_volatility_where_no_trend_differs() -> N
 
 
 def test_bad_prices_are_refused_in_words() -> None:
-    with pytest.raises(ValueError, match=r"PortfolioLSTM: prices must be floating point \(B, T, N\); got \(300, 3\)"):
+    with pytest.raises(ValueError, match=r"PortfolioLstm: prices must be floating point \(B, T, N\); got \(300, 3\)"):
         model(False)(prices()[0])
-    with pytest.raises(ValueError, match="PortfolioLSTM: rolls must be bool"):
+    with pytest.raises(ValueError, match="PortfolioLstm: rolls must be bool"):
         model(False)(prices(), torch.zeros_like(prices()))
     with pytest.raises(ValueError, match="trends must be positive and strictly rising"):
-        PortfolioLSTMConfig(trends=(21, 5))
-    with pytest.raises(ValueError, match=r"PortfolioLSTMConfig: warmup >= 2, .* cap and floor > 0; got"):
-        PortfolioLSTMConfig(cap=-1.0)
+        PortfolioLstmConfig(trends=(21, 5))
+    with pytest.raises(ValueError, match=r"PortfolioLstmConfig: warmup >= 2, .* cap and floor > 0; got"):
+        PortfolioLstmConfig(cap=-1.0)
 
 
 def test_volatility_target_at_positions_of_zero() -> None:

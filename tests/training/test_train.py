@@ -15,7 +15,7 @@ import torch
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import MODELS, HarForecasterConfig, HarLstmConfig
+from torchcommodity.models import MODELS, HarGarchConfig, HarLstmConfig
 from torchcommodity.training import Executor, FitConfig, TrainConfig, engine
 from torchcommodity.training._batches import TrainingBatch, plan
 from torchcommodity.training._tune import tune
@@ -112,7 +112,7 @@ def test_mixed_precision_learns_nearly_the_same(panel: Panel, fitted: Forecaster
         assert ours == pytest.approx(theirs, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["custom-ops", "constrained"])
+@pytest.mark.parametrize("name", ["har-mlp-lstm", "har-orthogonal-lstm"])
 def test_models_of_native_operators_learn_in_half_precision(panel: Panel, name: str) -> None:
     train = replace(TRAINING, epochs=1, precision="bf16-mixed")
     assert len(forecast.fit(panel, FitConfig(MODELS[name].config(), train)).record.validation) == 1
@@ -234,8 +234,8 @@ def test_tuning_finds_settings_that_are_no_worse(panel: Panel) -> None:
     assert found.config.train.learning_rate == found.best.settings["train.learning_rate"]
     assert tune(panel, config, trials=3, years=1) == found
     assert len(tune(panel, config, trials=3, seconds=0, years=1).trials) == 1
-    with pytest.raises(ValueError, match="expected a model with a network; got HarForecasterConfig"):
-        tune(panel, FitConfig(HarForecasterConfig()))
+    with pytest.raises(ValueError, match="expected a model with a network; got HarGarchConfig"):
+        tune(panel, FitConfig(HarGarchConfig()))
     for wrong in ({"trials": 0}, {"years": 0}):
         with pytest.raises(ValueError, match="tune: trials and years must be at least 1"):
             tune(panel, config, **wrong)

@@ -15,7 +15,7 @@ BLOCK = 131_072  # rows of the table, or the rows of one panel: what is answered
 CELLS = 65_536  # prices in one call
 # The graph is one operation after the other on each panel's own numbers. A network multiplies matrices, and the last
 # bits of such a product depend on the other rows; an aoti or onnx file may do the same with any graph.
-BITS_OF_EACH = {("har", "pt2")}
+BITS_OF_EACH = {("har-garch", "pt2")}
 
 
 def together(artifact: Artifact, rows: int) -> int:

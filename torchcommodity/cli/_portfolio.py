@@ -13,7 +13,7 @@ from torchcommodity.cli import _cache as trained
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.data import utc_now
-from torchcommodity.models import PortfolioLSTMConfig
+from torchcommodity.models import PortfolioLstmConfig
 from torchcommodity.portfolio import FoldResult, Result, TrainConfig, walk
 from torchcommodity.report import (
     PortfolioContents,
@@ -52,7 +52,7 @@ def portfolio(
     check_folder(out, FILES)
     show.findings(screen, loaded.findings)
     screen.print(escape(calendars(loaded.panel)))
-    config = TrainConfig(model=PortfolioLSTMConfig(long_short=long_short, volatility=volatility))
+    config = TrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with show.steps(screen, "Walk-forward") as step:
         walked = walk(loaded.panel, config, costs=costs, first=first, seed=seed, progress=step)
     command = shlex.join(["torchcommodity", *sys.argv[1:]])

@@ -1,7 +1,6 @@
 """`torchcommodity train`: any registered model on real prices, into one file."""
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.forecast import Forecaster, fit
-from torchcommodity.models import MODELS, build, learned
+from torchcommodity.models import MODELS, build_model, learned_parameters
 from torchcommodity.report import check_folder, write_together
 from torchcommodity.training import Device, FitConfig, load_config, to_config, to_toml
 
@@ -51,7 +50,7 @@ def train(
 ) -> None:
     """Train a model; under torchrun all processes train the same one. Writes forecaster.safetensors and config.toml."""
     if list_:
-        typer.echo("\n".join(f"{name:16}{about(name)}" for name in MODELS))
+        typer.echo("\n".join(f"{name:22}{entry.summary}" for name, entry in MODELS.items()))
         return
     settings = wanted(model, config, device)
     if print_config:
@@ -79,7 +78,7 @@ def train(
         )
     if first:
         write_together(out, dict(zip(FILES, (found.to_bytes(), to_toml(settings).encode()))))
-    told(screen, found, build(settings.model, len(loaded.panel.symbols), seed))
+    told(screen, found, build_model(settings.model, len(loaded.panel.symbols), seed))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
 
@@ -89,11 +88,6 @@ def wanted(model: str | None, config: Path | None, device: Device | None = None)
         raise ValueError(f"--model: expected one of {', '.join(MODELS)}, or a --config that names it; got neither")
     found = to_config({"model": {"name": model}}) if config is None else load_config(config, model)
     return found if device is None else replace(found, train=replace(found.train, device=device))
-
-
-def about(name: str) -> str:
-    """The first line of a model's file."""
-    return (sys.modules[MODELS[name].model.__module__].__doc__ or "").split("\n")[0]
 
 
 def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:
@@ -110,8 +104,9 @@ def told(screen: Console, found: Forecaster, untrained: nn.Module) -> None:
         made = show.table("Network against its own untrained baseline, held-back rows", heads, rows, (0, 2))
         made.caption = "The epoch was chosen on these rows: `torchcommodity backtest --model` tests it on later ones."
         screen.print(made)
-    after = learned(found.model)
-    rows_of_learned = [(name, numbers(start), numbers(after[name])) for name, start in learned(untrained).items()]
+    after = learned_parameters(found.model)
+    before = learned_parameters(untrained)
+    rows_of_learned = [(name, numbers(start), numbers(after[name])) for name, start in before.items()]
     if rows_of_learned:
         screen.print(show.table("Parameters that were learned", ("parameter", "before", "after"), rows_of_learned))
 

@@ -10,7 +10,7 @@ import torch
 import torchcommodity
 from torchcommodity.export._roll_calendar import FIRST, LAST
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import name_of
+from torchcommodity.models import model_name
 
 FORMATS = ("pt2", "aoti", "onnx")
 
@@ -83,7 +83,7 @@ def about(forecaster: Forecaster, format: str) -> Metadata:
         calendar=(str(FIRST), str(LAST)),
         provenance=sources,
         trained_through=forecaster.record.through,
-        model=name_of(forecaster.model.config),
+        model=model_name(forecaster.model.config),
         note=forecaster.record.note,
         version=torchcommodity.__version__,
         torch=torch.__version__,

@@ -6,7 +6,7 @@ import numpy as np
 
 from torchcommodity.data import Panel, check_not_synthetic
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
-from torchcommodity.models import build
+from torchcommodity.models import build_model
 from torchcommodity.training import FitConfig, Progress, Run, calibrate, check_fit, model_inputs, one_thread, train
 
 
@@ -48,7 +48,7 @@ def fit(
     panel = panel if through is None else panel.between(None, through)
     past = model_inputs(panel, config.model.har.horizons[-1])
     check_fit(past, panel.symbols, config.model.har)
-    model = build(config.model, len(panel.symbols), seed)
+    model = build_model(config.model, len(panel.symbols), seed)
     training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))
     calibrate(model.har, past, config.symmetry)
     first, last = str(panel.dates[0]), str(panel.dates[-1])

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torchcommodity.data import Panel, write_atomic
-from torchcommodity.models import build, name_of, settings
+from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
 from torchcommodity.training import read_tensor_file, tensor_file_bytes
 
@@ -74,7 +74,7 @@ class Forecaster:
     def to_bytes(self) -> bytes:
         """What `save` writes."""
         config = self.model.config
-        model = {"name": name_of(config), "config": asdict(config)}
+        model = {"name": model_name(config), "config": asdict(config)}
         named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
         about = {**named, "model": model, "record": asdict(self.record)}
         return tensor_file_bytes(FORMAT, self.model.state_dict(), about)
@@ -87,8 +87,8 @@ class Forecaster:
             ValueError: the file is damaged, cut short, or was not written by `Forecaster.save`.
         """
         state, about = read_tensor_file(path, FORMAT, "Forecaster")
-        config = settings(about["model"]["name"], about["model"]["config"])
-        model = build(config, len(about["symbols"]))
+        config = model_config(about["model"]["name"], about["model"]["config"])
+        model = build_model(config, len(about["symbols"]))
         for name, x in state.items():
             if x.dtype == torch.int8:
                 layer, _, weight = name.removesuffix(".original0").partition(".parametrizations.")

@@ -1,75 +1,77 @@
 """Whole forecasters and portfolio models, one file each: a frozen config and a Module."""
 
-from torchcommodity.models._attention import AttentionConfig as AttentionConfig
-from torchcommodity.models._attention import AttentionForecaster as AttentionForecaster
-from torchcommodity.models._constrained import ConstrainedConfig as ConstrainedConfig
-from torchcommodity.models._constrained import ConstrainedForecaster as ConstrainedForecaster
-from torchcommodity.models._custom_ops import CustomOpsConfig as CustomOpsConfig
-from torchcommodity.models._custom_ops import CustomOpsForecaster as CustomOpsForecaster
-from torchcommodity.models._enhanced import EnhancedConfig as EnhancedConfig
-from torchcommodity.models._enhanced import EnhancedForecaster as EnhancedForecaster
+from torchcommodity.models._config_from_dict import config_from_dict as config_from_dict
+from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm
+from torchcommodity.models._garch_lstm import GarchLstmConfig as GarchLstmConfig
 from torchcommodity.models._har import Har as Har
 from torchcommodity.models._har import HarConfig as HarConfig
 from torchcommodity.models._har import HarOutput as HarOutput
-from torchcommodity.models._har_forecaster import HarForecaster as HarForecaster
-from torchcommodity.models._har_forecaster import HarForecasterConfig as HarForecasterConfig
+from torchcommodity.models._har_attention import HarAttention as HarAttention
+from torchcommodity.models._har_attention import HarAttentionConfig as HarAttentionConfig
+from torchcommodity.models._har_garch import HarGarch as HarGarch
+from torchcommodity.models._har_garch import HarGarchConfig as HarGarchConfig
+from torchcommodity.models._har_lltm import HarLltm as HarLltm
+from torchcommodity.models._har_lltm import HarLltmConfig as HarLltmConfig
 from torchcommodity.models._har_lstm import HarLstm as HarLstm
 from torchcommodity.models._har_lstm import HarLstmConfig as HarLstmConfig
-from torchcommodity.models._learned_parameters import learned as learned
-from torchcommodity.models._lltm import LltmConfig as LltmConfig
-from torchcommodity.models._lltm import LltmForecaster as LltmForecaster
-from torchcommodity.models._market_regime import MarketRegimeConfig as MarketRegimeConfig
-from torchcommodity.models._market_regime import MarketRegimeForecaster as MarketRegimeForecaster
-from torchcommodity.models._portfolio_lstm import PortfolioLSTM as PortfolioLSTM
-from torchcommodity.models._portfolio_lstm import PortfolioLSTMConfig as PortfolioLSTMConfig
+from torchcommodity.models._har_mlp_lstm import HarMlpLstm as HarMlpLstm
+from torchcommodity.models._har_mlp_lstm import HarMlpLstmConfig as HarMlpLstmConfig
+from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm as HarOrthogonalLstm
+from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstmConfig as HarOrthogonalLstmConfig
+from torchcommodity.models._har_regime import HarRegime as HarRegime
+from torchcommodity.models._har_regime import HarRegimeConfig as HarRegimeConfig
+from torchcommodity.models._har_tcn import HarTcn as HarTcn
+from torchcommodity.models._har_tcn import HarTcnConfig as HarTcnConfig
+from torchcommodity.models._learned_parameters import learned_parameters as learned_parameters
+from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
+from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
 from torchcommodity.models._portfolio_lstm import View as View
 from torchcommodity.models._registry import MODELS as MODELS
 from torchcommodity.models._registry import ModelConfig as ModelConfig
-from torchcommodity.models._registry import build as build
-from torchcommodity.models._registry import entry as entry
-from torchcommodity.models._registry import name_of as name_of
-from torchcommodity.models._registry import settings as settings
+from torchcommodity.models._registry import ModelEntry as ModelEntry
+from torchcommodity.models._registry import build_model as build_model
+from torchcommodity.models._registry import model_config as model_config
+from torchcommodity.models._registry import model_entry as model_entry
+from torchcommodity.models._registry import model_name as model_name
 from torchcommodity.models._scenario_gan import ScenarioConfig as ScenarioConfig
 from torchcommodity.models._scenario_gan import ScenarioCritic as ScenarioCritic
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
-from torchcommodity.models._settings import read as read
-from torchcommodity.models._tcn import TcnConfig as TcnConfig
-from torchcommodity.models._tcn import TcnForecaster as TcnForecaster
 
 __all__ = [
     "MODELS",
-    "AttentionConfig",
-    "AttentionForecaster",
-    "ConstrainedConfig",
-    "ConstrainedForecaster",
-    "CustomOpsConfig",
-    "CustomOpsForecaster",
-    "EnhancedConfig",
-    "EnhancedForecaster",
+    "GarchLstm",
+    "GarchLstmConfig",
     "Har",
+    "HarAttention",
+    "HarAttentionConfig",
     "HarConfig",
-    "HarForecaster",
-    "HarForecasterConfig",
+    "HarGarch",
+    "HarGarchConfig",
+    "HarLltm",
+    "HarLltmConfig",
     "HarLstm",
     "HarLstmConfig",
+    "HarMlpLstm",
+    "HarMlpLstmConfig",
+    "HarOrthogonalLstm",
+    "HarOrthogonalLstmConfig",
     "HarOutput",
-    "LltmConfig",
-    "LltmForecaster",
-    "MarketRegimeConfig",
-    "MarketRegimeForecaster",
+    "HarRegime",
+    "HarRegimeConfig",
+    "HarTcn",
+    "HarTcnConfig",
     "ModelConfig",
-    "PortfolioLSTM",
-    "PortfolioLSTMConfig",
+    "ModelEntry",
+    "PortfolioLstm",
+    "PortfolioLstmConfig",
     "ScenarioConfig",
     "ScenarioCritic",
     "ScenarioGenerator",
-    "TcnConfig",
-    "TcnForecaster",
     "View",
-    "build",
-    "entry",
-    "learned",
-    "name_of",
-    "read",
-    "settings",
+    "build_model",
+    "config_from_dict",
+    "learned_parameters",
+    "model_config",
+    "model_entry",
+    "model_name",
 ]

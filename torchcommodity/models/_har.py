@@ -136,27 +136,28 @@ class Har(nn.Module):
         features, log_scale = self.features(returns, terms), self.mixed(terms).log() / 2
         return HarOutput(tail(prices, last), tail(returns, last), features, shift, log_scale)
 
-    def quantiles(self, market: HarOutput, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
-        """Quantiles of the cumulative log-return from every row on, for `raw` see `bent`."""
-        scale = self.bent(market, raw).exp().unsqueeze(-1)
-        return market.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
+    def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
+        """Quantiles of the cumulative log-return from every row on, for `raw_correction` see `corrected_log_scale`."""
+        scale = self.corrected_log_scale(har_output, raw_correction).exp().unsqueeze(-1)
+        return har_output.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
 
-    def now(self, market: HarOutput, raw: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
+    def last_quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
         """The quantiles of the last row alone."""
-        last = HarOutput(*(x[:, -1:] for x in market))
-        return self.quantiles(last, None if raw is None else raw[:, -1:])[:, 0]
+        last = HarOutput(*(x[:, -1:] for x in har_output))
+        return self.quantiles(last, None if raw_correction is None else raw_correction[:, -1:])[:, 0]
 
-    def bent(self, market: HarOutput, raw: Tensor | None = None) -> Tensor:  # (B, T, H, N)
-        """log sigma as a network's output `raw` (B, T, H, N) bends it; without, the one that training starts from."""
-        warm = torch.isfinite(market.log_scale)
-        log_scale = torch.where(warm, market.log_scale, 0.0)  # no NaN of the warm-up takes part in a backward pass
-        if raw is not None:
-            log_scale = log_scale + (self.bend(raw) * self.shrink[:, None].to(raw)).to(log_scale)
+    def corrected_log_scale(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:
+        """log sigma as a network's output (B, T, H, N) bends it; without, the one that training starts from."""
+        warm = torch.isfinite(har_output.log_scale)
+        log_scale = torch.where(warm, har_output.log_scale, 0.0)  # no NaN of the warm-up takes part in a backward pass
+        if raw_correction is not None:
+            correction = self.scale_correction(raw_correction)
+            log_scale = log_scale + (correction * self.shrink[:, None].to(correction)).to(log_scale)
         return torch.where(warm, log_scale, torch.nan)
 
-    def bend(self, raw: Tensor) -> Tensor:
+    def scale_correction(self, raw_correction: Tensor) -> Tensor:
         """What a network's output adds to log sigma before it is shrunk, within +-bound."""
-        return self.config.bound * torch.tanh(raw)
+        return self.config.bound * torch.tanh(raw_correction)
 
     def returns(self, prices: Tensor) -> Tensor:  # (B, T, N) -> (B, T, N)
         """Log-returns; one larger than the cap counts as the cap, in variances and features only."""

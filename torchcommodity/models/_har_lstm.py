@@ -56,22 +56,22 @@ class HarLstm(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve, last=self.config.rows or None)
-        now = HarOutput(*(x[:, -1:] for x in market))
-        bend = self.head(self.lstm(self.read(market))[0][:, -1:])  # (B N, 1, H)
+        har_output = self.har(prices, rolls, curve, last=self.config.rows or None)
+        now = HarOutput(*(x[:, -1:] for x in har_output))
+        bend = self.head(self.lstm(self.read(har_output))[0][:, -1:])  # (B N, 1, H)
         return self.har.quantiles(now, panel(bend, now).mT)[:, 0]
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        x = self.read(market)
+        x = self.read(har_output)
         if not self.config.rows:
-            return panel(self.head(self.lstm(x)[0]), market).mT
+            return panel(self.head(self.lstm(x)[0]), har_output).mT
         # a row of NaN is missing to the LSTM: the first windows are shorter
         windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1).mT
         states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
-        return panel(self.head(states), market).mT
+        return panel(self.head(states), har_output).mT
 
-    def read(self, market: HarOutput) -> Tensor:  # (B N, T, F)
+    def read(self, har_output: HarOutput) -> Tensor:  # (B N, T, F)
         """The features that the network reads, a sequence of each symbol."""
         chosen = self.config.features
-        return sequences(market.features[..., list(chosen)] if chosen else market.features, self.head)
+        return sequences(har_output.features[..., list(chosen)] if chosen else har_output.features, self.head)

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 
-def learned(model: nn.Module) -> dict[str, Tensor]:
+def learned_parameters(model: nn.Module) -> dict[str, Tensor]:
     """Half-lives, GARCH parameters and thresholds that a model learns with its network, in their own units.
 
     Args:
@@ -15,12 +15,12 @@ def learned(model: nn.Module) -> dict[str, Tensor]:
         a model that has none. The GARCH parameters of `Har` are not among them: they are fitted, not trained.
 
     Example:
-        >>> from torchcommodity.models import EnhancedForecaster
-        >>> learned(EnhancedForecaster(1))["volatility.halflife"].flatten()
+        >>> from torchcommodity.models import GarchLstm
+        >>> learned_parameters(GarchLstm(1))["volatility.halflife"].flatten()
         tensor([ 5., 21., 63.])
     """
     found: dict[str, Tensor] = {}
     for name, layer in model.named_modules():
-        values = layer.learned() if hasattr(layer, "learned") else {}
+        values = layer.learned_parameters() if hasattr(layer, "learned_parameters") else {}
         found |= {f"{name}.{key}": value.clone() for key, value in values.items()}
     return found

@@ -19,17 +19,17 @@ def sequences(x: Tensor, network: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N,
     return x.to(network.weight.dtype).transpose(1, 2).flatten(0, 1)
 
 
-def panel(rows: Tensor, market: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
+def panel(rows: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
     """Back from sequences to the panel that `market` has."""
-    back: Tensor = rows.unflatten(0, (-1, market.prices.shape[-1]))
+    back: Tensor = rows.unflatten(0, (-1, har_output.prices.shape[-1]))
     return back.transpose(1, 2)
 
 
-def index(market: HarOutput) -> Tensor:  # (B, T, N)
+def index(har_output: HarOutput) -> Tensor:  # (B, T, N)
     """What one unit of money became on the days with a return: prices without roll gaps, for indicators to read; NaN on
     the other days."""
-    known = torch.isfinite(market.returns)
-    path = torch.where(known, market.returns, 0.0).cumsum(1).exp()
+    known = torch.isfinite(har_output.returns)
+    path = torch.where(known, har_output.returns, 0.0).cumsum(1).exp()
     return torch.where(known, path, torch.nan)
 
 

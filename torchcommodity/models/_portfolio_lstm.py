@@ -21,8 +21,8 @@ from torchcommodity.ops import ewm_covariance, linear_recurrence, log_returns
 
 
 @dataclass(frozen=True)
-class PortfolioLSTMConfig:
-    """Everything that shapes a PortfolioLSTM; the defaults are those of the published table."""
+class PortfolioLstmConfig:
+    """Everything that shapes a PortfolioLstm; the defaults are those of the published table."""
 
     long_short: bool = False
     volatility: float = 0.10  # a year, aimed at by the covariance that is known
@@ -38,10 +38,10 @@ class PortfolioLSTMConfig:
 
     def __post_init__(self) -> None:
         if not self.trends or list(self.trends) != sorted(set(self.trends)) or self.trends[0] < 1:
-            raise ValueError(f"PortfolioLSTMConfig: trends must be positive and strictly rising; got {self.trends}")
+            raise ValueError(f"PortfolioLstmConfig: trends must be positive and strictly rising; got {self.trends}")
         if self.warmup < 2 or self.hidden < 1 or not min(self.halflife, self.bound, self.cap, self.floor) > 0:
             must = "warmup >= 2, hidden >= 1, halflife, bound, cap and floor > 0"
-            raise ValueError(f"PortfolioLSTMConfig: {must}; got {self}")
+            raise ValueError(f"PortfolioLstmConfig: {must}; got {self}")
 
 
 class View(NamedTuple):
@@ -53,7 +53,7 @@ class View(NamedTuple):
     priced: Tensor  # (B, T, N) bool: a price today, at which it can be traded
 
 
-class PortfolioLSTM(nn.Module):
+class PortfolioLstm(nn.Module):
     """Raw prices (B, T, N) to weights (B, T, N): what to hold from the close of each row to the close of the next.
 
     Args:
@@ -74,12 +74,12 @@ class PortfolioLSTM(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> weights = PortfolioLSTM()(prices[None])
+        >>> weights = PortfolioLstm()(prices[None])
         >>> weights.shape, bool((weights >= 0).all()), weights[0, 0].item()
         (torch.Size([1, 600, 1]), True, 0.0)
     """
 
-    def __init__(self, config: PortfolioLSTMConfig = PortfolioLSTMConfig()) -> None:
+    def __init__(self, config: PortfolioLstmConfig = PortfolioLstmConfig()) -> None:
         super().__init__()
         self.config = config
         self.lstm = LSTM(len(config.trends) + 2, config.hidden, batch_first=True)
@@ -148,7 +148,7 @@ class PortfolioLSTM(nn.Module):
     def _check(self, prices: Tensor, rolls: Tensor | None) -> None:
         if prices.dim() != 3 or not prices.is_floating_point():
             got = f"{tuple(prices.shape)} of {prices.dtype}"
-            raise ValueError(f"PortfolioLSTM: prices must be floating point (B, T, N); got {got}")
+            raise ValueError(f"PortfolioLstm: prices must be floating point (B, T, N); got {got}")
         if rolls is not None and (rolls.dtype != torch.bool or rolls.shape != prices.shape):
             got = f"{tuple(rolls.shape)} of {rolls.dtype}"
-            raise ValueError(f"PortfolioLSTM: rolls must be bool {tuple(prices.shape)}, like the prices; got {got}")
+            raise ValueError(f"PortfolioLstm: rolls must be bool {tuple(prices.shape)}, like the prices; got {got}")

@@ -1,4 +1,12 @@
-"""Every forecaster by name: its frozen config and its Module."""
+"""Registry of the forecasters: name, config and Module.
+
+The names say which network corrects the econometric scale of `Har`. Two of them stand for a model of the tutorials that
+this library grew from:
+
+    garch-lstm              "enhanced": an LSTM beside learnable GARCH volatility and indicators
+    har-mlp-lstm            "custom ops": every family of the native operators in one model
+    har-orthogonal-lstm     "constrained": positive and orthogonal parametrizations
+"""
 
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
@@ -6,17 +14,17 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import nn
 
-from torchcommodity.models._attention import AttentionConfig, AttentionForecaster
-from torchcommodity.models._constrained import ConstrainedConfig, ConstrainedForecaster
-from torchcommodity.models._custom_ops import CustomOpsConfig, CustomOpsForecaster
-from torchcommodity.models._enhanced import EnhancedConfig, EnhancedForecaster
+from torchcommodity.models._config_from_dict import config_from_dict
+from torchcommodity.models._garch_lstm import GarchLstm, GarchLstmConfig
 from torchcommodity.models._har import HarConfig
-from torchcommodity.models._har_forecaster import HarForecaster, HarForecasterConfig
+from torchcommodity.models._har_attention import HarAttention, HarAttentionConfig
+from torchcommodity.models._har_garch import HarGarch, HarGarchConfig
+from torchcommodity.models._har_lltm import HarLltm, HarLltmConfig
 from torchcommodity.models._har_lstm import HarLstm, HarLstmConfig
-from torchcommodity.models._lltm import LltmConfig, LltmForecaster
-from torchcommodity.models._market_regime import MarketRegimeConfig, MarketRegimeForecaster
-from torchcommodity.models._settings import read
-from torchcommodity.models._tcn import TcnConfig, TcnForecaster
+from torchcommodity.models._har_mlp_lstm import HarMlpLstm, HarMlpLstmConfig
+from torchcommodity.models._har_orthogonal_lstm import HarOrthogonalLstm, HarOrthogonalLstmConfig
+from torchcommodity.models._har_regime import HarRegime, HarRegimeConfig
+from torchcommodity.models._har_tcn import HarTcn, HarTcnConfig
 
 
 class ModelConfig(Protocol):
@@ -26,64 +34,84 @@ class ModelConfig(Protocol):
     def har(self) -> HarConfig: ...
 
 
-class Entry(NamedTuple):
-    """A config class and the Module that it shapes: `model(assets, config)`.
+class ModelEntry(NamedTuple):
+    """One row of `MODELS`.
 
-    The Module has a `har` of class `Har`, fitted in closed form, and `correction(market)` of shape (B, T, H, N): what
-    bends log sigma before it is bounded and shrunk, zero in an untrained model.
+    `model(assets, config)` builds the Module. It has an attribute `har` of class `Har`, calibrated in closed form, and
+    a method `correction(har_output)` that returns the raw correction of the log scale, (B, T, H, N): zero in an
+    untrained model, bounded and shrunk by `Har`.
     """
 
     config: type[Any]
     model: type[nn.Module]
+    summary: str
 
 
-MODELS: dict[str, Entry] = {
-    "har": Entry(HarForecasterConfig, HarForecaster),
-    "har-lstm": Entry(HarLstmConfig, HarLstm),
-    "lltm": Entry(LltmConfig, LltmForecaster),
-    "tcn": Entry(TcnConfig, TcnForecaster),
-    "attention": Entry(AttentionConfig, AttentionForecaster),
-    "market-regime": Entry(MarketRegimeConfig, MarketRegimeForecaster),
-    "enhanced": Entry(EnhancedConfig, EnhancedForecaster),
-    "custom-ops": Entry(CustomOpsConfig, CustomOpsForecaster),
-    "constrained": Entry(ConstrainedConfig, ConstrainedForecaster),
+MODELS: dict[str, ModelEntry] = {
+    "har-garch": ModelEntry(HarGarchConfig, HarGarch, "HAR-GARCH term structure of volatility, no network (default)"),
+    "har-lstm": ModelEntry(HarLstmConfig, HarLstm, "LSTM over the volatility features of each symbol"),
+    "har-lltm": ModelEntry(HarLltmConfig, HarLltm, "LLTM (long-long-term memory) over the same features"),
+    "har-tcn": ModelEntry(HarTcnConfig, HarTcn, "Temporal convolutional network over the same features"),
+    "har-attention": ModelEntry(HarAttentionConfig, HarAttention, "LSTM with attention across symbols"),
+    "har-regime": ModelEntry(HarRegimeConfig, HarRegime, "LSTM with rolling correlations and correlation regimes"),
+    "garch-lstm": ModelEntry(GarchLstmConfig, GarchLstm, "LSTM with learnable EWMA, GARCH and technical indicators"),
+    "har-mlp-lstm": ModelEntry(HarMlpLstmConfig, HarMlpLstm, "MLP and LSTM over correlations, indicators, seasonality"),
+    "har-orthogonal-lstm": ModelEntry(
+        HarOrthogonalLstmConfig, HarOrthogonalLstm, "Orthogonal LSTM with positive volatility weights"
+    ),
 }
 
 
-def name_of(config: ModelConfig) -> str:
-    """The name under which the config's model is registered."""
+def model_entry(name: str) -> ModelEntry:
+    """The row of `MODELS` of that name.
+
+    Raises:
+        ValueError: an unknown name; the closest registered one is suggested.
+
+    Example:
+        >>> model_entry("har-lsmt")
+        Traceback (most recent call last):
+        ValueError: unknown model 'har-lsmt'; did you mean 'har-lstm'?
+    """
+    if name in MODELS:
+        return MODELS[name]
+    matches = get_close_matches(name, MODELS, n=1)
+    hint = f"did you mean {matches[0]!r}?" if matches else f"expected one of {', '.join(MODELS)}"
+    raise ValueError(f"unknown model {name!r}; {hint}")
+
+
+def model_name(config: ModelConfig) -> str:
+    """The registered name of the model that a config belongs to.
+
+    Example:
+        >>> model_name(HarLstmConfig())
+        'har-lstm'
+    """
     for name, entry in MODELS.items():
         if type(config) is entry.config:
             return name
-    raise ValueError(f"models: expected the config of {', '.join(MODELS)}; got {type(config).__name__}")
+    raise ValueError(f"model_name: expected the config of one of {', '.join(MODELS)}; got {type(config).__name__}")
 
 
-def build(config: ModelConfig, assets: int, seed: int = 0) -> Any:
-    """An untrained model whose start the seed decides; the global generator is left as it was.
+def model_config(name: str, values: dict[str, Any]) -> ModelConfig:
+    """The config of a registered model from plain values, as parsed from JSON or TOML.
 
-    >>> build(HarLstmConfig(hidden=4), assets=2).head
-    Linear(in_features=4, out_features=4, bias=True)
+    Example:
+        >>> model_config("har-lstm", {"hidden": 4}).hidden
+        4
     """
-    model = MODELS[name_of(config)].model
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return model(assets, config)
-
-
-def settings(name: str, values: dict[str, Any]) -> ModelConfig:
-    """The config of a registered model from plain values, as JSON and TOML hold them."""
-    config: ModelConfig = read(entry(name).config, values)
+    config: ModelConfig = config_from_dict(model_entry(name).config, values)
     return config
 
 
-def entry(name: str) -> Entry:
-    """The registered model of that name.
+def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
+    """Build an untrained model; `seed` decides its initialization, and the global generator is left unchanged.
 
-    >>> entry("har-lsmt")
-    Traceback (most recent call last):
-    ValueError: model: expected one of har...; got 'har-lsmt', the nearest is har-lstm
+    Example:
+        >>> build_model(HarLstmConfig(hidden=4), assets=2).head
+        Linear(in_features=4, out_features=4, bias=True)
     """
-    if name not in MODELS:
-        nearest = get_close_matches(name, MODELS, n=1, cutoff=0.0)[0]
-        raise ValueError(f"model: expected one of {', '.join(MODELS)}; got {name!r}, the nearest is {nearest}")
-    return MODELS[name]
+    model = model_entry(model_name(config)).model
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model(assets, config)

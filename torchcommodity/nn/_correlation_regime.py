@@ -90,7 +90,7 @@ class CorrelationRegime(nn.Module):
         found = self.correlations(F.pad(prices, (0, 0, rows, 0), value=torch.nan))
         return Correlations(found.correlation[..., rows:, :, :], found.shift[..., rows:], found.regime[..., rows:])
 
-    def learned(self) -> dict[str, Tensor]:
+    def learned_parameters(self) -> dict[str, Tensor]:
         """The threshold, a mean absolute change of correlations."""
         return {"threshold": self.threshold.detach()}
 

@@ -45,7 +45,7 @@ class Indicators(nn.Module):
         >>> layer = nn.Indicators(rsi=2, fast=2, slow=3, signal=2)
         >>> layer(torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]]))[-1, 0]
         tensor([8.1633e+01, 2.7756e-02, 6.2063e-03], grad_fn=<SelectBackward0>)
-        >>> layer.learned()["halflife rsi"]
+        >>> layer.learned_parameters()["halflife rsi"]
         tensor([1.])
     """
 
@@ -76,6 +76,6 @@ class Indicators(nn.Module):
         line = indicators.macd(logs, *(2 / weight[1:] - 1), mode="pandas")
         return torch.stack([rsi, line.macd, line.macdhist], -1)
 
-    def learned(self) -> dict[str, Tensor]:
+    def learned_parameters(self) -> dict[str, Tensor]:
         """The half-lives in rows."""
         return {f"halflife {name}": value for name, value in zip(AVERAGES, self.halflife.detach())}

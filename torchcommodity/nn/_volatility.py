@@ -67,7 +67,7 @@ class EwmVolatility(nn.Module):
         moves = variance > 0
         return torch.where(moves, variance.where(moves, 1.0).sqrt(), variance.detach())
 
-    def learned(self) -> dict[str, Tensor]:
+    def learned_parameters(self) -> dict[str, Tensor]:
         """The half-lives in rows."""
         return {"halflife": self.halflife.detach()}
 
@@ -101,7 +101,7 @@ class GarchVariance(nn.Module):
         >>> layer = nn.GarchVariance(long_run=1.0, persistence=0.9, reaction=0.1)
         >>> layer(torch.tensor([[1.0], [-2.0], [torch.nan]])).squeeze(-1)
         tensor([1.0000, 1.0000, 1.2700], grad_fn=<SqueezeBackward1>)
-        >>> {name: round(value.item(), 3) for name, value in layer.learned().items()}
+        >>> {name: round(value.item(), 3) for name, value in layer.learned_parameters().items()}
         {'omega': 0.1, 'alpha': 0.09, 'beta': 0.81}
     """
 
@@ -138,6 +138,6 @@ class GarchVariance(nn.Module):
         persistence, reaction = self.persistence, self.reaction
         return self.long_run * (1 - persistence), persistence * reaction, persistence * (1 - reaction)
 
-    def learned(self) -> dict[str, Tensor]:
+    def learned_parameters(self) -> dict[str, Tensor]:
         """omega (a variance per row), alpha and beta."""
         return dict(zip(("omega", "alpha", "beta"), (x.detach() for x in self.coefficients())))

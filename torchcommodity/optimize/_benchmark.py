@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster, diebold_mariano
 from torchcommodity.losses import pinball
-from torchcommodity.models import HarForecaster, HarForecasterConfig, HarLstm, HarOutput
+from torchcommodity.models import HarGarch, HarGarchConfig, HarLstm, HarOutput
 from torchcommodity.optimize._compile import Inputs, compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._inputs import batch
@@ -248,7 +248,7 @@ def _uncompiled(step: Step) -> Step:
 
 def _floor(forecaster: Forecaster) -> Step:
     """The econometric part by itself: what no step on the network can go below in eager mode."""
-    model = HarForecaster(forecaster.model.har.assets, HarForecasterConfig(forecaster.model.har.config))
+    model = HarGarch(forecaster.model.har.assets, HarGarchConfig(forecaster.model.har.config))
     model.har.load_state_dict(forecaster.model.har.state_dict())
     return _eager(replace(forecaster, model=model))
 

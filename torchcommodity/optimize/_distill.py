@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstmConfig, ModelConfig, build
+from torchcommodity.models import HarLstmConfig, ModelConfig, build_model
 from torchcommodity.training import ModelInputs, Teacher, TrainConfig, train
 
 
@@ -46,7 +46,7 @@ def distill(
             "distill: expected the teacher's econometric settings and a weight in [0, 1]; "
             f"got {'the same' if student.har == har else 'other'} settings and weight={weight}"
         )
-    model = build(student, len(teacher.symbols), seed)
+    model = build_model(student, len(teacher.symbols), seed)
     found = train(model, past, config or TrainConfig(), symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))
     helped = model.har.shrink > 0
     model.har.load_state_dict(teacher.model.har.state_dict())

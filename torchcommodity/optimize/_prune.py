@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize, prune
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstm, build
+from torchcommodity.models import HarLstm, build_model
 from torchcommodity.training import ModelInputs, TrainConfig, one_thread, train
 
 
@@ -207,6 +207,6 @@ def _har_lstm(verb: str, forecaster: Forecaster) -> HarLstm:
 
 
 def _rebuilt(model: HarLstm, state: dict[str, Tensor], **changed: Any) -> HarLstm:
-    found: HarLstm = build(replace(model.config, **changed), model.har.assets)
+    found: HarLstm = build_model(replace(model.config, **changed), model.har.assets)
     found.load_state_dict(state)
     return found.eval()

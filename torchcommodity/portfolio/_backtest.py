@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
 from torchcommodity.forecast import TESTED
-from torchcommodity.models import PortfolioLSTM, View
+from torchcommodity.models import PortfolioLstm, View
 from torchcommodity.ops import linear_recurrence
 from torchcommodity.portfolio._measures import Interval, Measures, as_series, measure, sharpe_difference
 from torchcommodity.portfolio._minimum_variance import minimum_variance
@@ -134,7 +134,7 @@ def _trained(
 @torch.no_grad()
 def _rules(traded: Tradable, config: TrainConfig, start: int) -> tuple[dict[str, Tensor], list[str]]:
     """Weights of everything that ours must beat, sized like ours; 0 before the test."""
-    model = PortfolioLSTM(config.model)
+    model = PortfolioLstm(config.model)
     view = model.view(traded.prices[None], traded.rolls[None])
     known, volatility = view.known[0], view.covariance[0].diagonal(dim1=-2, dim2=-1).sqrt()
     short = config.model.long_short
@@ -157,7 +157,7 @@ def _rules(traded: Tradable, config: TrainConfig, start: int) -> tuple[dict[str,
     return {name: _from(weights, start) for name, weights in sized.items()}, left_out
 
 
-def _sized(model: PortfolioLSTM, view: View, weights: Tensor) -> Tensor:  # (T, N) -> (T, N)
+def _sized(model: PortfolioLstm, view: View, weights: Tensor) -> Tensor:  # (T, N) -> (T, N)
     """To the volatility of the model; what has no price today keeps its weight."""
     sized, priced = model.target(weights[None], view.covariance), view.priced
     return linear_recurrence((~priced).to(sized), torch.where(priced, sized, 0.0))[0]

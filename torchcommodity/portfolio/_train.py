@@ -11,7 +11,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioLSTM, PortfolioLSTMConfig, View
+from torchcommodity.models import PortfolioLstm, PortfolioLstmConfig, View
 from torchcommodity.portfolio._measures import as_series, sharpe_gain
 from torchcommodity.portfolio._tradable import Tradable
 from torchcommodity.training import Device, one_thread
@@ -25,7 +25,7 @@ ROLL = 2  # trades in a roll: the old contract is sold, the new one bought
 class TrainConfig:
     """The model and how it is trained; the defaults are those of the published table."""
 
-    model: PortfolioLSTMConfig = field(default_factory=PortfolioLSTMConfig)
+    model: PortfolioLstmConfig = field(default_factory=PortfolioLstmConfig)
     cost: float = 0.0002  # of trading one unit of weight; 0.0002 is 2 basis points
     epochs: int = 60  # 0 leaves the portfolio untrained
     patience: int = 15  # epochs without a better validation block before the loop ends
@@ -69,7 +69,7 @@ class Kept(NamedTuple):
 class Trained(NamedTuple):
     """A portfolio model, the epoch that was kept (0: untrained), and what training gave in words."""
 
-    model: PortfolioLSTM
+    model: PortfolioLstm
     epoch: int
     note: str
 
@@ -123,10 +123,10 @@ def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Pro
     return _settle(model, kept, untrained, epoch, config.margin)
 
 
-def _new(config: PortfolioLSTMConfig, seed: int) -> PortfolioLSTM:
+def _new(config: PortfolioLstmConfig, seed: int) -> PortfolioLstm:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return PortfolioLSTM(config)
+        return PortfolioLstm(config)
 
 
 def _sequences(begin: int, end: int, config: TrainConfig, order: torch.Generator) -> Iterator[Tensor]:
@@ -139,24 +139,24 @@ def _sequences(begin: int, end: int, config: TrainConfig, order: torch.Generator
         yield part[:, None] + torch.arange(config.window)
 
 
-def _made(model: PortfolioLSTM, view: View, traded: Tradable, config: TrainConfig) -> Tensor:  # (S, L)
+def _made(model: PortfolioLstm, view: View, traded: Tradable, config: TrainConfig) -> Tensor:  # (S, L)
     """Net return of the portfolio over each row."""
     weights = model.weights(view)
     return net_returns(weights, traded.returns, config.cost, rolls=traded.rolls, roll_cost=ROLL * config.cost)
 
 
 @torch.no_grad()
-def _held_back(model: PortfolioLSTM, view: View, traded: Tradable, start: int, config: TrainConfig) -> Tensor:  # (R,)
+def _held_back(model: PortfolioLstm, view: View, traded: Tradable, start: int, config: TrainConfig) -> Tensor:  # (R,)
     """Net returns of the rows that are held back."""
     return _made(model, view, Tradable(*(part[None] for part in traded)), config)[0, start:].cpu()
 
 
-def _copy(model: PortfolioLSTM) -> list[Tensor]:
+def _copy(model: PortfolioLstm) -> list[Tensor]:
     return [p.detach().clone() for p in model.parameters()]
 
 
 @torch.no_grad()
-def _settle(model: PortfolioLSTM, kept: Kept, untrained: Kept, epochs: int, margin: float) -> Trained:
+def _settle(model: PortfolioLstm, kept: Kept, untrained: Kept, epochs: int, margin: float) -> Trained:
     """Put the best epoch back if it beats the untrained portfolio by the margin, else that one."""
     gain, error = sharpe_gain(as_series(kept.net), as_series(untrained.net))
     earned = kept.epoch > 0 and gain > margin * error

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.models import entry, name_of, read
+from torchcommodity.models import config_from_dict, model_entry, model_name
 from torchcommodity.training._fit_config import FitConfig
 
 if sys.version_info >= (3, 11):
@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-DEFAULT = name_of(FitConfig().model)
+DEFAULT = model_name(FitConfig().model)
 
 
 def load_config(path: str | Path, model: str | None = None) -> FitConfig:
@@ -43,7 +43,7 @@ def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
     4
     >>> to_config({"train": {"epoch": 3}})
     Traceback (most recent call last):
-    ValueError: config: there is no key train.epoch; the nearest is train.epochs
+    ValueError: config: unknown key 'train.epoch'; did you mean 'train.epochs'?
     """
     table = values.get("model", {})
     if not isinstance(table, dict):
@@ -54,13 +54,13 @@ def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
     if model not in (None, named):
         raise ValueError(f"config: the settings are those of {named}; got --model {model}")
     rest = {key: value for key, value in table.items() if key != "name"}
-    return read(FitConfig, {**values, "model": rest}, {"model": entry(named).config})
+    return config_from_dict(FitConfig, {**values, "model": rest}, {"model": model_entry(named).config})
 
 
 def to_values(config: FitConfig) -> dict[str, Any]:
     """The settings as tables of plain values, for `to_config`."""
     values: dict[str, Any] = asdict(config)
-    values["model"] = {"name": name_of(config.model), **values["model"]}
+    values["model"] = {"name": model_name(config.model), **values["model"]}
     return values
 
 

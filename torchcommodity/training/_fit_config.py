@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from torchcommodity.models import HarConfig, HarForecasterConfig, ModelConfig
+from torchcommodity.models import HarConfig, HarGarchConfig, ModelConfig
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._train import TrainConfig
 
@@ -14,7 +14,7 @@ from torchcommodity.training._train import TrainConfig
 class FitConfig:
     """The model and how it is fitted; the defaults are those of the published table."""
 
-    model: ModelConfig = field(default_factory=HarForecasterConfig)
+    model: ModelConfig = field(default_factory=HarGarchConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     symmetry: float = 0.5  # how much of the past drift is taken out of the quantiles; needs levels symmetric about 1/2
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.models import HarConfig, build
+from torchcommodity.models import HarConfig, build_model
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._fit_config import FitConfig
 from torchcommodity.training._inputs import ModelInputs
@@ -48,7 +48,7 @@ class FoldResult(NamedTuple):
 @one_thread()
 def walk(fold: Fold) -> FoldResult:
     """Train the network on the rows before the first year, fit all else on the rows before each, and forecast."""
-    model = build(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
+    model = build_model(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
     first = next(iter(fold.years.values())).start
     fitted = train(model, fold.quotes.before(first), fold.config.train, fold.config.symmetry, fold.seed).note
     pieces: dict[str, list[Prediction]] = {}
@@ -71,7 +71,7 @@ def _forecast(model: Any, quoted: ModelInputs, start: int, baselines: Mapping[st
     found = {}
     bends = {OURS: model.correction(market)} | ({UNTRAINED: None} if network(model) else {})
     for name, raw in bends.items():
-        variance = (2 * model.har.bent(market, raw)).exp()
+        variance = (2 * model.har.corrected_log_scale(market, raw)).exp()
         found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
     config = model.har.config
     return found | {name: baseline(quoted.prices, start, config) for name, baseline in baselines.items()}

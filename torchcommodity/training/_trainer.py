@@ -136,7 +136,7 @@ class Trainer:
         with self.fabric.autocast():
             raw = model.correction(lesson.market)
         raw = raw.to(torch.promote_types(raw.dtype, torch.float32))
-        bend: Tensor = model.har.bend(raw)
+        bend: Tensor = model.har.scale_correction(raw)
         return (size * bend).exp()
 
 

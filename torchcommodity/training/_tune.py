@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
-from torchcommodity.models import build
+from torchcommodity.models import build_model
 from torchcommodity.training._calibration import targets
 from torchcommodity.training._config import to_config, to_values
 from torchcommodity.training._executors import LOCAL, Executor
@@ -114,7 +114,7 @@ def tune(
 def attempt(fold: Fold) -> float:
     """What the network changes on a fold's rows, in percent of its untrained baseline; NaN if it cannot be built."""
     try:
-        build(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
+        build_model(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
     except ValueError:
         return math.nan
     predictions, start = walk(fold).predictions, next(iter(fold.years.values())).start
@@ -129,7 +129,7 @@ def attempt(fold: Fold) -> float:
 
 
 def _fold(panel: Panel, config: FitConfig, years: int, seed: int) -> Fold:
-    if not network(build(config.model, len(panel.symbols))):
+    if not network(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: expected a model with a network; got {type(config.model).__name__}")
     horizon = config.model.har.horizons[-1]
     quoted, last = model_inputs(panel, horizon), int(str(panel.dates[-1])[:4])

@@ -12,8 +12,8 @@ from torchcommodity.models._network import finite, head, index, panel, sequences
 
 
 @dataclass(frozen=True)
-class MarketRegimeConfig:
-    """Everything that shapes a MarketRegimeForecaster."""
+class HarRegimeConfig:
+    """Everything that shapes a HarRegime."""
 
     har: HarConfig = field(default_factory=HarConfig)
     window: int = 63  # rows of a correlation
@@ -24,7 +24,7 @@ class MarketRegimeConfig:
     hidden: int = 8
 
 
-class MarketRegimeForecaster(nn.Module):
+class HarRegime(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         correlation, shift, gate, age = nn.CorrelationRegime          with a threshold that is learned
@@ -39,11 +39,11 @@ class MarketRegimeForecaster(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> MarketRegimeForecaster(1).eval()(prices[None]).shape
+        >>> HarRegime(1).eval()(prices[None]).shape
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: MarketRegimeConfig = MarketRegimeConfig()) -> None:
+    def __init__(self, assets: int, config: HarRegimeConfig = HarRegimeConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
@@ -56,17 +56,17 @@ class MarketRegimeForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.now(market, self.correction(market))
+        har_output = self.har(prices, rolls, curve)
+        return self.har.last_quantiles(har_output, self.correction(har_output))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        seen = torch.cat([market.features, self.structure(market).to(market.features)], -1)
-        return panel(self.head(self.lstm(sequences(seen, self.head))[0]), market).mT
+        seen = torch.cat([har_output.features, self.structure(har_output).to(har_output.features)], -1)
+        return panel(self.head(self.lstm(sequences(seen, self.head))[0]), har_output).mT
 
-    def structure(self, market: HarOutput) -> Tensor:  # (B, T, N, C + 3)
+    def structure(self, har_output: HarOutput) -> Tensor:  # (B, T, N, C + 3)
         """What correlations say of each symbol, and how far, whether and when their structure changed."""
-        found = self.regimes(index(market).to(self.head.weight.dtype))
+        found = self.regimes(index(har_output).to(self.head.weight.dtype))
         before = F.pad(found.correlation, (0, 0, 0, 0, self.config.lag, 0), value=torch.nan)
         change = found.correlation - before[:, : found.correlation.shape[1]]
         matrices = torch.stack([found.correlation, finite(change)], 2)  # (B, T, 2, N, N)

@@ -13,8 +13,8 @@ from torchcommodity.models._network import finite, head, panel, sequences
 
 
 @dataclass(frozen=True)
-class ConstrainedConfig:
-    """Everything that shapes a ConstrainedForecaster; half-lives are starts, from which it learns."""
+class HarOrthogonalLstmConfig:
+    """Everything that shapes a HarOrthogonalLstm; half-lives are starts, from which it learns."""
 
     har: HarConfig = field(default_factory=HarConfig)
     halflives: tuple[float, ...] = (2.0, 5.0, 21.0, 63.0)  # rows with a return
@@ -22,7 +22,7 @@ class ConstrainedConfig:
     hidden: int = 8
 
 
-class ConstrainedForecaster(nn.Module):
+class HarOrthogonalLstm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         activity = P ln(s_k / s_long-run)     s_k of nn.EwmVolatility, half-lives > 0; P > 0: it can only rise with s_k
@@ -35,11 +35,11 @@ class ConstrainedForecaster(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> ConstrainedForecaster(1)(prices[None]).shape
+        >>> HarOrthogonalLstm(1)(prices[None]).shape
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: ConstrainedConfig = ConstrainedConfig()) -> None:
+    def __init__(self, assets: int, config: HarOrthogonalLstmConfig = HarOrthogonalLstmConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
@@ -53,13 +53,13 @@ class ConstrainedForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.now(market, self.correction(market))
+        har_output = self.har(prices, rolls, curve)
+        return self.har.last_quantiles(har_output, self.correction(har_output))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        memory = panel(self.lstm(self.turn(sequences(market.features, self.head)))[0], market)
-        recent = self.volatility(market.returns / self.har.long_run.to(market.returns).sqrt())
+        memory = panel(self.lstm(self.turn(sequences(har_output.features, self.head)))[0], har_output)
+        recent = self.volatility(har_output.returns / self.har.long_run.to(har_output.returns).sqrt())
         ratios = finite(recent.clamp(min=self.har.config.floor**0.5).log()).to(memory)
         bend: Tensor = self.head(torch.cat([memory, torch.tanh(self.activity(ratios))], -1))
         return bend.mT

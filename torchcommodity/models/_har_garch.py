@@ -9,13 +9,13 @@ from torchcommodity.models._har import Har, HarConfig, HarOutput
 
 
 @dataclass(frozen=True)
-class HarForecasterConfig:
-    """Everything that shapes a HarForecaster; the defaults are those of the published table."""
+class HarGarchConfig:
+    """Everything that shapes a HarGarch; the defaults are those of the published table."""
 
     har: HarConfig = field(default_factory=HarConfig)
 
 
-class HarForecaster(nn.Module):
+class HarGarch(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row, by `Har` alone.
 
     Args:
@@ -29,19 +29,19 @@ class HarForecaster(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> HarForecaster(1)(prices[None]).shape
+        >>> HarGarch(1)(prices[None]).shape
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: HarForecasterConfig = HarForecasterConfig()) -> None:
+    def __init__(self, assets: int, config: HarGarchConfig = HarGarchConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        return self.har.now(self.har(prices, rolls, curve, last=1))
+        return self.har.last_quantiles(self.har(prices, rolls, curve, last=1))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Nothing: there is no network."""
-        return torch.zeros_like(market.shift)
+        return torch.zeros_like(har_output.shift)

@@ -10,14 +10,14 @@ from torchcommodity.models._network import head, panel, sequences
 
 
 @dataclass(frozen=True)
-class LltmConfig:
-    """Everything that shapes a LltmForecaster."""
+class HarLltmConfig:
+    """Everything that shapes a HarLltm."""
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
 
 
-class LltmForecaster(nn.Module):
+class HarLltm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
     As `HarLstm`, with the memory that does not forget: `nn.LLTM`.
@@ -26,11 +26,11 @@ class LltmForecaster(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> LltmForecaster(1)(prices[None]).shape
+        >>> HarLltm(1)(prices[None]).shape
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: LltmConfig = LltmConfig()) -> None:
+    def __init__(self, assets: int, config: HarLltmConfig = HarLltmConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
@@ -39,10 +39,10 @@ class LltmForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.now(market, self.correction(market))
+        har_output = self.har(prices, rolls, curve)
+        return self.har.last_quantiles(har_output, self.correction(har_output))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        memory, _ = self.lltm(sequences(market.features, self.head))
-        return panel(self.head(memory), market).mT
+        memory, _ = self.lltm(sequences(har_output.features, self.head))
+        return panel(self.head(memory), har_output).mT

@@ -11,15 +11,15 @@ from torchcommodity.models._network import head, panel, sequences
 
 
 @dataclass(frozen=True)
-class AttentionConfig:
-    """Everything that shapes an AttentionForecaster."""
+class HarAttentionConfig:
+    """Everything that shapes an HarAttention."""
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
     heads: int = 2  # a divisor of hidden
 
 
-class AttentionForecaster(nn.Module):
+class HarAttention(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         memory_i = LSTM(features_i)                     of each symbol, one network for all
@@ -31,11 +31,11 @@ class AttentionForecaster(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> AttentionForecaster(1)(prices[None]).shape
+        >>> HarAttention(1)(prices[None]).shape
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: AttentionConfig = AttentionConfig()) -> None:
+    def __init__(self, assets: int, config: HarAttentionConfig = HarAttentionConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
@@ -45,13 +45,13 @@ class AttentionForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.now(market, self.correction(market))
+        har_output = self.har(prices, rolls, curve)
+        return self.har.last_quantiles(har_output, self.correction(har_output))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        memory = panel(self.lstm(sequences(market.features, self.head))[0], market)  # (B, T, N, C)
-        warm = torch.isfinite(market.log_scale[:, :, 0]).unsqueeze(-1)
+        memory = panel(self.lstm(sequences(har_output.features, self.head))[0], har_output)  # (B, T, N, C)
+        warm = torch.isfinite(har_output.log_scale[:, :, 0]).unsqueeze(-1)
         others = self.attention(memory.masked_fill(~warm, torch.nan))
         bend: Tensor = self.head(memory + others)
         return bend.mT

@@ -12,8 +12,8 @@ from torchcommodity.ops import linear_recurrence, seasonal_decompose, technical_
 
 
 @dataclass(frozen=True)
-class CustomOpsConfig:
-    """Everything that shapes a CustomOpsForecaster."""
+class HarMlpLstmConfig:
+    """Everything that shapes a HarMlpLstm."""
 
     har: HarConfig = field(default_factory=HarConfig)
     window: int = 63  # rows of a correlation
@@ -27,7 +27,7 @@ class CustomOpsConfig:
     hidden: int = 8
 
 
-class CustomOpsForecaster(nn.Module):
+class HarMlpLstm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         rolling_correlation, correlation_regime, conv_bn    how the symbols move together
@@ -43,11 +43,11 @@ class CustomOpsForecaster(nn.Module):
         >>> import torch
         >>> from torchcommodity import data
         >>> prices = data.embedded().values.plain()[-700:]  # (T, N = 4)
-        >>> CustomOpsForecaster(4).eval()(prices[None]).shape
+        >>> HarMlpLstm(4).eval()(prices[None]).shape
         torch.Size([1, 4, 4, 19])
     """
 
-    def __init__(self, assets: int, config: CustomOpsConfig = CustomOpsConfig()) -> None:
+    def __init__(self, assets: int, config: HarMlpLstmConfig = HarMlpLstmConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
@@ -66,14 +66,14 @@ class CustomOpsForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.now(market, self.correction(market))
+        har_output = self.har(prices, rolls, curve)
+        return self.har.last_quantiles(har_output, self.correction(har_output))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        prices = index(market)
-        seen = torch.cat([market.features, self.structure(prices), self.course(market, prices)], -1)
-        return panel(self.head(self.lstm(self.blocks(sequences(seen, self.head)))[0]), market).mT
+        prices = index(har_output)
+        seen = torch.cat([har_output.features, self.structure(prices), self.course(har_output, prices)], -1)
+        return panel(self.head(self.lstm(self.blocks(sequences(seen, self.head)))[0]), har_output).mT
 
     def structure(self, prices: Tensor) -> Tensor:  # (B, T, N, C + 2)
         """What correlations say of each symbol, and how far and whether their structure changed."""
@@ -82,9 +82,9 @@ class CustomOpsForecaster(nn.Module):
         state = torch.stack([finite(found.shift), found.gate], -1)
         return torch.cat([each, state.unsqueeze(2).expand(-1, -1, each.shape[2], -1)], -1).to(prices)
 
-    def course(self, market: HarOutput, prices: Tensor) -> Tensor:  # (B, T, N, 6)
+    def course(self, har_output: HarOutput, prices: Tensor) -> Tensor:  # (B, T, N, 6)
         """Averages, strength, band; trend, season and rest; in volatilities, zero during warm-up."""
-        unit = self.volatility(market.returns).squeeze(-1).clamp(min=self.har.config.floor**0.5)
+        unit = self.volatility(har_output.returns).squeeze(-1).clamp(min=self.har.config.floor**0.5)
         unit = unit.where(torch.isfinite(unit), 1.0)
         missing = prices.isnan()
         held = linear_recurrence(missing.to(prices), prices.nan_to_num(0.0))  # windows do not skip what is missing

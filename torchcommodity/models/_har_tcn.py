@@ -10,8 +10,8 @@ from torchcommodity.models._network import head, panel, sequences
 
 
 @dataclass(frozen=True)
-class TcnConfig:
-    """Everything that shapes a TcnForecaster."""
+class HarTcnConfig:
+    """Everything that shapes a HarTcn."""
 
     har: HarConfig = field(default_factory=HarConfig)
     channels: tuple[int, ...] = (8, 8, 8, 8)  # with kernel 3, it looks back 61 rows
@@ -19,7 +19,7 @@ class TcnConfig:
     dropout: float = 0.1
 
 
-class TcnForecaster(nn.Module):
+class HarTcn(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
     As `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm sees all rows of the batch: forecasts
@@ -29,11 +29,11 @@ class TcnForecaster(nn.Module):
         >>> import torch
         >>> from arch.data import wti
         >>> prices = torch.tensor(wti.load().to_numpy()[-600:])  # (T, N = 1), USD per barrel
-        >>> TcnForecaster(1).eval()(prices[None]).shape
+        >>> HarTcn(1).eval()(prices[None]).shape
         torch.Size([1, 4, 1, 19])
     """
 
-    def __init__(self, assets: int, config: TcnConfig = TcnConfig()) -> None:
+    def __init__(self, assets: int, config: HarTcnConfig = HarTcnConfig()) -> None:
         super().__init__()
         self.config = config
         self.har = Har(assets, config.har)
@@ -42,9 +42,9 @@ class TcnForecaster(nn.Module):
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """(B, T, N) to (B, H, N, Q), for the last row."""
-        market = self.har(prices, rolls, curve)
-        return self.har.now(market, self.correction(market))
+        har_output = self.har(prices, rolls, curve)
+        return self.har.last_quantiles(har_output, self.correction(har_output))
 
-    def correction(self, market: HarOutput) -> Tensor:  # (B, T, H, N)
+    def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """What bends log sigma, every symbol by the same network."""
-        return panel(self.head(self.tcn(sequences(market.features, self.head))), market).mT
+        return panel(self.head(self.tcn(sequences(har_output.features, self.head))), har_output).mT
