@@ -21,7 +21,7 @@ from torchcommodity.export._program import program
 from torchcommodity.export._roll_calendar import Calendar
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarConfig, HarLstmConfig
-from torchcommodity.opkit._native import libraries
+from torchcommodity.opkit._native import native_libraries
 from torchcommodity.training import FitConfig, TrainConfig
 
 SMALL = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), trends=(5,), warmup=30)
@@ -239,7 +239,9 @@ assert not any(name.startswith("torchcommodity") for name in sys.modules)
 QUICK = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
 
 
-@pytest.mark.skipif(shutil.which("g++") is None or not libraries(), reason="needs a compiler and the native library")
+@pytest.mark.skipif(
+    shutil.which("g++") is None or not native_libraries(), reason="needs a compiler and the native library"
+)
 @pytest.mark.filterwarnings("ignore")  # of torch, while Inductor is imported and compiles
 def test_aoti_carries_the_operators(forecaster: Forecaster, panel: data.Panel, tmp_path: Path) -> None:
     facts = about(forecaster, "aoti")

@@ -208,4 +208,4 @@ def test_words_at_the_door() -> None:
     with pytest.raises(TypeError, match="f: window must be an int; got window=True"):
         check_integer("f", 2, window=True)
     with pytest.raises(ValueError, match=r"f: window must be in \[2, 9\]; got window=1"):
-        check_integer("f", 2, most=9, window=1)
+        check_integer("f", 2, maximum=9, window=1)

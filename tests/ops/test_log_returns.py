@@ -82,5 +82,5 @@ def test_bad_input_is_refused_in_words(prices: Tensor) -> None:
         ValueError, match=r"riskmetrics_variance: halflife must be > 0; got halflife=0 with returns \(300, 2\)"
     ):
         ops.riskmetrics_variance(prices, 0)
-    with pytest.raises(TypeError, match="log_returns: prices must be of floating point"):
+    with pytest.raises(TypeError, match="log_returns: prices must be floating-point"):
         ops.log_returns(torch.ones(3, 2, dtype=torch.long))

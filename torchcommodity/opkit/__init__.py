@@ -1,6 +1,6 @@
 """For authors of operators: the record, the contract that checks it, and the words in which bad input is refused."""
 
-from torchcommodity.opkit._autograd import pulled as pulled
+from torchcommodity.opkit._autograd import vjp as vjp
 from torchcommodity.opkit._build.compiler import BuildError as BuildError
 from torchcommodity.opkit._build.extension import extension as extension
 from torchcommodity.opkit._build.load import load as load
@@ -22,16 +22,16 @@ from torchcommodity.opkit._graph.walk import graph as graph
 from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
 from torchcommodity.opkit._logging import trace as trace
 from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor
-from torchcommodity.opkit._native import libraries as libraries
 from torchcommodity.opkit._native import load_native_library as load_native_library
+from torchcommodity.opkit._native import native_libraries as native_libraries
 from torchcommodity.opkit._new import new as new
-from torchcommodity.opkit._op import HALF as HALF
+from torchcommodity.opkit._op import HALF_DTYPES as HALF_DTYPES
 from torchcommodity.opkit._op import OPERATORS as OPERATORS
 from torchcommodity.opkit._op import Op as Op
 from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
 
 __all__ = [
-    "HALF",
+    "HALF_DTYPES",
     "OPERATORS",
     "ROWS",
     "Bad",
@@ -53,11 +53,11 @@ __all__ = [
     "extension",
     "external",
     "graph",
-    "libraries",
     "load",
     "load_inline",
     "load_native_library",
+    "native_libraries",
     "new",
-    "pulled",
     "trace",
+    "vjp",
 ]

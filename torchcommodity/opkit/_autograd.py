@@ -115,7 +115,7 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def pulled(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
+def vjp(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
     """Backward formula of a function that is made of operators: its gradients in `tensors`, differentiable again."""
     with torch.enable_grad():
         at = list(tensors)

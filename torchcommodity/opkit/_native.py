@@ -76,6 +76,6 @@ def _remedy(error: str) -> str:
     return f"{error}; build it again here"
 
 
-def libraries() -> tuple[Path, ...]:
+def native_libraries() -> tuple[Path, ...]:
     """The native libraries that this process has loaded, by whatever build, and that are still there."""
     return tuple(path for path in _LIBRARIES if path.exists())

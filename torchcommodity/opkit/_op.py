@@ -29,7 +29,7 @@ from torchcommodity.opkit._cases import Cases
 from torchcommodity.opkit._fingerprint import remember
 
 NAMESPACE = "commodity"
-HALF = {torch.float16, torch.bfloat16}
+HALF_DTYPES = {torch.float16, torch.bfloat16}
 
 OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these three survive a reload of this module
 _DEFINED_HERE: set[str] = globals().get("_DEFINED_HERE", set())
@@ -112,8 +112,8 @@ class Op:
     def __call__(self, *args: Any) -> Any:
         """Run the operator. float16 and bfloat16 are computed in float32 and come back as they came."""
         dtypes = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
-        if HALF & dtypes:
-            outputs = self(*(x.float() if isinstance(x, Tensor) and x.dtype in HALF else x for x in args))
+        if HALF_DTYPES & dtypes:
+            outputs = self(*(x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args))
             narrow = dtypes.pop() if len(dtypes) == 1 else torch.float32
             return tree_map(lambda y: y.to(narrow) if y.is_floating_point() else y, outputs)
         if torch.compiler.is_compiling() or private.transforms_active():

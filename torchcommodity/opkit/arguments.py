@@ -1,4 +1,9 @@
-"""The checks at the door of an operator, and the words in which they refuse."""
+"""Argument checks shared by operators and layers, with one format of error message.
+
+Every message names the operator, the argument, what is expected and what was received:
+
+    rolling_mean: window must be >= 1; got window=0
+"""
 
 import re
 from typing import Any, NoReturn
@@ -13,7 +18,20 @@ __all__ = ["check_integer", "check_panel", "check_values", "raise_invalid"]
 
 
 def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueError, /, **received: Any) -> NoReturn:
-    """Raise `operator: expected; got window=60 with returns (3, 40, 5)`: settings first, then the shapes."""
+    """Raise `error` with the message `operator: expected; got name=value, ... with tensor (shape), ...`.
+
+    Args:
+        operator: name of the public function.
+        expected: the condition that does not hold, such as "window must be in [2, T]".
+        error: exception type.
+        received: arguments to show; a Tensor is shown by its shape, after all other values.
+
+    Example:
+        >>> import torch
+        >>> raise_invalid("rolling_beta", "window must be in [2, T]", window=60, returns=torch.ones(40, 5))
+        Traceback (most recent call last):
+        ValueError: rolling_beta: window must be in [2, T]; got window=60 with returns (40, 5)
+    """
     settings = [f"{name}={value!r}" for name, value in received.items() if not isinstance(value, Tensor)]
     shapes = [f"{name} {tuple(value.shape)}" for name, value in received.items() if isinstance(value, Tensor)]
     got = " with ".join(filter(None, [", ".join(settings), ", ".join(shapes)]))
@@ -21,35 +39,74 @@ def raise_invalid(operator: str, expected: str, error: type[Exception] = ValueEr
 
 
 def check_panel(operator: str, **panels: Tensor) -> None:
-    """Each is a floating-point Tensor (..., T, N), and all are of one dtype and on one device."""
+    """Check that every argument is a floating-point Tensor (..., T, N), all of one dtype and device.
+
+    Raises:
+        TypeError: an argument is not a Tensor or not floating-point, or dtypes or devices differ.
+        ValueError: a Tensor has fewer than two axes.
+
+    Example:
+        >>> import torch
+        >>> check_panel("rolling_mean", x=torch.ones(5))
+        Traceback (most recent call last):
+        ValueError: rolling_mean: x must be (..., T, N); got x (5,)
+    """
     for name, x in panels.items():
         if not isinstance(x, Tensor):
             raise_invalid(operator, f"{name} must be a Tensor (..., T, N)", TypeError, **{name: type(x).__name__})
         if not x.is_floating_point():
-            raise_invalid(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
+            raise_invalid(operator, f"{name} must be floating-point", TypeError, dtype=x.dtype, **{name: x})
         if x.dim() < 2:
             raise_invalid(operator, f"{name} must be (..., T, N)", **panels)
     if len({(x.dtype, x.device) for x in panels.values()}) > 1:
-        kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in panels.items()}
-        raise_invalid(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
+        kinds = {name: f"{x.dtype} on {x.device}" for name, x in panels.items()}
+        raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
 
 
-def check_integer(operator: str, least: int, *, most: int | None = None, **settings: Any) -> None:
-    """Each setting is an int in [least, most]; a bool is none."""
+def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **settings: Any) -> None:
+    """Check that every setting is an int in [minimum, maximum]; a bool is not an int here.
+
+    Raises:
+        TypeError: a setting is not an int.
+        ValueError: a setting is out of range.
+
+    Example:
+        >>> check_integer("rolling_mean", 1, window=0)
+        Traceback (most recent call last):
+        ValueError: rolling_mean: window must be >= 1; got window=0
+    """
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise_invalid(operator, f"{name} must be an int", TypeError, **{name: value})
-        if value < least or (most is not None and value > most):
-            bounds = f">= {least}" if most is None else f"in [{least}, {most}]"
+        if value < minimum or (maximum is not None and value > maximum):
+            bounds = f">= {minimum}" if maximum is None else f"in [{minimum}, {maximum}]"
             raise_invalid(operator, f"{name} must be {bounds}", **{name: value})
 
 
 def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Tensor:
-    """Mask of the series for which every rule holds; raise for the first rule that does not, if values can be read.
+    """Check conditions on tensor values, where values can be read.
 
-    `rules` maps what is expected ("omega must be >= 0") to where it holds. The error shows the arguments that the rule
-    names, Tensors by their first invalid value. Values cannot be read under `torch.compile`, `torch.export`,
-    `torch.func` and on the meta device: there the caller writes NaN where the mask is False.
+    Values cannot be read under `torch.compile`, `torch.export` and `torch.func`, nor on the meta device. The caller
+    sets the output to NaN wherever the returned mask is False, so that invalid values never give a plausible result.
+
+    Args:
+        operator: name of the public function.
+        rules: for each condition in words, such as "omega must be >= 0", a bool Tensor that says where it holds.
+        received: arguments. The message shows those that the rule names, a Tensor (..., N) by its first invalid value,
+            and the shapes of panels.
+
+    Returns:
+        Bool Tensor: where all rules hold.
+
+    Raises:
+        ValueError: the first rule that does not hold everywhere.
+
+    Example:
+        >>> import torch
+        >>> alpha = torch.tensor([0.1, -0.2])
+        >>> check_values("garch_variance", {"alpha must be >= 0": alpha >= 0}, alpha=alpha)
+        Traceback (most recent call last):
+        ValueError: garch_variance: alpha must be >= 0; got alpha=-0.2, series=1
     """
     valid = torch.stack(list(rules.values())).all(0)
     if torch.compiler.is_compiling() or transforms_active() or valid.is_meta or isinstance(valid, FakeTensor):
@@ -61,7 +118,7 @@ def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Te
 
 
 def _at_first_invalid(expected: str, holds: Tensor, received: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that `expected` names, Tensors (..., N) by their first invalid value, and the shapes of panels."""
+    """Arguments that `expected` names, a Tensor (..., N) by its first invalid value; and panels, shown by shape."""
     index = tuple((~holds).nonzero()[0].tolist())
     named = {name: x for name, x in received.items() if x is not None and re.search(rf"\b{name}\b", expected)}
     columns = {name: x for name, x in named.items() if isinstance(x, Tensor) and x.dim() <= holds.dim()}

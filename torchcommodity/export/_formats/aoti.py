@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
-from torchcommodity.opkit import libraries
+from torchcommodity.opkit import native_libraries
 
 LIBRARY = "library/"  # in the archive: what a program without Python loads first
 
@@ -21,7 +21,7 @@ def to_bytes(program: torch.export.ExportedProgram, about: Metadata, options: di
     Raises:
         ValueError: the native library of our operators is not loaded: the package would lack them.
     """
-    carried = [path for path in libraries() if path.parent.name == "torchcommodity"]
+    carried = [path for path in native_libraries() if path.parent.name == "torchcommodity"]
     if not carried:
         raise ValueError("export: an aoti artifact carries the native library; it is not built or was switched off")
     for node in program.graph.nodes:

@@ -14,7 +14,7 @@ from torchcommodity.opkit._check.graphs import Doors, exported
 from torchcommodity.opkit._check.rows import row
 from torchcommodity.opkit._check.subject import Skip, Subject
 from torchcommodity.opkit._check.values import VALUES
-from torchcommodity.opkit._native import libraries
+from torchcommodity.opkit._native import native_libraries
 
 QUICK = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
 FRESH = """
@@ -74,7 +74,7 @@ def aot_inductor(subject: Subject) -> None:
 
 def run_ahead_of_time(doors: Doors) -> None:
     """Operators of a native library stay what they are; the others are replaced by their references, at fixed size."""
-    native = libraries()
+    native = native_libraries()
     foreign = {s.op.overload: s.op.reference for s in doors.subjects if not s.op.native}
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         program = exported(doors, time=not foreign)

@@ -79,7 +79,7 @@ def check_tensors(operator: str, x: Tensor, weight: Tensor, eps: float, **of_cha
     mixed = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)  # it casts all to float32
     if len({(None if mixed else y.dtype, y.device) for y in tensors.values()}) > 1:
         kinds = {f"{name}_is": f"{y.dtype} on {y.device}" for name, y in tensors.items()}
-        raise_invalid(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
+        raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
     if not (isinstance(eps, float) and 0 < eps < math.inf):
         raise_invalid(operator, "eps must be a positive float", eps=eps)
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF, Cases, Op, Sample, pulled
+from torchcommodity.opkit import HALF_DTYPES, Cases, Op, Sample, vjp
 from torchcommodity.ops._fused.batch_norm import channelwise, normalize, ones_and_zeros
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -82,7 +82,7 @@ def _backward(
         arguments: list[Any] = [*(None if x is None else next(supply) for x in tensors), relu, eps]
         return torch.cat([y.flatten() for y in _reference(*arguments)[:3]])
 
-    supply = iter(pulled(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
+    supply = iter(vjp(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
     return tuple(None if x is None else next(supply) for x in tensors)
 
 
@@ -99,7 +99,7 @@ def _oracle(
 def _function(
     grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
 ) -> tuple[Tensor, ...]:
-    if product.dtype in HALF:  # the operators that call this one hand it float32
+    if product.dtype in HALF_DTYPES:  # the operators that call this one hand it float32
         wide = _function(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
         return tuple(y.to(product.dtype) for y in wide)
     axes = [0, *range(2, product.dim())]

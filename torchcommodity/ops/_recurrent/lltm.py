@@ -107,8 +107,8 @@ def _cases() -> Cases:
             Bad(Sample(x, h0[:1], c0, weight), r"lltm: h0 must be \(2, 4\); got input \(2, 5, 3\), h0 \(1, 4\)"),
             Bad(Sample(x[..., :2], h0, c0, weight), r"lltm: weight must be \(12, 6\)"),
             Bad(Sample(x, h0, c0, weight, bias[:4]), r"lltm: bias must be \(12,\)"),
-            Bad(Sample(x.long(), h0, c0, weight), "lltm: input must be of floating point", TypeError),
-            Bad(Sample(x.float(), h0, c0, weight), "lltm: all tensors must be of one dtype", TypeError),
+            Bad(Sample(x.long(), h0, c0, weight), "lltm: input must be floating-point", TypeError),
+            Bad(Sample(x.float(), h0, c0, weight), "lltm: all tensors must have one dtype", TypeError),
         ),
         oracle=_oracle,
     )

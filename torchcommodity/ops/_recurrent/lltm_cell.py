@@ -132,8 +132,8 @@ def _cases() -> Cases:
             Bad(Sample(x, h[:1], c, weight), r"lltm_cell: h must be \(2, 4\); got input \(2, 3\), h \(1, 4\)"),
             Bad(Sample(x[..., :2], h, c, weight), r"lltm_cell: weight must be \(12, 6\)"),
             Bad(Sample(x, h, c, weight, bias[:4]), r"lltm_cell: bias must be \(12,\)"),
-            Bad(Sample(x.long(), h, c, weight), "lltm_cell: input must be of floating point", TypeError),
-            Bad(Sample(x.float(), h, c, weight), "lltm_cell: all tensors must be of one dtype", TypeError),
+            Bad(Sample(x.long(), h, c, weight), "lltm_cell: input must be floating-point", TypeError),
+            Bad(Sample(x.float(), h, c, weight), "lltm_cell: all tensors must have one dtype", TypeError),
         ),
         oracle=_oracle,
     )

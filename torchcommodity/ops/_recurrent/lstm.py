@@ -115,8 +115,8 @@ def _cases() -> Cases:
             Bad(Sample(x[..., :2], h0, c0, *weights), r"lstm: weight_ih must be \(16, 2\)"),
             Bad(Sample(x, h0, c0, weights[0], weights[1][:10]), r"lstm: weight_hh must be \(16, 4\)"),
             Bad(Sample(x, h0, c0, *weights[:3], weights[3][:4]), r"lstm: bias_hh must be \(16,\)"),
-            Bad(Sample(x.long(), h0, c0, *weights), "lstm: input must be of floating point", TypeError),
-            Bad(Sample(x.float(), h0, c0, *weights), "lstm: all tensors must be of one dtype", TypeError),
+            Bad(Sample(x.long(), h0, c0, *weights), "lstm: input must be floating-point", TypeError),
+            Bad(Sample(x.float(), h0, c0, *weights), "lstm: all tensors must have one dtype", TypeError),
         ),
         oracle=_oracle,
     )

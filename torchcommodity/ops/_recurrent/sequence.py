@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import HALF, Cases, Op, Sample
+from torchcommodity.opkit import HALF_DTYPES, Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 
 State = tuple[Tensor, Tensor]  # h and c, (..., H) each
@@ -23,12 +23,12 @@ def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict
         if not isinstance(x, Tensor):
             raise_invalid(operator, f"{name} must be a Tensor", TypeError, **{name: type(x).__name__})
         if not x.is_floating_point():
-            raise_invalid(operator, f"{name} must be of floating point", TypeError, dtype=x.dtype, **{name: x})
+            raise_invalid(operator, f"{name} must be floating-point", TypeError, dtype=x.dtype, **{name: x})
         if name in shapes and tuple(x.shape) != shapes[name]:
             raise_invalid(operator, f"{name} must be {tuple(map(int, shapes[name]))}", **given)
         if (x.dtype != first.dtype and not _autocast(first)) or x.device != first.device:
             kinds = {f"{name}_is": f"{x.dtype} on {x.device}" for name, x in given.items()}
-            raise_invalid(operator, "all tensors must be of one dtype and on one device", TypeError, **kinds)
+            raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **kinds)
 
 
 def widened(compute: Callable[..., State], *tensors: Tensor | None) -> State:
@@ -38,7 +38,7 @@ def widened(compute: Callable[..., State], *tensors: Tensor | None) -> State:
     if _autocast(first):
         with torch.autocast(first.device.type, enabled=False):
             return compute(*_single(tensors))
-    if first.dtype not in HALF:
+    if first.dtype not in HALF_DTYPES:
         return compute(*tensors)
     h, c = compute(*_single(tensors))
     return h.to(first.dtype), c.to(first.dtype)

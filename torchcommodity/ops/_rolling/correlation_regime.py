@@ -113,7 +113,7 @@ def _cases() -> Cases:
             Bad(Sample(r[0, 0], lag=2), r"correlation must be \(\.\.\., T, N, N\)"),
             Bad(Sample(r, lag=0), "lag must be >= 1; got lag=0"),
             Bad(Sample(r, threshold=-0.1), "threshold must be finite and >= 0; got threshold=-0.1"),
-            Bad(Sample(r.long(), lag=2), "correlation must be of floating point", TypeError),
+            Bad(Sample(r.long(), lag=2), "correlation must be floating-point", TypeError),
         ),
         golden=(Golden(Sample(steps, lag=1), (shift, regime), "by hand"),),
     )

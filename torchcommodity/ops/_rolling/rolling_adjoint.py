@@ -38,7 +38,7 @@ def rolling_adjoint(
     check_panel("rolling_adjoint", grad=grad, x=x)
     check_integer("rolling_adjoint", 1, window=window)
     check_integer("rolling_adjoint", 0, ddof=ddof, min_periods=min_periods)
-    check_integer("rolling_adjoint", 1, most=2, order=order)
+    check_integer("rolling_adjoint", 1, maximum=2, order=order)
     if grad.shape != x.shape or (root is not None and root.shape != x.shape):
         raise_invalid("rolling_adjoint", "grad, x and root must be of one shape", grad=grad, x=x, root=root)
     dx: Tensor = operator(grad, x, root, window, min_periods, ddof, order)

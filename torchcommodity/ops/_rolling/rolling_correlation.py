@@ -151,7 +151,7 @@ def _cases(packed: bool = False) -> Cases:
             ),
             Bad(sample(x, window=4, min_periods=0), "min_periods must be >= 1; got min_periods=0"),
             Bad(sample(x[0, 0], window=4), r"returns must be \(\.\.\., T, N\)"),
-            Bad(sample(x.long(), window=4), "returns must be of floating point", TypeError),
+            Bad(sample(x.long(), window=4), "returns must be floating-point", TypeError),
             Bad(sample(x, window=4.0), "window must be an int", TypeError),
         ),
         golden=(Golden(sample(ramp, window=4), expected, spearman),),

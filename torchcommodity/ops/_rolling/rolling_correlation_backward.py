@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, pulled
+from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._rolling.pairs import matrices_of, pairs_of
 from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
 
@@ -43,7 +43,7 @@ def _symmetric(values: Tensor, returns: Tensor) -> Tensor:
 def _backward(
     grad_dx: Tensor, *, returns: Tensor, grad: Tensor, correlation: Tensor, window: int
 ) -> tuple[Tensor, ...]:
-    return pulled(lambda x, g, r: _reference(x, g, r, window), (returns, grad, correlation), grad_dx)
+    return vjp(lambda x, g, r: _reference(x, g, r, window), (returns, grad, correlation), grad_dx)
 
 
 def _weighted(returns: Tensor, weights: Tensor, *, window: int, packed: bool = False) -> Tensor:

@@ -143,7 +143,7 @@ def _cases() -> Cases:
             Bad(Sample(x[0, 0], window=2), r"rolling_extrema: x must be \(\.\.\., T, N\); got x \(3,\)"),
             Bad(Sample(x, window=0), "rolling_extrema: window must be >= 1; got window=0"),
             Bad(Sample(x, window=2, min_periods=3), r"min_periods must be in \[0, window\]"),
-            Bad(Sample(x.long(), window=2), "x must be of floating point", TypeError),
+            Bad(Sample(x.long(), window=2), "x must be floating-point", TypeError),
         ),
         golden=(Golden(Sample(steps, window=3), (most, torch.tensor([[-1], [-1], [1], [2], [1]])), "by hand"),),
         oracle=_oracle,

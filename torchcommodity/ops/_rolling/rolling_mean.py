@@ -108,7 +108,7 @@ def _cases() -> Cases:
             Bad(
                 Sample(x, window=2, min_periods=3), r"min_periods must be in \[0, window\]; got min_periods=3, window=2"
             ),
-            Bad(Sample(x.long(), window=2), "x must be of floating point", TypeError),
+            Bad(Sample(x.long(), window=2), "x must be floating-point", TypeError),
         ),
         golden=(Golden(Sample(torch.arange(1.0, 6.0).double().reshape(5, 1), window=2), golden, "by hand"),),
         oracle=_oracle,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample, pulled
+from torchcommodity.opkit import Bad, Cases, Op, Sample, vjp
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling.rolling_mean import operator as mean_of
 from torchcommodity.ops._rolling.rolling_var import operator as variance_of
@@ -36,7 +36,7 @@ def rolling_shape_adjoint(
     """
     check_panel("rolling_shape_adjoint", grad=grad, x=x, y=y)
     check_integer("rolling_shape_adjoint", 1, window=window)
-    check_integer("rolling_shape_adjoint", 3, most=4, order=order)
+    check_integer("rolling_shape_adjoint", 3, maximum=4, order=order)
     if not grad.shape == x.shape == y.shape:
         raise_invalid("rolling_shape_adjoint", "grad, x and y must be of one shape", grad=grad, x=x, y=y)
     dx: Tensor = operator(grad, x, y, window, order)
@@ -93,7 +93,7 @@ def _backward(
     def formula(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return _reference(grad, x, y, window, order)  # it is made of operators
 
-    d_grad, d_x, d_y = pulled(formula, (grad.masked_fill(grad.isnan(), 0), x, y), grad_dx)
+    d_grad, d_x, d_y = vjp(formula, (grad.masked_fill(grad.isnan(), 0), x, y), grad_dx)
     return d_grad, d_x, d_y
 
 

@@ -108,7 +108,7 @@ def _cases() -> Cases:
             Bad(Sample(a, b[..., 0]), r"linear_recurrence: a, b must broadcast .*; got a \(2, 9, 3\), b \(2, 9\)"),
             Bad(Sample(a[0, 0], b), r"linear_recurrence: a must be \(\.\.\., T, N\)"),
             Bad(Sample(a, b, initial[:, :2]), r"initial to \(\.\.\., N\); got .*initial \(2, 2\)"),
-            Bad(Sample(a.long(), b), "a must be of floating point", TypeError),
+            Bad(Sample(a.long(), b), "a must be floating-point", TypeError),
             Bad(Sample(a.float(), b), "one dtype", TypeError),
         ),
         golden=(Golden(Sample(ones, ones), torch.arange(1.0, 6.0).double().unsqueeze(-1), "y_t = y_{t-1} + 1"),),

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, pulled
+from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._seasonal.steps import Steps
 
 
@@ -45,7 +45,7 @@ def _backward(
     def again(x: Tensor, d_trend: Tensor, d_seasonal: Tensor, d_residual: Tensor) -> Tensor:
         return _reference(x, d_trend, d_seasonal, d_residual, period, multiplicative, causal)
 
-    return pulled(again, (prices, d_trend, d_seasonal, d_residual), grad)
+    return vjp(again, (prices, d_trend, d_seasonal, d_residual), grad)
 
 
 def _weighted(prices: Tensor, weights: Tensor, period: int, multiplicative: bool, causal: bool) -> Tensor:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample, pulled
+from torchcommodity.opkit import Bad, Cases, Op, Sample, vjp
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._seasonal import stl_backward
 from torchcommodity.ops._seasonal.inner_loop import InnerLoop, centered
@@ -89,7 +89,7 @@ def stl(
     check_integer("stl", 2, period=period)
     check_integer("stl", 1, seasonal_jump=seasonal_jump, trend_jump=trend_jump, low_pass_jump=low_pass_jump)
     degrees = {"seasonal_degree": seasonal_degree, "trend_degree": trend_degree, "low_pass_degree": low_pass_degree}
-    check_integer("stl", 0, most=1, **degrees)
+    check_integer("stl", 0, maximum=1, **degrees)
     trend = ceil(1.5 * period / (1 - 1.5 / seasonal)) | 1 if trend is None else trend
     low_pass = (period + 1) | 1 if low_pass is None else low_pass
     _check_length(3, seasonal=seasonal)
@@ -168,7 +168,7 @@ def _backward(
         linear: Tensor = stl_backward.operator(d_trend, d_seasonal, d_residual, x, *settings)
         return linear
     grads = torch.stack([d_trend, d_seasonal, d_residual, d_weights])
-    (d_x,) = pulled(lambda x: torch.stack(_reference(x, *settings, outer)), (x,), grads)
+    (d_x,) = vjp(lambda x: torch.stack(_reference(x, *settings, outer)), (x,), grads)
     return d_x
 
 

@@ -271,7 +271,7 @@ def _cases() -> Cases:
         bad=(
             Bad(Sample(high, low[0]), r"parabolic_sar: high and low must have one shape; got high \(2, 12, 3\)"),
             Bad(Sample(high, low, rising=(-0.1, 0.1, 0.2)), r"factors must be >= 0; got rising=\(-0.1, 0.1, 0.2\)"),
-            Bad(Sample(high.long(), low), "high must be of floating point", TypeError),
+            Bad(Sample(high.long(), low), "high must be floating-point", TypeError),
         ),
         golden=(Golden(Sample(tops, tops - 2), by_hand, "by hand"),),
     )

@@ -124,7 +124,7 @@ def _cases() -> Cases:
             Bad(Sample(x, rsi=1), "rsi must be >= 2; got rsi=1"),
             Bad(Sample(x, mode="ema"), 'mode must be "wilder" or "simple"; got mode=\'ema\''),
             Bad(Sample(x[0, 0]), r"prices must be \(\.\.\., T, N\)"),
-            Bad(Sample(x.long()), "prices must be of floating point", TypeError),
+            Bad(Sample(x.long()), "prices must be floating-point", TypeError),
             Bad(Sample(x, band=20.0), "band must be an int", TypeError),
         ),
         golden=(Golden(Sample(hand, short=2, long=3, rsi=3, band=2), by_hand, "by hand"),),

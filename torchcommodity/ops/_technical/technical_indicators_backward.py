@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, pulled
+from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._technical.technical_averages import averages, changes, delayed, keep, windows
@@ -50,7 +50,7 @@ def _of_strength(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
 def _backward(
     grad_dx: Tensor, *, prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str
 ) -> tuple[Tensor, ...]:
-    return pulled(lambda x, g: _reference(x, g, short, long, rsi, band, mode), (prices, grad), grad_dx)
+    return vjp(lambda x, g: _reference(x, g, short, long, rsi, band, mode), (prices, grad), grad_dx)
 
 
 def _weighted(prices: Tensor, weights: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:

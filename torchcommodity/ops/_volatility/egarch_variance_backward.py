@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, pulled
+from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import following, in_full
 
@@ -40,7 +40,7 @@ def _fake(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Ten
 def _backward(
     cotangent: Tensor, *, grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor
 ) -> tuple[Tensor, ...]:
-    return pulled(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)  # it is made of operators
+    return vjp(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)  # it is made of operators
 
 
 def _cases() -> Cases:
