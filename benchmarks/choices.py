@@ -17,7 +17,7 @@ from markdown import into
 from torchcommodity import data, forecast, models
 from torchcommodity.forecast._baselines import BASELINES
 from torchcommodity.models import MODELS, HarConfig, HarGarchConfig
-from torchcommodity.training._folds import OURS, UNTRAINED
+from torchcommodity.training import HAR_GARCH
 
 FIRST, LAST = 2010, 2016
 HAR = HarConfig()
@@ -38,19 +38,20 @@ def settings_table(panel: data.Panel) -> Iterator[str]:
     yield from head("setting")
     for name, (har, symmetry) in SETTINGS.items():
         config = forecast.FitConfig(HarGarchConfig(har), symmetry=symmetry)
-        yield row(name, walked(panel, config, {"har": BASELINES["har"]}), OURS, "har")
+        yield row(name, walked(panel, config, {"har": BASELINES["har"]}), HAR_GARCH, "har")
     for name in ("no curve, the calendar alone", "neither curve nor calendar"):
         part = replace(panel, curve=None, contracts=panel.contracts if name.startswith("no") else ())
-        yield row(name, walked(part, forecast.FitConfig(), {"har": BASELINES["har"]}), OURS, "har")
+        yield row(name, walked(part, forecast.FitConfig(), {"har": BASELINES["har"]}), HAR_GARCH, "har")
 
 
 def networks_table(panel: data.Panel) -> Iterator[str]:
     """What each network adds to its own untrained baseline."""
     yield from head("network")
     for name in MODELS:
-        if name != "har-garch":
-            config = forecast.FitConfig(models.model_config(name, {}))
-            yield row(f"`{name}`", walked(panel, config, {}), OURS, UNTRAINED)
+        if name != HAR_GARCH:
+            yield row(
+                f"`{name}`", walked(panel, forecast.FitConfig(models.model_config(name, {})), {}), name, HAR_GARCH
+            )
 
 
 def walked(panel: data.Panel, config: forecast.FitConfig, baselines: dict[str, object]) -> forecast.Backtest:
@@ -63,9 +64,9 @@ def head(what: str) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|"
 
 
-def row(name: str, found: forecast.Backtest, ours: str, reference: str) -> str:
-    scores = forecast.score(found, reference=reference, ours=reference).rows
-    cells = [f"{s.skill:+.2f}" + ("" if s.dm_p != s.dm_p else f" (p {s.dm_p:.2f})") for s in scores if s.model == ours]
+def row(name: str, found: forecast.Backtest, model: str, reference: str) -> str:
+    scores = forecast.score(found, reference=reference, model=reference).rows
+    cells = [f"{s.skill:+.2f}" + ("" if s.dm_p != s.dm_p else f" (p {s.dm_p:.2f})") for s in scores if s.model == model]
     return f"| {name} | {' | '.join(cells)} |"
 
 

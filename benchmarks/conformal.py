@@ -14,9 +14,9 @@ from markdown import into
 
 from torchcommodity import forecast
 from torchcommodity.forecast import Backtest
-from torchcommodity.training._folds import OURS
+from torchcommodity.training import HAR_GARCH
 
-NAME = f"{OURS} conformal"
+NAME = f"{HAR_GARCH} conformal"
 BEFORE = 5  # years walked before those that are judged, for the corrections to learn from
 
 
@@ -25,10 +25,10 @@ def lines(walked: Backtest, years: tuple[int, int], windows: list[int], every: i
     tables = {}
     for window in windows:
         part = forecast.conformal(walked, window=window, every=every).between(*years)
-        tables[window] = forecast.score(part, ours=NAME, reference=OURS).frame().set_index(["model", "horizon"])
+        tables[window] = forecast.score(part, model=NAME, reference=HAR_GARCH).frame().set_index(["model", "horizon"])
     yield "| rows to learn from | " + " | ".join(f"{h} rows" for h in walked.horizons) + " |"
     yield "|---|" + "---:|" * len(walked.horizons)
-    plain = tables[windows[0]].loc[OURS]
+    plain = tables[windows[0]].loc[HAR_GARCH]
     yield (
         "| uncorrected | "
         + " | ".join(f"0, held {100 * plain.loc[h].coverage90:.1f} %" for h in walked.horizons)
@@ -39,7 +39,7 @@ def lines(walked: Backtest, years: tuple[int, int], windows: list[int], every: i
 
 
 def cell(table: pd.DataFrame, horizon: int) -> str:
-    ours, plain = table.loc[(NAME, horizon)], table.loc[(OURS, horizon)]
+    ours, plain = table.loc[(NAME, horizon)], table.loc[(HAR_GARCH, horizon)]
     return f"{ours.skill:+.2f} (p {plain.dm_p:.2f}), held {100 * ours.coverage90:.1f} %"
 
 

@@ -20,13 +20,13 @@ from markdown import into
 from torchcommodity import data, forecast, models
 from torchcommodity.forecast._baselines import BASELINES
 from torchcommodity.models import MODELS
-from torchcommodity.training._folds import OURS, UNTRAINED
+from torchcommodity.training import HAR_GARCH
 
 NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 
 
 def lines(part: forecast.Backtest, reference: str) -> Iterator[str]:
-    """One table: the skill of every model at every horizon, and whether ours wins against it."""
+    """One table: the skill of every model at every horizon, and whether the tested model wins against it."""
     scores = forecast.score(part, reference=reference)
     frame = scores.frame().set_index(["model", "horizon"])
     yield f"**{', '.join(part.symbols)}, {scores.first} to {scores.last}.**"
@@ -34,15 +34,15 @@ def lines(part: forecast.Backtest, reference: str) -> Iterator[str]:
     yield "| model | " + " | ".join(NAMES.get(h, str(h)) for h in part.horizons) + " |"
     yield "|---|" + "---:|" * len(part.horizons)
     for model in part.quantiles:
-        cells = [cell(frame.loc[(model, h)], model) for h in part.horizons]
+        cells = [cell(frame.loc[(model, h)], model == part.model) for h in part.horizons]
         yield f"| {model} | {' | '.join(cells)} |"
-    covered = [f"{100 * frame.loc[(OURS, h), 'coverage90']:.1f} %" for h in part.horizons]
-    yield f"| *90 % interval of {OURS} held* | {' | '.join(covered)} |"
+    covered = [f"{100 * frame.loc[(part.model, h), 'coverage90']:.1f} %" for h in part.horizons]
+    yield f"| *90 % interval of {part.model} held* | {' | '.join(covered)} |"
 
 
-def cell(row: pd.Series, model: str) -> str:
-    """Skill in percent; against every other model, whether ours wins or loses, and the p-value of that."""
-    if model == OURS:
+def cell(row: pd.Series, tested: bool) -> str:
+    """Skill in percent; against every other model, whether the tested model wins or loses, and the p-value of that."""
+    if tested:
         return f"**{row.skill:+.2f}**"
     verdict = "same" if row.dm != row.dm else f"{'win' if row.dm < 0 else 'loss'}, p {row.dm_p:.2f}"
     return f"{row.skill:+.2f} ({verdict})"
@@ -51,11 +51,11 @@ def cell(row: pd.Series, model: str) -> str:
 def report(walked: forecast.Backtest, years: str, reference: str) -> str:
     parts = [walked.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [walked]
     tables = "\n\n".join("\n".join(lines(part, reference)) for part in parts)
-    learned = "`untrained` is ours without its network. What the network learned: {}. ".format("; ".join(walked.fits))
+    learned = f"`{HAR_GARCH}` is the model without its network. What the network learned: {'; '.join(walked.fits)}. "
     return (
         f"{tables}\n\n"
-        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether ours beats the row, with the "
-        f"p-value of Diebold and Mariano. {learned if UNTRAINED in walked.quantiles else ''}"
+        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether {walked.model} beats it, "
+        f"with the p-value of Diebold and Mariano. {learned if walked.model != HAR_GARCH else ''}"
         f"torch {torch.__version__}, one seed, every year fitted on the years before it."
     )
 
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--futures", type=Path, help="folder with the ten futures, in place of --data; see futures.py")
     parser.add_argument("--no-curve", action="store_true", help="the calendar of rolls alone")
     parser.add_argument("--no-calendar", action="store_true", help="neither: as if the prices were spot")
-    parser.add_argument("--model", default="har-garch", choices=MODELS)
+    parser.add_argument("--model", default=HAR_GARCH, choices=MODELS)
     parser.add_argument("--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent")
     parser.add_argument("--baselines", default="", help="more of them: autoarima, autoets, theta")
     parser.add_argument("--every", type=int, default=1, help="origins that those forecast, and that are scored")

@@ -15,8 +15,7 @@ from torchcommodity.cli._application import app
 from torchcommodity.data import embedded
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import MODELS, config_from_dict
-from torchcommodity.training import FitConfig, TrainConfig
-from torchcommodity.training._config import load_config, to_config, to_toml, to_values
+from torchcommodity.training import FitConfig, TrainConfig, load_config, to_config, to_toml, to_values
 
 NETWORKS = [name for name in MODELS if name != "har-garch"]
 
@@ -39,7 +38,7 @@ def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
     path = tmp_path / "config.toml"
-    path.write_text("[train]\nepochs = 1\nwindow = 63\nbatch = 4\n")
+    path.write_text("[train]\nepochs = 1\nwindow = 63\nbatch_size = 4\n")
     return path
 
 
@@ -83,7 +82,7 @@ def test_tune_writes_settings_that_train_reads(prices: Path, short: Path, tmp_pa
     assert "2017-01-03 to 2017-12-29" in " ".join(result.stdout.split())
     found = load_config(tmp_path / "config.toml")
     assert found.train.epochs == 1
-    assert "address needs the engine ray" in told(run(*command, "--address", "10.0.0.1:6379"))
+    assert "address needs the ray executor" in told(run(*command, "--address", "10.0.0.1:6379"))
 
 
 WRONG: dict[str, tuple[str, str]] = {
@@ -96,9 +95,9 @@ WRONG: dict[str, tuple[str, str]] = {
     "no choice": ('[train]\ndevice = "tpu"', 'train.device must be "auto" or "cpu" or "cuda" or "mps"; got \'tpu\''),
     "wrong entry": ('[model.har]\nhorizons = [5, "x"]', "a list, each entry an integer; got [5, 'x']"),
     "no table": ("train = 3", "train must be a table; got 3"),
-    "out of range": ("[train]\nvalidation_fraction = 1.5", "validation_fraction in (0, 1)"),
+    "out of range": ("[train]\nvalidation_fraction = 1.5", "validation_fraction must be in (0, 1); got 1.5"),
     "no TOML": ("[train", "must be TOML"),
-    "another model": ('[model]\nname = "har-lltm"', "the settings are those of har-lltm; got --model har-lstm"),
+    "another model": ('[model]\nname = "har-lltm"', "model.name must match --model har-lstm; got har-lltm"),
 }
 
 
@@ -143,7 +142,7 @@ def test_settings_go_to_toml_and_back(name: str, rate: float, epochs: int, devic
 
 
 def load_text(text: str) -> FitConfig:
-    from torchcommodity.training._config import tomllib
+    from torchcommodity.training._toml import tomllib
 
     return to_config(tomllib.loads(text))
 

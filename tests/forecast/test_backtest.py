@@ -17,8 +17,7 @@ from torchcommodity.data import Panel
 from torchcommodity.forecast import Backtest, diebold_mariano
 from torchcommodity.forecast._baselines import BASELINES
 from torchcommodity.models import Har, HarConfig, HarLstmConfig
-from torchcommodity.training import FitConfig, TrainConfig
-from torchcommodity.training._calibration import targets
+from torchcommodity.training import FitConfig, TrainConfig, targets
 
 QUICK = FitConfig(HarLstmConfig(), TrainConfig(epochs=1))
 FIVE = ["SOYOIL", "SOYBEAN", "SOYMEAL", "CORN", "WTI"]
@@ -37,7 +36,7 @@ def walked(panel: Panel) -> Backtest:
 def test_every_row_of_the_test_years_has_every_forecast(panel: Panel, walked: Backtest) -> None:
     assert walked.origins[0] == panel.between("2013-01-01", None).dates[0]
     assert walked.origins[-1] == panel.dates[-1]
-    assert list(walked.quantiles) == ["ours", "untrained", *BASELINES]
+    assert list(walked.quantiles) == ["har-lstm", "har-garch", *BASELINES]
     rows = len(walked.origins)
     for name, quantiles in walked.quantiles.items():
         assert quantiles.shape == (rows, 4, 2, 19), name
@@ -123,7 +122,7 @@ def test_the_score_is_its_definition(walked: Backtest) -> None:
     h = walked.variances["garch"][:, 1]
     assert row.qlike == pytest.approx((h.log() + target.square() / h)[use].mean().item())
     assert table.loc[("unconditional", 5)].skill == 0
-    assert math.isnan(table.loc[("ours", 5)].dm_p)
+    assert math.isnan(table.loc[("har-garch", 5)].dm_p)
 
 
 def test_rows_that_one_model_does_not_forecast_are_scored_for_none(walked: Backtest) -> None:
@@ -172,8 +171,8 @@ def test_diebold_mariano_knows_overlap() -> None:
 
 
 def test_an_unknown_model_is_not_scored(walked: Backtest) -> None:
-    for names in ({"reference": "hare"}, {"ours": "hare"}):
-        with pytest.raises(ValueError, match=r"score: expected a model among ours, .*; got 'hare'"):
+    for names in ({"reference": "hare"}, {"model": "hare"}):
+        with pytest.raises(ValueError, match=r"score: expected a model among har-lstm, .*; got 'hare'"):
             forecast.score(walked, **names)
 
 
@@ -194,9 +193,9 @@ def test_a_symbol_that_begins_later_has_no_forecast_before(panel: Panel) -> None
     frame = panel.frame()
     frame.loc[:"2013-01-31", "SP500"] = np.nan
     late = forecast.backtest(Panel.from_frame(frame), FitConfig(), first=2013)
-    assert late.quantiles["ours"][:, :, 0].isfinite().all()
-    assert late.quantiles["ours"][:252, :, 1].isnan().all()
-    assert late.quantiles["ours"][-1, :, 1].isfinite().all()
+    assert late.quantiles["har-garch"][:, :, 0].isfinite().all()
+    assert late.quantiles["har-garch"][:252, :, 1].isnan().all()
+    assert late.quantiles["har-garch"][-1, :, 1].isfinite().all()
     assert late.quantiles["garch"][:252, :, 1].isnan().all()
     assert all(math.isfinite(row.pinball) for row in forecast.score(late).rows)
 
@@ -207,6 +206,6 @@ def test_it_beats_unconditional_quantiles_and_does_not_lose_to_ewma(shared_data:
     # the econometric part alone: it carries the result, and the test takes seconds; benchmarks/skill.py prints all
     walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(), first=2017)
     table = forecast.score(walked).frame().pivot_table(index="model", columns="horizon", values="pinball")
-    assert (table.loc["ours"] < table.loc["unconditional"]).all()
-    assert (table.loc["ours"] <= table.loc["ewma"]).all()
-    assert (table.loc["ours"] <= table.loc["ewma63"])[[5, 21, 63]].all()  # at 126 it loses 0.3 %, within the noise
+    assert (table.loc["har-garch"] < table.loc["unconditional"]).all()
+    assert (table.loc["har-garch"] <= table.loc["ewma"]).all()
+    assert (table.loc["har-garch"] <= table.loc["ewma63"])[[5, 21, 63]].all()  # at 126 it loses 0.3 %, within the noise

@@ -72,25 +72,25 @@ def test_it_covers_where_rows_are_exchangeable() -> None:
 
 def test_the_past_alone_decides(walked: Backtest) -> None:
     cut = 300
-    plain = conformal(walked, window=252, every=20).quantiles["ours conformal"]
-    quantiles, targets = walked.quantiles["ours"].clone(), walked.targets.clone()
+    plain = conformal(walked, window=252, every=20).quantiles["har-garch conformal"]
+    quantiles, targets = walked.quantiles["har-garch"].clone(), walked.targets.clone()
     order = torch.randperm(len(targets) - cut, generator=torch.Generator().manual_seed(0)) + cut
     quantiles[cut:] = quantiles[order]
     for i, h in enumerate(walked.horizons):
         targets[cut - h + 1 :, i] = targets[cut - h + 1 :, i].flip(0) * 9  # they end after row `cut`
-    shuffled = replace(walked, quantiles={"ours": quantiles}, targets=targets)
-    other = conformal(shuffled, window=252, every=20).quantiles["ours conformal"]
+    shuffled = replace(walked, quantiles={"har-garch": quantiles}, targets=targets)
+    other = conformal(shuffled, window=252, every=20).quantiles["har-garch conformal"]
     assert torch.equal(other[:cut], plain[:cut])
     assert not torch.equal(other[cut:], plain[cut:])
-    ended = replace(walked, quantiles={"ours": quantiles[:cut]}, targets=targets[:cut])
-    assert torch.equal(conformal(ended, window=252, every=20).quantiles["ours conformal"], plain[:cut])
+    ended = replace(walked, quantiles={"har-garch": quantiles[:cut]}, targets=targets[:cut])
+    assert torch.equal(conformal(ended, window=252, every=20).quantiles["har-garch conformal"], plain[:cut])
 
 
 def test_a_correction_is_that_of_the_targets_that_had_ended(walked: Backtest) -> None:
-    q, start, window, h = walked.quantiles["ours"], 400, 200, 21
+    q, start, window, h = walked.quantiles["har-garch"], 400, 200, 21
     past = slice(start + 1 - h - window, start + 1 - h)
     by = corrections(q[past, 1], walked.targets[past, 1], walked.levels)
-    found = conformal(walked, window=window, every=100).quantiles["ours conformal"]
+    found = conformal(walked, window=window, every=100).quantiles["har-garch conformal"]
     assert by.abs().sum() > 0
     torch.testing.assert_close(found[start : start + 100, 1], corrected(q[start : start + 100, 1], by))
     # two symbols, and fewer than 100 targets that have ended by row 0
@@ -99,13 +99,13 @@ def test_a_correction_is_that_of_the_targets_that_had_ended(walked: Backtest) ->
 
 def test_a_symbol_scaled_has_the_same_correction(walked: Backtest) -> None:
     by = torch.tensor([1.0, 1000.0], dtype=torch.double)
-    q, y = walked.quantiles["ours"][:, 0], walked.targets[:, 0]
+    q, y = walked.quantiles["har-garch"][:, 0], walked.targets[:, 0]
     scaled = corrections(q * by[:, None], y * by, walked.levels)
     torch.testing.assert_close(scaled, corrections(q, y, walked.levels))
 
 
 def test_what_is_missing_takes_no_part(walked: Backtest) -> None:
-    q, y = walked.quantiles["ours"][:, 0], walked.targets[:, 0].clone()
+    q, y = walked.quantiles["har-garch"][:, 0], walked.targets[:, 0].clone()
     y[::3] = torch.nan
     kept = torch.isfinite(y[:, 0]) & torch.isfinite(y[:, 1])
     some = y.clone()
@@ -116,14 +116,14 @@ def test_what_is_missing_takes_no_part(walked: Backtest) -> None:
 
 
 def test_the_score_compares_it(walked: Backtest) -> None:
-    scores = forecast.score(conformal(walked), ours="ours conformal", reference="ours").frame()
+    scores = forecast.score(conformal(walked), model="har-garch conformal", reference="har-garch").frame()
     rows = scores.set_index(["model", "horizon"])
-    assert rows.loc[("ours", 5)].n == rows.loc[("ours conformal", 5)].n
-    assert rows.loc[("ours conformal", 5)].skill != 0
+    assert rows.loc[("har-garch", 5)].n == rows.loc[("har-garch conformal", 5)].n
+    assert rows.loc[("har-garch conformal", 5)].skill != 0
 
 
 def test_what_cannot_be_corrected_is_refused_in_words(walked: Backtest) -> None:
-    with pytest.raises(ValueError, match=r"model must be one of ours, .*; got 'arima'"):
+    with pytest.raises(ValueError, match=r"model must be one of har-garch, .*; got 'arima'"):
         conformal(walked, "arima")
     with pytest.raises(ValueError, match="window and every must be at least 1; got 0, 21"):
         conformal(walked, window=0)

@@ -11,8 +11,7 @@ from torchcommodity import data, forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarConfig, HarLstmConfig
-from torchcommodity.training import FitConfig, TrainConfig, tensor_file_bytes
-from torchcommodity.training._calibration import fit_mix, standard_quantiles, targets
+from torchcommodity.training import FitConfig, TrainConfig, fit_mix, standard_quantiles, targets, tensor_file_bytes
 
 SHORT = FitConfig(HarLstmConfig(), TrainConfig(epochs=2))
 

@@ -198,14 +198,14 @@ ROWS = {
     "win, p < 0.001": {"model": "ewma", "dm": -9.0, "dm_p": 1e-9},
     "loss, p = 0.010": {"model": "ewma", "dm": 3.0, "dm_p": 0.01},
     "win or chance, p = 0.500": {"model": "ewma", "dm": -0.1, "dm_p": 0.5},
-    "same forecast": {"model": "untrained", "dm": None, "dm_p": None},
-    "": {"model": "ours", "dm": None, "dm_p": None},
+    "same forecast": {"model": "har", "dm": None, "dm_p": None},
+    "": {"model": "har-garch", "dm": None, "dm_p": None},
 }
 
 
 @pytest.mark.parametrize("words", ROWS)
 def test_wins_and_losses_in_words(words: str) -> None:
-    assert describe_score(ROWS[words]) == words
+    assert describe_score(ROWS[words], "har-garch") == words
 
 
 def test_the_tally_counts_losses_too(evidence: Evidence) -> None:

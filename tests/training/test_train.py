@@ -16,11 +16,11 @@ from torchcommodity import data, forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import MODELS, HarGarchConfig, HarLstmConfig
-from torchcommodity.training import Executor, FitConfig, TrainConfig, engine
-from torchcommodity.training._batches import TrainingBatch, plan
+from torchcommodity.training import Executor, FitConfig, TrainConfig, make_executor
+from torchcommodity.training._batches import TrainingBatch, plan_epoch
 from torchcommodity.training._tune import tune
 
-TRAINING = TrainConfig(epochs=2, window=63, batch=4)  # 3 or 4 steps an epoch, the last of fewer sequences
+TRAINING = TrainConfig(epochs=2, window=63, batch_size=4)  # 3 or 4 steps an epoch, the last of fewer sequences
 SHORT = FitConfig(HarLstmConfig(), TRAINING)
 YEARS = ("2010-01-01", "2014-12-31")
 # what the children of these tests do: the same training, killed at a step or shared by the processes of torchrun
@@ -28,8 +28,7 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from torchcommodity import data, forecast
-from torchcommodity.forecast import TrainConfig, checkpoint
-from torchcommodity.training import FitConfig
+from torchcommodity.training import FitConfig, TrainConfig
 from torchcommodity.models import HarLstmConfig
 out, kill_at = Path(sys.argv[1]), int(sys.argv[2])
 replaced, written = os.replace, 0
@@ -39,9 +38,9 @@ def replace(*paths):
     if written == kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
     replaced(*paths)
-checkpoint.os.replace = replace
+os.replace = replace
 panel = data.embedded().select(["WTI", "SP500"]).between("2010-01-01", "2014-12-31")
-config = FitConfig(HarLstmConfig(), TrainConfig(epochs=2, window=63, batch=4))
+config = FitConfig(HarLstmConfig(), TrainConfig(epochs=2, window=63, batch_size=4))
 kept = None if kill_at < 0 else out / "checkpoint.pt"
 fitted = forecast.fit(panel, config, seed=3, checkpoint=kept, every=0)
 if os.environ.get("RANK", "0") == "0":
@@ -83,8 +82,10 @@ def test_the_weights_of_pieces_add_up_to_the_mean_of_means() -> None:
     loss = torch.randn_like(targets)
     lesson = TrainingBatch(None, targets)  # type: ignore[arg-type]  # the market takes no part in a plan
     free = torch.tensor([True, True, False])
-    for step in plan(lesson, free, torch.Generator().manual_seed(1), window=5, batch=4, pieces=3, levels=1):
-        starts = [start for piece in step.pieces for start in piece]
+    for step in plan_epoch(
+        lesson, free, torch.Generator().manual_seed(1), window=5, batch_size=4, micro_batches=3, levels=1
+    ):
+        starts = [start for part in step.micro_batches for start in part]
         known, all_of_it = (torch.cat([x[0, s : s + 5] for s in starts]) for x in (targets, loss))
         means = torch.where(known.isfinite(), all_of_it, torch.nan).nanmean((0, 2))[free].nanmean()
         summed = (torch.where(known.isfinite(), all_of_it, 0.0).sum((0, 2)) * step.weight).sum()
@@ -93,13 +94,15 @@ def test_the_weights_of_pieces_add_up_to_the_mean_of_means() -> None:
 
 @pytest.mark.parametrize("pieces", [2, 3, 5])
 def test_accumulation_changes_memory_and_not_the_result(panel: Panel, fitted: Forecaster, pieces: int) -> None:
-    other = forecast.fit(panel, replace(SHORT, train=replace(TRAINING, accumulate=pieces)), seed=3)
+    other = forecast.fit(panel, replace(SHORT, train=replace(TRAINING, micro_batches=pieces)), seed=3)
     assert max((x - y).abs().max().item() for x, y in states(fitted, other)) < 1e-5
 
 
 def test_workers_and_threads_change_nothing(panel: Panel, fitted: Forecaster) -> None:
     threads = torch.get_num_threads()
-    assert same(forecast.fit(panel, replace(SHORT, train=replace(TRAINING, workers=1, threads=2)), seed=3), fitted)
+    assert same(
+        forecast.fit(panel, replace(SHORT, train=replace(TRAINING, num_workers=1, num_threads=2)), seed=3), fitted
+    )
     assert torch.get_num_threads() == threads
 
 
@@ -121,7 +124,7 @@ def test_models_of_native_operators_learn_in_half_precision(panel: Panel, name: 
 def test_float16_leaves_out_the_steps_that_overflow(panel: Panel) -> None:
     # the scale starts at 65536 and the loss is large: the first steps overflow, and the scaler comes down
     found = forecast.fit(
-        panel, replace(SHORT, train=replace(TRAINING, epochs=1, precision="16-mixed", clip=1e-3)), seed=3
+        panel, replace(SHORT, train=replace(TRAINING, epochs=1, precision="16-mixed", gradient_clip=1e-3)), seed=3
     )
     assert all(x.isfinite().all() for x in found.model.state_dict().values())
 
@@ -160,14 +163,14 @@ def test_an_interrupted_epoch_is_carried_on(panel: Panel, tmp_path: Path, config
 def test_a_checkpoint_that_is_damaged_or_of_another_training_is_refused(panel: Panel, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.pt"
     interrupted(panel, path, SHORT, at=1)
-    with pytest.raises(ValueError, match=r"checkpoint .*checkpoint.pt is of other prices, settings, seed"):
+    with pytest.raises(ValueError, match=r"checkpoint .*checkpoint.pt belongs to other prices, settings, seed"):
         forecast.fit(panel, SHORT, seed=4, checkpoint=path)
-    with pytest.raises(ValueError, match="is of other prices"):
+    with pytest.raises(ValueError, match="belongs to other prices"):
         forecast.fit(panel["WTI"], SHORT, seed=3, checkpoint=path)
     whole = path.read_bytes()
     for damaged in (whole[:-9], whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], b""):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match="is damaged: it does not have its checksum; delete it"):
+        with pytest.raises(ValueError, match=r"is damaged \(checksum mismatch\); delete it"):
             forecast.fit(panel, SHORT, seed=3, checkpoint=path)
 
 
@@ -189,7 +192,7 @@ def test_tensorboard_when_asked_and_no_litter(panel: Panel, fitted: Forecaster, 
 
 
 def test_what_cannot_be_trained_is_refused_in_words(panel: Panel) -> None:
-    for name, value in {"device": "cuda", "epochs": -1, "patience": 0, "clip": 0.0, "batch": 0}.items():
+    for name, value in {"device": "cuda", "epochs": -1, "patience": 0, "gradient_clip": 0.0, "batch_size": 0}.items():
         if name == "device" and torch.cuda.is_available():
             continue
         with pytest.raises(ValueError, match=f"{name} "):
@@ -199,7 +202,7 @@ def test_what_cannot_be_trained_is_refused_in_words(panel: Panel) -> None:
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Executor]:
     pytest.importorskip("ray")
-    with engine("ray") as found:
+    with make_executor("ray") as found:
         yield found
 
 
@@ -217,7 +220,7 @@ def refused(value: int) -> int:
 def test_ray_gives_the_same_and_survives_a_killed_worker(panel: Panel, ray: Executor, tmp_path: Path) -> None:
     config = replace(SHORT, train=replace(TRAINING, epochs=1))
     here = forecast.backtest(panel, config, first=2013, refit_network=1, baselines={})
-    there = forecast.backtest(panel, config, first=2013, refit_network=1, baselines={}, engine=ray)
+    there = forecast.backtest(panel, config, first=2013, refit_network=1, baselines={}, executor=ray)
     assert there.fits == here.fits
     assert all(torch.equal(q, there.quantiles[name]) for name, q in here.quantiles.items())
     assert next(ray.map(killed_once, [tmp_path / "marker"])) != os.getpid()
@@ -229,12 +232,12 @@ def test_tuning_finds_settings_that_are_no_worse(panel: Panel) -> None:
     config = replace(SHORT, train=replace(TRAINING, epochs=1))
     found = tune(panel, config, trials=3, years=1)
     assert (found.first, found.last, len(found.trials)) == ("2014-01-02", "2014-12-31", 3)
-    assert found.trials[0].settings["train.batch"] == 4
+    assert found.trials[0].settings["train.batch_size"] == 4
     assert found.best.change <= found.trials[0].change
     assert found.config.train.learning_rate == found.best.settings["train.learning_rate"]
     assert tune(panel, config, trials=3, years=1) == found
     assert len(tune(panel, config, trials=3, seconds=0, years=1).trials) == 1
-    with pytest.raises(ValueError, match="expected a model with a network; got HarGarchConfig"):
+    with pytest.raises(ValueError, match=r"config\.model must have a network; got har-garch"):
         tune(panel, FitConfig(HarGarchConfig()))
     for wrong in ({"trials": 0}, {"years": 0}):
         with pytest.raises(ValueError, match="tune: trials and years must be at least 1"):

@@ -13,8 +13,7 @@ from torchcommodity.cli import _walk as walk
 from torchcommodity.cli._train import Config, Model, wanted
 from torchcommodity.forecast import calendar
 from torchcommodity.report import check_folder, write_together
-from torchcommodity.training import FitConfig
-from torchcommodity.training import engine as started
+from torchcommodity.training import FitConfig, make_executor
 
 FILE = "backtest.csv"
 
@@ -28,7 +27,7 @@ def backtest(
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help=f"folder for {FILE}")] = None,
     model: Model = None,
     config: Config = None,
-    engine: options.ExecutorName = "here",
+    executor: options.ExecutorName = "local",
     address: options.Address = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -40,8 +39,8 @@ def backtest(
         check_folder(out, (FILE,))
     show.findings(screen, loaded.findings)
     settings = FitConfig() if model is None and config is None else wanted(model, config)
-    with started(engine, address) as chosen, show.steps(screen, "Walk-forward test") as step:
-        evidence, kept = walk.evidence(loaded.panel, settings, seed, step, first, chosen)
+    with make_executor(executor, address) as pool, show.steps(screen, "Walk-forward test") as step:
+        evidence, kept = walk.evidence(loaded.panel, settings, seed, step, first, pool)
     if kept:
         screen.print("Already made on these prices and loaded.")
     if evidence.left_out:

@@ -22,9 +22,7 @@ NearbyCurve = Annotated[
     Path | None, typer.Option("--curve", metavar="FILE", help="closes of nearby contracts: date,symbol,nth,close")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the results")]
-ExecutorName = Annotated[
-    Executor, typer.Option("--engine", help="where the work is computed; the results are the same")
-]
+ExecutorName = Annotated[Executor, typer.Option("--executor", help="Where the work runs; the results are the same")]
 Address = Annotated[
     str | None, typer.Option("--address", metavar="HOST:PORT", help="of a Ray cluster; default: one on this machine")
 ]

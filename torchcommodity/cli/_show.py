@@ -64,13 +64,15 @@ def quantiles(forecast: Forecast, calendar: Calendar) -> Iterator[Table]:
 
 def scores(evidence: Evidence, calendar: Calendar) -> Table:
     """The walk-forward table, wins and losses."""
-    heads = ("model", "pinball 1e-4", "skill", "in 90 %", "this forecast against it")
+    heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"{evidence.model} against it")
     made = table(f"Walk-forward, {evidence.first} to {evidence.last}", heads, (), (0, 4))
     for horizon, rows in groupby(evidence.rows, key=lambda row: row["horizon"]):
         made.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")
         for row in rows:
             skill, inside = f"{row['skill']:+.2f} %", f"{100 * row['coverage90']:.1f} %"
-            made.add_row(escape(row["model"]), f"{1e4 * row['pinball']:.2f}", skill, inside, describe_score(row))
+            made.add_row(
+                escape(row["model"]), f"{1e4 * row['pinball']:.2f}", skill, inside, describe_score(row, evidence.model)
+            )
         made.add_section()
     made.caption, made.caption_justify = tally(evidence), "left"
     return made

@@ -12,8 +12,7 @@ from torchcommodity.cli import _show as show
 from torchcommodity.cli import _walk as walk
 from torchcommodity.cli._train import Config, Model, wanted
 from torchcommodity.report import check_folder, write_together
-from torchcommodity.training import engine as started
-from torchcommodity.training import to_toml
+from torchcommodity.training import make_executor, to_toml
 
 FILE = "config.toml"
 
@@ -32,7 +31,7 @@ def tune(
         typer.Option("--through", metavar="DATE", help="last date looked at; default: before the years backtest tests"),
     ] = None,
     years: Annotated[int, typer.Option("--years", min=1, help="the last ones, on which settings are compared")] = 2,
-    engine: options.ExecutorName = "here",
+    executor: options.ExecutorName = "local",
     address: options.Address = None,
     out: options.Out = Path("out"),
     seed: options.Seed = 0,
@@ -46,7 +45,7 @@ def tune(
     check_folder(out, (FILE,))
     show.findings(screen, loaded.findings)
     until = through or f"{walk.plan(loaded.panel)[1][0] - 1}-12-31"
-    with started(engine, address) as chosen, show.steps(screen, "Tuning") as step:
+    with make_executor(executor, address) as pool, show.steps(screen, "Tuning") as step:
         found = search(
             loaded.panel.between(None, until),
             settings,
@@ -54,7 +53,7 @@ def tune(
             seconds=math.inf if seconds is None else seconds,
             years=years,
             seed=seed,
-            engine=chosen,
+            executor=pool,
             progress=step,
         )
     rows = [

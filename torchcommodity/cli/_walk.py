@@ -19,7 +19,7 @@ def evidence(
     seed: int,
     progress: Progress | None,
     first: int | None = None,
-    engine: Executor = LOCAL,
+    executor: Executor = LOCAL,
 ) -> tuple[Evidence, bool]:
     """Walk a panel forward over its last years; and whether the result was kept from before.
 
@@ -33,7 +33,7 @@ def evidence(
     left_out = tuple(symbol for symbol in panel.symbols if symbol not in taking_part)
 
     def make() -> Evidence:
-        walked = backtest(chosen, config, first=years[0], seed=seed, progress=progress, engine=engine)
+        walked = backtest(chosen, config, first=years[0], seed=seed, progress=progress, executor=executor)
         return summarize(walked, left_out)
 
     return kept_evidence(key(chosen, config, seed, f"walk-forward from {years[0]} without {left_out}"), make)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.models import HarConfig
+from torchcommodity.models import HarConfig, model_name
 from torchcommodity.training import (
     LOCAL,
     Baseline,
@@ -19,8 +19,8 @@ from torchcommodity.training import (
     Progress,
     model_inputs,
     one_thread,
+    run_fold,
     targets,
-    walk,
 )
 
 TESTED = 7  # years, the last ones, unless a first is given
@@ -30,6 +30,7 @@ TESTED = 7  # years, the last ones, unless a first is given
 class Backtest:
     """Forecasts of every row of the test years and what came true; NaN where there is no forecast or no target."""
 
+    model: str  # the registered name of the model that was fitted; the other models are its baselines
     origins: np.ndarray  # (T,) datetime64[D]
     symbols: tuple[str, ...]
     horizons: tuple[int, ...]
@@ -67,7 +68,7 @@ def backtest(
     seed: int = 0,
     baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
-    engine: Executor = LOCAL,
+    executor: Executor = LOCAL,
 ) -> Backtest:
     """Walk forward through the calendar years from `first` to the end of the panel.
 
@@ -83,7 +84,7 @@ def backtest(
         seed: of the network.
         baselines: the forecasts to beat, by name; `forecast.statistical` has more.
         progress: called as progress(done, of, what) after every training of the network and its years.
-        engine: where these are computed, see `engine`; the result is the same.
+        executor: where these are computed, see `training.make_executor`; the result is the same.
 
     Raises:
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first;
@@ -101,7 +102,7 @@ def backtest(
         for part in (years[i : i + refit_network] for i in range(0, len(years), refit_network))
     ]
     walked = []
-    for found in engine.map(walk, folds):
+    for found in executor.map(run_fold, folds):
         walked.append(found)
         if progress is not None:
             done = min(len(walked) * refit_network, len(years))
@@ -109,6 +110,7 @@ def backtest(
     predictions = {name: [found.predictions[name] for found in walked] for name in walked[0].predictions}
     rows = slice(blocks[0].start, len(panel))
     return Backtest(
+        model=model_name(config.model),
         origins=panel.dates[rows],
         symbols=panel.symbols,
         horizons=config.model.har.horizons,
@@ -116,7 +118,7 @@ def backtest(
         targets=targets(quoted.prices, config.model.har.horizons)[rows],
         quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in predictions.items()},
         variances={name: torch.cat([p.variance for p in found]) for name, found in predictions.items()},
-        fits=tuple(found.fit for found in walked),
+        fits=tuple(found.fit_note for found in walked),
         mix={year: mix for found in walked for year, mix in found.mix.items()},
     )
 

@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 
 from torchcommodity.forecast._backtest import Backtest
-from torchcommodity.training import OURS, one_thread
+from torchcommodity.training import one_thread
 
 LEAST = 100  # scores before the first correction
 
 
 @one_thread()
-def conformal(backtest: Backtest, model: str = OURS, *, window: int = 504, every: int = 21) -> Backtest:
+def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504, every: int = 21) -> Backtest:
     """The backtest with one model more, "`model` conformal": its quantiles, corrected by its own past.
 
     At each `every`-th row t the correction is found on the last `window` forecasts whose targets had ended by t, an
@@ -33,7 +33,7 @@ def conformal(backtest: Backtest, model: str = OURS, *, window: int = 504, every
     Args:
         backtest: forecasts and what came true. Those before the rows to be judged are the first to learn from, so walk
             from some years earlier.
-        model: whose quantiles; the levels must be symmetric about 1/2.
+        model: whose quantiles, by default those of the backtest's model; the levels must be symmetric about 1/2.
         window: rows to learn from; a longer one than needed is slow to notice that the scale is wrong.
         every: rows between two corrections.
 
@@ -53,8 +53,9 @@ def conformal(backtest: Backtest, model: str = OURS, *, window: int = 504, every
         >>> wti = tc.data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
         >>> walked = tc.forecast.backtest(wti, first=2015)
         >>> list(conformal(walked).quantiles)[-1]
-        'ours conformal'
+        'har-garch conformal'
     """
+    model = backtest.model if model is None else model
     if model not in backtest.quantiles:
         raise ValueError(f"conformal: model must be one of {', '.join(backtest.quantiles)}; got {model!r}")
     if min(window, every) < 1:

@@ -7,7 +7,16 @@ import numpy as np
 from torchcommodity.data import Panel, check_not_synthetic
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
 from torchcommodity.models import build_model
-from torchcommodity.training import FitConfig, Progress, Run, calibrate, check_fit, model_inputs, one_thread, train
+from torchcommodity.training import (
+    FitConfig,
+    Progress,
+    RunOptions,
+    calibrate,
+    check_fit,
+    model_inputs,
+    one_thread,
+    train,
+)
 
 
 @one_thread()
@@ -49,7 +58,8 @@ def fit(
     past = model_inputs(panel, config.model.har.horizons[-1])
     check_fit(past, panel.symbols, config.model.har)
     model = build_model(config.model, len(panel.symbols), seed)
-    training = train(model, past, config.train, config.symmetry, seed, Run(progress, checkpoint, every, tensorboard))
+    options = RunOptions(progress, checkpoint, every, tensorboard)
+    training = train(model, past, config.train, config.symmetry, seed, options)
     calibrate(model.har, past, config.symmetry)
     first, last = str(panel.dates[0]), str(panel.dates[-1])
     record = FitRecord(seed, first, last, len(panel), **training._asdict(), curve=past.curve is not None)

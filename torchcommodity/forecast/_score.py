@@ -11,7 +11,7 @@ from scipy import stats
 from torchcommodity.data import check_not_synthetic
 from torchcommodity.forecast._backtest import Backtest
 from torchcommodity.losses import pinball, qlike
-from torchcommodity.training import OURS, one_thread
+from torchcommodity.training import one_thread
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Score:
     crps: float  # 2 x pinball
     coverage90: float  # share of targets between the outermost levels (0.05 and 0.95 by default)
     qlike: float  # of the variance forecast against the squared cumulative log-return
-    dm: float  # Diebold-Mariano statistic of ours against this model; below zero, ours is better
+    dm: float  # Diebold-Mariano statistic of the backtest's model against this one; below zero, the former is better
     dm_p: float  # its two-sided p-value
     n: int  # targets
 
@@ -44,17 +44,19 @@ class Scores:
 
 
 @one_thread()
-def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = OURS) -> Scores:
+def score(backtest: Backtest, *, reference: str = "unconditional", model: str | None = None) -> Scores:
     """Score every model of a backtest on the rows that all of them forecast.
 
-    Skill is in percent of the pinball loss of `reference`; the Diebold-Mariano test compares `ours` with each model.
+    Skill is in percent of the pinball loss of `reference`; the Diebold-Mariano test compares `model`, by default the
+    backtest's own, with each of them.
 
     Raises:
-        ValueError: what was forecast is synthetic; `reference` or `ours` is none of the backtest's models.
+        ValueError: what was forecast is synthetic; `reference` or `model` is none of the backtest's models.
     """
     check_not_synthetic("score", backtest)
     check_not_synthetic("score", backtest.targets, *backtest.symbols)
-    for name in (reference, ours):
+    model = backtest.model if model is None else model
+    for name in (reference, model):
         if name not in backtest.quantiles:
             raise ValueError(f"score: expected a model among {', '.join(backtest.quantiles)}; got {name!r}")
     rows = []
@@ -68,7 +70,7 @@ def score(backtest: Backtest, *, reference: str = "unconditional", ours: str = O
         for name, q in quantiles.items():
             mean = loss[name].nanmean().item()
             inside = (target >= q[..., 0]) & (target <= q[..., -1])
-            dm, p = diebold_mariano((loss[ours] - loss[name]).nanmean(1).numpy(), horizon)
+            dm, p = diebold_mariano((loss[model] - loss[name]).nanmean(1).numpy(), horizon)
             rows.append(
                 Score(
                     model=name,

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 
 from torchcommodity.forecast import Backtest, score
-from torchcommodity.training import OURS
 
 
 @dataclass(frozen=True)
@@ -16,16 +15,18 @@ class Evidence:
     """The walk-forward of one panel, as it can be kept in JSON.
 
     Args:
+        model: the registered name of the model that was tested.
         first, last: dates of the first and the last origin.
         symbols: that took part.
         left_out: that did not, for want of history.
         rows: one record a model and horizon, as `forecast.Scores` has them; a number that does not exist is None.
         levels: nominal quantile levels `(Q,)`.
-        calibration: horizon in rows -> share of targets at or below each quantile of ours `(Q,)`.
-        coverage: symbol -> horizon in rows -> share of targets inside the outermost quantiles of ours.
+        calibration: horizon in rows -> share of targets at or below each quantile of the model `(Q,)`.
+        coverage: symbol -> horizon in rows -> share of targets inside the outermost quantiles of the model.
         fits: what became of the network of each refit, in words.
     """
 
+    model: str
     first: str
     last: str
     symbols: tuple[str, ...]
@@ -56,13 +57,14 @@ class Evidence:
 def summarize(backtest: Backtest, left_out: tuple[str, ...] = ()) -> Evidence:
     """Score a backtest and keep what a report shows."""
     scores = score(backtest)
-    quantiles = backtest.quantiles[OURS]  # (T, H, N, Q)
+    quantiles = backtest.quantiles[backtest.model]  # (T, H, N, Q)
     known = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
     below = (backtest.targets.unsqueeze(-1) <= quantiles) & known.unsqueeze(-1)
     inside = (backtest.targets >= quantiles[..., 0]) & (backtest.targets <= quantiles[..., -1]) & known
     calibration = below.sum((0, 2)) / known.sum((0, 2)).unsqueeze(-1)  # (H, Q)
     coverage = inside.sum(0) / known.sum(0)  # (H, N)
     return Evidence(
+        backtest.model,
         scores.first,
         scores.last,
         backtest.symbols,
@@ -91,29 +93,29 @@ class Outcome(NamedTuple):
 
 
 def outcome(row: dict[str, Any]) -> Outcome | None:
-    """Whose loss is smaller; None for ours itself and for the same forecast."""
-    if row["model"] == OURS or row["dm"] is None:
+    """Whose loss is smaller; None for the model itself and for the same forecast."""
+    if row["dm"] is None:
         return None
     return Outcome("win" if row["dm"] < 0 else "loss", row["dm_p"] < 0.05)
 
 
-def describe_score(row: dict[str, Any]) -> str:
-    """One comparison in words, with its p-value."""
+def describe_score(row: dict[str, Any], model: str) -> str:
+    """One comparison in words, with its p-value; nothing for the model itself."""
     found = outcome(row)
     if found is None:
-        return "" if row["model"] == OURS else "same forecast"
+        return "" if row["model"] == model else "same forecast"
     p = "p < 0.001" if row["dm_p"] < 0.001 else f"p = {row['dm_p']:.3f}"
     return f"{found.word}, {p}" if found.sure else f"{found.word} or chance, {p}"
 
 
 def tally(evidence: Evidence) -> str:
     """All comparisons of the table in one sentence."""
-    others = [row for row in evidence.rows if row["model"] != OURS]
+    others = [row for row in evidence.rows if row["model"] != evidence.model]
     found = [outcome(row) for row in others]
     wins, losses = ([one.sure for one in found if one and one.word == word] for word in ("win", "loss"))
     text = (
-        f"Of {len(others)} comparisons, this forecast has the smaller loss in {len(wins)} ({sum(wins)} significant at "
-        f"5 %) and the larger loss in {len(losses)} ({sum(losses)} significant)"
+        f"Of {len(others)} comparisons, {evidence.model} has the smaller loss in {len(wins)} ({sum(wins)} significant "
+        f"at 5 %) and the larger loss in {len(losses)} ({sum(losses)} significant)"
     )
     same = sum(one is None for one in found)
     return f"{text}; {same} are the same forecast." if same else f"{text}."

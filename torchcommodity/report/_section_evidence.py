@@ -8,11 +8,8 @@ from torchcommodity.report._blocks import figure, paragraph, percent, section
 from torchcommodity.report._contents import Contents
 from torchcommodity.report._evidence import Evidence, describe_score, outcome, tally
 from torchcommodity.report._markup import Markup, element, table
-from torchcommodity.training import OURS
 
 MODELS = {
-    OURS: "this forecast",
-    "untrained": "the same without its network",
     "unconditional": "Unconditional quantiles",
     "ewma": "EWMA (RiskMetrics, half-life 11 rows)",
     "ewma63": "EWMA (half-life 63 rows)",
@@ -20,11 +17,11 @@ MODELS = {
     "har": "HAR",
 }
 NAME = "Walk-forward test"
-HEADS = ("Model", "This forecast against it", "Pinball loss, 1e-4", "Skill", "Inside 90 % band", "QLIKE")
+HEADS = ("Model", "The tested model against it", "Pinball loss, 1e-4", "Skill", "Inside 90 % band", "QLIKE")
 NOTES = (
     "Pinball loss is the mean over quantile levels, in log-return; smaller is better. Skill is the part of the "
-    "unconditional quantiles' loss that a model saves. p is of the Diebold-Mariano test of this forecast against the "
-    "row's model, corrected for overlapping horizons; at p of 0.05 and more the difference may be chance. QLIKE scores "
+    "unconditional quantiles' loss that a model saves. p is of the Diebold-Mariano test of the tested model against "
+    "the row's, corrected for overlapping horizons; at p of 0.05 and more the difference may be chance. QLIKE scores "
     "the variance alone."
 )
 DIAGONAL = (
@@ -64,13 +61,13 @@ def walk_forward(contents: Contents) -> Markup:
 
 def scores(evidence: Evidence, calendar: Calendar) -> Markup:
     """One body a horizon, one row a model."""
-    caption = "Walk-forward scores of this forecast and of every baseline"
+    caption = "Walk-forward scores of the model and of every baseline"
     head = (element("th", name, scope="col", class_="number" if i > 1 else None) for i, name in enumerate(HEADS))
     bodies = (
         element(
             "tbody",
             element("tr", element("th", calendar.name(horizon), scope="rowgroup", colspan=len(HEADS)), class_="group"),
-            *map(_model, rows),
+            *(_model(row, evidence.model) for row in rows),
         )
         for horizon, rows in groupby(evidence.rows, key=lambda row: row["horizon"])
     )
@@ -80,7 +77,7 @@ def scores(evidence: Evidence, calendar: Calendar) -> Markup:
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
-def _model(row: dict[str, Any]) -> Markup:
+def _model(row: dict[str, Any], model: str) -> Markup:
     found = outcome(row)
     cells = (
         f"{1e4 * row['pinball']:.2f}",
@@ -91,9 +88,9 @@ def _model(row: dict[str, Any]) -> Markup:
     return element(
         "tr",
         element("th", MODELS.get(row["model"], row["model"]), scope="row"),
-        element("td", describe_score(row), class_=f"short {found.word}" if found and found.sure else "short"),
+        element("td", describe_score(row, model), class_=f"short {found.word}" if found and found.sure else "short"),
         *(element("td", cell, class_="number") for cell in cells),
-        class_="ours" if row["model"] == OURS else None,
+        class_="ours" if row["model"] == model else None,
     )
 
 
@@ -106,6 +103,6 @@ def _setting(evidence: Evidence) -> str:
 
 
 def _in_words(evidence: Evidence, calendar: Calendar) -> str:
-    covered = {row["horizon"]: row["coverage90"] for row in evidence.rows if row["model"] == OURS}
+    covered = {row["horizon"]: row["coverage90"] for row in evidence.rows if row["model"] == evidence.model}
     parts = (f"after {calendar.name(h)} {percent(share)}" for h, share in covered.items())
     return f"Calibration chart. Share of outcomes inside the 90 % band: {', '.join(parts)}."

@@ -1,73 +1,95 @@
-"""Train the network of a forecaster: inputs and targets, batches, the trainer, checkpoints, tuning, executors."""
+"""Train the network of a forecaster: batches and splits, the trainer, checkpoints, tuning, executors."""
 
+from torchcommodity.training._batches import TrainingBatch as TrainingBatch
+from torchcommodity.training._batches import make_splits as make_splits
 from torchcommodity.training._calibration import calibrate as calibrate
 from torchcommodity.training._calibration import fit_mix as fit_mix
 from torchcommodity.training._calibration import standard_quantiles as standard_quantiles
-from torchcommodity.training._calibration import targets as targets
-from torchcommodity.training._config import load_config as load_config
-from torchcommodity.training._config import to_config as to_config
-from torchcommodity.training._config import to_toml as to_toml
+from torchcommodity.training._checkpoint import Checkpoint as Checkpoint
+from torchcommodity.training._checkpoint import training_fingerprint as training_fingerprint
+from torchcommodity.training._config import FitConfig as FitConfig
+from torchcommodity.training._config import TrainConfig as TrainConfig
+from torchcommodity.training._config import check_fit as check_fit
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
 from torchcommodity.training._executors import ExecutorName as ExecutorName
-from torchcommodity.training._executors import engine as engine
-from torchcommodity.training._fit_config import FitConfig as FitConfig
-from torchcommodity.training._fit_config import check_fit as check_fit
-from torchcommodity.training._folds import OURS as OURS
+from torchcommodity.training._executors import make_executor as make_executor
+from torchcommodity.training._folds import HAR_GARCH as HAR_GARCH
 from torchcommodity.training._folds import Baseline as Baseline
 from torchcommodity.training._folds import Fold as Fold
+from torchcommodity.training._folds import FoldResult as FoldResult
 from torchcommodity.training._folds import Prediction as Prediction
-from torchcommodity.training._folds import walk as walk
+from torchcommodity.training._folds import run_fold as run_fold
 from torchcommodity.training._inputs import ModelInputs as ModelInputs
 from torchcommodity.training._inputs import model_inputs as model_inputs
 from torchcommodity.training._returns import non_roll_returns as non_roll_returns
 from torchcommodity.training._returns import roll_adjusted_returns as roll_adjusted_returns
 from torchcommodity.training._returns import roll_gaps as roll_gaps
 from torchcommodity.training._runtime import Device as Device
+from torchcommodity.training._targets import targets as targets
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
 from torchcommodity.training._threads import one_thread as one_thread
+from torchcommodity.training._toml import load_config as load_config
+from torchcommodity.training._toml import to_config as to_config
+from torchcommodity.training._toml import to_toml as to_toml
+from torchcommodity.training._toml import to_values as to_values
 from torchcommodity.training._train import Progress as Progress
-from torchcommodity.training._train import Run as Run
-from torchcommodity.training._train import TrainConfig as TrainConfig
+from torchcommodity.training._train import RunOptions as RunOptions
+from torchcommodity.training._train import TrainResult as TrainResult
 from torchcommodity.training._train import train as train
 from torchcommodity.training._trainer import Teacher as Teacher
+from torchcommodity.training._trainer import Trainer as Trainer
+from torchcommodity.training._trainer import network_parameters as network_parameters
 from torchcommodity.training._trainer import network_state as network_state
+from torchcommodity.training._tune import Trial as Trial
+from torchcommodity.training._tune import TuneResult as TuneResult
 from torchcommodity.training._tune import tune as tune
 
 __all__ = [
+    "HAR_GARCH",
     "LOCAL",
-    "OURS",
     "Baseline",
+    "Checkpoint",
     "Device",
     "Executor",
     "ExecutorName",
     "FitConfig",
     "Fold",
+    "FoldResult",
     "ModelInputs",
     "Prediction",
     "Progress",
-    "Run",
+    "RunOptions",
     "Teacher",
     "TrainConfig",
+    "TrainResult",
+    "Trainer",
+    "TrainingBatch",
+    "Trial",
+    "TuneResult",
     "calibrate",
     "check_fit",
-    "engine",
     "fit_mix",
     "load_config",
+    "make_executor",
+    "make_splits",
     "model_inputs",
+    "network_parameters",
     "network_state",
     "non_roll_returns",
     "one_thread",
     "read_tensor_file",
     "roll_adjusted_returns",
     "roll_gaps",
+    "run_fold",
     "standard_quantiles",
     "targets",
     "tensor_file_bytes",
     "to_config",
     "to_toml",
+    "to_values",
     "train",
+    "training_fingerprint",
     "tune",
-    "walk",
 ]

@@ -1,4 +1,4 @@
-"""What a network learns from: windows of the past, cut anew every epoch, in pieces that add up to the whole."""
+"""Training and validation splits, and the shuffled sequences of each epoch."""
 
 from typing import Any, NamedTuple
 
@@ -7,78 +7,94 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from torchcommodity.models import HarOutput
-from torchcommodity.training._calibration import targets
 from torchcommodity.training._inputs import ModelInputs
+from torchcommodity.training._targets import targets
 
 
 class TrainingBatch(NamedTuple):
-    """Rows to learn from; time is axis 1 of everything."""
+    """Inputs and targets of a network; time is axis 1 of every tensor."""
 
-    market: HarOutput
-    targets: Tensor  # (B, T, H, N) over their baseline scale; NaN takes no part
+    har_output: HarOutput
+    targets: Tensor  # (B, T, H, N) divided by the econometric scale; NaN is ignored by the loss
 
 
 class Step(NamedTuple):
-    """One step of the optimizer: the first rows of the sequences of each piece, and what one target's loss weighs."""
+    """One optimizer step: the first rows of the sequences of each micro-batch, and the weight of a target's loss."""
 
-    pieces: list[list[int]]
+    micro_batches: list[list[int]]
     weight: Tensor  # (H,)
 
 
-class Windows(Dataset[TrainingBatch]):
-    """Batches of sequences of `window` rows, by the list of their first rows."""
+class SequenceDataset(Dataset[TrainingBatch]):
+    """Batches of sequences of `window` rows; an index is the list of their first rows."""
 
-    def __init__(self, lesson: TrainingBatch, window: int) -> None:
-        self.lesson, self.window = lesson, window
+    def __init__(self, split: TrainingBatch, window: int) -> None:
+        self.split, self.window = split, window
 
     def __getitem__(self, starts: list[int]) -> TrainingBatch:
-        cut = [rows(self.lesson, s, s + self.window) for s in starts]
-        market = HarOutput(*(torch.cat(parts) for parts in zip(*(piece.market for piece in cut))))
-        return TrainingBatch(market, torch.cat([piece.targets for piece in cut]))
+        sequences = [slice_rows(self.split, start, start + self.window) for start in starts]
+        fields = zip(*(sequence.har_output for sequence in sequences))
+        har_output = HarOutput(*(torch.cat(tensors) for tensors in fields))
+        return TrainingBatch(har_output, torch.cat([sequence.targets for sequence in sequences]))
 
 
 @torch.no_grad()
-def lessons(har: Any, past: ModelInputs, start: int) -> tuple[TrainingBatch, TrainingBatch]:
-    """All rows twice: with the targets that end before `start`, and with those of the rows from `start` on."""
-    market = har(*past.batch())
-    scale, horizons = market.log_scale.exp(), har.config.horizons
-    early = (targets(past.prices[:start], horizons) - market.shift[0, :start]) / scale[0, :start]
-    late = (targets(past.prices, horizons) - market.shift[0]) / scale[0]
-    late[:start] = torch.nan
-    return TrainingBatch(HarOutput(*(x[:, :start] for x in market)), early[None]), TrainingBatch(market, late[None])
+def make_splits(har: Any, inputs: ModelInputs, start: int) -> tuple[TrainingBatch, TrainingBatch]:
+    """Training and validation split at row `start`.
 
-
-def rows(lesson: TrainingBatch, start: int, stop: int) -> TrainingBatch:
-    """The rows start..stop-1."""
-    return TrainingBatch(HarOutput(*(x[:, start:stop] for x in lesson.market)), lesson.targets[:, start:stop])
-
-
-def plan(
-    lesson: TrainingBatch, free: Tensor, order: torch.Generator, window: int, batch: int, pieces: int, levels: int
-) -> list[Step]:
-    """An epoch cuts time anew, at a random offset, into shuffled sequences of one window, `batch` of them in a step.
-
-    The loss of a step is the mean over the `free` horizons (H,) of the mean over the step's known targets. Its weights
-    are those of the whole step, so that the sums over its pieces add up to it, however unequal the pieces.
+    The training split holds the rows before `start`, with targets that end before it. The validation split holds all
+    rows, for the warm-up of recurrent layers, with targets of the rows from `start` on.
     """
-    offset = int(torch.randint(window, (), generator=order))
-    starts = torch.arange(offset, lesson.targets.shape[1] - window + 1, window)
+    har_output = har(*inputs.batch())
+    scale, horizons = har_output.log_scale.exp(), har.config.horizons
+    train = (targets(inputs.prices[:start], horizons) - har_output.shift[0, :start]) / scale[0, :start]
+    validation = (targets(inputs.prices, horizons) - har_output.shift[0]) / scale[0]
+    validation[:start] = torch.nan
+    train_output = HarOutput(*(x[:, :start] for x in har_output))
+    return TrainingBatch(train_output, train[None]), TrainingBatch(har_output, validation[None])
+
+
+def slice_rows(batch: TrainingBatch, start: int, stop: int) -> TrainingBatch:
+    """Rows start..stop-1 of every sequence."""
+    return TrainingBatch(HarOutput(*(x[:, start:stop] for x in batch.har_output)), batch.targets[:, start:stop])
+
+
+def plan_epoch(
+    split: TrainingBatch,
+    trained_horizons: Tensor,  # (H,) bool
+    generator: torch.Generator,
+    *,
+    window: int,
+    batch_size: int,
+    micro_batches: int,
+    levels: int,
+) -> list[Step]:
+    """Cut the rows into sequences of one window at a random offset, shuffle them, and group them into steps.
+
+    The loss of a step is the mean over `trained_horizons` of the mean over the step's finite targets. Its weights are
+    those of the whole step, so that the losses of its micro-batches sum to it even if they differ in size.
+    """
+    offset = int(torch.randint(window, (), generator=generator))
+    starts = torch.arange(offset, split.targets.shape[1] - window + 1, window)
     steps = []
-    for chosen in starts[torch.randperm(len(starts), generator=order)].split(batch):
-        known = torch.stack([lesson.targets[0, s : s + window].isfinite().sum((0, 2)) for s in chosen.tolist()]).sum(0)
-        takes_part = free & (known > 0)
-        # in float32 and in this order: the bits of a mean of means
-        weight = 1 / takes_part.sum() / (levels * known.clamp(min=1))
-        steps.append(Step([chosen[i::pieces].tolist() for i in range(pieces)], torch.where(takes_part, weight, 0.0)))
+    for batch in starts[torch.randperm(len(starts), generator=generator)].split(batch_size):
+        counts = torch.stack([split.targets[0, s : s + window].isfinite().sum((0, 2)) for s in batch.tolist()]).sum(0)
+        active = trained_horizons & (counts > 0)
+        # in float32 and in this order: bit for bit the mean of means
+        weight = 1 / active.sum() / (levels * counts.clamp(min=1))
+        parts = [batch[i::micro_batches].tolist() for i in range(micro_batches)]
+        steps.append(Step(parts, torch.where(active, weight, 0.0)))
     return steps
 
 
-def load(lesson: TrainingBatch, pieces: list[list[int]], window: int, workers: int) -> "DataLoader[TrainingBatch]":
-    """The sequences of each piece, in order, cut by `workers` processes beside this one."""
+def make_loader(
+    split: TrainingBatch, micro_batches: list[list[int]], window: int, num_workers: int
+) -> "DataLoader[TrainingBatch]":
+    """Load the given micro-batches in order."""
     return DataLoader(
-        Windows(lesson, window),
-        sampler=pieces,  # an index is the list of a piece's first rows
+        SequenceDataset(split, window),
+        sampler=micro_batches,
         batch_size=None,
-        num_workers=workers,
-        generator=torch.Generator(),  # the global one is left as it was
+        num_workers=num_workers,
+        generator=torch.Generator(),  # leaves the global generator untouched
     )

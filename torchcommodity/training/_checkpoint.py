@@ -1,4 +1,4 @@
-"""A training in progress as one file, that is whole or absent whenever the process dies."""
+"""Training checkpoint in one file, written atomically."""
 
 import hashlib
 import io
@@ -14,45 +14,46 @@ from torchcommodity.training._trainer import Trainer
 
 
 class Checkpoint:
-    """The file of a training, or none.
+    """Checkpoint file of one training run.
 
     Args:
-        path: of the file; None keeps nothing.
-        every: seconds between two writes.
-        mark: of the training, see `mark_of`.
-        writes: whether this process writes it; all of them read it.
+        path: the file; None disables checkpoints.
+        interval_seconds: minimum time between two writes.
+        fingerprint: identifies the run, see `training_fingerprint`.
+        writer: whether this process writes the file; every process reads it.
     """
 
-    def __init__(self, path: Path | None, every: float, mark: str, *, writes: bool = True) -> None:
-        self.path, self.every, self.mark, self.writes = path, every, mark, writes
-        self._last = time.monotonic()
+    def __init__(self, path: Path | None, interval_seconds: float, fingerprint: str, *, writer: bool = True) -> None:
+        self.path, self.interval_seconds, self.fingerprint, self.writer = path, interval_seconds, fingerprint, writer
+        self._last_write = time.monotonic()
 
-    def carry_on(self, learner: Trainer) -> None:
-        """Bring the learner to where the file's was; leave it alone where there is no file.
+    def restore(self, trainer: Trainer) -> None:
+        """Load the file into the trainer, if there is one.
 
         Raises:
-            ValueError: the file is damaged, or is that of a training with another mark.
+            ValueError: the file is damaged or belongs to another training run.
         """
         if self.path is not None and self.path.exists():
-            learner.carry_on(_read(self.path, self.mark))
+            trainer.load_state_dict(_read(self.path, self.fingerprint))
 
-    def save(self, learner: Trainer) -> None:
-        """Write the file if it is time."""
-        if self.path is not None and self.writes and time.monotonic() - self._last >= self.every:
-            _write(self.path, {"mark": self.mark, **learner.state()})
-            self._last = time.monotonic()
+    def save(self, trainer: Trainer) -> None:
+        """Write the file if `interval_seconds` have passed since the last write."""
+        if self.path is None or not self.writer or time.monotonic() - self._last_write < self.interval_seconds:
+            return
+        _write(self.path, {"fingerprint": self.fingerprint, **trainer.state_dict()})
+        self._last_write = time.monotonic()
 
     def remove(self) -> None:
-        """The training is over."""
-        if self.path is not None and self.writes:
+        """Delete the file at the end of training."""
+        if self.path is not None and self.writer:
             self.path.unlink(missing_ok=True)
-            _beside(self.path).unlink(missing_ok=True)  # of a process that was killed while it wrote
+            _partial(self.path).unlink(missing_ok=True)  # left behind by a process killed while writing
 
 
-def mark_of(past: ModelInputs, *settings: object) -> str:
-    """sha256 of everything that a training depends on."""
+def training_fingerprint(inputs: ModelInputs, *settings: object) -> str:
+    """sha256 of everything the result of a training run depends on."""
     digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
-    for x in past:
+    for x in inputs:
         digest.update(b"none" if x is None else x.contiguous().numpy().tobytes())
     return digest.hexdigest()
 
@@ -62,26 +63,26 @@ def _write(path: Path, state: dict[str, Any]) -> None:
     torch.save(state, buffer)
     content = buffer.getvalue()
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = _beside(path)
-    with beside.open("wb") as file:
+    partial = _partial(path)
+    with partial.open("wb") as file:
         file.write(hashlib.sha256(content).digest() + content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)
+    os.replace(partial, path)
 
 
-def _beside(path: Path) -> Path:
+def _partial(path: Path) -> Path:
     return path.with_name(f".{path.name}.part")
 
 
-def _read(path: Path, mark: str) -> dict[str, Any]:
+def _read(path: Path, fingerprint: str) -> dict[str, Any]:
     raw = path.read_bytes()
     if hashlib.sha256(raw[32:]).digest() != raw[:32]:
-        raise ValueError(f"train: checkpoint {path} is damaged: it does not have its checksum; delete it to start anew")
+        raise ValueError(f"train: checkpoint {path} is damaged (checksum mismatch); delete it to start over")
     state: dict[str, Any] = torch.load(io.BytesIO(raw[32:]), weights_only=True)
-    if state["mark"] != mark:
+    if state["fingerprint"] != fingerprint:
         raise ValueError(
-            f"train: checkpoint {path} is of other prices, settings, seed, number of processes or torch; "
-            "delete it to start anew"
+            f"train: checkpoint {path} belongs to other prices, settings, seed, number of processes or torch version; "
+            "delete it to start over"
         )
     return state

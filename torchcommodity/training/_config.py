@@ -1,84 +1,83 @@
-"""The settings of a fit as TOML, there and back."""
+"""Settings of training and fitting."""
 
-import json
-import sys
-from collections.abc import Iterator
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
-from torchcommodity.models import config_from_dict, model_entry, model_name
-from torchcommodity.training._fit_config import FitConfig
+import numpy as np
+import torch
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-DEFAULT = model_name(FitConfig().model)
+from torchcommodity.models import HarConfig, HarGarchConfig, ModelConfig
+from torchcommodity.training._inputs import ModelInputs
+from torchcommodity.training._runtime import Device, MatmulPrecision, Precision
 
 
-def load_config(path: str | Path, model: str | None = None) -> FitConfig:
-    """The settings in a TOML file; what it leaves out keeps its default.
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of network training; the defaults are those of the published results."""
 
-    Args:
-        path: of the file.
-        model: the name of a registered model; None takes that of the file.
+    epochs: int = 10  # 0 skips training: the model keeps its econometric baseline
+    patience: int = 4  # epochs without improvement before early stopping
+    window: int = 252  # rows of a training sequence
+    batch_size: int = 2  # sequences per step, each with all symbols
+    micro_batches: int = 1  # parts a batch is split into for gradient accumulation: less memory, the same gradient
+    learning_rate: float = 3e-3  # AdamW
+    weight_decay: float = 0.1
+    gradient_clip: float = 1.0  # maximum gradient norm
+    validation_fraction: float = 0.2  # last rows of the panel, used for early stopping
+    max_horizon: int = 63  # longest horizon the network corrects: longer ones have too few validation windows
+    device: Device = "cpu"
+    precision: Precision = "32-true"
+    matmul_precision: MatmulPrecision = "highest"  # see torch.set_float32_matmul_precision
+    num_threads: int = 1  # a step takes microseconds: synchronizing threads costs more than they save
+    num_workers: int = 0  # data loader processes
 
-    Raises:
-        ValueError: not TOML, a key that is unknown (the nearest known one is named), a value of the wrong type, another
-            model in the file than the one asked for.
-    """
-    try:
-        values = tomllib.loads(Path(path).read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"config: {path} must be TOML; {error}") from None
-    return to_config(values, model)
-
-
-def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
-    """The settings from tables of plain values, as TOML and JSON hold them.
-
-    >>> to_config({"train": {"epochs": 3}, "model": {"name": "har-lstm", "hidden": 4}}).model.hidden
-    4
-    >>> to_config({"train": {"epoch": 3}})
-    Traceback (most recent call last):
-    ValueError: config: unknown key 'train.epoch'; did you mean 'train.epochs'?
-    """
-    table = values.get("model", {})
-    if not isinstance(table, dict):
-        raise ValueError(f"config: model must be a table; got {table!r}")
-    named = table.get("name", model or DEFAULT)
-    if not isinstance(named, str):
-        raise ValueError(f"config: model.name must be a text; got {named!r}")
-    if model not in (None, named):
-        raise ValueError(f"config: the settings are those of {named}; got --model {model}")
-    rest = {key: value for key, value in table.items() if key != "name"}
-    return config_from_dict(FitConfig, {**values, "model": rest}, {"model": model_entry(named).config})
-
-
-def to_values(config: FitConfig) -> dict[str, Any]:
-    """The settings as tables of plain values, for `to_config`."""
-    values: dict[str, Any] = asdict(config)
-    values["model"] = {"name": model_name(config.model), **values["model"]}
-    return values
+    def __post_init__(self) -> None:
+        minimum = {
+            "epochs": 0,
+            "patience": 1,
+            "window": 1,
+            "batch_size": 1,
+            "micro_batches": 1,
+            "num_threads": 1,
+            "num_workers": 0,
+        }
+        for name, smallest in minimum.items():
+            if getattr(self, name) < smallest:
+                raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
+        for name in ("learning_rate", "gradient_clip"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"TrainConfig: {name} must be positive; got {getattr(self, name)}")
+        if not self.weight_decay >= 0:
+            raise ValueError(f"TrainConfig: weight_decay must be at least 0; got {self.weight_decay}")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(f"TrainConfig: validation_fraction must be in (0, 1); got {self.validation_fraction}")
 
 
-def to_toml(config: FitConfig) -> str:
-    """Every setting as TOML, for `load_config`.
+@dataclass(frozen=True)
+class FitConfig:
+    """Model, training settings and calibration; the defaults are those of the published results."""
 
-    >>> to_config(tomllib.loads(to_toml(FitConfig()))) == FitConfig()
-    True
-    """
-    return "\n".join(_lines(to_values(config))) + "\n"
+    model: ModelConfig = field(default_factory=HarGarchConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    symmetry: float = 0.5  # share of the past drift removed from the quantiles; needs levels symmetric about 1/2
+
+    def __post_init__(self) -> None:
+        levels = np.array(self.model.har.levels)
+        if self.symmetry and not np.allclose(levels + levels[::-1], 1):
+            raise ValueError(f"FitConfig: symmetry needs levels symmetric about 1/2; got {self.model.har.levels}")
+        if not 0 <= self.symmetry <= 1:
+            raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
 
-def _lines(table: dict[str, Any], name: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        if value is not None and not isinstance(value, dict):
-            yield f"{key} = {json.dumps(value)}"
-    for key, value in table.items():
-        if isinstance(value, dict):
-            inner = f"{name}.{key}" if name else key
-            yield from ("", f"[{inner}]")
-            yield from _lines(value, inner)
+def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) -> None:
+    """Raise ValueError, naming the symbols, where there are too few prices to fit a model."""
+    if not symbols:
+        raise ValueError("fit: the panel must have at least one symbol; got none")
+    counts = (torch.isfinite(inputs.prices) & (inputs.prices > 0)).sum(0).tolist()
+    if empty := [symbol for symbol, count in zip(symbols, counts) if count == 0]:
+        raise ValueError(f"fit: every symbol must have positive prices; got none for {', '.join(empty)}")
+    min_rows = config.warmup + 2 * config.horizons[-1] + 1
+    if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count < min_rows]:
+        reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
+        raise ValueError(
+            f"fit: every symbol must have at least {min_rows} positive prices ({reason}); got {', '.join(short)}"
+        )

@@ -1,4 +1,4 @@
-"""Where pieces of work that need nothing of one another are computed; the results do not depend on it."""
+"""Executors that run independent tasks in this process or on a Ray cluster, with the same results."""
 
 import logging
 import os
@@ -9,27 +9,27 @@ from typing import Literal, Protocol, TypeVar
 A = TypeVar("A")
 B = TypeVar("B")
 
-ExecutorName = Literal["here", "ray"]
+ExecutorName = Literal["local", "ray"]
 
 
 class Executor(Protocol):
-    """Applies a function of a module to each item and gives the results in the order of the items."""
+    """Applies a module-level function to each item and yields the results in order."""
 
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]: ...
 
 
-class Here:
-    """One after the other, in this process."""
+class LocalExecutor:
+    """Runs one item after the other in this process."""
 
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
         return map(function, items)
 
 
-LOCAL = Here()
+LOCAL = LocalExecutor()
 
 
-class Ray:
-    """A task of a Ray cluster for each item; one whose worker is killed is computed again."""
+class RayExecutor:
+    """Runs one Ray task per item; a task whose worker dies is retried."""
 
     def __init__(self, retries: int = 3) -> None:
         self.retries = retries
@@ -39,41 +39,42 @@ class Ray:
 
         task = ray.remote(num_cpus=1, max_retries=self.retries)(function)
         pending = [task.remote(item) for item in items]
-        for result in pending:
+        for reference in pending:
             try:
-                yield ray.get(result)
+                yield ray.get(reference)
             except ray.exceptions.RayTaskError as error:
-                raise error.cause from None  # the error that the same work raises here
+                raise error.cause from None  # the exception LocalExecutor would raise
 
 
 @contextmanager
-def engine(name: ExecutorName = "here", address: str | None = None) -> Iterator[Executor]:
-    """The engine of that name.
+def make_executor(name: ExecutorName = "local", address: str | None = None) -> Iterator[Executor]:
+    """Context manager for the executor of that name.
 
     Args:
-        name: "here" or "ray".
-        address: of a Ray cluster, whose machines must have the same torchcommodity and torch; None starts a local one
-            and ends it.
+        name: "local" or "ray".
+        address: HOST:PORT of a Ray cluster whose nodes have the same torchcommodity and torch; None starts a local
+            cluster and shuts it down at the end.
 
     Raises:
-        ValueError: an address without Ray, or nothing answers there.
+        ValueError: an address with the local executor, or no cluster answers there.
         ImportError: Ray is not installed.
     """
-    if name == "here":
+    if name == "local":
         if address is not None:
-            raise ValueError(f"engine: an address needs the engine ray; got {address!r} with the engine here")
+            raise ValueError(f"make_executor: address needs the ray executor; got {address!r} with the local executor")
         yield LOCAL
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
     except ImportError as error:
-        raise ImportError("engine: ray is not installed: pip install 'torchcommodity[ray]'", name="ray") from error
+        hint = "pip install 'torchcommodity[ray]'"
+        raise ImportError(f"make_executor: ray is not installed: {hint}", name="ray") from error
     try:
         ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
-        raise ValueError(f"engine: no Ray cluster answers at {address}: {error}") from error
+        raise ValueError(f"make_executor: no Ray cluster answers at {address}: {error}") from error
     try:
-        yield Ray()
+        yield RayExecutor()
     finally:
         ray.shutdown()

@@ -1,4 +1,4 @@
-"""A fold of a walk-forward: one training of the network and the years until the next. No fold needs another."""
+"""Folds of a walk-forward test: each trains once and forecasts the years until the next training."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -6,76 +6,78 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.models import HarConfig, build_model
+from torchcommodity.models import HarConfig, HarGarchConfig, build_model, model_name
 from torchcommodity.training._calibration import calibrate
-from torchcommodity.training._fit_config import FitConfig
+from torchcommodity.training._config import FitConfig
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._threads import one_thread
 from torchcommodity.training._train import train
-from torchcommodity.training._trainer import network
+from torchcommodity.training._trainer import network_parameters
 
-OURS, UNTRAINED = "ours", "untrained"
+HAR_GARCH = model_name(HarGarchConfig())  # bit for bit every network before training: its head starts at zero
 
 
 class Prediction(NamedTuple):
-    """Forecasts of the rows from `start` on."""
+    """Forecasts of the rows from a start row on."""
 
     quantiles: Tensor  # (T - start, H, N, Q) of the cumulative log-return
-    variance: Tensor  # (T - start, H, N) of the same
+    variance: Tensor  # (T - start, H, N) of the cumulative log-return
 
 
 Baseline = Callable[[Tensor, int, HarConfig], Prediction]  # prices (T, N), start, settings
 
 
 class Fold(NamedTuple):
-    """Everything that the forecasts of some years depend on."""
+    """Arguments of `run_fold`; picklable, so that a fold can run on any executor."""
 
-    quotes: ModelInputs  # up to the last row that is forecast
-    years: dict[str, range]  # the test rows of each
+    inputs: ModelInputs  # up to the last row to forecast
+    years: dict[str, range]  # test rows of each year
     config: FitConfig
     seed: int
     baselines: Mapping[str, Baseline]
 
 
 class FoldResult(NamedTuple):
-    """The forecasts of a fold's rows, and what was fitted."""
+    """Forecasts of the test rows of a fold, and what was fitted."""
 
-    predictions: dict[str, Prediction]
-    fit: str  # what became of the network, in words
+    predictions: dict[str, Prediction]  # by name: the model, `HAR_GARCH` if the model has a network, the baselines
+    fit_note: str  # first test year and the note of `TrainResult`
     mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
 
 
 @one_thread()
-def walk(fold: Fold) -> FoldResult:
-    """Train the network on the rows before the first year, fit all else on the rows before each, and forecast."""
-    model = build_model(fold.config.model, fold.quotes.prices.shape[1], fold.seed)
-    first = next(iter(fold.years.values())).start
-    fitted = train(model, fold.quotes.before(first), fold.config.train, fold.config.symmetry, fold.seed).note
-    pieces: dict[str, list[Prediction]] = {}
+def run_fold(fold: Fold) -> FoldResult:
+    """Train the network on the rows before the first test year, recalibrate before each year, and forecast it."""
+    model = build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
+    first_year, first_rows = next(iter(fold.years.items()))
+    past = fold.inputs.before(first_rows.start)
+    result = train(model, past, fold.config.train, fold.config.symmetry, fold.seed)
+    parts: dict[str, list[Prediction]] = {}
     mix = {}
-    for year, test in fold.years.items():
-        calibrate(model.har, fold.quotes.before(test.start), fold.config.symmetry)
+    for year, rows in fold.years.items():
+        calibrate(model.har, fold.inputs.before(rows.start), fold.config.symmetry)
         mix[year] = model.har.mix.clone()
-        for name, prediction in _forecast(model, fold.quotes.before(test.stop), test.start, fold.baselines).items():
-            pieces.setdefault(name, []).append(prediction)
-    return FoldResult(
-        {name: _joined(found) for name, found in pieces.items()}, f"{next(iter(fold.years))}: {fitted}", mix
-    )
+        for name, prediction in _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines).items():
+            parts.setdefault(name, []).append(prediction)
+    predictions = {name: _concatenate(years) for name, years in parts.items()}
+    return FoldResult(predictions, f"{first_year}: {result.note}", mix)
 
 
 @torch.no_grad()
-def _forecast(model: Any, quoted: ModelInputs, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
-    """Every model's forecasts of the rows from `start` on; ours with the network and without it."""
+def _predict(model: Any, inputs: ModelInputs, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
+    """Forecasts of the rows from `start` on: the model, the same model untrained if it has a network, the baselines."""
     model.eval()
-    market = model.har(*quoted.batch())
-    found = {}
-    bends = {OURS: model.correction(market)} | ({UNTRAINED: None} if network(model) else {})
-    for name, raw in bends.items():
-        variance = (2 * model.har.corrected_log_scale(market, raw)).exp()
-        found[name] = Prediction(model.har.quantiles(market, raw)[0, start:], variance[0, start:])
+    har_output = model.har(*inputs.batch())
+    corrections = {model_name(model.config): model.correction(har_output)}
+    if network_parameters(model):
+        corrections[HAR_GARCH] = None
+    predictions = {}
+    for name, raw in corrections.items():
+        variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
+        predictions[name] = Prediction(model.har.quantiles(har_output, raw)[0, start:], variance[0, start:])
     config = model.har.config
-    return found | {name: baseline(quoted.prices, start, config) for name, baseline in baselines.items()}
+    return predictions | {name: baseline(inputs.prices, start, config) for name, baseline in baselines.items()}
 
 
-def _joined(found: list[Prediction]) -> Prediction:
-    return Prediction(torch.cat([p.quantiles for p in found]), torch.cat([p.variance for p in found]))
+def _concatenate(predictions: list[Prediction]) -> Prediction:
+    return Prediction(torch.cat([p.quantiles for p in predictions]), torch.cat([p.variance for p in predictions]))

@@ -1,4 +1,4 @@
-"""What a forecaster reads of a panel: prices, the rolls of their contracts past and coming, the curve."""
+"""Inputs of a forecaster, taken from a panel: prices, past and scheduled contract rolls, the futures curve."""
 
 from typing import NamedTuple
 
@@ -9,29 +9,29 @@ from torchcommodity.data import Panel, roll_months
 
 
 class ModelInputs(NamedTuple):
-    """The inputs of a model without their batch axis."""
+    """Inputs of a model without their batch axis."""
 
     prices: Tensor  # (T, N)
-    rolls: Tensor | None = None  # (T + A, N) int64: 0, or the month of the roll; the last A rows are coming days
+    rolls: Tensor | None = None  # (T + A, N) int64: 0, or the calendar month of the roll; the last A rows are ahead
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
 
     def before(self, stop: int) -> "ModelInputs":
-        """The rows before `stop` and what was known then: the calendar of rolls reaches as far ahead as it did."""
+        """The rows before `stop` as known then: the roll calendar still reaches A rows past the last price."""
         rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
         return ModelInputs(self.prices[:stop], rolls, None if self.curve is None else self.curve[:stop])
 
     def batch(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """A batch of one, as `model(*quotes.batch())` takes it."""
+        """A batch of one, for `model(*inputs.batch())`."""
         prices, rolls, curve = (None if x is None else x.unsqueeze(0) for x in self)
         assert prices is not None
         return prices, rolls, curve
 
 
 def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
-    """Everything that a forecaster reads of a panel, with the calendar of rolls for `ahead` coming business days.
+    """Inputs of a model from a panel, with the roll calendar of the next `ahead` business days.
 
-    Rolls stand on the day of the exchange's rule, whatever prices are missing: what is known ahead of a row does not
-    depend on later prices.
+    A roll is placed on the date of the exchange's rule even if prices are missing there: the calendar known at a row
+    does not depend on later prices.
     """
     prices = panel.values.plain().detach()
     if not any(panel.contracts):

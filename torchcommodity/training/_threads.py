@@ -1,4 +1,4 @@
-"""One thread for the short steps of a recurrent network and of a fit."""
+"""Single-threaded execution of short steps and fits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,11 +9,11 @@ from threadpoolctl import threadpool_limits
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run on one thread of torch and of the BLAS under numpy, then put the numbers back; also a decorator.
+    """Limit torch and BLAS to one thread, and restore torch's setting on exit; also a decorator.
 
-    A step of the network is a few microseconds of work: threads that wait for one another at every step cost more than
-    they bring, and on a busy machine four hundred times more. And the last bits of a sum by BLAS, and so of a fit by
-    `arch` or scipy, depend on the number of its threads.
+    A step of the network takes microseconds: synchronizing threads costs more than they save, on a loaded machine by a
+    factor of several hundred. The last bits of a BLAS sum, and so of a fit by `arch` or scipy, depend on the number of
+    threads.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

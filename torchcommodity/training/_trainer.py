@@ -1,4 +1,4 @@
-"""A network in training: everything that changes from step to step, and so everything that a checkpoint holds."""
+"""State of a network in training: everything that changes from step to step and that a checkpoint holds."""
 
 import copy
 from collections.abc import Iterable, Mapping
@@ -11,26 +11,35 @@ from torch import Tensor, nn
 from torchcommodity.losses import distillation, pinball
 from torchcommodity.models import HarOutput
 from torchcommodity.training._batches import TrainingBatch
-from torchcommodity.training._runtime import add_up
+from torchcommodity.training._runtime import all_reduce_gradients
 
 
-class Kept(NamedTuple):
-    """The best epoch so far, its network, and which horizons it improves."""
+class BestEpoch(NamedTuple):
+    """Best epoch so far, its network, and the horizons it improves."""
 
     epoch: int
     network: dict[str, Tensor]
-    better: Tensor  # (H,) bool
+    improved: Tensor  # (H,) bool
 
 
 class Teacher(NamedTuple):
-    """A trained model whose quantiles a smaller one learns beside the truth."""
+    """A trained model whose quantiles a smaller one learns besides the targets."""
 
     model: Any
-    weight: float  # of the teacher, in [0, 1]; the rest is the truth's
+    weight: float  # of the teacher in the loss, in [0, 1]; the targets have the rest
 
 
 class Trainer:
-    """A copy of a model on the device of `fabric`, its optimizer, its generator and how far it is."""
+    """Copy of a model on the device of `fabric`, with its optimizer, random generator and progress.
+
+    Args:
+        model: a model of `models.MODELS`; its econometric part is frozen.
+        fabric: device, precision and processes.
+        seed: of the order of sequences and of dropout.
+        learning_rate: of AdamW.
+        weight_decay: of AdamW.
+        teacher: for distillation.
+    """
 
     def __init__(
         self,
@@ -43,132 +52,138 @@ class Trainer:
         teacher: Teacher | None = None,
     ) -> None:
         self.fabric, self.seed, self.teacher = fabric, seed, teacher
-        self.model = _numbers_of(fabric, copy.deepcopy(model)).to(fabric.device)
+        self.model = _float32_on_mps(fabric, copy.deepcopy(model)).to(fabric.device)
         self.model.har.requires_grad_(False)
-        self.parameters = network(self.model)
+        self.parameters = network_parameters(self.model)
         self.optimizer = torch.optim.AdamW(self.parameters, lr=learning_rate, weight_decay=weight_decay)
-        self._stepper = cast(torch.optim.Optimizer, fabric.setup_optimizers(self.optimizer))
-        self.order = torch.Generator().manual_seed(seed)
-        self.drawn = self.order.get_state()  # as it was before the epoch in progress
-        self.epoch, self.step, self.total = 1, 0, 0  # the epoch in progress, steps of it and steps of all that are done
-        self.best, self.validation = 0.0, list[list[float]]()
-        self.kept = Kept(0, network_state(self.model), torch.zeros(len(model.har.config.horizons), dtype=torch.bool))
+        self._fabric_optimizer = cast(torch.optim.Optimizer, fabric.setup_optimizers(self.optimizer))
+        self.generator = torch.Generator().manual_seed(seed)
+        self.epoch_generator_state = self.generator.get_state()  # before the current epoch was planned
+        self.epoch, self.step, self.total_steps = 1, 0, 0  # current epoch, steps done in it, steps done in all
+        self.best_change, self.validation = 0.0, list[list[float]]()
+        no_horizon = torch.zeros(len(model.har.config.horizons), dtype=torch.bool)
+        self.best = BestEpoch(0, network_state(self.model), no_horizon)
 
-    def learn(self, lessons: Iterable[TrainingBatch], weight: Tensor, clip: float) -> Tensor:  # ()
-        """One step on this process's pieces of it; gives the loss of the whole step."""
+    def train_step(self, micro_batches: Iterable[TrainingBatch], weight: Tensor, max_norm: float) -> Tensor:  # ()
+        """One optimizer step on the micro-batches of this process; returns their loss."""
         self.model.train()
-        # of dropout; by the step and not by what came before, so that a resumed training draws the same
-        torch.manual_seed(_mixed(self.seed, self.epoch, self.step, self.fabric.global_rank))
-        self._stepper.zero_grad()
+        # seeds dropout by step, so that a resumed run draws the same masks
+        torch.manual_seed(_combine(self.seed, self.epoch, self.step, self.fabric.global_rank))
+        self._fabric_optimizer.zero_grad()
         total = torch.zeros((), device=self.fabric.device)
-        for lesson in lessons:
-            sums, _ = self._losses(_numbers_of(self.fabric, lesson))
-            part = (sums * weight.to(sums)).sum()
-            self.fabric.backward(part)
-            total += part.detach()
-        add_up(self.fabric, self.parameters)
-        # float16 finds its scale by overflow: such a step is left out, and is no error
+        for batch in micro_batches:
+            sums, _ = self._losses(_float32_on_mps(self.fabric, batch))
+            loss = (sums * weight.to(sums)).sum()
+            self.fabric.backward(loss)
+            total += loss.detach()
+        all_reduce_gradients(self.fabric, self.parameters)
+        # a gradient scaler (float16) finds its scale by overflow and skips such a step: not an error
         scaled = getattr(self.fabric.strategy.precision, "scaler", None) is not None
-        self.fabric.clip_gradients(self.model, self._stepper, max_norm=clip, error_if_nonfinite=not scaled)
-        self._stepper.step()
-        self.step, self.total = self.step + 1, self.total + 1
+        self.fabric.clip_gradients(self.model, self._fabric_optimizer, max_norm=max_norm, error_if_nonfinite=not scaled)
+        self._fabric_optimizer.step()
+        self.step, self.total_steps = self.step + 1, self.total_steps + 1
         return total
 
     @torch.no_grad()
-    def judge(self, lesson: TrainingBatch, size: float) -> Tensor:  # (H,)
-        """Mean loss per horizon, NaN where a horizon has no target; `size` 0 is the baseline."""
+    def evaluate(self, batch: TrainingBatch, correction: float) -> Tensor:  # (H,)
+        """Mean loss per horizon, NaN where a horizon has no target; `correction` 0 is the econometric baseline."""
         self.model.eval()
-        sums, known = self._losses(_numbers_of(self.fabric, lesson), size, heard=self.model.har.config.shrink)
-        return (sums / known).cpu()
+        shrink = self.model.har.config.shrink
+        sums, counts = self._losses(_float32_on_mps(self.fabric, batch), correction, teacher_correction=shrink)
+        return (sums / counts).cpu()
 
-    def keep(self, gain: float, better: Tensor) -> None:
-        """The epoch in progress is the best so far."""
-        self.best, self.kept = gain, Kept(self.epoch, network_state(self.model), better)
+    def save_best(self, change: float, improved: Tensor) -> None:
+        """Keep the current epoch as the best one."""
+        self.best_change, self.best = change, BestEpoch(self.epoch, network_state(self.model), improved)
 
     def next_epoch(self) -> None:
-        self.epoch, self.step, self.drawn = self.epoch + 1, 0, self.order.get_state()
+        self.epoch, self.step, self.epoch_generator_state = self.epoch + 1, 0, self.generator.get_state()
 
-    def state(self) -> dict[str, Any]:
-        """Everything that it takes to carry on, as `torch.save` writes it."""
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to resume, in types that `torch.load(weights_only=True)` reads."""
         return {
             "network": network_state(self.model),
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.fabric.strategy.precision.state_dict(),
-            "drawn": self.drawn,
-            "progress": [self.epoch, self.step, self.total, self.best],
+            "generator": self.epoch_generator_state,
+            "progress": [self.epoch, self.step, self.total_steps, self.best_change],
             "validation": self.validation,
-            "kept": list(self.kept),
+            "best": list(self.best),
         }
 
-    def carry_on(self, state: Mapping[str, Any]) -> None:
-        """Be as when `state` was taken; the epoch in progress is planned anew, and the same."""
-        put(self.model, state["network"])
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state; the current epoch is planned again, from the same generator state."""
+        load_network(self.model, state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.fabric.strategy.precision.load_state_dict(state["scaler"])
-        self.drawn = state["drawn"]
-        self.order.set_state(self.drawn)
-        self.epoch, self.step, self.total, self.best = state["progress"]
-        self.validation, self.kept = state["validation"], Kept(*state["kept"])
+        self.epoch_generator_state = state["generator"]
+        self.generator.set_state(self.epoch_generator_state)
+        self.epoch, self.step, self.total_steps, self.best_change = state["progress"]
+        self.validation, self.best = state["validation"], BestEpoch(*state["best"])
 
     def _losses(
-        self, lesson: TrainingBatch, size: float = 1.0, heard: float = 1.0
+        self, batch: TrainingBatch, correction: float = 1.0, teacher_correction: float = 1.0
     ) -> tuple[Tensor, Tensor]:  # (H,), (H,)
-        """Sums over the known targets of the loss at all levels, and how many terms each sum has.
+        """Sum of the loss over all finite targets and levels, and its number of terms.
 
-        `size` and `heard` are what is used of the bend, of the student and of its teacher.
+        `correction` and `teacher_correction` are the shares used of the two networks' log-scale corrections.
         """
-        lesson, har = self.fabric.to_device(lesson), self.model.har
-        scale = self._scale(self.model, lesson, size)  # (B, T, H, N)
+        batch, har = self.fabric.to_device(batch), self.model.har
+        scale = self._scale(self.model, batch, correction)  # (B, T, H, N)
         levels = torch.tensor(har.config.levels).to(scale)
-        soft = None if self.teacher is None else self._scale(self.teacher.model, lesson, heard).to(scale)
+        soft = None if self.teacher is None else self._scale(self.teacher.model, batch, teacher_correction).to(scale)
         sums = []
         for h, z in enumerate(har.z.to(scale)):
-            quantiles, target = scale[:, :, h].unsqueeze(-1) * z, lesson.targets[:, :, h].to(scale)
+            quantiles, target = scale[:, :, h].unsqueeze(-1) * z, batch.targets[:, :, h].to(scale)
             if self.teacher is None or soft is None:
                 sums.append(pinball(quantiles, target, levels, reduction="sum"))
             else:
-                taught, weight = soft[:, :, h].detach().unsqueeze(-1) * z, self.teacher.weight
-                sums.append(distillation(quantiles, taught, target, levels, weight=weight, reduction="sum"))
-        return torch.stack(sums), lesson.targets.isfinite().sum((0, 1, 3)) * len(levels)
+                teacher_quantiles = soft[:, :, h].detach().unsqueeze(-1) * z
+                loss = distillation(
+                    quantiles, teacher_quantiles, target, levels, weight=self.teacher.weight, reduction="sum"
+                )
+                sums.append(loss)
+        return torch.stack(sums), batch.targets.isfinite().sum((0, 1, 3)) * len(levels)
 
-    def _scale(self, model: Any, lesson: TrainingBatch, size: float) -> Tensor:  # (B, T, H, N)
-        """What a model makes of the baseline's scale."""
+    def _scale(self, model: Any, batch: TrainingBatch, correction: float) -> Tensor:  # (B, T, H, N)
+        """Factor by which a network corrects the econometric scale."""
         with self.fabric.autocast():
-            raw = model.correction(lesson.market)
+            raw = model.correction(batch.har_output)
         raw = raw.to(torch.promote_types(raw.dtype, torch.float32))
-        bend: Tensor = model.har.scale_correction(raw)
-        return (size * bend).exp()
+        log_scale: Tensor = model.har.scale_correction(raw)
+        return (correction * log_scale).exp()
 
 
-def network(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that learn by gradient: all but those of the econometric part, which is fitted in closed form."""
+def network_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """Parameters trained by gradient descent: all but those of the econometric part, which has a closed-form fit."""
     return [parameter for name, parameter in model.named_parameters() if not name.startswith("har.")]
 
 
 def network_state(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of the network's parameters and of the statistics that its layers keep."""
+    """Copy of the network's parameters and buffers."""
     return {name: x.detach().clone() for name, x in model.state_dict().items() if not name.startswith("har.")}
 
 
 @torch.no_grad()
-def put(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """The copy back into the network."""
-    own = model.state_dict()
+def load_network(model: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Copy a `network_state` into the model."""
+    tensors = model.state_dict()
     for name, value in state.items():
-        own[name].copy_(value)
+        tensors[name].copy_(value)
 
 
-def _numbers_of(fabric: Fabric, x: Any) -> Any:
-    """In float32 where the device has no float64."""
+def _float32_on_mps(fabric: Fabric, x: Any) -> Any:
+    """MPS has no float64."""
     if fabric.device.type != "mps":
         return x
     if isinstance(x, TrainingBatch):
-        return TrainingBatch(HarOutput(*(part.float() for part in x.market)), x.targets.float())
+        return TrainingBatch(HarOutput(*(tensor.float() for tensor in x.har_output)), x.targets.float())
     return x.float()
 
 
-def _mixed(*numbers: int) -> int:
-    found = 0
+def _combine(*numbers: int) -> int:
+    """One seed from several numbers."""
+    seed = 0
     for number in numbers:
-        found = (found * 1_000_003 + number) % 2**63
-    return found
+        seed = (seed * 1_000_003 + number) % 2**63
+    return seed

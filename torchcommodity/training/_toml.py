@@ -1,0 +1,84 @@
+"""Settings of a fit to and from TOML."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torchcommodity.models import config_from_dict, model_entry, model_name
+from torchcommodity.training._config import FitConfig
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEFAULT_MODEL = model_name(FitConfig().model)
+
+
+def load_config(path: str | Path, model: str | None = None) -> FitConfig:
+    """Read settings from a TOML file; missing keys keep their defaults.
+
+    Args:
+        path: the file.
+        model: name of a registered model; None takes the one in the file.
+
+    Raises:
+        ValueError: invalid TOML, an unknown key (the message suggests the nearest one), a value of the wrong type, or a
+            model in the file other than `model`.
+    """
+    try:
+        values = tomllib.loads(Path(path).read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"config: {path} must be TOML; {error}") from None
+    return to_config(values, model)
+
+
+def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
+    """Settings from nested dicts of plain values, as parsed from TOML or JSON.
+
+    >>> to_config({"train": {"epochs": 3}, "model": {"name": "har-lstm", "hidden": 4}}).model.hidden
+    4
+    >>> to_config({"train": {"epoch": 3}})
+    Traceback (most recent call last):
+    ValueError: config: unknown key 'train.epoch'; did you mean 'train.epochs'?
+    """
+    table = values.get("model", {})
+    if not isinstance(table, dict):
+        raise ValueError(f"config: model must be a table; got {table!r}")
+    name = table.get("name", model or DEFAULT_MODEL)
+    if not isinstance(name, str):
+        raise ValueError(f"config: model.name must be a string; got {name!r}")
+    if model not in (None, name):
+        raise ValueError(f"config: model.name must match --model {model}; got {name}")
+    settings = {key: value for key, value in table.items() if key != "name"}
+    return config_from_dict(FitConfig, {**values, "model": settings}, {"model": model_entry(name).config})
+
+
+def to_values(config: FitConfig) -> dict[str, Any]:
+    """Settings as nested dicts of plain values, the inverse of `to_config`."""
+    values: dict[str, Any] = asdict(config)
+    values["model"] = {"name": model_name(config.model), **values["model"]}
+    return values
+
+
+def to_toml(config: FitConfig) -> str:
+    """All settings as TOML, the inverse of `load_config`.
+
+    >>> to_config(tomllib.loads(to_toml(FitConfig()))) == FitConfig()
+    True
+    """
+    return "\n".join(_lines(to_values(config))) + "\n"
+
+
+def _lines(table: dict[str, Any], name: str = "") -> Iterator[str]:
+    for key, value in table.items():
+        if value is not None and not isinstance(value, dict):
+            yield f"{key} = {json.dumps(value)}"
+    for key, value in table.items():
+        if isinstance(value, dict):
+            path = f"{name}.{key}" if name else key
+            yield from ("", f"[{path}]")
+            yield from _lines(value, path)
