@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from torchcommodity import data, forecast, optimize
+from torchcommodity import data, export, forecast
 from torchcommodity.batch import batch
 from torchcommodity.models import MODELS
 from torchcommodity.training import FitConfig, TrainConfig
@@ -47,7 +47,7 @@ def write_panels(path: Path, panels: int, rows: int) -> Path:
 
 def once(artifact: Path, table: Path, out: Path) -> None:
     """In a process of its own: what a run takes."""
-    loaded = optimize.Artifact.load(artifact)
+    loaded = export.Artifact.load(artifact)
     before = peak()
     start = time.perf_counter()
     run = batch(loaded, table, out).run
@@ -107,7 +107,7 @@ def main() -> None:
             data.embedded()["WTI"].between("2012-01-01", "2018-12-31"),
             FitConfig(MODELS[options.model].config(), TrainConfig(epochs=0)),
         )
-        artifact = optimize.export(fitted, folder / "wti.artifact", options.format)
+        artifact = export.export(fitted, folder / "wti.artifact", options.format)
         print("| panels | Parquet, MB | s | panels/s | MB before | peak | results |\n|---|---|---|---|---|---|---|")
         for panels in options.panels:
             table = write_panels(folder / f"{panels}.parquet", panels, options.rows)

@@ -64,7 +64,7 @@ def _blocks(found: ScenarioEvaluation, panel: data.Panel, through: str) -> Itera
 
 
 def _panel(arguments: argparse.Namespace) -> data.Panel:
-    panel = data.load(arguments.daily, list(CONTRACTS)).panel.with_contracts(CONTRACTS)
+    panel = data.read(arguments.daily, list(CONTRACTS)).with_contracts(CONTRACTS)
     if arguments.curve is not None:
         panel = panel.with_curve(data.read_curve(arguments.curve))
     return panel.between(arguments.first, arguments.last)

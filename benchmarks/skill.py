@@ -63,7 +63,7 @@ def report(walked: forecast.Backtest, years: str, reference: str) -> str:
 def prices(options: argparse.Namespace) -> data.Panel:
     if options.futures:
         return futures(options.futures, calendar=not options.no_calendar, curve=not options.no_curve)
-    return data.load(options.data, options.symbols.split(",")).panel
+    return data.read(options.data, options.symbols.split(","))
 
 
 def main() -> None:

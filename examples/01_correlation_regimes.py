@@ -37,7 +37,7 @@ class Regimes(NamedTuple):
 
 def prices(source: str) -> Panel:
     """The crush if the source has it, all that it has otherwise; of what is embedded, the three long series."""
-    panel = data.load(source).panel
+    panel = data.read(source)
     if CRUSH.keys() <= set(panel.symbols):
         return panel.select(CRUSH).with_contracts(CRUSH)
     return panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04") if source == "embedded" else panel

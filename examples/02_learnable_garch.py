@@ -74,7 +74,7 @@ def figure(way: Tensor, theirs: Tensor, dates, volatility: Tensor) -> go.Figure:
 
 
 def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", out: Path | None = None):
-    panel = data.load(source, [symbol]).panel
+    panel = data.read(source, [symbol])
     returns = 100 * ops.log_returns(panel.values.plain())  # per cent
     known = returns[returns.isfinite().squeeze(-1)]  # arch takes no missing return
     fit = arch_model(known.squeeze(-1).numpy(), mean="Zero", rescale=False).fit(disp="off")

@@ -106,7 +106,7 @@ def figure(panel: Panel, test: range, ours: Tensor, answers: Tensor) -> go.Figur
 
 def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", out: Path | None = None):
     torch.set_num_threads(1)  # a step is so small that threads would wait for each other
-    panel = data.load(source, [symbol]).panel
+    panel = data.read(source, [symbol])
     block = data.walk_forward(panel.dates, horizon=HORIZON, every=len(panel))[0]
     first, middle = panel.dates[block.test.start], panel.dates[block.test.start + len(block.test) // 2]
     mark = panel.provenance[0]

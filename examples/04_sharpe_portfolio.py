@@ -68,7 +68,7 @@ def figure(dates, made: dict[str, Tensor]) -> go.Figure:
 def main(source: str = typer.Option("embedded", "--data"), split: str = "2011-01-01", out: Path | None = None):
     torch.manual_seed(0)
     torch.set_num_threads(1)  # a step is so small that threads would wait for each other
-    panel = data.load(source).panel
+    panel = data.read(source)
     if source == "embedded":
         panel = panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04")
     untrained = PortfolioLstm()

@@ -35,7 +35,7 @@ def futures(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "dat
     nearby = pd.read_csv(shared_data / "term_structure.csv.gz")
     path = tmp_path_factory.mktemp("curve") / "curve.parquet"
     nearby[nearby["symbol"].isin(codes) & (nearby["nth"] <= 3)].to_parquet(path)
-    return data.Panel.from_frame(frame).with_contracts(codes).with_curve(data.read_curve(path))
+    return data.Panel.from_pandas(frame).with_contracts(codes).with_curve(data.read_curve(path))
 
 
 @pytest.fixture(autouse=True)

@@ -49,7 +49,7 @@ def windows(count: int = 6, rows: int = 60) -> pd.DataFrame:
     """Windows of real prices of unequal lengths as a long table."""
     frames = []
     for k in range(count):
-        frame = PRICES.frame().iloc[7 * k : 7 * k + rows + k % 3]
+        frame = PRICES.to_pandas().iloc[7 * k : 7 * k + rows + k % 3]
         long = frame.reset_index().melt("date", var_name="symbol", value_name="price")
         frames.append(long.assign(panel=f"p{k}"))
     return pd.concat(frames, ignore_index=True)
@@ -252,7 +252,7 @@ def test_any_order_of_rows_gives_the_same_table(
 ) -> None:
     folder = tmp_path_factory.mktemp("order")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.run, "BLOCK", block)
+        patch.setattr(module._run, "BLOCK", block)
         shuffled = windows(count).sample(frac=1, random_state=seed)
         batch(artifact, written(shuffled, folder / "p.parquet"), folder / "f.duckdb")
     whole = folder / "whole.duckdb"
@@ -262,8 +262,8 @@ def test_any_order_of_rows_gives_the_same_table(
 
 KILLED = """
 import sys
-from torchcommodity.optimize import Artifact
-from torchcommodity.serve.batch import batch, run
+from torchcommodity.export import Artifact
+from torchcommodity.batch import _run as run, batch
 
 run.BLOCK = 100
 print("ready", flush=True)
@@ -284,7 +284,7 @@ def test_killed_it_is_carried_on_to_the_same_table(
             batch(artifact, path, out)
         process.send_signal(signal.SIGKILL)
     assert not out.exists()  # nothing half-written
-    monkeypatch.setattr(module.run, "BLOCK", 100)
+    monkeypatch.setattr(module._run, "BLOCK", 100)
     done: list[int] = []
     carried_on = batch(artifact, path, out, progress=lambda rows, *_: done.append(rows)).run
     assert (carried_on.panels, carried_on.forecasts, len(read(out))) == (40, 40 * ROWS, 40 * ROWS)

@@ -20,7 +20,7 @@ from torchcommodity.cli._walk import plan
 from torchcommodity.data import embedded
 
 FILES = {"forecast.csv", "forecast.json", "report.html"}
-SHORT = embedded()["WTI", "SP500"].between("2015-07-01", "2018-12-31").frame()  # too short for a walk-forward
+SHORT = embedded()["WTI", "SP500"].between("2015-07-01", "2018-12-31").to_pandas()  # too short for a walk-forward
 
 
 def run(*arguments: object) -> Result:
@@ -115,7 +115,7 @@ def test_contracts_and_curve_belong_to_the_prices(prices: Path, tmp_path: Path) 
     curve = tmp_path / "curve.csv"
     fronts = SHORT["WTI"].dropna().rename("close").reset_index().assign(symbol="WTI", nth=1)
     fronts.to_csv(curve, index=False)
-    spot = options.prices(str(prices), "WTI,SP500").panel
+    spot = options.prices(str(prices), "WTI,SP500")
     futures, findings = options.prices(str(prices), "WTI,SP500", "WTI=CL", curve)
     assert futures.contracts == ("CL", None)
     assert futures.curve is not None
@@ -219,7 +219,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_killed_run_leaves_nothing_half_written(number: signal.Signals, code: int, tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"
-    frame = embedded()["WTI"].frame()
+    frame = embedded()["WTI"].to_pandas()
     frame.iloc[-3] = 0.0  # a finding, which is printed before the training
     frame.to_csv(path)
     command = [

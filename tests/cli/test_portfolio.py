@@ -20,7 +20,7 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(TrainConfig, "__init__", quick(TrainConfig.__init__))
-    frame = embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31").frame()
+    frame = embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31").to_pandas()
     frame.columns = ["WTI", "<b>SP500"]
     path = tmp_path / "prices.csv"
     frame.to_csv(path)

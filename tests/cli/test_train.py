@@ -31,7 +31,7 @@ def told(result: Result) -> str:
 @pytest.fixture(scope="module")
 def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("prices") / "prices.csv"
-    embedded()["WTI", "SP500"].between("2013-07-01", "2018-12-31").frame().to_csv(path)
+    embedded()["WTI", "SP500"].between("2013-07-01", "2018-12-31").to_pandas().to_csv(path)
     return path
 
 

@@ -22,7 +22,7 @@ LINES = (
 def small():
     days = pd.DatetimeIndex(["2020-04-20", "2020-04-21", "2020-04-22"], name="date")
     frame = pd.DataFrame({"NATGAS": [1.92, 1.82, 1.94], "WTI": [-37.63, 10.01, 13.78]}, index=days)
-    return data.Panel.from_frame(frame)
+    return data.Panel.from_pandas(frame)
 
 
 def test_a_curve_is_read_from_text_and_parquet_alike(tmp_path):
@@ -69,7 +69,9 @@ def test_a_curve_is_aligned_by_date_and_symbol(tmp_path):
     with pytest.raises(data.DataError, match=r"curve: expected rows of NATGAS, WTI from 2020-04-22 .* got WTI, NATGAS"):
         small().between("2020-04-22").with_curve(data.read_curve(path))
     with pytest.raises(data.DataError, match="curve: expected rows of CORN"):
-        data.Panel.from_frame(small().frame()[["WTI"]].set_axis(["CORN"], axis=1)).with_curve(data.read_curve(path))
+        data.Panel.from_pandas(small().to_pandas()[["WTI"]].set_axis(["CORN"], axis=1)).with_curve(
+            data.read_curve(path)
+        )
 
 
 def test_a_curve_in_another_unit_or_shape_is_refused():
@@ -103,7 +105,7 @@ def test_contracts_are_named_by_known_symbols_and_codes():
     with pytest.raises(data.DataError, match=r"expected a product code among .*; got 'WTI'"):
         panel.with_contracts({"WTI": "WTI"})
     with pytest.raises(data.DataError, match="a contract or None for each of 2 symbols; got 1"):
-        data.Panel.from_frame(small().frame(), contracts=["CL"])
+        data.Panel.from_pandas(small().to_pandas(), contracts=["CL"])
 
 
 def test_contracts_and_curve_go_with_their_columns_and_rows(futures, tmp_path):
@@ -113,19 +115,19 @@ def test_contracts_and_curve_go_with_their_columns_and_rows(futures, tmp_path):
     columns = [futures.symbols.index("WTI"), futures.symbols.index("CORN")]
     np.testing.assert_array_equal(part.curve.numpy(), futures.curve.numpy()[rows][:, columns])
     np.testing.assert_array_equal(part.rolls(0).numpy(), futures.rolls(0).numpy()[rows][:, columns])
-    twin = data.Panel.from_frame(
-        part.frame(), units=part.units, provenance=part.provenance, contracts=part.contracts, curve=part.curve
-    )
+    frame = part.to_pandas()
+    twin = data.Panel.from_pandas(frame, units=part.units, provenance=part.provenance, contracts=part.contracts)
+    twin = twin.with_curve(part.curve)
     assert twin.equals(part)
     assert not part.equals(part.with_contracts({"WTI": None}))
     assert not part.equals(part.with_curve(part.curve * 1.01))
     store = data.Store(tmp_path / "prices.duckdb")
     store.add(part, "part")
     store.add(part.with_contracts({"WTI": None}), "other")
-    assert store.load("part").panel.equals(part)
-    assert store.load("other").panel.contracts == (None, "C")
+    assert store.load("part").equals(part)
+    assert store.load("other").contracts == (None, "C")
     store.add(small(), "part", replace=True)
-    assert store.load("part").panel.equals(small())
+    assert store.load("part").equals(small())
 
 
 def test_a_store_written_before_there_were_contracts_is_read(tmp_path):
@@ -134,10 +136,10 @@ def test_a_store_written_before_there_were_contracts_is_read(tmp_path):
     with duckdb.connect(str(store.path)) as connection:
         connection.execute("DROP TABLE futures")
         connection.execute("DROP TABLE closes")
-    assert store.load("old").panel.equals(small())
+    assert store.load("old").equals(small())
     store.add(small().with_contracts({"WTI": "CL"}), "new")
-    assert store.load("old").panel.equals(small())
-    assert store.load("new").panel.contracts == (None, "CL")
+    assert store.load("old").equals(small())
+    assert store.load("new").contracts == (None, "CL")
 
 
 @given(missing=st.lists(st.integers(0, 250), unique=True, max_size=200), cut=st.integers(1, 251))
@@ -146,7 +148,7 @@ def test_a_flag_waits_for_the_next_price_and_knows_no_later_one(missing, cut):
     prices = np.linspace(50.0, 60.0, 251)
     prices[missing] = np.nan
     prices[0] = prices[-1] = 55.0
-    panel = data.Panel.from_frame(pd.DataFrame({"WTI": prices}, index=dates), contracts=["CL"])
+    panel = data.Panel.from_pandas(pd.DataFrame({"WTI": prices}, index=dates), contracts=["CL"])
     flags = panel.rolls(ahead=0)[:, 0].numpy()
     scheduled = data.roll_months("CL", panel.dates, ahead=0)
     rows = np.flatnonzero(np.isfinite(prices))

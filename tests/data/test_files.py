@@ -226,7 +226,7 @@ GOOD = {
 @pytest.mark.parametrize("name", GOOD)
 def test_accepted(name, tmp_path):
     body, prices, symbols = GOOD[name]
-    panel = data.read(write(tmp_path, body)).panel
+    panel = data.read(write(tmp_path, body))
     np.testing.assert_array_equal(panel.values.numpy(), np.array(prices, dtype=float))
     assert panel.symbols == symbols
     assert panel.dates[0] == np.datetime64("1965-03-01" if name == "parquet_before_1970" else "2020-04-17")
@@ -236,7 +236,7 @@ def test_pandas_parquet_index(tmp_path):
     frame = pd.DataFrame({"A": [1.0, 2.0]}, index=pd.to_datetime(["2020-04-17", "2020-04-20"]))
     for name, index in {"unnamed": None, "date": "date"}.items():
         frame.rename_axis(index).to_parquet(tmp_path / name)
-        assert data.read(tmp_path / name).panel.values.tolist() == [[1.0], [2.0]]
+        assert data.read(tmp_path / name).values.tolist() == [[1.0], [2.0]]
 
 
 RUN = "".join(f"2020-01-{day:02d},5\n" for day in (2, 3, 6, 7, 8, 9, 10, 13, 14, 15))
@@ -284,9 +284,9 @@ DOUBTFUL = {
 @pytest.mark.parametrize("name", DOUBTFUL)
 def test_doubtful_is_reported_and_treated(name, tmp_path):
     body, prices, expected = DOUBTFUL[name]
-    panel, findings = data.read(write(tmp_path, body))
-    assert [(f.kind, f.symbol, f.date, f.line, f.count) for f in findings] == expected
-    assert all(f.treatment == data.TREATMENTS[f.kind] and f.value for f in findings)
+    panel = data.read(write(tmp_path, body))
+    assert [(f.kind, f.symbol, f.date, f.line, f.count) for f in panel.findings] == expected
+    assert all(f.treatment == data.TREATMENTS[f.kind] and f.value for f in panel.findings)
     if prices is not None:
         np.testing.assert_array_equal(panel.values[:, 0].numpy(), np.array(prices, dtype=float))
 
@@ -303,7 +303,7 @@ def test_provenance_and_unit_of_a_long_file(tmp_path):
     body = (
         "date,symbol,close,unit,source\n2020-04-17,A,1,$/bbl,eia\n2020-04-20,A,2,$/bbl,rtl\n2020-04-17,B,3,index,eia\n"
     )
-    panel = data.read(write(tmp_path, body), publisher="unused", license="open").panel
+    panel = data.read(write(tmp_path, body), publisher="unused", license="open")
     assert panel.units == ("$/bbl", "index")
     assert [record.publisher for record in panel.provenance] == ["eia, rtl", "eia"]
     record = panel.provenance[0]
@@ -327,16 +327,16 @@ def test_5000_columns_take_seconds(tmp_path):
     path = tmp_path / "wide.csv"
     pd.DataFrame(prices, index=days, columns=[f"S{i}" for i in range(5000)]).rename_axis("date").to_csv(path)
     start = time.process_time()
-    panel = data.read(path).panel
+    panel = data.read(path)
     assert time.process_time() - start < 10
     np.testing.assert_array_equal(panel.values.numpy(), prices)
 
 
 def test_real_prices_pass_through(shared_data):
-    panel, findings = data.read(shared_data / "daily.csv.gz")
+    panel = data.read(shared_data / "daily.csv.gz")
     assert panel.values.shape == (11318, 20)
     assert panel["WTI"].between("2020-04-20", "2020-04-20").values.item() == -37.63
-    negative = [(f.symbol, f.date, f.value) for f in findings if f.kind == "nonpositive"]
+    negative = [(f.symbol, f.date, f.value) for f in panel.findings if f.kind == "nonpositive"]
     assert negative == [("WTI", "2020-04-20", "-37.63"), ("WTI_SPOT", "2020-04-20", "-36.98")]
     frame = pd.read_csv(shared_data / "daily.csv.gz").pivot(index="date", columns="symbol", values="close")
     np.testing.assert_array_equal(panel.select(frame.columns).values.numpy(), frame.to_numpy())

@@ -68,11 +68,11 @@ def http(tmp_path):
 
 def test_fred_as_published(http):
     with serving(reply()) as (server, base):
-        panel, findings = data.fred("DCOILWTICO", base=base, http=http)
+        panel = data.fred("DCOILWTICO", base=base, http=http)
     assert server.asked == [("/graph/fredgraph.csv", {"id": "DCOILWTICO"})]
     assert panel.values[:, 0].tolist() == [18.31, -36.98, 15.99]
     assert [str(day) for day in panel.dates] == ["2020-04-17", "2020-04-20", "2020-04-23"]
-    assert [(f.kind, f.symbol, f.date, f.count) for f in findings] == [
+    assert [(f.kind, f.symbol, f.date, f.count) for f in panel.findings] == [
         ("nonpositive", "DCOILWTICO", "2020-04-20", 1),
         ("no trading", "DCOILWTICO", "2020-04-21", 2),
     ]
@@ -84,8 +84,8 @@ def test_fred_as_published(http):
 def test_fred_series_are_joined(http):
     other = "observation_date,DHHNGSP\n2020-04-17,1.5\n2020-04-21,1.7\n"
     with serving(reply(), reply(body=other)) as (_, base):
-        panel = data.fred(["DCOILWTICO", "DHHNGSP"], base=base, http=http).panel
-    assert panel.frame().to_csv() == (
+        panel = data.fred(["DCOILWTICO", "DHHNGSP"], base=base, http=http)
+    assert panel.to_pandas().to_csv() == (
         "date,DCOILWTICO,DHHNGSP\n2020-04-17,18.31,1.5\n2020-04-20,-36.98,\n2020-04-21,,1.7\n2020-04-23,15.99,\n"
     )
 
@@ -103,7 +103,7 @@ RECOVERS = {
 @pytest.mark.parametrize("name", RECOVERS)
 def test_a_passing_failure_is_tried_again(name, http):
     with serving(*RECOVERS[name]) as (server, base):
-        assert len(data.fred("DCOILWTICO", base=base, http=http).panel) == 3
+        assert len(data.fred("DCOILWTICO", base=base, http=http)) == 3
         assert len(server.asked) == len(RECOVERS[name])
 
 
@@ -166,8 +166,8 @@ def test_retry_after_is_bounded():
 
 def test_cache_of_stated_age(http):
     with serving(reply()) as (server, base):
-        first = data.fred("DCOILWTICO", base=base, http=http).panel
-        again = data.fred("DCOILWTICO", base=base, http=http).panel
+        first = data.fred("DCOILWTICO", base=base, http=http)
+        again = data.fred("DCOILWTICO", base=base, http=http)
         assert len(server.asked) == 1
         assert again.equals(first)  # the time of retrieval and the sha256 too
         fresh = data.Http(cache=http.cache, max_age=0)
@@ -180,7 +180,7 @@ def test_old_copy_stands_in_and_is_reported(http):
     with serving(reply(), reply(500, "oops")) as (_, base):
         fresh = data.fred("DCOILWTICO", base=base, http=asks_always)
         old = data.fred("DCOILWTICO", base=base, http=asks_always)
-    assert old.panel.equals(fresh.panel)
+    assert old.equals(fresh)
     assert [f.kind for f in old.findings] == ["old copy", *(f.kind for f in fresh.findings)]
 
 
@@ -197,7 +197,7 @@ def test_a_damaged_copy_is_asked_for_again(damage, http):
             "future": body.replace(b'"retrieved": "2', b'"retrieved": "9'),
         }
         kept.write_bytes(changed[damage])
-        assert data.fred("DCOILWTICO", base=base, http=http).panel.values[0, 0].item() == 18.31
+        assert data.fred("DCOILWTICO", base=base, http=http).values[0, 0].item() == 18.31
         assert len(server.asked) == 2
 
 
@@ -224,12 +224,12 @@ def test_eia_as_published(http, monkeypatch):
     page = [*records(3)[::-1], {"period": "2020-04-20", "series": "RWTC", "value": -36.98, "units": "$/BBL"}][::-1]
     with serving(reply(body=eia_answer(page))) as (server, base):
         monkeypatch.setenv("TORCHCOMMODITY_EIA_URL", base + "/")
-        panel, findings = data.load("eia:PET.RWTC.D")
+        panel = data.read("eia:PET.RWTC.D")
     assert server.asked == [("/v2/seriesid/PET.RWTC.D", {"offset": "0", "length": "5000", "api_key": KEY})]
     assert panel.values[:, 0].tolist() == [1.5, 2.5, 3.5, -36.98]
     assert panel.units == ("$/BBL",)
     assert panel.provenance[0].license.startswith("public domain")
-    assert "nonpositive" in [f.kind for f in findings]
+    assert "nonpositive" in [f.kind for f in panel.findings]
 
 
 def test_eia_pages_newest_first(http):
@@ -240,10 +240,10 @@ def test_eia_pages_newest_first(http):
         return reply(body=eia_answer(everything[first : first + 120], total=300))
 
     with serving(page) as (server, base):
-        panel, findings = data.eia("PET.RWTC.D", key=KEY, base=base, http=http)
+        panel = data.eia("PET.RWTC.D", key=KEY, base=base, http=http)
     assert [query["offset"] for _, query in server.asked] == ["0", "120", "240"]
     assert len(panel) == 300
-    assert not [f for f in findings if f.kind in ("unsorted", "duplicate")]
+    assert not [f for f in panel.findings if f.kind in ("unsorted", "duplicate")]
     assert panel.provenance[0].sha256.count("+") == 2
 
 
@@ -254,7 +254,7 @@ def test_eia_months_and_missing_values(http):
         {"period": "2020-03", "value": "3"},
     ]
     with serving(reply(body=eia_answer(page))) as (_, base):
-        panel = data.eia("PET.RWTC.M", key=KEY, base=base, http=http).panel
+        panel = data.eia("PET.RWTC.M", key=KEY, base=base, http=http)
     assert [str(day) for day in panel.dates] == ["2020-02-01", "2020-03-01"]
     assert panel.values[:, 0].tolist() == [2.0, 3.0]
 
@@ -295,7 +295,7 @@ def test_eia_refusals_never_show_the_key(name, http):
 
 def test_the_key_is_written_nowhere(http):
     with serving(reply(body=eia_answer(records(3)))) as (_, base):
-        panel = data.eia("PET.RWTC.D", key=KEY, base=base, http=http).panel
+        panel = data.eia("PET.RWTC.D", key=KEY, base=base, http=http)
     assert KEY not in str(panel.sources())
     assert all(KEY.encode() not in path.read_bytes() for path in http.cache.iterdir())
 

@@ -79,6 +79,6 @@ def test_dates_out_of_order_are_refused():
 
 
 def test_real_dates(shared_data):
-    panel = data.read(shared_data / "daily.csv.gz").panel
+    panel = data.read(shared_data / "daily.csv.gz")
     blocks = data.walk_forward(panel.dates, first=2017)
     assert [str(panel.dates[block.test.start])[:4] for block in blocks] == [str(year) for year in range(2017, 2024)]

@@ -48,9 +48,9 @@ def test_every_row_of_the_test_years_has_every_forecast(panel: Panel, walked: Ba
 
 
 def test_no_forecast_sees_a_later_price(panel: Panel, walked: Backtest) -> None:
-    frame = panel.frame()
+    frame = panel.to_pandas()
     frame.loc["2013-07-01":] = frame.loc["2013-07-01":].iloc[::-1].to_numpy()
-    other = forecast.backtest(Panel.from_frame(frame), QUICK, first=2013)
+    other = forecast.backtest(Panel.from_pandas(frame), QUICK, first=2013)
     rows = int((walked.origins < np.datetime64("2013-07-01")).sum())
     year = int((walked.origins < np.datetime64("2014-01-01")).sum())
     assert other.fits == walked.fits
@@ -190,9 +190,9 @@ def test_what_cannot_be_walked_is_refused_in_words(panel: Panel) -> None:
 
 
 def test_a_symbol_that_begins_later_has_no_forecast_before(panel: Panel) -> None:
-    frame = panel.frame()
+    frame = panel.to_pandas()
     frame.loc[:"2013-01-31", "SP500"] = np.nan
-    late = forecast.backtest(Panel.from_frame(frame), FitConfig(), first=2013)
+    late = forecast.backtest(Panel.from_pandas(frame), FitConfig(), first=2013)
     assert late.quantiles["har-garch"][:, :, 0].isfinite().all()
     assert late.quantiles["har-garch"][:252, :, 1].isnan().all()
     assert late.quantiles["har-garch"][-1, :, 1].isfinite().all()
@@ -204,7 +204,7 @@ def test_it_beats_unconditional_quantiles_and_does_not_lose_to_ewma(shared_data:
     long = pd.read_csv(shared_data / "daily.csv.gz", parse_dates=["date"])
     wide = long[long.symbol.isin(FIVE)].pivot_table(index="date", columns="symbol", values="close")
     # the econometric part alone: it carries the result, and the test takes seconds; benchmarks/skill.py prints all
-    walked = forecast.backtest(Panel.from_frame(wide[FIVE]), FitConfig(), first=2017)
+    walked = forecast.backtest(Panel.from_pandas(wide[FIVE]), FitConfig(), first=2017)
     table = forecast.score(walked).frame().pivot_table(index="model", columns="horizon", values="pinball")
     assert (table.loc["har-garch"] < table.loc["unconditional"]).all()
     assert (table.loc["har-garch"] <= table.loc["ewma"]).all()

@@ -28,10 +28,10 @@ def fitted(panel: Panel) -> Forecaster:
 
 def changed(panel: Panel, **prices: list[float]) -> Panel:
     """The panel with the last prices of a symbol replaced."""
-    frame = panel.frame()
+    frame = panel.to_pandas()
     for symbol, values in prices.items():
         frame.iloc[-len(values) :, frame.columns.get_loc(symbol)] = values
-    return Panel.from_frame(frame)
+    return Panel.from_pandas(frame)
 
 
 def state(forecaster: Forecaster) -> dict[str, torch.Tensor]:
@@ -79,9 +79,9 @@ def test_one_seed_one_set_of_bits(panel: Panel, fitted: Forecaster) -> None:
 
 def test_only_the_past_decides(panel: Panel) -> None:
     cut = panel.between(None, "2014-12-31")
-    frame = panel.frame()
+    frame = panel.to_pandas()
     frame.loc["2015-01-01":] = 1.0
-    wild = Panel.from_frame(frame)
+    wild = Panel.from_pandas(frame)
     assert equal(forecast.fit(cut, SHORT), forecast.fit(wild, SHORT, through="2014-12-31"))
 
 
@@ -121,7 +121,7 @@ def test_prices_are_the_last_price_times_the_return(panel: Panel, fitted: Foreca
 @pytest.mark.parametrize("last", [[-37.63], [float("nan"), 0.0]])
 def test_a_forecast_starts_from_the_last_positive_price(panel: Panel, fitted: Forecaster, last: list[float]) -> None:
     found = forecast.predict(fitted, changed(panel, WTI=last))
-    frame = panel.frame().iloc[: -len(last)].WTI.dropna()
+    frame = panel.to_pandas().iloc[: -len(last)].WTI.dropna()
     assert found.last[0].item() == frame.iloc[-1]
     assert found.origins[0] == frame.index[-1].to_numpy().astype("datetime64[D]")
     assert found.origins[1] == panel.dates[-1]
@@ -142,7 +142,7 @@ def test_what_cannot_be_forecast_is_refused_in_words(panel: Panel, fitted: Forec
     with pytest.raises(ValueError, match="must hold every symbol of the forecaster; SP500 not in WTI"):
         forecast.predict(fitted, panel["WTI"])
     with pytest.raises(ValueError, match="more than 252 positive prices; got WTI 100, SP500 100"):
-        forecast.predict(fitted, Panel.from_frame(panel.frame().dropna().iloc[-100:]))
+        forecast.predict(fitted, Panel.from_pandas(panel.to_pandas().dropna().iloc[-100:]))
     with pytest.raises(ValueError, match="symmetry needs levels symmetric about 1/2"):
         FitConfig(model=HarLstmConfig(HarConfig(levels=(0.1, 0.5))))
 

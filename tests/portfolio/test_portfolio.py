@@ -199,7 +199,7 @@ def test_minimum_variance_is_its_closed_form() -> None:
 
 
 def test_an_interval_finds_what_is_there_and_nothing_where_nothing_is() -> None:
-    frame = panel("2010-01-01").frame()
+    frame = panel("2010-01-01").to_pandas()
     daily = frame.pct_change().dropna().to_numpy()
     ours, theirs = daily[:, 1], daily[:, 2]
     found = portfolio.sharpe_difference(ours, theirs, draws=200)
@@ -252,9 +252,9 @@ def test_a_walk_has_every_portfolio_at_every_cost(walked: portfolio.FoldResult) 
 
 def test_a_walk_sees_no_future(walked: portfolio.FoldResult) -> None:
     whole = panel()
-    frame, t = whole.frame(), int(np.searchsorted(whole.dates, np.datetime64("2018-03-01")))
+    frame, t = whole.to_pandas(), int(np.searchsorted(whole.dates, np.datetime64("2018-03-01")))
     frame.iloc[t + 1 :] *= np.linspace(0.5, 2, len(frame) - t - 1)[:, None]
-    other = walk(Panel.from_frame(frame), config(), costs=(0.0002,), first=2017)
+    other = walk(Panel.from_pandas(frame), config(), costs=(0.0002,), first=2017)
     for mine, theirs in zip(walked.at(0.0002), other.results):
         assert torch.equal(mine.weights[: t + 1], theirs.weights[: t + 1])
     assert not torch.equal(walked.results[0].weights, other.results[0].weights)

@@ -55,10 +55,10 @@ def contents(evidence: Evidence) -> Contents:
 
 @pytest.fixture(scope="module")
 def hostile() -> Contents:
-    frame = embedded()["WTI", "SP500"].between("2016-01-01", "2018-12-31").frame()
+    frame = embedded()["WTI", "SP500"].between("2016-01-01", "2018-12-31").to_pandas()
     frame.columns = [HOSTILE, "</table>$title${css}"]
     marks = [Provenance(*[HOSTILE] * 6), Provenance(*["</script><img src=http://x>"] * 6)]
-    panel = Panel.from_frame(frame, units=[HOSTILE, "<b>"], provenance=marks)
+    panel = Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=marks)
     return contents_of(panel, (Finding(HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE, HOSTILE),))
 
 

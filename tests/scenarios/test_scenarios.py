@@ -18,6 +18,7 @@ from torchcommodity import data, ops
 from torchcommodity.data import DataError, Panel, SyntheticTensor, is_synthetic
 from torchcommodity.forecast import backtest, fit, score
 from torchcommodity.models import ScenarioConfig, ScenarioCritic, ScenarioGenerator
+from torchcommodity.opkit import MetadataTensor
 from torchcommodity.portfolio import walk
 from torchcommodity.scenarios import (
     AdversarialConfig,
@@ -65,7 +66,7 @@ KEEPING: dict[str, Callable[[Tensor], Tensor]] = {
     "native operator": lambda x: ops.ewm_mean(x, halflife=2.0),
     "deepcopy": copy.deepcopy,
     "with_metadata": lambda x: x.with_metadata(note="mine"),  # type: ignore[attr-defined]
-    "MetadataTensor": lambda x: data.panel.MetadataTensor(x),
+    "MetadataTensor": lambda x: MetadataTensor(x),
     "module": lambda x: torch.nn.Linear(2, 2).double()(x),
 }
 
@@ -121,18 +122,18 @@ def test_tuning_and_judging_refuse_them(maker: ScenarioMaker, made: Scenarios, p
 
 def test_a_frame_a_file_and_the_store_keep_the_mark(made: Scenarios, prices: Panel, tmp_path: Path) -> None:
     path = made.panel(0, prices)
-    assert Panel.from_frame(path.frame()).synthetic
-    path.frame().to_csv(tmp_path / "wide.csv")
-    assert data.read(tmp_path / "wide.csv").panel.synthetic
+    assert Panel.from_pandas(path.to_pandas()).synthetic
+    path.to_pandas().to_csv(tmp_path / "wide.csv")
+    assert data.read(tmp_path / "wide.csv").synthetic
     store = data.Store(tmp_path / "prices.duckdb")
     store.add(path, "path")
-    assert store.load("path").panel.synthetic
+    assert store.load("path").synthetic
 
 
 def test_a_source_that_says_synthetic_is_enough(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text("date,symbol,close,source\n2020-01-02,WTI,60,eia\n2020-01-03,WTI,61,synthetic\n")
-    assert data.read(file).panel.synthetic
+    assert data.read(file).synthetic
 
 
 def test_a_panel_of_synthetic_values_must_say_so(prices: Panel) -> None:
@@ -143,8 +144,8 @@ def test_a_panel_of_synthetic_values_must_say_so(prices: Panel) -> None:
 
 
 def test_real_columns_of_a_mixed_panel_are_real(prices: Panel) -> None:
-    frame = prices.between("2018-12-01").frame().assign(**{"synthetic:WTI": 50.0})
-    mixed = Panel.from_frame(frame)
+    frame = prices.between("2018-12-01").to_pandas().assign(**{"synthetic:WTI": 50.0})
+    mixed = Panel.from_pandas(frame)
     assert mixed.synthetic
     assert mixed["synthetic:WTI"].synthetic
     assert not mixed["WTI"].synthetic
@@ -152,7 +153,7 @@ def test_real_columns_of_a_mixed_panel_are_real(prices: Panel) -> None:
 
 def test_a_path_goes_on_from_the_last_price(made: Scenarios, prices: Panel) -> None:
     path = made.panel(1, prices)
-    last = prices.frame().ffill().iloc[-1].to_numpy()
+    last = prices.to_pandas().ffill().iloc[-1].to_numpy()
     moved = path.values.plain()[0].log().numpy() - np.log(last)
     np.testing.assert_allclose(moved, made.returns.plain()[1, 0].numpy())
     assert path.dates[0] > prices.dates[-1]
@@ -170,9 +171,9 @@ def test_the_same_seed_makes_the_same_paths(maker: ScenarioMaker, prices: Panel,
 
 
 def test_later_prices_do_not_reach_the_fit(maker: ScenarioMaker, prices: Panel) -> None:
-    frame = prices.frame()
+    frame = prices.to_pandas()
     frame.loc["2017-07-01":] *= 3.0
-    other = fit_scenarios(Panel.from_frame(frame), QUICK, through="2017-06-30")
+    other = fit_scenarios(Panel.from_pandas(frame), QUICK, through="2017-06-30")
     assert torch.equal(other.sample(3).returns, maker.sample(3).returns)
 
 
@@ -332,4 +333,4 @@ def test_the_command_writes_marked_paths_and_one_page(tmp_path: Path, monkeypatc
     with pytest.raises(DataError, match="expected one price"):
         data.read(tmp_path / "scenarios.csv")
     table[table["path"] == 1].to_csv(tmp_path / "one.csv", index=False)
-    assert data.read(tmp_path / "one.csv").panel.synthetic
+    assert data.read(tmp_path / "one.csv").synthetic

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchcommodity.data import Finding, Loaded, Panel, embedded
+from torchcommodity.data import Finding, Panel, embedded
 from torchcommodity.export import Artifact, export
 from torchcommodity.export._metadata import about
 from torchcommodity.export._program import RawPrices
@@ -48,7 +48,7 @@ def artifact(panel: Panel) -> Artifact:
 
 @pytest.fixture(scope="module")
 def shown(artifact: Artifact, panel: Panel) -> dict[str, Any]:
-    return document(artifact, Loaded(panel, ()), "embedded", TODAY)
+    return document(artifact, panel, "embedded", TODAY)
 
 
 def past_of(shown: dict[str, Any], symbol: str, rows: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def past_of(shown: dict[str, Any], symbol: str, rows: int) -> dict[str, Any]:
 
 def closes(panel: Panel) -> dict[str, float]:
     """Day to the last price at or before it: what a forecast for the day is judged by."""
-    frame = panel.frame().ffill()
+    frame = panel.to_pandas().ffill()
     return dict(zip(frame.index.strftime("%Y-%m-%d"), frame[panel.symbols[0]]))
 
 
@@ -69,7 +69,7 @@ def answer(artifact: Artifact, panel: Panel) -> torch.Tensor:  # (H, N, Q)
 def test_past_forecasts_are_an_exported_artefacts_answers_on_rows_cut_there(tmp_path: Path) -> None:
     wti = embedded()["WTI"].between("2015-01-01", "2018-12-31")
     artifact = Artifact.load(export(fit(wti), tmp_path / "wti.pt2"))
-    shown = document(artifact, Loaded(wti, ()), "embedded", TODAY)
+    shown = document(artifact, wti, "embedded", TODAY)
     prices = closes(wti)
     for h, rows in enumerate(artifact.about.horizons):
         past = past_of(shown, "WTI", rows)
@@ -146,7 +146,7 @@ def test_the_document_is_json_and_tells_ages(shown: dict[str, Any]) -> None:
 
 
 def test_old_prices_are_called_old(artifact: Artifact, short: Panel) -> None:
-    shown = document(artifact, Loaded(short, ()), "embedded", date(2026, 11, 21))
+    shown = document(artifact, short, "embedded", date(2026, 11, 21))
     assert shown["prices"]["stale"]
     assert shown["prices"]["age"] == "7 years and 10 months"
     assert [age(days) for days in (-1, 60, 61, 731)] == ["today", "60 days", "2 months", "2 years"]
@@ -154,7 +154,7 @@ def test_old_prices_are_called_old(artifact: Artifact, short: Panel) -> None:
 
 def test_one_symbol_has_no_pair(panel: Panel, short: Panel) -> None:
     wti = panel.select(["WTI"])
-    shown = document(artifact_of(wti, "2018-06-29"), Loaded(short, ()), "embedded", TODAY)
+    shown = document(artifact_of(wti, "2018-06-29"), short, "embedded", TODAY)
     assert "no pair" in shown["correlation"]["missing"]
     assert len(shown["symbols"]) == 1
 
@@ -162,7 +162,7 @@ def test_one_symbol_has_no_pair(panel: Panel, short: Panel) -> None:
 def test_a_symbol_in_its_warm_up_says_so_and_others_go_on(artifact: Artifact, short: Panel) -> None:
     values = short.values.plain().clone()
     values[:-100, 1] = torch.nan
-    shown = document(artifact, Loaded(replace(short, values=values), ()), "embedded", TODAY)
+    shown = document(artifact, replace(short, values=values), "embedded", TODAY)
     wti, young = shown["symbols"]
     assert len(wti["forecasts"]) == 4
     assert young["forecasts"] == []
@@ -172,7 +172,7 @@ def test_a_symbol_in_its_warm_up_says_so_and_others_go_on(artifact: Artifact, sh
 def test_a_symbol_without_newest_prices_starts_from_its_last_one(artifact: Artifact, short: Panel) -> None:
     values = short.values.plain().clone()
     values[-3:, 0] = torch.nan
-    shown = document(artifact, Loaded(replace(short, values=values), ()), "embedded", TODAY)
+    shown = document(artifact, replace(short, values=values), "embedded", TODAY)
     assert (shown["symbols"][0]["origin"], shown["symbols"][0]["rows_behind"]) == (str(short.dates[-4]), 3)
     assert shown["symbols"][0]["recent"]["prices"][-1] is None
     assert shown["prices"]["last"] == str(short.dates[-1])
@@ -180,16 +180,16 @@ def test_a_symbol_without_newest_prices_starts_from_its_last_one(artifact: Artif
 
 def test_prices_that_do_not_fit_are_refused_in_words(artifact: Artifact, panel: Panel) -> None:
     with pytest.raises(ValueError, match="SP500 not in WTI"):
-        document(artifact, Loaded(panel.select(["WTI"]), ()), "embedded", TODAY)
+        document(artifact, panel.select(["WTI"]), "embedded", TODAY)
     with pytest.raises(ValueError, match="at least 253 rows"):
-        document(artifact, Loaded(panel.between("2018-10-01"), ()), "embedded", TODAY)
+        document(artifact, panel.between("2018-10-01"), "embedded", TODAY)
     with pytest.raises(ValueError, match="must be a spot price"):
-        document(artifact, Loaded(panel.with_contracts({"WTI": "CL"}), ()), "embedded", TODAY)
+        document(artifact, panel.with_contracts({"WTI": "CL"}), "embedded", TODAY)
 
 
 def test_rolls_are_part_of_what_happened(panel: Panel, short: Panel) -> None:
     front = panel.select(["WTI"]).with_contracts({"WTI": "CL"})  # as if
-    shown = document(artifact_of(front, "2018-06-29"), Loaded(short, ()), "embedded", TODAY)
+    shown = document(artifact_of(front, "2018-06-29"), short, "embedded", TODAY)
     past = past_of(shown, "WTI", 21)
     prices = closes(front)
     assert past["realized"][-1] == pytest.approx(prices[shown["days"][past["target"][-1]]], rel=1e-6)
@@ -198,11 +198,11 @@ def test_rolls_are_part_of_what_happened(panel: Panel, short: Panel) -> None:
 
 
 def test_the_work_is_done_again_only_for_other_prices(artifact: Artifact, short: Panel) -> None:
-    given = [Loaded(short, ())]
+    given = [short]
     dashboard = Dashboard(artifact, lambda: given[0], "embedded")
     first = dashboard()
     assert dashboard() is first
-    given[0] = Loaded(short, (Finding("gap", "WTI", "2018-01-02", 0, "", ""),))
+    given[0] = replace(short, findings=(Finding("gap", "WTI", "2018-01-02", 0, "", ""),))
     assert dashboard()["findings"]
     assert dashboard() is not first
     assert Dashboard(artifact)() | {"made": ""} == empty(artifact.about) | {"made": ""}

@@ -16,7 +16,7 @@ import requests
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from torchcommodity.data import DataError, Loaded, Panel, Provenance, embedded
+from torchcommodity.data import DataError, Panel, Provenance, embedded
 from torchcommodity.export import Artifact
 from torchcommodity.export._metadata import about
 from torchcommodity.export._program import RawPrices
@@ -44,20 +44,20 @@ def desk(panel: Panel, source: str = "embedded") -> Dashboard:
     """A forecaster of a panel, as `export` would write it, and the last rows of the panel as its prices: few calls."""
     forecaster = fit(panel.between(None, "2018-06-29"))
     artifact = Artifact(about(forecaster, "pt2"), RawPrices(forecaster))
-    return Dashboard(artifact, lambda: Loaded(panel.between(SHORT), ()), source)
+    return Dashboard(artifact, lambda: panel.between(SHORT), source)
 
 
 def many(panel: Panel, count: int) -> Panel:
     """The same real prices under many names."""
-    frame = pd.concat([panel.frame()["WTI"]] * count, axis=1)
+    frame = pd.concat([panel.to_pandas()["WTI"]] * count, axis=1)
     frame.columns = [f"WTI{n}" for n in range(count)]
-    return Panel.from_frame(frame)
+    return Panel.from_pandas(frame)
 
 
 def hostile(panel: Panel) -> Panel:
-    frame = panel.frame()
+    frame = panel.to_pandas()
     frame.columns = [HOSTILE, '"><b>&amp;']
-    return Panel.from_frame(frame, units=[HOSTILE, "<b>"], provenance=[Provenance(*[HOSTILE] * 6)] * 2)
+    return Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=[Provenance(*[HOSTILE] * 6)] * 2)
 
 
 @dataclass
@@ -93,7 +93,7 @@ def site(panel: Panel) -> Iterator[Site]:
     normal = desk(panel)
     values = panel.values.plain().clone()
     values[:-100, 1] = np.nan
-    late = Dashboard(normal.artifact, lambda: Loaded(replace(panel, values=values).between(SHORT), ()), "embedded")
+    late = Dashboard(normal.artifact, lambda: replace(panel, values=values).between(SHORT), "embedded")
     broken, slow = Broken(normal), threading.Event()
     states: dict[str, Callable[[], dict[str, Any]]] = {
         "normal": normal,

@@ -69,7 +69,7 @@ def test_any_hole_and_no_later_row(missing, cut):
     dates = pd.bdate_range("2019-01-02", periods=251, name="date")
     curve = 100 * torch.exp(torch.arange(20, dtype=torch.float64) / 100).expand(251, 1, 20).clone()
     curve[missing] = torch.nan
-    panel = data.Panel.from_frame(
+    panel = data.Panel.from_pandas(
         pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"]), contracts=["CL"], curve=curve
     )
     gaps = forecast.roll_gaps(panel)

@@ -59,11 +59,12 @@ def batch(
 
     Example:
         >>> import pandas as pd
-        >>> from torchcommodity import data, forecast, optimize
+        >>> from torchcommodity import data, export, forecast
         >>> wti, folder = data.embedded()["WTI"], getfixture("tmp_path")
         >>> fitted = forecast.fit(wti.between("2012-01-01", "2016-12-31"))
-        >>> artifact = optimize.Artifact.load(optimize.export(fitted, folder / "wti.pt2"))
-        >>> prices = {year: wti.between(f"{year - 1}-01-01", f"{year}-12-31").frame() for year in (2016, 2017, 2018)}
+        >>> artifact = export.Artifact.load(export.export(fitted, folder / "wti.pt2"))
+        >>> years = {year: wti.between(f"{year - 1}-01-01", f"{year}-12-31") for year in (2016, 2017, 2018)}
+        >>> prices = {year: panel.to_pandas() for year, panel in years.items()}
         >>> table = pd.concat(prices, names=["panel"]).melt(var_name="symbol", value_name="price", ignore_index=False)
         >>> table.reset_index().to_parquet(folder / "panels.parquet")
         >>> found = batch(artifact, folder / "panels.parquet", folder / "forecasts.duckdb")

@@ -34,18 +34,18 @@ def backtest(
 ) -> None:
     """Walk forward through past years and score the forecast against every baseline."""
     screen = show.console(quiet)
-    loaded = options.prices(data, symbols, contracts, curve)
+    panel = options.prices(data, symbols, contracts, curve)
     if out is not None:
         check_folder(out, (FILE,))
-    show.findings(screen, loaded.findings)
+    show.findings(screen, panel.findings)
     settings = FitConfig() if model is None and config is None else wanted(model, config)
     with make_executor(executor, address) as pool, show.steps(screen, "Walk-forward test") as step:
-        evidence, kept = walk.evidence(loaded.panel, settings, seed, step, first, pool)
+        evidence, kept = walk.evidence(panel, settings, seed, step, first, pool)
     if kept:
         screen.print("Already made on these prices and loaded.")
     if evidence.left_out:
         screen.print(f"Left out for want of history: {escape(', '.join(evidence.left_out))}.")
-    screen.print(show.scores(evidence, calendar(loaded.panel.dates)))
+    screen.print(show.scores(evidence, calendar(panel.dates)))
     if out is not None:
         table = pd.DataFrame(list(evidence.rows)).to_csv(index=False, lineterminator="\n")
         write_together(out, {FILE: table.encode()})

@@ -30,8 +30,8 @@ def answer(context: typer.Context, artifact: Path, data: str, out: Path | None, 
     screen = show.console(quiet)
     source: str | Panel = data
     if not holds_panels(data):
-        source, findings = options.prices(data, None)
-        show.findings(screen, findings)
+        source = options.prices(data, None)
+        show.findings(screen, source.findings)
     results = out or RESULTS
     loaded = Artifact.load(artifact)
     try:

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
-from torchcommodity.data import Store, load
+from torchcommodity.data import Store, read
 
 app = typer.Typer(help="Check prices, keep them in the store, list what is kept.", no_args_is_help=True)
 
@@ -26,11 +26,11 @@ def add(
 ) -> None:
     """Keep prices in the store under a name, for `--data store:NAME`."""
     screen, place = show.console(quiet), Store(store)
-    loaded = load(source, store=place)
+    panel = read(source, store=place)
     name = name or Path(source).name.split(".")[0] or source
-    place.add(loaded.panel, name, loaded.findings, replace=replace)
-    show.findings(screen, loaded.findings)
-    screen.print(f"Stored {escape(repr(loaded.panel))} as {escape(name)} in {escape(str(place.path))}", soft_wrap=True)
+    place.add(panel, name, replace=replace)
+    show.findings(screen, panel.findings)
+    screen.print(f"Stored {escape(repr(panel))} as {escape(name)} in {escape(str(place.path))}", soft_wrap=True)
 
 
 @app.command("list")
@@ -61,8 +61,8 @@ def list_(store: Place = None) -> None:
 def check(source: Source) -> None:
     """Read prices, print everything doubtful and how it is treated; exit code 2 where they cannot be trusted."""
     screen = show.console()
-    loaded = load(source)
-    screen.print(escape(repr(loaded.panel)), soft_wrap=True)
-    show.findings(screen, loaded.findings, most=None)
-    count = sum(finding.count for finding in loaded.findings)
+    panel = read(source)
+    screen.print(escape(repr(panel)), soft_wrap=True)
+    show.findings(screen, panel.findings, most=None)
+    count = sum(finding.count for finding in panel.findings)
     screen.print(f"Accepted; {f'{count} doubtful, treated as stated' if count else 'nothing doubtful'}.")

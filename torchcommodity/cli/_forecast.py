@@ -14,7 +14,7 @@ from torchcommodity.cli import _cache as trained
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.cli import _walk as walk
-from torchcommodity.data import Loaded, utc_now
+from torchcommodity.data import Panel, utc_now
 from torchcommodity.forecast import Forecaster, calendar, fit, predict
 from torchcommodity.report import (
     Contents,
@@ -76,14 +76,14 @@ def forecast(
     _report(data, options.prices(data, symbols, contracts, curve), out or Path("out"), seed, quiet)
 
 
-def _report(data: str, loaded: Loaded, out: Path, seed: int, quiet: bool) -> None:
+def _report(data: str, panel: Panel, out: Path, seed: int, quiet: bool) -> None:
     screen = show.console(quiet)
     check_folder(out, FILES)
-    show.findings(screen, loaded.findings)
+    show.findings(screen, panel.findings)
     config = FitConfig()
-    forecaster = _forecaster(screen, loaded, config, seed)
-    tested = _tested(screen, loaded, config, seed)
-    contents = _contents(loaded, forecaster, tested, data, seed)
+    forecaster = _forecaster(screen, panel, config, seed)
+    tested = _tested(screen, panel, config, seed)
+    contents = _contents(panel, forecaster, tested, data, seed)
     made = (to_csv(contents), to_json(contents), to_html(contents))
     write_together(out, {name: text.encode() for name, text in zip(FILES, made)})
     for table in show.quantiles(contents.forecast, contents.calendar):
@@ -95,18 +95,18 @@ def _report(data: str, loaded: Loaded, out: Path, seed: int, quiet: bool) -> Non
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
 
-def _forecaster(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Forecaster:
+def _forecaster(screen: Console, panel: Panel, config: FitConfig, seed: int) -> Forecaster:
     with show.steps(screen, "Training") as step:
-        name = trained.key(loaded.panel, config, seed, "forecaster")
-        found, kept = trained.kept_forecaster(name, lambda: fit(loaded.panel, config, seed=seed, progress=step))
+        name = trained.key(panel, config, seed, "forecaster")
+        found, kept = trained.kept_forecaster(name, lambda: fit(panel, config, seed=seed, progress=step))
     screen.print(f"Model: {found.record.note}{'; already trained on these prices and loaded' if kept else ''}.")
     return found
 
 
-def _tested(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Tested:
+def _tested(screen: Console, panel: Panel, config: FitConfig, seed: int) -> Tested:
     try:
         with show.steps(screen, "Walk-forward test") as step:
-            evidence, kept = walk.evidence(loaded.panel, config, seed, step)
+            evidence, kept = walk.evidence(panel, config, seed, step)
     except ValueError as error:
         screen.print(f"No walk-forward test: {escape(str(error))}")
         return Tested(None, f"{error}.")
@@ -115,15 +115,15 @@ def _tested(screen: Console, loaded: Loaded, config: FitConfig, seed: int) -> Te
     return Tested(evidence)
 
 
-def _contents(loaded: Loaded, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> Contents:
+def _contents(panel: Panel, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> Contents:
     command = shlex.join(["torchcommodity", "forecast", *_arguments(sys.argv)])
-    run = Run(utc_now(), command, source, trained.data_hash(loaded.panel), seed, versions())
+    run = Run(utc_now(), command, source, trained.data_hash(panel), seed, versions())
     return Contents(
-        loaded.panel,
-        loaded.findings,
-        predict(forecaster, loaded.panel),
+        panel,
+        panel.findings,
+        predict(forecaster, panel),
         forecaster.record,
-        calendar(loaded.panel.dates),
+        calendar(panel.dates),
         run,
         *tested,
     )

@@ -47,7 +47,7 @@ def optimize(
 ) -> None:
     """Prune, distill, quantize and compile a forecaster; writes optimized.safetensors and optimize.csv."""
     screen = show.console(quiet)
-    panel = options.prices(data, symbols, contracts, curve).panel
+    panel = options.prices(data, symbols, contracts, curve)
     check_folder(out, FILES)
     fitted = _fitted(forecaster, panel, config, first, seed)
     chosen = fitted.reads(panel)

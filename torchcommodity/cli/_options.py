@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from torchcommodity.data import Loaded, load, read_curve
+from torchcommodity.data import Panel, read, read_curve
 from torchcommodity.training import ExecutorName as Executor
 
 SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
@@ -30,18 +30,17 @@ Seed = Annotated[int, typer.Option("--seed", help="of the network's start and tr
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors")]
 
 
-def prices(source: str, symbols: str | None, contracts: str | None = None, curve: Path | None = None) -> Loaded:
+def prices(source: str, symbols: str | None, contracts: str | None = None, curve: Path | None = None) -> Panel:
     """The prices that `--data`, `--symbols`, `--contracts` and `--curve` ask for.
 
     An unknown symbol or product code is an error that lists the known ones.
     """
-    panel, findings = load(source, None if symbols is None else names(symbols))
+    panel = read(source, None if symbols is None else names(symbols))
     if contracts is not None:
         panel = panel.with_contracts(products(contracts))
     if curve is not None:
-        found = read_curve(curve)
-        panel, findings = panel.with_curve(found), findings + found.findings
-    return Loaded(panel, findings)
+        panel = panel.with_curve(read_curve(curve))
+    return panel
 
 
 def products(contracts: str) -> dict[str, str]:

@@ -48,16 +48,16 @@ def portfolio(
 ) -> None:
     """Walk a portfolio forward with costs; writes portfolio.csv, daily.csv, weights.csv and portfolio.html."""
     screen, costs = show.console(quiet), _costs(cost_bps)
-    loaded = options.prices(data, symbols, contracts, curve)
+    panel = options.prices(data, symbols, contracts, curve)
     check_folder(out, FILES)
-    show.findings(screen, loaded.findings)
-    screen.print(escape(calendars(loaded.panel)))
+    show.findings(screen, panel.findings)
+    screen.print(escape(calendars(panel)))
     config = TrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with show.steps(screen, "Walk-forward") as step:
-        walked = walk(loaded.panel, config, costs=costs, first=first, seed=seed, progress=step)
+        walked = walk(panel, config, costs=costs, first=first, seed=seed, progress=step)
     command = shlex.join(["torchcommodity", *sys.argv[1:]])
-    run = Run(utc_now(), command, data, trained.data_hash(loaded.panel), seed, versions())
-    contents = PortfolioContents(loaded.panel, loaded.findings, walked, run)
+    run = Run(utc_now(), command, data, trained.data_hash(panel), seed, versions())
+    contents = PortfolioContents(panel, panel.findings, walked, run)
     frames = (portfolio_table(walked), portfolio_days(walked), portfolio_weights(walked))
     texts = (
         frames[0].to_csv(index=False, lineterminator="\n"),

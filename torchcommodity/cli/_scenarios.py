@@ -49,10 +49,9 @@ def scenarios(
     The generator is fitted on the rows through a date and judged on those after it, beside a stationary bootstrap.
     """
     screen = show.console(quiet)
-    loaded = options.prices(data, symbols, contracts, curve)
+    panel = options.prices(data, symbols, contracts, curve)
     check_folder(out, FILES)
-    show.findings(screen, loaded.findings)
-    panel = loaded.panel
+    show.findings(screen, panel.findings)
     through = through or _fitted_through(panel)
     config = ScenarioFitConfig(train=AdversarialConfig(steps=steps))
     split(panel, through, config.model.window)  # before minutes of training

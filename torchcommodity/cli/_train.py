@@ -58,9 +58,9 @@ def train(
         return
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes of torchrun
     screen = show.console(quiet or not first)
-    loaded = options.prices(data, symbols, contracts, curve)
+    panel = options.prices(data, symbols, contracts, curve)
     check_folder(out, (*FILES, CHECKPOINT))
-    show.findings(screen, loaded.findings)
+    show.findings(screen, panel.findings)
     checkpoint = out / CHECKPOINT
     if not resume:
         checkpoint.unlink(missing_ok=True)  # by each process, before it would read it
@@ -68,7 +68,7 @@ def train(
         screen.print(f"Carrying on from {escape(str(checkpoint))}.", soft_wrap=True)
     with show.steps(screen, "Training") as step:
         found = fit(
-            loaded.panel,
+            panel,
             settings,
             seed=seed,
             progress=step,
@@ -78,7 +78,7 @@ def train(
         )
     if first:
         write_together(out, dict(zip(FILES, (found.to_bytes(), to_toml(settings).encode()))))
-    told(screen, found, build_model(settings.model, len(loaded.panel.symbols), seed))
+    told(screen, found, build_model(settings.model, len(panel.symbols), seed))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
 

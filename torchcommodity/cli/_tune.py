@@ -41,13 +41,13 @@ def tune(
     from torchcommodity.training import tune as search  # optuna is an extra
 
     screen, settings = show.console(quiet), wanted(model, config)
-    loaded = options.prices(data, symbols, contracts, curve)
+    panel = options.prices(data, symbols, contracts, curve)
     check_folder(out, (FILE,))
-    show.findings(screen, loaded.findings)
-    until = through or f"{walk.plan(loaded.panel)[1][0] - 1}-12-31"
+    show.findings(screen, panel.findings)
+    until = through or f"{walk.plan(panel)[1][0] - 1}-12-31"
     with make_executor(executor, address) as pool, show.steps(screen, "Tuning") as step:
         found = search(
-            loaded.panel.between(None, until),
+            panel.between(None, until),
             settings,
             trials=trials,
             seconds=math.inf if seconds is None else seconds,

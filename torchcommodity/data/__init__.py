@@ -1,7 +1,6 @@
 """Prices come in: files, publishers and the store, as a `Panel` with provenance; and walk-forward windows over it."""
 
 from torchcommodity.data import _extra as _extra
-from torchcommodity.data._assemble import Loaded as Loaded
 from torchcommodity.data._atomic_write import write_atomic as write_atomic
 from torchcommodity.data._cells import parse_date as parse_date
 from torchcommodity.data._cells import parse_price as parse_price
@@ -16,17 +15,16 @@ from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
 from torchcommodity.data._expiry import business_days as business_days
-from torchcommodity.data._files import read as read
 from torchcommodity.data._files import read_curve as read_curve
 from torchcommodity.data._fred import fred as fred
 from torchcommodity.data._http import Http as Http
 from torchcommodity.data._http import default_cache as default_cache
 from torchcommodity.data._inspect import inspect as inspect
 from torchcommodity.data._layout import layout as layout
-from torchcommodity.data._load import load as load
 from torchcommodity.data._panel import Panel as Panel
 from torchcommodity.data._panel import Provenance as Provenance
 from torchcommodity.data._panel import utc_now as utc_now
+from torchcommodity.data._read import read as read
 from torchcommodity.data._rolls import roll_days as roll_days
 from torchcommodity.data._rolls import roll_months as roll_months
 from torchcommodity.data._store import Store as Store
@@ -36,6 +34,7 @@ from torchcommodity.data._synthetic import SyntheticTensor as SyntheticTensor
 from torchcommodity.data._synthetic import check_not_synthetic as check_not_synthetic
 from torchcommodity.data._synthetic import is_synthetic as is_synthetic
 from torchcommodity.data._synthetic import marked as marked
+from torchcommodity.data._to_panel import to_panel as to_panel
 from torchcommodity.data._windows import Block as Block
 from torchcommodity.data._windows import hold_out as hold_out
 from torchcommodity.data._windows import walk_forward as walk_forward
@@ -50,7 +49,6 @@ __all__ = [
     "DataError",
     "Finding",
     "Http",
-    "Loaded",
     "Panel",
     "Provenance",
     "Store",
@@ -67,7 +65,6 @@ __all__ = [
     "inspect",
     "is_synthetic",
     "layout",
-    "load",
     "marked",
     "parse_date",
     "parse_price",
@@ -76,6 +73,7 @@ __all__ = [
     "read_curve",
     "roll_days",
     "roll_months",
+    "to_panel",
     "utc_now",
     "walk_forward",
     "write_atomic",

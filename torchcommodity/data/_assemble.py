@@ -1,6 +1,6 @@
-"""A grid becomes a panel: duplicates and order settled by stated rules, conflicts refused."""
+"""A grid to a panel: rows sorted, duplicates merged by stated rules, conflicts rejected."""
 
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,27 +12,20 @@ from torchcommodity.data._panel import Panel, Provenance
 from torchcommodity.opkit import MetadataTensor
 
 
-class Loaded(NamedTuple):
-    """What a source gives: the prices, and everything doubtful about them."""
+def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
+    """The panel of a grid: rows sorted, equal rows merged; two prices for one day and symbol are a `DataError`.
 
-    panel: Panel
-    findings: tuple[Finding, ...]
-
-
-def assemble(grid: Grid, origin: Origin) -> Loaded:
-    """The panel of a grid. Rows are sorted; of equal rows one is kept; two prices for one day and symbol are refused.
-
-    A symbol without any price is left out and reported; a grid without any price is a `DataError`.
+    With `drop_empty`, a symbol without any price is dropped and reported, a grid without any price is a `DataError`.
     """
     findings = list(grid.findings) + _unsorted(grid)
     rows, days, values = _collapse(grid, origin, findings)
     dates, matrix, lines = _spread(grid, rows, days, values)
-    filled = ~np.isnan(matrix).all(axis=0)
+    filled = ~np.isnan(matrix).all(axis=0) | (not drop_empty)
     if not filled.any():
         raise DataError(f"{origin.place}: expected prices; got only missing ones in {len(lines)} rows")
     findings += [found("empty column", grid.symbols[column], value="no price") for column in np.flatnonzero(~filled)]
     panel = _panel(grid, origin, dates, matrix, np.flatnonzero(filled))
-    return Loaded(panel, condense([*findings, *inspect(panel, lines)]))
+    return replace(panel, findings=condense([*findings, *inspect(panel, lines)]))
 
 
 def _unsorted(grid: Grid) -> list[Finding]:
@@ -102,7 +95,7 @@ def _panel(grid: Grid, origin: Origin, dates: Array, matrix: Array, columns: Arr
         tuple(
             Provenance(
                 sources[c] or origin.publisher,
-                origin.place,
+                origin.location or origin.place,
                 origin.license,
                 origin.retrieved,
                 origin.sha256,

@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from torchcommodity.data._assemble import Loaded
 from torchcommodity.data._cells import parse_price
 from torchcommodity.data._errors import DataError, found
 from torchcommodity.data._grid import Days, Grid, Origin
 from torchcommodity.data._http import Http, Reply, get
+from torchcommodity.data._panel import Panel
 from torchcommodity.data._publishers import base_address, joined, one_series, series_names
 
 ADDRESS = "https://api.eia.gov"
@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 def eia(
     ids: str | Iterable[str], *, key: str | None = None, base: str | None = None, http: Http | None = None
-) -> Loaded:
+) -> Panel:
     """Series of the EIA by id ("PET.RWTC.D", "NG.RNGWHHD.D"), as published, with their units.
 
     A monthly period is dated on its first day, a yearly one on 1 January.
@@ -36,7 +36,7 @@ def eia(
         http: time-outs, retries, cache; default `Http()`.
 
     Returns:
-        `Loaded(panel, findings)`: `(T, N)` float64 in the publisher's units, NaN = missing.
+        Prices `(T, N)` float64 in the publisher's units, NaN = missing.
 
     Raises:
         DataError: no key, no answer, a refusal, or an answer that is no such series.
@@ -46,7 +46,7 @@ def eia(
     >>> eia("")
     Traceback (most recent call last):
     ...
-    torchcommodity.data.errors.DataError: eia: expected distinct series ids, such as eia:ID,ID; got ''
+    torchcommodity.data.DataError: eia: expected distinct series ids, such as eia:ID,ID; got ''
     """
     names = series_names(ids, "eia")
     secret = key or os.environ.get("EIA_API_KEY", "")
@@ -59,7 +59,7 @@ def eia(
     return joined(names, lambda name: _series(address + name, name, secret, settings))
 
 
-def _series(address: str, name: str, key: str, http: Http) -> Loaded:
+def _series(address: str, name: str, key: str, http: Http) -> Panel:
     records: list[Record] = []
     replies: list[Reply] = []
     total = 1
@@ -71,9 +71,9 @@ def _series(address: str, name: str, key: str, http: Http) -> Loaded:
         replies.append(reply)
         records += page
     origin = _origin(replies)
-    loaded = one_series(_grid(records, name, origin), origin)
+    panel = one_series(_grid(records, name, origin), origin)
     old = tuple(found("old copy", name, r.retrieved[:10], value=r.retrieved) for r in replies if r.old)
-    return Loaded(loaded.panel, old + loaded.findings)
+    return replace(panel, findings=old + panel.findings)
 
 
 def _origin(replies: list[Reply]) -> Origin:

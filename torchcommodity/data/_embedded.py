@@ -1,7 +1,7 @@
 """Real prices that come with the `arch` package: the default, and always there without a network."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -43,14 +43,14 @@ def embedded() -> Panel:
     ('WTI', 'SP500', 'NASDAQ', 'VIX')
     """
     kept = _packaged()  # read once; each caller gets numbers of its own
-    return Panel(MetadataTensor(kept.values.clone()), kept.dates, kept.symbols, kept.units, kept.provenance)
+    return replace(kept, values=MetadataTensor(kept.values.clone()))
 
 
 @cache
 def _packaged() -> Panel:
     tables = {series.symbol: _column(series) for series in SERIES}
     frame = pd.DataFrame(tables).sort_index().dropna(how="all")
-    return Panel.from_frame(frame, units=[s.unit for s in SERIES], provenance=[_provenance(s) for s in SERIES])
+    return Panel.from_pandas(frame, units=[s.unit for s in SERIES], provenance=[_provenance(s) for s in SERIES])
 
 
 def _column(series: Series) -> "pd.Series[float]":

@@ -12,8 +12,10 @@ class DataError(ValueError):
     >>> raise DataError("prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'")
     Traceback (most recent call last):
     ...
-    torchcommodity.data.errors.DataError: prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'
+    torchcommodity.data.DataError: prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'
     """
+
+    __module__ = "torchcommodity.data"  # the public name, in tracebacks too
 
 
 @dataclass(frozen=True)

@@ -10,45 +10,20 @@ from pathlib import Path
 
 import torch
 
-from torchcommodity.data._assemble import Loaded, assemble
+from torchcommodity.data._assemble import assemble
 from torchcommodity.data._curve import Curve
 from torchcommodity.data._delimited import read_delimited
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Grid, Origin
-from torchcommodity.data._panel import utc_now
+from torchcommodity.data._panel import Panel, utc_now
 from torchcommodity.data._parquet import read_parquet
 
 LARGEST = 2**30  # bytes, as they are and unpacked
 
 
-def read(path: str | os.PathLike[str], *, publisher: str = "not stated", license: str = "not stated") -> Loaded:
-    """Prices from a CSV or Parquet file, plain or gzipped, long or wide.
-
-    A long table has columns `date,symbol,close` (or `price` or `value`) and may have `unit` and `source`; a wide one
-    has `date` and one column a symbol. Dates are ISO (`YYYY-MM-DD`; a time and one time zone may follow, the day as
-    written counts); numbers have a decimal point; blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` are missing.
-
-    Args:
-        path: the file; what it is, is read from its first bytes.
-        publisher: for the provenance, where the file has no `source` column.
-        license: for the provenance.
-
-    Returns:
-        `Loaded(panel, findings)`: prices `(T, N)` float64 in the file's units, NaN = missing, and everything doubtful
-        with the rule by which it was treated.
-
-    Raises:
-        DataError: what cannot be trusted, with file, line and value.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-    ...     _ = file.write("date,symbol,close\\n2020-04-17,WTI,18.27\\n2020-04-20,WTI,-37.63\\n")
-    ...     file.flush()
-    ...     panel, findings = read(file.name)
-    >>> panel.values.shape, str(findings[0])
-    (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
-    """
-    return _loaded(path, publisher, license)
+def read_file(path: str | os.PathLike[str], *, publisher: str, license: str) -> Panel:
+    """Prices from a CSV or Parquet file; the first bytes say which. See `read`."""
+    return _panel(path, publisher, license)
 
 
 def read_curve(path: str | os.PathLike[str]) -> Curve:
@@ -75,16 +50,16 @@ def read_curve(path: str | os.PathLike[str]) -> Curve:
     >>> curve.values.tolist(), curve.symbols
     ([[[-37.63, 20.43]]], ('WTI',))
     """
-    panel, findings = _loaded(path, "not stated", "not stated", curve=True)
+    panel = _panel(path, "not stated", "not stated", curve=True)
     pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # as `nearby` wrote them
     symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))
     values = torch.full((len(panel), len(symbols), max(int(nth) for _, nth in pairs)), torch.nan, dtype=torch.float64)
     for column, (symbol, nth) in enumerate(pairs):
         values[:, symbols.index(symbol), int(nth) - 1] = panel.values.plain()[:, column]
-    return Curve(values, panel.dates, symbols, findings)
+    return Curve(values, panel.dates, symbols, panel.findings)
 
 
-def _loaded(path: str | os.PathLike[str], publisher: str, license: str, *, curve: bool = False) -> Loaded:
+def _panel(path: str | os.PathLike[str], publisher: str, license: str, *, curve: bool = False) -> Panel:
     location = os.fspath(path)
     body = _bytes(location)
     digest = hashlib.sha256(body).hexdigest()

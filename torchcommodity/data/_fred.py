@@ -1,19 +1,20 @@
 """FRED, the database of the Federal Reserve Bank of St. Louis: one CSV a series, no key needed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from torchcommodity.data._assemble import Loaded
 from torchcommodity.data._delimited import read_delimited
 from torchcommodity.data._errors import DataError, found
 from torchcommodity.data._grid import Grid, Origin
 from torchcommodity.data._http import Http, Reply, get
+from torchcommodity.data._panel import Panel
 from torchcommodity.data._publishers import base_address, joined, one_series, series_names
 
 ADDRESS = "https://fred.stlouisfed.org"
 LICENCE = "as stated on the series' page of FRED"
 
 
-def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None = None) -> Loaded:
+def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None = None) -> Panel:
     """Series of FRED by id ("DCOILWTICO", "DHHNGSP"), as published, on the days on which one of them has a price.
 
     Args:
@@ -22,7 +23,7 @@ def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None
         http: time-outs, retries, cache; default `Http()`.
 
     Returns:
-        `Loaded(panel, findings)`: `(T, N)` float64, NaN = missing. FRED's CSV does not state units: they are "".
+        Prices `(T, N)` float64, NaN = missing. FRED's CSV does not state units: they are "".
 
     Raises:
         DataError: no answer, a refusal, or an answer that is no such series.
@@ -32,18 +33,18 @@ def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None
     >>> fred("DCOILWTICO;")
     Traceback (most recent call last):
     ...
-    torchcommodity.data.errors.DataError: fred: expected distinct series ids, such as fred:ID,ID; got 'DCOILWTICO;'
+    torchcommodity.data.DataError: fred: expected distinct series ids, such as fred:ID,ID; got 'DCOILWTICO;'
     """
     address = base_address(base, "TORCHCOMMODITY_FRED_URL", ADDRESS) + "/graph/fredgraph.csv"
     settings = http or Http()
     return joined(series_names(ids, "fred"), lambda name: _series(address, name, settings))
 
 
-def _series(address: str, name: str, http: Http) -> Loaded:
+def _series(address: str, name: str, http: Http) -> Panel:
     reply, grid = get(address, {"id": name}, lambda reply: _grid(reply, name), http=http)
-    loaded = one_series(grid, _origin(reply))
+    panel = one_series(grid, _origin(reply))
     old = (found("old copy", name, reply.retrieved[:10], value=reply.retrieved),) if reply.old else ()
-    return Loaded(loaded.panel, old + loaded.findings)
+    return replace(panel, findings=old + panel.findings)
 
 
 def _origin(reply: Reply) -> Origin:

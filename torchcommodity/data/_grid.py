@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data._cells import parse_date
+from torchcommodity.data._cells import FIRST_YEAR, LAST_YEAR, parse_date
 from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._layout import Layout
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Origin:
-    """Who is read: opens every message and becomes the provenance."""
+    """The table being read: `place` opens every message; the rest, with `location` or else `place`, is provenance."""
 
     place: str
     publisher: str = "not stated"
@@ -25,6 +25,7 @@ class Origin:
     retrieved: str = ""
     sha256: str = ""
     row_word: str = "line"
+    location: str = ""
 
     def at(self, line: int) -> str:
         """`prices.csv, line 7`."""
@@ -75,6 +76,14 @@ class Days:
             )
         self.zone = zone
         return day
+
+
+def check_years(days: Array, origin: Origin) -> None:
+    """A `DataError` with row and value for a day outside the years that a date may have."""
+    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    if (odd := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
+        row, day = int(odd[0]) + 1, days[odd[0]]
+        raise DataError(f"{origin.at(row)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")
 
 
 @dataclass

@@ -25,7 +25,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
         panel: prices `(T, N)`.
         lines: `(T, N)` line numbers in the file, where known.
 
-    >>> from torchcommodity.data.embedded import embedded
+    >>> from torchcommodity.data import embedded
     >>> inspect(embedded())
     ()
     """

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from torchcommodity.data._errors import DataError, Finding, found
 
-DATES = ("date", "datetime", "timestamp", "observation_date")
-SYMBOLS = ("symbol",)
-PRICES = ("close", "price", "value")
+DATES = ("date", "datetime", "timestamp", "ds", "observation_date")
+SYMBOLS = ("symbol", "unique_id", "ticker", "id")
+PRICES = ("close", "price", "value", "settle", "y")
 BARS = {"open", "high", "low"}
 
 

@@ -1,20 +1,22 @@
 """Prices of several symbols over the same dates, with where every column comes from."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 import torch
 
 from torchcommodity.data._curve import Curve, check_series, checked_curve
-from torchcommodity.data._errors import DataError
+from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._rolls import check_contracts, priced_rolls
 from torchcommodity.data._synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 DateLike = Any  # whatever np.datetime64(..., "D") takes: "2020-04-20", datetime.date, np.datetime64
 
@@ -63,6 +65,7 @@ class Panel:
             taken for a spot price. Default: all None.
         curve: closes of the nearby contracts `(T, N, C)`, the first of them in column 0, each in the unit of its
             symbol, float64, NaN = unknown; or None.
+        findings: what looks doubtful, and how it was treated.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a symbol twice, an
@@ -81,6 +84,7 @@ class Panel:
     provenance: tuple[Provenance, ...]
     contracts: tuple[str | None, ...] = ()
     curve: MetadataTensor | None = None
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -93,7 +97,7 @@ class Panel:
         facts = {"symbols": symbols, "units": units, "provenance": provenance}
         kind = SyntheticTensor if any(map(_generated, symbols, provenance)) else MetadataTensor
         values = kind(numbers, **facts)
-        fields = {**facts, "values": values, "dates": dates, "contracts": contracts}
+        fields = {**facts, "values": values, "dates": dates, "contracts": contracts, "findings": tuple(self.findings)}
         if self.curve is not None:
             fields["curve"] = MetadataTensor(checked_curve(self.curve, numbers, symbols, dates), **facts)
         for name, value in fields.items():
@@ -125,6 +129,7 @@ class Panel:
             tuple(self.provenance[c] for c in columns),
             tuple(self.contracts[c] for c in columns),
             None if self.curve is None else MetadataTensor(self.curve[:, columns]),
+            tuple(finding for finding in self.findings if finding.symbol in ("", *wanted)),
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -157,10 +162,12 @@ class Panel:
         A `Curve` is aligned by date and symbol: what it does not know of the panel is NaN, what lies outside the panel
         is left out. One that knows no row of the panel, or is of another series, is a `DataError`.
         """
+        findings = self.findings
         if isinstance(curve, Curve):
+            findings += curve.findings
             curve = curve.along(self.dates, self.symbols)
             check_series(curve, self.values.plain(), self.symbols)
-        return replace(self, curve=MetadataTensor(curve))
+        return replace(self, curve=MetadataTensor(curve), findings=findings)
 
     def rolls(self, ahead: int = 126) -> torch.Tensor:
         """Where a column passes to its next contract: 0, or the calendar month of the roll; `(T + ahead, N)` int64.
@@ -177,48 +184,94 @@ class Panel:
         columns = [priced_rolls(code, self.dates, prices[:, n], ahead) for n, code in enumerate(self.contracts)]
         return torch.from_numpy(np.stack(columns, axis=1))
 
-    def frame(self) -> pd.DataFrame:
-        """A wide DataFrame `(T, N)`: index `date`, one column a symbol, NaN = missing; a copy."""
-        index = pd.DatetimeIndex(self.dates, name="date")
-        numbers: np.ndarray[Any, Any] = self.values.plain().detach().numpy().copy()
-        frame: pd.DataFrame = pd.DataFrame(numbers, index=index, columns=list(self.symbols))
-        return frame
+    def to_pandas(self, layout: Literal["wide", "long"] = "wide") -> "pd.DataFrame":
+        """A copy as a pandas DataFrame, NaN = missing.
+
+        Args:
+            layout: "wide": index `date`, one column per symbol; "long": columns `date`, `symbol`, `price` and `unit`,
+                one row per date and symbol, sorted by symbol and date.
+
+        >>> from torchcommodity import data
+        >>> data.embedded().to_pandas("long")[["symbol", "price", "unit"]].head(1).values.tolist()
+        [['WTI', 25.56, '$/bbl']]
+        """
+        import pandas as pd
+
+        prices: np.ndarray[Any, Any] = self.values.plain().detach().numpy().copy()
+        if layout == "wide":
+            index = pd.DatetimeIndex(self.dates, name="date")
+            wide: pd.DataFrame = pd.DataFrame(prices, index=index, columns=list(self.symbols))
+            return wide
+        if layout != "long":
+            raise ValueError(f"to_pandas: layout must be wide or long; got {layout!r}")
+        T, N = prices.shape
+        columns = {
+            "date": pd.DatetimeIndex(np.tile(self.dates, N)),
+            "symbol": np.repeat(np.array(self.symbols, dtype=object), T),
+            "price": prices.T.ravel(),
+            "unit": np.repeat(np.array(self.units, dtype=object), T),
+        }
+        long: pd.DataFrame = pd.DataFrame(columns)
+        return long
+
+    def to_polars(self, layout: Literal["wide", "long"] = "wide") -> "pl.DataFrame":
+        """A copy as a polars DataFrame with a `date` column of type Date; layouts as for `to_pandas`, NaN = missing."""
+        import polars as pl
+
+        frame = self.to_pandas(layout)
+        frame = frame.reset_index() if layout == "wide" else frame
+        return pl.from_pandas(frame, nan_to_null=False).with_columns(pl.col("date").cast(pl.Date))
 
     @classmethod
-    def from_frame(
+    def from_pandas(
         cls,
-        frame: pd.DataFrame,
+        table: "pd.DataFrame | pd.Series[Any]",
         *,
         units: Iterable[str] | None = None,
         provenance: Iterable[Provenance] | None = None,
         contracts: Iterable[str | None] = (),
-        curve: torch.Tensor | None = None,
     ) -> "Panel":
-        """From a wide DataFrame: increasing dates as index, one numeric column a symbol; NaN = missing.
+        """Build a panel from a wide or long DataFrame, or from a named Series.
 
-        Without `provenance` the columns are marked as handed over in memory, with the sha256 of their bytes.
+        A wide table has one numeric column per symbol, and its dates as index or as a column; a long table has a date,
+        a symbol and a price column. The recognized names are those of `data.read`: `unique_id, ds, y` too. Rows may be
+        in any order; they are sorted, and `findings` reports it.
+
+        Args:
+            table: prices; NaN and None = missing.
+            units: per symbol, in the order of the columns or of first appearance; default: the column `unit`, or "".
+            provenance: per symbol; default: memory, with the sha256 of the prices.
+            contracts: per symbol, as for `Panel`.
+
+        Raises:
+            DataError: no date column or several, columns that are not numbers, two prices for one date and symbol.
+
+        >>> import pandas as pd
+        >>> prices = pd.Series([18.27, -37.63], index=pd.to_datetime(["2020-04-17", "2020-04-20"]), name="WTI")
+        >>> Panel.from_pandas(prices)
+        Panel(2 dates 2020-04-17 to 2020-04-20, 1 symbols: WTI)
         """
-        if not isinstance(frame.index, pd.DatetimeIndex):
-            raise DataError(f"frame: expected a DatetimeIndex; got {type(frame.index).__name__}")
-        for name, kind in zip(frame.columns, frame.dtypes):
-            if pd.api.types.is_bool_dtype(kind) or not pd.api.types.is_numeric_dtype(kind):
-                raise DataError(f"frame: expected numbers in every column; got {kind} in {name!r}")
-        symbols = tuple(str(name) for name in frame.columns)
-        numbers = np.ascontiguousarray(frame.to_numpy(dtype="float64", na_value=np.nan))
-        digest, now = hashlib.sha256(numbers.tobytes()).hexdigest(), utc_now()
-        marks = tuple(Provenance("not stated", "memory", "not stated", now, digest, symbol) for symbol in symbols)
-        return cls(
-            MetadataTensor(torch.from_numpy(numbers.copy())),
-            frame.index.tz_localize(None).to_numpy().astype("datetime64[D]"),
-            symbols,
-            ("",) * len(symbols) if units is None else tuple(units),
-            marks if provenance is None else tuple(provenance),
-            tuple(contracts),
-            None if curve is None else MetadataTensor(curve),
-        )
+        from torchcommodity.data._frames import panel_from_pandas  # which builds panels itself
+
+        return panel_from_pandas(table, "from_pandas", units, provenance, contracts)
+
+    @classmethod
+    def from_polars(
+        cls,
+        table: "pl.DataFrame",
+        *,
+        units: Iterable[str] | None = None,
+        provenance: Iterable[Provenance] | None = None,
+        contracts: Iterable[str | None] = (),
+    ) -> "Panel":
+        """Build a panel from a wide or long polars DataFrame with a date column; see `from_pandas`."""
+        from torchcommodity.data._frames import panel_from_pandas, polars_to_pandas
+
+        frame = polars_to_pandas(table, "from_polars")
+        return panel_from_pandas(frame, "from_polars", units, provenance, contracts)
 
     def equals(self, other: "Panel") -> bool:
-        """The same bits, dates, symbols, units, provenance, contracts and curve (NaN equals NaN)."""
+        """Same bits, dates, symbols, units, provenance, contracts and curve; NaN equals NaN; findings may differ."""
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
             and self.contracts == other.contracts

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from torchcommodity.data._cells import FIRST_YEAR, LAST_YEAR, parse_price
+from torchcommodity.data._cells import parse_price
 from torchcommodity.data._errors import DataError, Finding, found
-from torchcommodity.data._grid import Array, Days, Grid, Names, Origin, long_grid, nearby
+from torchcommodity.data._grid import Array, Days, Grid, Names, Origin, check_years, long_grid, nearby
 from torchcommodity.data._layout import DATES, layout
 
 INDEX = "__index_level_0__"  # what pandas calls an index without a name
@@ -77,10 +77,7 @@ def _days(column: Any, origin: Origin) -> Array:
     if not pa.types.is_temporal(column.type) or pa.types.is_time(column.type) or pa.types.is_duration(column.type):
         raise DataError(f"{origin.at(1)}: expected dates; got {column.type} {column[0].as_py()!r}")
     days: Array = _local(column).cast(pa.date32(), safe=False).to_numpy().astype("datetime64[D]")
-    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
-    if (odd := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
-        got = f"{origin.at(int(odd[0]) + 1)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {days[odd[0]]}"
-        raise DataError(got)
+    check_years(days, origin)
     return days
 
 

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from torchcommodity.data._assemble import Loaded
 from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._panel import Panel, Provenance, utc_now
 from torchcommodity.opkit import MetadataTensor
@@ -68,15 +67,15 @@ class Store:
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder) / "prices.duckdb")
     ...     store.add(embedded().between("2018-01-01"), "2018")
-    ...     store.load("2018").panel.symbols, [entry.rows for entry in store.list()]
+    ...     store.load("2018").symbols, [entry.rows for entry in store.list()]
     (('WTI', 'SP500', 'NASDAQ', 'VIX'), [254])
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else default_store()
 
-    def add(self, panel: Panel, name: str, findings: Iterable[Finding] = (), *, replace: bool = False) -> None:
-        """Writes a panel with provenance and findings under a new name, or in place of the old one with `replace`."""
+    def add(self, panel: Panel, name: str, *, replace: bool = False) -> None:
+        """Write a panel with provenance and findings under a new name, or in place of the old one with `replace`."""
         if not name.strip() or not name.isprintable():
             raise DataError(f"{self.path}: expected a printable name for the panel; got {name!r}")
         with self._open(write=True) as connection:
@@ -88,7 +87,7 @@ class Store:
             connection.execute(
                 "INSERT INTO panels SELECT ?, ?, coalesce(max(number), 0) + 1 FROM panels", [name, utc_now()]
             )
-            for table, frame in _frames(panel, name, tuple(findings)).items():
+            for table, frame in _frames(panel, name).items():
                 connection.register("rows_to_add", frame)
                 connection.execute(f"INSERT INTO {table} SELECT * FROM rows_to_add")
                 connection.unregister("rows_to_add")
@@ -107,8 +106,8 @@ class Store:
             ).fetchall()
         return [Entry(name, added, rows, tuple(symbols), *rest) for name, added, rows, symbols, *rest in rows]
 
-    def load(self, name: str | None = None) -> Loaded:
-        """The panel of this name, the same bits as were added, and its findings; default: the one added last."""
+    def load(self, name: str | None = None) -> Panel:
+        """The panel of this name, the same bits and findings as were added; default: the one added last."""
         entries = self.list()
         known = [entry.name for entry in entries]
         if not known or (name is not None and name not in known):
@@ -143,7 +142,7 @@ def _check(path: Path, write: bool) -> None:
         raise DataError(f"{path}: expected a file that can be written; got {error.strerror}") from None
 
 
-def _frames(panel: Panel, name: str, findings: tuple[Finding, ...]) -> dict[str, pd.DataFrame]:
+def _frames(panel: Panel, name: str) -> dict[str, pd.DataFrame]:
     numbers = panel.values.plain().numpy()
     place, row = np.nonzero(~np.isnan(numbers.T))
     records = [astuple(record) for record in panel.provenance]
@@ -154,7 +153,7 @@ def _frames(panel: Panel, name: str, findings: tuple[Finding, ...]) -> dict[str,
         "columns": pd.DataFrame(columns),
         "prices": pd.DataFrame({"name": name, "place": place, "date": dates[row], "price": numbers[row, place]}),
         **_futures(panel, name, dates),
-        "findings": pd.DataFrame([(name, place, *astuple(finding)) for place, finding in enumerate(findings)]),
+        "findings": pd.DataFrame([(name, place, *astuple(finding)) for place, finding in enumerate(panel.findings)]),
     }
     return {table: frame for table, frame in frames.items() if len(frame)}
 
@@ -167,7 +166,7 @@ def _futures(panel: Panel, name: str, dates: np.ndarray[Any, Any]) -> dict[str, 
     return {"futures": pd.DataFrame(codes), "closes": pd.DataFrame({"name": name, **closes})}
 
 
-def _loaded(connection: Any, name: str) -> Loaded:
+def _loaded(connection: Any, name: str) -> Panel:
     def rows(query: str) -> dict[str, np.ndarray[Any, Any]]:
         return connection.execute(query, [name]).fetchnumpy()  # type: ignore[no-any-return]
 
@@ -185,10 +184,17 @@ def _loaded(connection: Any, name: str) -> Loaded:
     ).fetchall()
     symbols, units = tuple(row[0] for row in columns), tuple(row[1] for row in columns)
     provenance = tuple(Provenance(*row[2:]) for row in columns)
-    panel = Panel(MetadataTensor(torch.from_numpy(numbers)), dates, symbols, units, provenance)
+    panel = Panel(
+        MetadataTensor(torch.from_numpy(numbers)),
+        dates,
+        symbols,
+        units,
+        provenance,
+        findings=tuple(Finding(*row) for row in findings),
+    )
     if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'futures'").fetchone():
         panel = _with_futures(panel, connection, name)
-    return Loaded(panel, tuple(Finding(*row) for row in findings))
+    return panel
 
 
 def _with_futures(panel: Panel, connection: Any, name: str) -> Panel:

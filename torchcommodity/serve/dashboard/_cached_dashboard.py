@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 
-from torchcommodity.data import Loaded, utc_now
+from torchcommodity.data import Panel, utc_now
 from torchcommodity.export import Artifact
 from torchcommodity.serve.dashboard._document import Document, document, empty
 
@@ -23,7 +23,7 @@ class Dashboard:
     """
 
     artifact: Artifact
-    read: Callable[[], Loaded] | None = None
+    read: Callable[[], Panel] | None = None
     source: str = ""
     _made_of: str = field(default="", init=False)
     _document: Document = field(default_factory=dict, init=False)
@@ -31,17 +31,16 @@ class Dashboard:
     def __call__(self) -> Document:
         if self.read is None:
             return empty(self.artifact.about)
-        loaded, today = self.read(), date.fromisoformat(utc_now()[:10])
-        if (made_of := f"{today} {_digest(loaded)}") != self._made_of:
-            self._document, self._made_of = document(self.artifact, loaded, self.source, today), made_of
+        panel, today = self.read(), date.fromisoformat(utc_now()[:10])
+        if (made_of := f"{today} {_digest(panel)}") != self._made_of:
+            self._document, self._made_of = document(self.artifact, panel, self.source, today), made_of
         return self._document
 
 
-def _digest(loaded: Loaded) -> str:
+def _digest(panel: Panel) -> str:
     """Of prices, days, names and findings; not of the time at which they were read."""
-    panel, findings = loaded
     named = [{key: x for key, x in source.items() if key != "retrieved"} for source in panel.sources()]
     found = hashlib.sha256(panel.values.plain().numpy().tobytes())
     found.update(panel.dates.tobytes())
-    found.update(repr((named, findings)).encode())
+    found.update(repr((named, panel.findings)).encode())
     return found.hexdigest()

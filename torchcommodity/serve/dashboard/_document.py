@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Loaded, Panel, check_not_synthetic, utc_now
+from torchcommodity.data import Panel, check_not_synthetic, utc_now
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.forecast import (
     BANDS,
@@ -37,21 +37,21 @@ def empty(about: Metadata) -> Document:
     return {"format": FORMAT, "state": "empty", "made": utc_now(), "model": model_card(about), "how": words}
 
 
-def document(artifact: Artifact, loaded: Loaded, source: str, today: date | None = None) -> Document:
+def document(artifact: Artifact, prices: Panel, source: str, today: date | None = None) -> Document:
     """Forecasts, what became of earlier ones, coverage, correlation, provenance and model card; NaN is None.
 
     Args:
         artifact: whose symbols the panel holds.
-        loaded: prices and what was found about them, as `data.load` gives them.
+        prices: as read, with their findings.
         source: what the prices were asked from, in one word.
         today: against which ages are counted; default: the day in UTC.
 
     Raises:
         ValueError: the panel is synthetic, lacks a symbol, or has too few rows; in words.
     """
-    check_not_synthetic("dashboard", loaded.panel)
+    check_not_synthetic("dashboard", prices)
     about = artifact.about
-    panel = align_panel(loaded.panel, about.symbols, about.contracts)
+    panel = align_panel(prices, about.symbols, about.contracts)
     found, ahead = hindsight(artifact, panel), calendar(panel.dates)
     made = utc_now()
     whole = {
@@ -66,7 +66,7 @@ def document(artifact: Artifact, loaded: Loaded, source: str, today: date | None
         "symbols": [_symbol(found, panel, about, ahead, n) for n in range(len(about.symbols))],
         "coverage": coverage(found, panel, about),
         "correlation": _correlation(correlation(panel), panel),
-        "findings": [asdict(finding) for finding in loaded.findings if finding.symbol in ("", *about.symbols)],
+        "findings": [asdict(finding) for finding in prices.findings if finding.symbol in ("", *about.symbols)],
     }
     plain: Document = _plain(whole)
     return plain

@@ -1,0 +1,189 @@
+"""`to_panel`, `Panel.from_pandas` and `from_polars`: wide and long tables, Series, paths, and what they reject."""
+
+import subprocess
+import sys
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+from torchcommodity import data
+
+DAYS = pd.DatetimeIndex(["2020-04-17", "2020-04-20", "2020-04-21"])
+TEXTS = ["2020-04-17", "2020-04-20", "2020-04-21"]
+WIDE = pd.DataFrame({"WTI": [18.27, -37.63, 10.01], "GOLD": [1689.2, np.nan, 1678.2]}, index=DAYS)
+LONG = pd.DataFrame(
+    {
+        "unique_id": ["WTI"] * 3 + ["GOLD"] * 2,
+        "ds": DAYS[[0, 1, 2, 0, 2]],
+        "y": [18.27, -37.63, 10.01, 1689.2, 1678.2],
+    }
+)
+
+
+def renamed(*names: str) -> pd.DataFrame:
+    return LONG.set_axis(names, axis=1)
+
+
+TABLES = {
+    "wide": WIDE,
+    "wide_named_index": WIDE.rename_axis("Date"),
+    "wide_time_zone": WIDE.tz_localize("America/New_York"),
+    "wide_periods": WIDE.set_index(DAYS.to_period("D")),
+    "wide_index_of_text": WIDE.set_index(pd.Index(TEXTS)),
+    "wide_index_of_dates": WIDE.set_index(pd.Index([day.date() for day in DAYS])),
+    "wide_date_column": WIDE.reset_index(names="Date"),
+    "wide_ds_column": WIDE.reset_index(names="ds"),
+    "wide_timestamp_text": WIDE.set_axis(TEXTS, axis=0).reset_index(names="timestamp"),
+    "wide_other_name": WIDE.reset_index(names="session"),
+    "wide_integers": WIDE.fillna(0).astype(int).astype("Int64").mul(0).add(WIDE.astype("Float64")),
+    "long_nixtla": LONG,
+    "long_symbol_close": renamed("symbol", "date", "close"),
+    "long_ticker_price": renamed("ticker", "Date", "Price"),
+    "long_id_value": renamed("id", "timestamp", "value"),
+    "long_settle": renamed("symbol", "date", "settle"),
+    "long_symbol_index": LONG.set_index("unique_id"),
+    "long_date_index": LONG.set_index("ds"),
+    "long_two_levels": LONG.set_index(["ds", "unique_id"]),
+    "long_category": LONG.astype({"unique_id": "category"}),
+    "stacked_series": WIDE.stack(),
+    "polars_wide": pl.from_pandas(WIDE.reset_index(names="date")),
+    "polars_dates": pl.from_pandas(WIDE.reset_index(names="date")).with_columns(pl.col("date").cast(pl.Date)),
+    "polars_long": pl.from_pandas(LONG),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_to_panel_reads_every_layout(name):
+    panel = data.to_panel(TABLES[name], symbols=["WTI", "GOLD"])
+    np.testing.assert_array_equal(panel.dates, DAYS.to_numpy().astype("datetime64[D]"))
+    np.testing.assert_array_equal(panel.values.numpy(), WIDE.to_numpy())
+    assert [record.location for record in panel.provenance] == ["memory", "memory"]
+    assert all(len(record.sha256) == 64 for record in panel.provenance)
+    assert "nonpositive" in [finding.kind for finding in panel.findings]
+
+
+def test_to_panel_takes_series_panel_and_path(tmp_path):
+    panel = data.to_panel(WIDE["WTI"])
+    assert panel.symbols == ("WTI",)
+    assert data.to_panel(panel) is panel
+    WIDE.rename_axis("date").to_csv(tmp_path / "prices.csv")
+    for path in (tmp_path / "prices.csv", str(tmp_path / "prices.csv")):
+        assert data.to_panel(path, symbols=["GOLD"]).symbols == ("GOLD",)
+    assert data.to_panel("embedded", symbols=["WTI"]).symbols == ("WTI",)
+
+
+def test_to_panel_sorts_rows_and_reports_it():
+    panel = data.to_panel(LONG.iloc[::-1], symbols=["WTI"])
+    assert panel.values[:, 0].tolist() == [18.27, -37.63, 10.01]
+    assert [(f.kind, f.count) for f in panel.findings if f.kind == "unsorted"] == [("unsorted", 3)]
+    assert data.Panel.from_pandas(WIDE.iloc[::-1]).symbols == ("WTI", "GOLD")
+
+
+def test_to_panel_keeps_unit_and_source_columns():
+    panel = data.to_panel(LONG.assign(unit="$", source=data.SYNTHETIC))
+    assert panel.units == ("$", "$")
+    assert panel.synthetic
+
+
+def test_to_panel_keeps_an_empty_column():
+    panel = data.to_panel(WIDE.assign(GOLD=np.nan))
+    assert panel.symbols == ("WTI", "GOLD")
+    assert panel.values[:, 1].isnan().all()
+
+
+twice = pd.concat([LONG, LONG.iloc[:1].assign(y=99.0)])
+bars = WIDE.set_axis(["Close", "High"], axis=1).assign(Low=1.0, Open=1.0)
+WRONG = {
+    "two_prices": (twice, r"fit, row 6: 'WTI': expected one price for 2020-04-17; got 99 after 18.27 \(row 1\)"),
+    "two_price_columns": (LONG.assign(close=1.0), "fit: expected one column .*; got y, close"),
+    "two_id_columns": (LONG.assign(ticker="A"), "fit: expected one column symbol or .*; got unique_id, ticker"),
+    "two_date_columns": (LONG.assign(date=TEXTS[0]), "fit: expected one column date or .*; got ds, date"),
+    "no_dates": (WIDE.reset_index(drop=True), "fit: expected an index of dates or a column date or .*; got none"),
+    "no_price": (LONG[["unique_id", "ds"]], "fit: expected one column close or .*; got none among unique_id, ds"),
+    "bars": (bars, "fit: expected one price a symbol"),
+    "fields": (pd.concat({"Close": WIDE}, axis=1), r"select one field first, such as frame\['Close'\]"),
+    "text_prices": (WIDE.assign(GOLD="x"), "fit: expected numbers in every price column; got .* in 'GOLD'"),
+    "booleans": (WIDE.assign(GOLD=True), "got bool in 'GOLD'"),
+    "missing_date": (LONG.assign(ds=DAYS[:1].append(pd.DatetimeIndex([None] * 4))), "row 2: expected a date; got a m"),
+    "number_dates": (LONG.assign(ds=20200417), "row 1: expected a date; got 20200417"),
+    "day_first": (LONG.assign(ds="17/04/2020"), "day and month can be mistaken"),
+    "old_date": (LONG.assign(ds=np.datetime64("1500-01-01", "s")), "row 1: expected a date from 1600 to 2200"),
+    "no_symbol": (LONG.assign(unique_id=None), "row 1: expected a printable symbol"),
+    "infinite": (WIDE.assign(GOLD=np.inf), "infinite one for 'GOLD' on 2020-04-17"),
+    "no_name": (pd.Series([1.0], DAYS[:1]), "expected a named Series"),
+    "no_rows": (WIDE.iloc[:0], "fit: expected rows; got none"),
+    "same_name": (pd.concat([WIDE, WIDE], axis=1), "expected distinct column names; got 'WTI' twice"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_to_panel_rejects_ambiguous_tables_in_words(name):
+    table, words = WRONG[name]
+    with pytest.raises(data.DataError, match=words):
+        data.to_panel(table, operation="fit")
+
+
+OTHERS = {
+    "array": (WIDE.to_numpy(), "got numpy.ndarray; build a Panel with data.Panel.from_pandas"),
+    "tensor": (torch.zeros(3, 2), "got torch.Tensor;"),
+    "dict": ({"WTI": [1.0]}, "got dict;"),
+    "none": (None, "got NoneType;"),
+    "lazy": (pl.from_pandas(LONG).lazy(), r"got a polars LazyFrame \(call .collect\(\) first\)"),
+    "polars_series": (pl.Series("WTI", [1.0]), r"got a polars Series \(it has no dates\)"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_to_panel_rejects_other_types(name):
+    prices, words = OTHERS[name]
+    with pytest.raises(TypeError, match=f"^fit: prices must be .*{words}"):
+        data.to_panel(prices, operation="fit")
+
+
+@pytest.mark.parametrize("layout", ["wide", "long"])
+def test_to_pandas_and_to_polars_round_trip(layout):
+    panel = data.embedded()["WTI", "VIX"].between("2014-01-01", "2014-06-30")
+    settings = {"units": panel.units, "provenance": panel.provenance}
+    assert data.Panel.from_pandas(panel.to_pandas(layout), **settings).equals(panel)
+    table = panel.to_polars(layout)
+    assert table.schema["date"] == pl.Date
+    assert data.Panel.from_polars(table, **settings).equals(panel)
+
+
+def test_to_pandas_rejects_an_unknown_layout():
+    with pytest.raises(ValueError, match="layout must be wide or long; got 'tall'"):
+        data.embedded().to_pandas("tall")
+
+
+def test_findings_follow_their_columns_and_rows(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("date,A,B\n2020-01-02,1,\n2020-01-03,-2,1\n2020-01-04,3,-1\n")
+    panel = data.read(path)
+    assert [(f.kind, f.symbol) for f in panel.findings] == [("weekend", ""), ("nonpositive", "A"), ("nonpositive", "B")]
+    assert [f.symbol for f in panel["B"].findings] == ["", "B"]
+    assert data.read(path, ["B"]).findings == panel["B"].findings
+    assert panel.between("2020-01-03").with_contracts({"A": "CL"}).findings == panel.findings
+    assert data.Panel.from_pandas(panel.to_pandas(), provenance=panel.provenance).equals(panel)
+    curve = tmp_path / "curve.csv"
+    curve.write_text("date,symbol,nth,close,comment\n2020-01-02,A,1,1,x\n2020-01-02,A,2,1,x\n")
+    assert [f.kind for f in panel.with_curve(data.read_curve(curve)).findings][-1] == "ignored column"
+
+
+def test_a_date_object_is_a_day():
+    table = pd.DataFrame({"date": [date(2020, 4, 17)], "WTI": [18.27]}, dtype=object).astype({"WTI": float})
+    assert data.to_panel(table).dates.tolist() == [date(2020, 4, 17)]
+
+
+def test_polars_is_imported_only_for_a_polars_table():
+    code = """
+import sys, pandas as pd
+from torchcommodity import data
+data.to_panel(pd.Series([1.0], pd.DatetimeIndex(["2020-04-17"]), name="WTI"))
+print("polars" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,88 @@
+"""`read`: prices from any source, named in one string."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from torchcommodity.data._eia import eia
+from torchcommodity.data._embedded import embedded
+from torchcommodity.data._errors import DataError
+from torchcommodity.data._files import read_file
+from torchcommodity.data._fred import fred
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._store import Store
+
+
+def read(
+    source: str | os.PathLike[str],
+    symbols: Sequence[str] | None = None,
+    *,
+    publisher: str = "not stated",
+    license: str = "not stated",
+    store: Store | None = None,
+) -> Panel:
+    """Read prices from a file, the store, a publisher, or the embedded data.
+
+    | source | prices |
+    |---|---|
+    | `embedded` | the series that ship with `arch` (`embedded()`); no network |
+    | `auto` | the panel added last to the store, if there is one; otherwise `embedded` |
+    | `store:NAME` | the panel of this name in the store |
+    | `fred:ID,ID` | FRED over HTTP (`fred()`) |
+    | `eia:ID,ID` | EIA over HTTP (`eia()`), with a key in `EIA_API_KEY` |
+    | anything else | a CSV or Parquet file |
+
+    A file may be gzipped, and long or wide. A long table has a date, a symbol and a price column, and optionally `unit`
+    and `source`; a wide table has a date column and one column per symbol. The names that are recognized:
+
+    | column | names, in any case |
+    |---|---|
+    | date | `date`, `datetime`, `timestamp`, `ds`, `observation_date` |
+    | symbol | `symbol`, `unique_id`, `ticker`, `id` |
+    | price | `close`, `price`, `value`, `settle`, `y` |
+
+    Dates are ISO (`YYYY-MM-DD`; a time and one time zone may follow, the day counts as written). Numbers have a decimal
+    point. Blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` are missing. Rows may be in any order.
+
+    Args:
+        source: see the table; a `Path` is always a file.
+        symbols: read only these, in this order; default: all.
+        publisher: provenance of a file without a `source` column.
+        license: provenance of a file.
+        store: default `Store()`.
+
+    Returns:
+        Prices `(T, N)` float64 in the units of the source, NaN = missing. `Panel.findings` lists what looks doubtful
+        and how it was treated.
+
+    Raises:
+        DataError: data that cannot be trusted, with file, line and value; an unknown symbol.
+
+    >>> read("embedded", ["WTI"]).units
+    ('$/bbl',)
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("date,symbol,close\\n2020-04-17,WTI,18.27\\n2020-04-20,WTI,-37.63\\n")
+    ...     file.flush()
+    ...     panel = read(file.name)
+    >>> panel.values.shape, str(panel.findings[0])
+    (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
+    """
+    panel = _read(source, publisher, license, store or Store())
+    return panel if symbols is None else panel.select(symbols)
+
+
+def _read(source: str | os.PathLike[str], publisher: str, license: str, store: Store) -> Panel:
+    if not isinstance(source, str):
+        return read_file(Path(source), publisher=publisher, license=license)
+    if source == "auto":
+        return store.load() if store.list() else embedded()
+    if source == "embedded":
+        return embedded()
+    prefix, colon, names = source.partition(":")
+    readers: dict[str, Callable[[str], Panel]] = {"fred": fred, "eia": eia, "store": store.load}
+    if colon and prefix in readers:
+        return readers[prefix](names)
+    if not source.strip():
+        raise DataError("source: expected embedded, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string")
+    return read_file(source, publisher=publisher, license=license)

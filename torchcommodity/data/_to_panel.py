@@ -1,0 +1,54 @@
+"""`to_panel`: what the functions of this library accept as prices."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from torchcommodity.data._frames import is_instance_of, panel_from_pandas, polars_to_pandas
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._read import read
+
+
+def to_panel(prices: Any, *, operation: str = "to_panel", symbols: Sequence[str] | None = None) -> Panel:
+    """Convert prices of any accepted type to a `Panel`.
+
+    | type | rule |
+    |---|---|
+    | `Panel` | as it is |
+    | pandas DataFrame, Series | `Panel.from_pandas` |
+    | polars DataFrame | `Panel.from_polars` |
+    | `str`, `os.PathLike` | `read` |
+
+    Args:
+        prices: see the table.
+        operation: opens the error messages: the function that was called.
+        symbols: only these, in this order; default: all.
+
+    Raises:
+        TypeError: another type.
+        DataError: data that cannot be trusted, or an unknown symbol.
+
+    >>> import pandas as pd
+    >>> long = pd.DataFrame({"unique_id": "WTI", "ds": ["2020-04-17", "2020-04-20"], "y": [18.27, -37.63]})
+    >>> to_panel(long).symbols
+    ('WTI',)
+    """
+    panel = _panel(prices, operation)
+    return panel if symbols is None else panel.select(symbols)
+
+
+def _panel(prices: Any, operation: str) -> Panel:
+    if isinstance(prices, Panel):
+        return prices
+    if isinstance(prices, (str, os.PathLike)):
+        return read(prices)
+    if is_instance_of("pandas", prices, "DataFrame", "Series"):
+        return panel_from_pandas(prices, operation)
+    if is_instance_of("polars", prices, "DataFrame", "LazyFrame", "Series"):
+        return panel_from_pandas(polars_to_pandas(prices, operation), operation)
+    kind = type(prices)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    raise TypeError(
+        f"{operation}: prices must be a Panel, a pandas or polars DataFrame, a Series or a path; got {name}; "
+        "build a Panel with data.Panel.from_pandas"
+    )
