@@ -1,31 +1,35 @@
-# `make forecast` and `make test` do all the set-up on a fresh machine.
+# Every target sets up what it needs in $(VENV), on a fresh machine too.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
-.PHONY: forecast test check docs bench dev clean
+.PHONY: forecast test quick check docs bench dev clean
 
-forecast: $(VENV)/forecast  ## prices in, out/report.html out
+forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
 
-test: $(VENV)/dev  ## every test, doctest and README block, a file per processor
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+test: $(VENV)/dev  ## every test, doctest and code block of README and docs
+	$(PYTEST)
 
-check: $(VENV)/dev  ## formats, lint, types
+quick: $(VENV)/dev  ## the inner loop: everything but the tests that compile, export or drive a browser
+	$(PYTEST) -m "not slow"
+
+check: $(VENV)/dev  ## formatting, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
-docs: $(VENV)/dev  ## the site with its gallery, in build/site; warnings are errors
+docs: $(VENV)/dev  ## the site, in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(VENV)/dev  ## the table of speeds, against the peers, in one run
+bench: $(VENV)/dev  ## the table of speeds against other libraries
 	$(BIN)/python benchmarks/run.py
 
-dev: $(VENV)/dev  ## everything to work on the project, with the commit hooks
+dev: $(VENV)/dev  ## the development environment, with the commit hooks
 	$(BIN)/pre-commit install
 
 clean:

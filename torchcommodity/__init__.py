@@ -1,7 +1,7 @@
 """torchcommodity: prices in, calibrated forecasts out, one differentiable PyTorch graph.
 
-Every package is an attribute, imported when it is first used; so are the names of everyday work: `read`, `Panel`,
-`fit`, `predict`, `backtest`, `Forecaster`.
+Packages are imported on first use: `import torchcommodity as tc; tc.losses.pinball`. So are the everyday names
+`tc.read`, `tc.Panel`, `tc.fit`, `tc.predict`, `tc.backtest` and `tc.Forecaster`.
 """
 
 from importlib import import_module
