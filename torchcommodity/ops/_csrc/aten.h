@@ -1,4 +1,4 @@
-// ATen's own operators, by name: convolutions and matrix products are theirs.
+// Calls ATen operators by name, for convolutions and matrix products: call_aten("aten::mm", a, b).
 #pragma once
 #include <array>
 
@@ -7,7 +7,7 @@
 namespace commodity {
 
 template <typename... Arguments>
-Tensor aten(const char* name, const Arguments&... arguments) {
+Tensor call_aten(const char* name, const Arguments&... arguments) {
   std::array<StableIValue, sizeof...(arguments)> stack{torch::stable::detail::from(arguments)...};
   STABLE_TORCH_ERROR_CODE_CHECK(torch_call_dispatcher(name, "", stack.data(), TORCH_ABI_VERSION));
   return torch::stable::detail::to<Tensor>(stack[0]);

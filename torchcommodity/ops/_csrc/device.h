@@ -1,11 +1,18 @@
-// What every CUDA kernel shares: how columns and time are handed out, and the recurrence in chunks of time.
+// For every CUDA kernel: the grid over columns and chunks of time, dtype dispatch, scratch memory, and the parallel
+// linear recurrence.
+//
+// A recurrence runs in chunks of kChunk rows (Blelloch's scan). Each row is an affine map y -> factor * y + offset.
+//   1. Every chunk composes the maps of its rows into one map, all chunks in parallel.
+//   2. The composed maps are themselves a shorter recurrence, solved in the same way: it gives the state before each
+//      chunk.
+//   3. Every chunk applies its rows to its state, all chunks in parallel.
 #pragma once
 #include <launch.h>
 
 namespace commodity {
 
-// One item for each column and chunk of time. Neighbors in a warp are neighbors in a row; chunks of the same columns
-// lie together, so that the rows which they share are in the cache.
+// One item per panel, column and chunk of time. Neighboring lanes of a warp read neighboring columns; consecutive warps
+// take chunks of the same columns, so that the rows they share are in the cache.
 struct Grid {
   int64_t batch, columns, chunks, tile, tiles;
   Grid(int64_t batch, int64_t columns, int64_t chunks)
@@ -18,7 +25,7 @@ struct Grid {
 };
 
 template <typename Body>
-struct OnGrid {
+struct GridItem {
   Grid grid;
   Body body;
 
@@ -29,25 +36,26 @@ struct OnGrid {
   }
 };
 
-// body(panel, column, chunk), for every one of them.
+// Calls body(panel, column, chunk) for every item.
 template <typename Body>
-void launch_grid(const Tensor& on, const Grid& grid, const Body& body) {
-  launch(on, grid.items(), OnGrid<Body>{grid, body});
+void launch_grid(const Tensor& like, const Grid& grid, const Body& body) {
+  launch(like, grid.items(), GridItem<Body>{grid, body});
 }
 
-// body of the dtype of `x`, float or double: `[&]<typename scalar_t> { ... }`.
+// Calls a templated body for the dtype of `x`, float or double: dispatch(..., [&]<typename scalar_t>() { ... }).
 template <typename Body>
 void dispatch(const char* operation, const Tensor& x, const Body& body) {
   using torch::headeronly::ScalarType;
   const ScalarType dtype = x.scalar_type();
-  STD_TORCH_CHECK(dtype == ScalarType::Float || dtype == ScalarType::Double, operation, ": float32 or float64; got ",
-                  torch::headeronly::toString(dtype));
+  STD_TORCH_CHECK(dtype == ScalarType::Float || dtype == ScalarType::Double, operation,
+                  ": must be float32 or float64; got ", torch::headeronly::toString(dtype));
   dtype == ScalarType::Float ? body.template operator()<float>() : body.template operator()<double>();
 }
 
-// Memory on the device of a tensor. It may go before its kernels are done: the stream hands it out in order.
-inline Tensor scratch(const Tensor& on, int64_t doubles) {
-  return new_empty(on, {doubles}, torch::headeronly::ScalarType::Double);
+// Temporary memory on the device of a tensor. It may be freed before the kernels that use it have run, since the
+// allocator reuses it in stream order.
+inline Tensor scratch(const Tensor& like, int64_t doubles) {
+  return new_empty(like, {doubles}, torch::headeronly::ScalarType::Double);
 }
 
 template <typename T>
@@ -55,7 +63,7 @@ T* data_of(const Tensor& memory) {
   return static_cast<T*>(memory.mutable_data_ptr());
 }
 
-// States y_1 .. y_K, each of which a row takes to factor y_k + added_k.
+// K states that share their factor: a row maps y_k to factor * y_k + offset_k.
 template <int K = 1>
 struct State {
   double y[K];
@@ -63,22 +71,22 @@ struct State {
 
 template <int K = 1>
 struct Affine {
-  double factor, added[K];
+  double factor, offset[K];
 
-  COMMODITY_INLINE State<K> operator()(const State<K>& from) const {
-    State<K> to;
-    for (int k = 0; k < K; ++k)  // a product of factors may overflow where a state of zero stays zero
-      to.y[k] = from.y[k] == 0 && factor == factor ? added[k] : factor * from.y[k] + added[k];
-    return to;
+  COMMODITY_INLINE State<K> operator()(const State<K>& y) const {
+    State<K> next;
+    for (int k = 0; k < K; ++k)  // a composed factor may be infinite: infinity * 0 would be NaN
+      next.y[k] = y.y[k] == 0 && factor == factor ? offset[k] : factor * y.y[k] + offset[k];
+    return next;
   }
   COMMODITY_INLINE Affine after(const Affine& first) const {
-    Affine both{factor * first.factor};
-    for (int k = 0; k < K; ++k) both.added[k] = factor * first.added[k] + added[k];
-    return both;
+    Affine composed{factor * first.factor};
+    for (int k = 0; k < K; ++k) composed.offset[k] = factor * first.offset[k] + offset[k];
+    return composed;
   }
 };
 
-// Where a panel of (steps, columns) is cut into chunks of time.
+// The chunks of time of a panel (steps, columns).
 struct Chunks {
   int64_t steps, columns, chunks;
   Chunks(int64_t steps, int64_t columns) : steps(steps), columns(columns), chunks((steps + kChunk - 1) / kChunk) {}
@@ -90,24 +98,25 @@ struct Chunks {
   }
 };
 
-// The maps of each chunk as one.
+// Step 1: the composed map of each chunk.
 template <int K, typename Maps>
 struct Compose {
   Maps maps;
   Chunks chunks;
-  Affine<K>* to;
+  Affine<K>* composed;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t chunk) const {
-    Affine<K> all{1};
+    Affine<K> map{1};
     const int64_t end = chunks.end(chunk);
 #pragma unroll 8
-    for (int64_t t = chunk * kChunk; t < end; ++t) all = maps(panel, t, column).after(all);
-    to[chunks.at(panel, chunk, column)] = all;
+    for (int64_t t = chunk * kChunk; t < end; ++t) map = maps(panel, t, column).after(map);
+    composed[chunks.at(panel, chunk, column)] = map;
   }
 };
 
+// The composed maps, as the rows of the shorter recurrence.
 template <int K>
-struct Composed {
+struct ComposedMaps {
   Chunks chunks;
   const Affine<K>* maps;
   COMMODITY_INLINE Affine<K> operator()(int64_t panel, int64_t chunk, int64_t column) const {
@@ -115,76 +124,77 @@ struct Composed {
   }
 };
 
-// Every row of a chunk in turn, from the state before it.
+// Step 3: applies the rows of a chunk to the state before it.
 template <int K, typename Maps, typename Write>
 struct Apply {
   Maps maps;
   Write write;
   Chunks chunks;
-  const State<K>* before;
+  const State<K>* initial;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t chunk) const {
-    State<K> now = before[chunks.at(panel, chunk, column)];
+    State<K> state = initial[chunks.at(panel, chunk, column)];
     const int64_t end = chunks.end(chunk);
 #pragma unroll 8
     for (int64_t t = chunk * kChunk; t < end; ++t) {
-      const State<K> previous = now;
-      now = maps(panel, t, column)(previous);
-      write(panel, t, column, previous, now);
+      const State<K> previous = state;
+      state = maps(panel, t, column)(previous);
+      write(panel, t, column, previous, state);
     }
   }
 };
 
 template <int K, typename Initial>
-struct Start {
+struct SetInitial {
   Initial initial;
   int64_t columns;
-  State<K>* to;
+  State<K>* states;
   COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t) const {
-    to[panel * columns + column] = initial(panel, column);
+    states[panel * columns + column] = initial(panel, column);
   }
 };
 
 template <int K>
-struct Keep {
+struct StorePrevious {
   Chunks chunks;
-  State<K>* to;
+  State<K>* states;
   COMMODITY_INLINE void operator()(int64_t panel, int64_t chunk, int64_t column, const State<K>& previous,
                                    const State<K>&) const {
-    to[chunks.at(panel, chunk, column)] = previous;
+    states[chunks.at(panel, chunk, column)] = previous;
   }
 };
 
-// The states before each chunk of rows. Chunks are composed, and chained by the same means.
+// Step 2: the state before each chunk, by recursion over chunks of chunks.
 template <int K, typename Maps, typename Initial>
-Tensor states_before(const Tensor& on, int64_t batch, const Chunks& chunks, const Maps& maps, const Initial& initial) {
+Tensor states_before(const Tensor& like, int64_t batch, const Chunks& chunks, const Maps& maps,
+                     const Initial& initial) {
   const int64_t count = batch * chunks.chunks * chunks.columns;
-  const Tensor before = scratch(on, K * count);
+  const Tensor states = scratch(like, K * count);
   const Grid grid(batch, chunks.columns, chunks.chunks);
   if (chunks.chunks <= 1) {
-    launch_grid(on, grid, Start<K, Initial>{initial, chunks.columns, data_of<State<K>>(before)});
-    return before;
+    launch_grid(like, grid, SetInitial<K, Initial>{initial, chunks.columns, data_ptr<State<K>>(states)});
+    return states;
   }
-  const Tensor whole = scratch(on, (K + 1) * count);
-  launch_grid(on, grid, Compose<K, Maps>{maps, chunks, data_of<Affine<K>>(whole)});
-  const Composed<K> composed{chunks, data_of<Affine<K>>(whole)};
-  const Chunks above(chunks.chunks, chunks.columns);
-  const Tensor higher = states_before<K>(on, batch, above, composed, initial);
-  const Keep<K> keep{chunks, data_of<State<K>>(before)};
-  launch_grid(on, Grid(batch, above.columns, above.chunks),
-              Apply<K, Composed<K>, Keep<K>>{composed, keep, above, data_of<State<K>>(higher)});
-  return before;
+  const Tensor composed = scratch(like, (K + 1) * count);
+  launch_grid(like, grid, Compose<K, Maps>{maps, chunks, data_ptr<Affine<K>>(composed)});
+  const ComposedMaps<K> rows{chunks, data_ptr<Affine<K>>(composed)};
+  const Chunks upper(chunks.chunks, chunks.columns);
+  const Tensor upper_states = states_before<K>(like, batch, upper, rows, initial);
+  const StorePrevious<K> store{chunks, data_ptr<State<K>>(states)};
+  launch_grid(like, Grid(batch, upper.columns, upper.chunks),
+              Apply<K, ComposedMaps<K>, StorePrevious<K>>{rows, store, upper, data_ptr<State<K>>(upper_states)});
+  return states;
 }
 
-// y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column), and write(panel, t, column, y_{t-1}, y_t), in
-// double. What is read twice is near in time.
+// Computes y_t = maps(panel, t, column)(y_{t-1}) from initial(panel, column) in float64, and calls
+// write(panel, t, column, y_{t-1}, y_t) for every row.
 template <int K = 1, typename Maps, typename Initial, typename Write>
-void recur(const Tensor& on, int64_t batch, int64_t steps, int64_t columns, const Maps& maps, const Initial& initial,
-           const Write& write) {
+void run_recurrence(const Tensor& like, int64_t batch, int64_t steps, int64_t columns, const Maps& maps,
+                    const Initial& initial, const Write& write) {
   const Chunks chunks(steps, columns);
-  const Tensor before = states_before<K>(on, batch, chunks, maps, initial);
-  launch_grid(on, Grid(batch, columns, chunks.chunks),
-              Apply<K, Maps, Write>{maps, write, chunks, data_of<State<K>>(before)});
+  const Tensor states = states_before<K>(like, batch, chunks, maps, initial);
+  launch_grid(like, Grid(batch, columns, chunks.chunks),
+              Apply<K, Maps, Write>{maps, write, chunks, data_ptr<State<K>>(states)});
 }
 
 }  // namespace commodity

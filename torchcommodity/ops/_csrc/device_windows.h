@@ -1,55 +1,61 @@
-// Trailing windows on a GPU: an item takes a few windows that end in neighboring rows.
+// Rolling windows on a GPU: one item computes kRows windows that end in consecutive rows of a column.
 //
-// What all of them hold is summed once, with a suffix of what is before and a prefix of what is after. Nothing is
-// subtracted, a spike leaves with its row, and the bits depend on the rows of the window alone.
+//     first - window + 1                 first
+//     |  s  s  s | c  c  c  c  c  c  c  c | p  p  p |      kRows = 4
+//
+// The rows that all of its windows share (c) are summed once. Window k adds the last kRows - 1 - k of the rows before
+// them (s) and the first k of the rows after them (p). As on the CPU (windows.h) nothing is subtracted, so an outlier
+// leaves no trace once it is out of the window.
 #pragma once
 #include "device.h"
 #include "windows.h"
 
 namespace commodity {
 
-// How many windows go together, as a template argument: `[&]<int kRows> { ... }`. They must share a row.
-template <int kMost, typename Body>
-void with_rows(int64_t window, const Body& body) {
-  constexpr int kFew = kMost > 8 ? 4 : 1;
-  window >= kMost  ? body.template operator()<kMost>()
-  : window >= kFew ? body.template operator()<kFew>()
-                   : body.template operator()<1>();
+// Passes the number of windows per item as a template argument, kMaxRows or fewer if the windows would not share a row:
+// dispatch_rows<8>(window, [&]<int kRows>() { ... }).
+template <int kMaxRows, typename Body>
+void dispatch_rows(int64_t window, const Body& body) {
+  constexpr int kFewRows = kMaxRows > 8 ? 4 : 1;
+  window >= kMaxRows   ? body.template operator()<kMaxRows>()
+  : window >= kFewRows ? body.template operator()<kFewRows>()
+                       : body.template operator()<1>();
 }
 
-// done(k, sum) for the windows that end in rows first + k, where see(sum, t) takes in row t and sum.with(other) joins.
-template <int kRows, typename Sum, typename See, typename Done>
-COMMODITY_INLINE void over_windows(int64_t first, int64_t window, const See& see, const Done& done) {
+// Calls finish(k, sum) for the kRows windows that end in rows first + k. add(sum, t) adds row t to a sum, and
+// sum.combine(other) is the sum of both.
+template <int kRows, typename Sum, typename Add, typename Finish>
+COMMODITY_INLINE void for_each_window(int64_t first, int64_t window, const Add& add, const Finish& finish) {
   Sum suffix[kRows], sum{}, prefix{};
 #pragma unroll 4
-  for (int64_t t = first - window + kRows; t <= first; ++t) see(sum, t);
+  for (int64_t t = first - window + kRows; t <= first; ++t) add(sum, t);
   suffix[kRows - 1] = sum;
 #pragma unroll
   for (int k = kRows - 2; k >= 0; --k) {
-    see(sum, first - window + 1 + k);
+    add(sum, first - window + 1 + k);
     suffix[k] = sum;
   }
 #pragma unroll
   for (int k = 0; k < kRows; ++k) {
-    if (k > 0) see(prefix, first + k);
-    done(k, suffix[k].with(prefix));
+    if (k > 0) add(prefix, first + k);
+    finish(k, suffix[k].combine(prefix));
   }
 }
 
-// One number for each of kTerms.
+// kTerms sums at once.
 template <typename Number, int kTerms>
 struct Sums {
-  Number of[kTerms] = {};
-  COMMODITY_INLINE Sums with(const Sums& other) const {
-    Sums both;
-    for (int i = 0; i < kTerms; ++i) both.of[i] = of[i] + other.of[i];
-    return both;
+  Number term[kTerms] = {};
+  COMMODITY_INLINE Sums combine(const Sums& other) const {
+    Sums total;
+    for (int i = 0; i < kTerms; ++i) total.term[i] = term[i] + other.term[i];
+    return total;
   }
 };
 
-// A batch of panels as windows read it: NaN where a value is not finite, or not there.
+// Reads a batch of panels: NaN where a value is not finite or the row is outside of the panel.
 template <typename scalar_t>
-struct Values {
+struct FiniteValues {
   const scalar_t* x;
   int64_t steps, assets;
 
@@ -62,37 +68,38 @@ struct Values {
   }
 };
 
-// The first finite value of each column: what sums over all time are taken against.
+// The first finite value of each column: the anchor that sums over all time subtract from their terms.
 template <typename scalar_t>
 struct FirstFinite {
-  Values<scalar_t> x;
-  double* to;
+  FiniteValues<scalar_t> x;
+  double* anchors;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
     double first = NAN;
     for (int64_t t = 0; t < x.steps && first != first; ++t) first = x(panel, t, n);
-    to[panel * x.assets + n] = first;
+    anchors[panel * x.assets + n] = first;
   }
 };
 
 template <typename scalar_t>
-Values<scalar_t> values_of(const Tensor& x, const Panels& panels) {
+FiniteValues<scalar_t> finite_values(const Tensor& x, const Panels& panels) {
   return {x.const_data_ptr<scalar_t>(), panels.steps, panels.assets};
 }
 
-// body(panel, column, first) for every kRows rows of every column, with kRows = kMost or 1.
+// Turns a chunk number into its first row.
 template <typename Body>
-struct FromRow {
+struct WindowItem {
   Body body;
   COMMODITY_INLINE void operator()(int64_t panel, int64_t column, int64_t chunk) const {
     body(panel, column, chunk * Body::kRows);
   }
 };
 
+// Calls body(panel, column, first) for every Body::kRows-th row of every column.
 template <typename Body>
-void launch_windows(const Tensor& on, const Panels& panels, const Body& body) {
-  launch_grid(on, Grid(panels.batch, panels.assets, (panels.steps + Body::kRows - 1) / Body::kRows),
-              FromRow<Body>{body});
+void launch_windows(const Tensor& like, const Panels& panels, const Body& body) {
+  launch_grid(like, Grid(panels.batch, panels.assets, (panels.steps + Body::kRows - 1) / Body::kRows),
+              WindowItem<Body>{body});
 }
 
 }  // namespace commodity

@@ -1,4 +1,4 @@
-// What every CPU kernel shares: the stable ABI, the parallel loop over columns, the registration.
+// For every CPU kernel: LibTorch's stable ABI, the parallel loop over blocks of columns, the registration macro.
 #pragma once
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -27,18 +27,18 @@ using torch::stable::contiguous;
 using torch::stable::new_empty;
 using torch::stable::Tensor;
 
-// One compiled body per instruction set, with all that it calls, chosen when the library is loaded: a wheel is
-// portable.
+// Compiles a function, with everything that it inlines, once per instruction set; the loader picks the best one, so one
+// wheel serves all processors.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define COMMODITY_SIMD __attribute__((flatten, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define COMMODITY_SIMD
 #endif
 
-constexpr int64_t kBlock = 64;       // columns handled together: whole cache lines, whatever the number of threads
-constexpr int64_t kGrain = 1 << 15;  // elements below which a thread is not worth waking
+constexpr int64_t kBlock = 64;       // columns per block: whole cache lines
+constexpr int64_t kGrain = 1 << 15;  // elements that are worth waking a thread for
 
-// A batch of panels (batch, steps, assets), contiguous.
+// The sizes of a contiguous batch of panels (batch, steps, assets).
 struct Panels {
   int64_t batch, steps, assets;
   explicit Panels(const Tensor& x)
@@ -47,26 +47,27 @@ struct Panels {
   int64_t size() const { return steps * assets; }
 };
 
-// Calls body(panel, first, last) for every block of columns [first, last) of every panel, in parallel.
-// Blocks do not depend on the number of threads, so neither do the bits. Neighbors that one thread takes go together,
-// if a body says that it takes so many columns: memory is faster by whole rows.
+// Calls body(panel, first, last) for every block of columns [first, last) of every panel, in parallel. Blocks do not
+// depend on the number of threads, so neither do the results. Adjacent blocks of one thread are merged into up to
+// `max_columns` columns where the body allows it: memory is faster by whole rows.
 template <typename Body>
-void for_each_block(const Panels& panels, const Body& body, int64_t most = kBlock) {
+void for_each_block(const Panels& panels, const Body& body, int64_t max_columns = kBlock) {
   const int64_t blocks = std::max<int64_t>(1, (panels.assets + kBlock - 1) / kBlock);
-  const int64_t even = (panels.assets + blocks - 1) / blocks, block = (even + 7) / 8 * 8;  // 56 and 44, not 64 and 36
+  // 100 columns are split into 56 and 44, not 64 and 36
+  const int64_t average = (panels.assets + blocks - 1) / blocks, block = (average + 7) / 8 * 8;
   const int64_t elements = std::max<int64_t>(1, panels.steps * std::min(block, panels.assets));
   const int64_t grain = std::max<int64_t>(1, kGrain / elements);
   torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin, together = 1; i < end; i += together) {
+    for (int64_t i = begin, merged = 1; i < end; i += merged) {
       const int64_t first = (i % blocks) * block;
-      together = std::max<int64_t>(1, std::min({end - i, blocks - i % blocks, most / block}));
-      body(i / blocks, first, std::min(first + together * block, panels.assets));
+      merged = std::max<int64_t>(1, std::min({end - i, blocks - i % blocks, max_columns / block}));
+      body(i / blocks, first, std::min(first + merged * block, panels.assets));
     }
   });
 }
 
-// Asks for huge pages under a large fresh output, whose first touch of small ones costs more than the arithmetic, and
-// touches each once: threads that meet in one that nobody has touched both clear it.
+// Backs a large new output with huge pages: the page faults of small ones cost more than the arithmetic. Touches each
+// page once, because two threads that fault on the same page both clear it.
 inline Tensor on_huge_pages(Tensor y) {
 #if defined(MADV_HUGEPAGE)
   constexpr uintptr_t page = uintptr_t(1) << 21;
@@ -83,12 +84,12 @@ inline Tensor on_huge_pages(Tensor y) {
 
 inline void check_same(const char* operation, const Tensor& x, const Tensor& y) {
   STD_TORCH_CHECK(x.sizes().equals(y.sizes()) && x.scalar_type() == y.scalar_type(), operation,
-                  ": panels must have one shape and one dtype");
+                  ": all panels must have the same shape and dtype");
 }
 
 }  // namespace commodity
 
-// The schema lives in the library too, so that a compiled model runs where no Python record has been made.
+// Registers the CPU kernel, and the schema, so that a compiled model runs in a process without the Python package.
 #define COMMODITY_OPERATOR(name, schema)                               \
   STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) { m.def(#name schema); } \
   STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl(#name, TORCH_BOX(&name)); }

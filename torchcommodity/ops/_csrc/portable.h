@@ -1,4 +1,4 @@
-// For formula headers: arithmetic of one step or one element that the CPU and the CUDA kernel of an operator share.
+// For headers with the arithmetic of one step or one element, which the CPU and CUDA kernels of an operator share.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Columns side by side in a vector of 32 bytes, whatever the instruction set: the compiler takes as many registers as
-// it needs. A kernel that walks through time with its state in vectors keeps it in registers.
+// Columns side by side in 32-byte vectors, whatever the instruction set: the compiler maps them to its registers.
+// A kernel that walks through time with its state in such vectors keeps the state in registers.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -19,20 +19,20 @@ struct Simd {
 template <typename scalar_t>
 using Vec = typename Simd<scalar_t>::type;
 
-// std::vector forgets how its elements must be aligned where an attribute says so.
+// std::vector ignores alignment that is given by an attribute, so its allocator aligns to cache lines.
 template <typename Value>
-struct OnCacheLines {
+struct CacheLineAllocator {
   using value_type = Value;
   static constexpr std::align_val_t line{64};
   Value* allocate(size_t count) { return static_cast<Value*>(::operator new(count * sizeof(Value), line)); }
   void deallocate(Value* values, size_t) { ::operator delete(values, line); }
-  bool operator==(const OnCacheLines&) const = default;
+  bool operator==(const CacheLineAllocator&) const = default;
 };
 
 template <typename Value>
-using Many = std::vector<Value, OnCacheLines<Value>>;
+using AlignedVector = std::vector<Value, CacheLineAllocator<Value>>;
 
-// Memory of another precision is converted on its way.
+// Loads and stores convert between the precision of memory and that of the vector.
 template <typename number_t, typename scalar_t>
 inline void load(Vec<number_t>& x, const scalar_t* from) {
   typedef scalar_t Row __attribute__((vector_size(Simd<number_t>::count * sizeof(scalar_t))));
@@ -48,12 +48,13 @@ inline void store(const Vec<number_t>& x, scalar_t* to) {
   std::memcpy(to, &row, sizeof(Row));
 }
 
+// In place.
 template <typename scalar_t>
-inline void root(Vec<scalar_t>& x) {
+inline void square_root(Vec<scalar_t>& x) {
   for (int l = 0; l < Simd<scalar_t>::count; ++l) x[l] = std::sqrt(x[l]);
 }
 
-// Two vectors, element by element in turn: the first half of what that makes, and the second.
+// a0 b0 a1 b1 ...: the first half in `low`, the second half in `high`.
 template <typename scalar_t>
 inline void zip(const Vec<scalar_t>& a, const Vec<scalar_t>& b, Vec<scalar_t>& low, Vec<scalar_t>& high) {
   constexpr int count = Simd<scalar_t>::count;
@@ -63,7 +64,8 @@ inline void zip(const Vec<scalar_t>& a, const Vec<scalar_t>& b, Vec<scalar_t>& l
   }(std::make_integer_sequence<int, count>());
 }
 
-// Four values of each column, one behind the other where they come out. Of four columns this is its own inverse.
+// From four vectors, one per channel, to the four channels of each column in a row. For four columns it is its own
+// inverse: a 4 x 4 transpose.
 template <typename scalar_t>
 inline void interleave(const Vec<scalar_t> (&x)[4], Vec<scalar_t> (&to)[4]) {
   Vec<scalar_t> even[2], odd[2];

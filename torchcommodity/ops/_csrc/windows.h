@@ -1,8 +1,18 @@
-// Windows in time, for every kernel over trailing windows of (..., T, N).
+// Rolling windows over (..., T, N) on the CPU: the scheme behind every rolling operator.
 //
-// Time is cut into blocks of `window` rows. A window that ends in one block started in the block before, so what it
-// holds is a suffix of that one and a prefix of its own: nothing is ever taken out again, a spike leaves with its row,
-// and the bits depend on the rows of the window alone. Blocks do not know of each other, so they run in parallel.
+// A running sum that adds the newest row and subtracts the oldest keeps the rounding error of every outlier it has
+// seen. These kernels only add. Time is cut into blocks of `window` rows (van Herk, 1992), so that the window ending in
+// row j of a block is a suffix of the previous block and a prefix of its own:
+//
+//       previous block        this block
+//     | .  .  .  s  s  s  s | p  p  p  .  .  .  . |      window = 7, j = 2
+//
+//   1. Walk the previous block backwards and store its suffix sums: suffix[j] = rows j + 1 .. window - 1.
+//   2. Walk this block forwards with a running total. The sum of the window is suffix[j] + total.
+//
+// A row costs two additions whatever the window. An outlier or a NaN leaves no trace once it is out of the window.
+// Blocks are independent of each other and run in parallel. The first block has no predecessor: its suffix sums are
+// zero. Counts, sums of powers and extrema are accumulated in the same way; gradients run it backwards in time.
 #pragma once
 #include <memory>
 
@@ -10,15 +20,16 @@
 
 namespace commodity {
 
-constexpr int64_t kStrip = 128;  // columns handled together: whole rows of most panels, which a prefetcher can follow
-constexpr int64_t kAhead = 8;    // rows to fetch before they are needed
+constexpr int64_t kStrip = 128;       // columns per strip: whole rows of most panels, which a prefetcher can follow
+constexpr int64_t kPrefetchRows = 8;  // how many rows ahead to prefetch
 
-// The columns [first, first + width) of a panel, and the rows [begin, end) of one block of windows.
+// Columns [first, first + width) of a panel, and the rows [begin, end) of one block.
 struct WindowBlock {
   int64_t panel, first, width, begin, end;
 };
 
-// Calls body(block, scratch) for all of them. `scratch` has `channels` times `window` rows of kStrip numbers.
+// Calls body(block, scratch) for every block of every strip. `scratch` holds `channels` x `window` rows of kStrip
+// numbers, for the suffix sums.
 template <typename number_t, typename Body>
 void for_each_window_block(const Panels& panels, int64_t window, int64_t channels, const Body& body) {
   if (panels.batch == 0) return;
@@ -35,35 +46,35 @@ void for_each_window_block(const Panels& panels, int64_t window, int64_t channel
   });
 }
 
-// A window that is longer than the panel holds what one of the panel's length does.
-inline int64_t reach(const Panels& panels, int64_t window) {
+// The window in [1, T]: one longer than the panel gives the same result as one of the panel's length.
+inline int64_t clamp_window(const Panels& panels, int64_t window) {
   return std::clamp<int64_t>(window, 1, std::max<int64_t>(1, panels.steps));
 }
 
-// Asks for a row before it is needed: no prefetcher follows a stride of a whole row.
+// Prefetches a row in software: the hardware does not follow a stride of a whole row.
 template <typename scalar_t>
-inline void fetch(const scalar_t* row, int64_t width) {
+inline void prefetch(const scalar_t* row, int64_t width) {
   for (int64_t n = 0; n < width; n += 64 / sizeof(scalar_t)) __builtin_prefetch(row + n);
 }
 
-// Whether every value of some rows, of kStrip columns at most, is finite. `left` rows are there to be fetched.
+// Whether `rows` rows of at most kStrip columns are all finite. Prefetches up to `available` rows.
 template <typename scalar_t>
-inline bool complete(const scalar_t* x, int64_t rows, int64_t stride, int64_t width, int64_t left = 0) {
-  scalar_t off[kStrip] = {};
+inline bool all_finite(const scalar_t* x, int64_t rows, int64_t stride, int64_t width, int64_t available = 0) {
+  scalar_t residue[kStrip] = {};  // x - x is zero for a finite x, NaN otherwise
   for (int64_t j = 0; j < rows; ++j, x += stride) {
-    if (j + kAhead < std::max(rows, left)) fetch(x + kAhead * stride, width);
-    for (int64_t n = 0; n < width; ++n) off[n] += x[n] - x[n];
+    if (j + kPrefetchRows < std::max(rows, available)) prefetch(x + kPrefetchRows * stride, width);
+    for (int64_t n = 0; n < width; ++n) residue[n] += x[n] - x[n];
   }
-  bool all = true;
-  for (int64_t n = 0; n < width; ++n) all &= off[n] == 0;
-  return all;
+  bool finite = true;
+  for (int64_t n = 0; n < width; ++n) finite &= residue[n] == 0;
+  return finite;
 }
 
-// Whether nothing is missing in the windows of a block: then it need not be asked, nor counted, value by value.
+// Whether all windows that end in a block are complete: kernels then skip counting and testing single values.
 template <typename scalar_t>
-inline bool complete(const scalar_t* x, int64_t stride, const WindowBlock& block, int64_t window) {
+inline bool all_finite(const scalar_t* x, int64_t stride, const WindowBlock& block, int64_t window) {
   const int64_t first = std::max<int64_t>(0, block.begin - window);
-  return complete(x + first * stride, block.end - first, stride, block.width);
+  return all_finite(x + first * stride, block.end - first, stride, block.width);
 }
 
 }  // namespace commodity

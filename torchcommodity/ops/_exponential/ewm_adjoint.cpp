@@ -18,7 +18,7 @@ COMMODITY_SIMD void adjoint(const scalar_t* grad, const scalar_t* x, scalar_t* _
     const scalar_t* g = grad + t * stride;
     const double* share = shares + t * kStrip;
     scalar_t* to = dx + t * stride;
-    if (t >= kAhead) fetch(g - kAhead * stride, width), fetch(to - kAhead * stride, width);
+    if (t >= kPrefetchRows) prefetch(g - kPrefetchRows * stride, width), prefetch(to - kPrefetchRows * stride, width);
     const bool alike = one[t / kRows];
     for (int64_t n = 0; alike && n < width; ++n) {
       const double total = g[n] + carried[n], own = share[0] * total;

@@ -39,12 +39,12 @@ Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, 
     const Tensor known = known_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
     const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),
-                                 data_of<double>(shares),
-                                 data_of<int64_t>(known),
-                                 data_of<scalar_t>(dx),
+                                 data_ptr<double>(shares),
+                                 data_ptr<int64_t>(known),
+                                 data_ptr<scalar_t>(dx),
                                  panels.steps,
                                  panels.assets};
-    recur(x, panels.batch, panels.steps, panels.assets, body, body, body);
+    run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return dx;
 }

@@ -34,7 +34,7 @@ struct EwmBlock {
   template <typename scalar_t>
   inline bool next(const scalar_t* x, int64_t left, double* share) {
     const int64_t rows = std::min(kRows, left);
-    const bool one = alike() && complete(x, rows, stride, width, left);
+    const bool one = alike() && all_finite(x, rows, stride, width, left);
     const int64_t columns = one ? 1 : width;
     for (int64_t j = 0; j < rows; ++j, x += stride, share += kStrip)
       for (int64_t n = 0; n < columns; ++n) {

@@ -7,7 +7,7 @@ namespace commodity {
 
 template <typename scalar_t>
 struct EwmShares {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const scalar_t* alpha;
   bool adjust, ignore_na;
   double* to;  // the share of each value in the average of its row, zero where it is missing
@@ -35,16 +35,16 @@ template <typename scalar_t>
 Tensor ewm_shares(const Tensor& x, const Tensor& alpha, bool adjust, bool ignore_na) {
   const Panels panels(x);
   const Tensor shares = scratch(x, x.numel());
-  const EwmShares<scalar_t> body{values_of<scalar_t>(x, panels), alpha.const_data_ptr<scalar_t>(), adjust, ignore_na,
-                                 data_of<double>(shares)};
-  recur(x, panels.batch, panels.steps, panels.assets, body, body, body);
+  const EwmShares<scalar_t> body{finite_values<scalar_t>(x, panels), alpha.const_data_ptr<scalar_t>(), adjust,
+                                 ignore_na, data_ptr<double>(shares)};
+  run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
   return shares;
 }
 
 // The row with which a column has as many values as are asked for.
 template <typename scalar_t>
 struct Known {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   int64_t least;
   int64_t* to;
 
@@ -64,7 +64,7 @@ Tensor known_rows(const Tensor& x, int64_t min_periods) {
   const Tensor known = scratch(x, panels.batch * panels.assets);
   launch_grid(
       x, Grid(panels.batch, panels.assets, 1),
-      Known<scalar_t>{values_of<scalar_t>(x, panels), std::max<int64_t>(1, min_periods), data_of<int64_t>(known)});
+      Known<scalar_t>{finite_values<scalar_t>(x, panels), std::max<int64_t>(1, min_periods), data_ptr<int64_t>(known)});
   return known;
 }
 

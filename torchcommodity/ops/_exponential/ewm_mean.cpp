@@ -14,7 +14,7 @@ COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t ste
     const bool one = block.next(x, steps - t, shares);
     for (int64_t j = 0; j < rows; ++j, x += block.stride, y += block.stride) {
       const double *share = shares + j * kStrip, row = double(t + j);
-      if (t + j + kAhead < steps) fetch(y + kAhead * block.stride, block.width);
+      if (t + j + kPrefetchRows < steps) prefetch(y + kPrefetchRows * block.stride, block.width);
       for (int64_t n = 0; one && n < block.width; ++n)
         mean[n] += share[0] * (x[n] - mean[n]), y[n] = static_cast<scalar_t>(mean[n]);
       for (int64_t n = 0; !one && n < block.width; ++n) {

@@ -7,7 +7,7 @@ namespace {
 
 template <typename scalar_t>
 struct Mean {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const double* shares;
   const int64_t* known;
   scalar_t* y;
@@ -30,11 +30,11 @@ Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore
   STD_TORCH_CHECK(alpha.numel() == panels.batch * panels.assets || panels.steps == 0, "ewm_mean: alpha (..., N)");
   Tensor y = new_empty(x, x.sizes());
   dispatch("ewm_mean", x, [&]<typename scalar_t>() {
-    const auto values = values_of<scalar_t>(x, panels);
+    const auto values = finite_values<scalar_t>(x, panels);
     const Tensor known = known_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
-    const Mean<scalar_t> body{values, data_of<double>(shares), data_of<int64_t>(known), data_of<scalar_t>(y)};
-    recur(x, panels.batch, panels.steps, panels.assets, body, body, body);
+    const Mean<scalar_t> body{values, data_ptr<double>(shares), data_ptr<int64_t>(known), data_ptr<scalar_t>(y)};
+    run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return y;
 }

@@ -89,18 +89,18 @@ Found gradients(const Tensor& grad, const Tensor& of_mean, const Tensor& of_vari
   Tensor known = new_empty(product, {shape.channels}, torch::headeronly::ScalarType::Bool);
   const Tensor linear = scratch(product, 2 * shape.channels), found = scratch(product, 4 * shape.channels);
   dispatch("batch_norm_backward", product, [&]<typename scalar_t>() {
-    const Channel* channels = data_of<Channel>(found);
+    const Channel* channels = data_ptr<Channel>(found);
     launch(product, shape.channels,
            Recall<scalar_t>{mean.const_data_ptr<scalar_t>(), variance.const_data_ptr<scalar_t>(),
-                            values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_of<Channel>(found)});
+                            values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_ptr<Channel>(found)});
     const Pulled<scalar_t, relu> pulled{channels, product.const_data_ptr<scalar_t>(), grad.const_data_ptr<scalar_t>()};
     over_channels<2>(
         product, shape, pulled,
         Join<scalar_t>{shape, channels, of_mean.const_data_ptr<scalar_t>(), of_variance.const_data_ptr<scalar_t>(), eps,
-                       data_of<Linear>(linear), d_gamma.mutable_data_ptr<scalar_t>(),
-                       d_beta.mutable_data_ptr<scalar_t>(), data_of<bool>(known)});
+                       data_ptr<Linear>(linear), d_gamma.mutable_data_ptr<scalar_t>(),
+                       d_beta.mutable_data_ptr<scalar_t>(), data_ptr<bool>(known)});
     launch(product, shape.size(),
-           Gradient<scalar_t, relu>{shape, pulled, data_of<Linear>(linear), d.mutable_data_ptr<scalar_t>()});
+           Gradient<scalar_t, relu>{shape, pulled, data_ptr<Linear>(linear), d.mutable_data_ptr<scalar_t>()});
   });
   return {d, d_gamma, d_beta, known};
 }

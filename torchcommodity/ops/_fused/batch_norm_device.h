@@ -62,12 +62,12 @@ struct JoinParts {
 template <int kTerms, typename Term, typename Done>
 void over_channels(const Tensor& on, const ChannelShape& shape, const Term& term, const Done& done) {
   const Tensor parts = scratch(on, shape.channels * shape.parts * kTerms);
-  const PartSums<kTerms, Term> sums{shape, term, data_of<double>(parts)};
+  const PartSums<kTerms, Term> sums{shape, term, data_ptr<double>(parts)};
   if (shape.inner == 1)
     launch_grid(on, Grid(1, shape.channels, shape.parts), sums);
   else
     launch_rows(on, shape.channels * shape.parts, kPart, sums);
-  launch(on, shape.channels, JoinParts<kTerms, Done>{shape, data_of<double>(parts), done});
+  launch(on, shape.channels, JoinParts<kTerms, Done>{shape, data_ptr<double>(parts), done});
 }
 
 // What is known of a channel: mean, variance, and what normalization does to it: (x - mean) scale + shift.
@@ -125,7 +125,7 @@ Tensor channels_of(const Tensor& product, const std::optional<Tensor>& gamma, co
   const MomentTerms<scalar_t> terms{shape, product.const_data_ptr<scalar_t>()};
   over_channels<2>(
       product, shape, terms,
-      MomentsDone<scalar_t>{terms, values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_of<Channel>(found)});
+      MomentsDone<scalar_t>{terms, values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_ptr<Channel>(found)});
   return found;
 }
 
@@ -164,7 +164,7 @@ std::tuple<Tensor, Tensor, Tensor> normalized(Tensor product, const std::optiona
   Tensor mean = new_empty(product, {shape.channels}), variance = new_empty(product, {shape.channels});
   dispatch("batch normalization", product, [&]<typename scalar_t>() {
     const Tensor found = channels_of<scalar_t>(product, gamma, beta, eps);
-    const Channel* channels = data_of<Channel>(found);
+    const Channel* channels = data_ptr<Channel>(found);
     launch(product, shape.size(), Normalize<scalar_t, relu>{shape, channels, product.mutable_data_ptr<scalar_t>()});
     launch(product, shape.channels,
            WriteMoments<scalar_t>{channels, values<scalar_t>(bias), mean.mutable_data_ptr<scalar_t>(),

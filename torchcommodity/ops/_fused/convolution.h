@@ -20,8 +20,8 @@ inline Tensor convolution(const Tensor& x, const Tensor& weight, const Sizes& st
   }
   const Tensor input = alike ? x : torch::stable::pad(x, from_last, "constant", 0.0);
   const std::optional<Tensor> no_bias;
-  return contiguous(aten("aten::convolution", contiguous(input), weight, no_bias, stride, alike ? both : none, dilation,
-                         false, none, groups));
+  return contiguous(call_aten("aten::convolution", contiguous(input), weight, no_bias, stride, alike ? both : none,
+                              dilation, false, none, groups));
 }
 
 }  // namespace commodity

@@ -9,7 +9,7 @@ namespace {
 std::tuple<Tensor, Tensor, Tensor> linear_bn_relu(const Tensor& x, const Tensor& weight,
                                                   const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
                                                   const std::optional<Tensor>& beta, double eps) {
-  const Tensor product = aten("aten::mm", x, torch::stable::transpose(weight, 0, 1));
+  const Tensor product = call_aten("aten::mm", x, torch::stable::transpose(weight, 0, 1));
   return normalized<true>(product, bias, gamma, beta, eps);
 }
 

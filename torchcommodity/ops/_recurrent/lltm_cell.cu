@@ -60,7 +60,7 @@ std::tuple<Tensor, Tensor> lltm_cell(const Tensor& gates_, const Tensor& missing
     launch(
         h, h.numel(),
         Step<scalar_t>{gates.const_data_ptr<scalar_t>(), h.const_data_ptr<scalar_t>(), c.const_data_ptr<scalar_t>(),
-                       missing.const_data_ptr<bool>(), data_of<scalar_t>(to_h), data_of<scalar_t>(to_c), h.size(-1)});
+                       missing.const_data_ptr<bool>(), data_ptr<scalar_t>(to_h), data_ptr<scalar_t>(to_c), h.size(-1)});
   });
   return {to_h, to_c};
 }
@@ -77,7 +77,7 @@ std::tuple<Tensor, Tensor, Tensor> lltm_cell_backward(const Tensor& grad_h_, con
         c, c.numel(),
         Pull<scalar_t>{grad_h.const_data_ptr<scalar_t>(), grad_c.const_data_ptr<scalar_t>(),
                        gates.const_data_ptr<scalar_t>(), c.const_data_ptr<scalar_t>(), missing.const_data_ptr<bool>(),
-                       data_of<scalar_t>(d_gates), data_of<scalar_t>(d_h), data_of<scalar_t>(d_c), c.size(-1)});
+                       data_ptr<scalar_t>(d_gates), data_ptr<scalar_t>(d_h), data_ptr<scalar_t>(d_c), c.size(-1)});
   });
   return {d_gates, d_h, d_c};
 }

@@ -155,7 +155,7 @@ std::tuple<Tensor, Tensor> layer(const char* name, const Tensor& gates, const Te
   dispatch(name, gates, [&]<typename scalar_t>() {
     const auto of = given.template layer<scalar_t>(h, c);
     for (int64_t t = 0; t < given.steps && h.numel(); ++t) {
-      const Tensor own = aten("aten::mm", t ? select(rows, 1, t - 1) : first, weights);
+      const Tensor own = call_aten("aten::mm", t ? select(rows, 1, t - 1) : first, weights);
       launch(h, given.series * given.hidden,
              ForwardStep<Cell, scalar_t>{of, own.const_data_ptr<scalar_t>(), h.mutable_data_ptr<scalar_t>(),
                                          c.mutable_data_ptr<scalar_t>(), t});
@@ -179,21 +179,21 @@ std::tuple<Tensor, Tensor, Tensor> adjoint(const char* name, const Tensor& grad_
   const Tensor rows = view(d_gates, {given.series, given.steps, wide});
   dispatch(name, gates, [&]<typename scalar_t>() {
     const auto of = given.template layer<scalar_t>(h, c);
-    launch(h, h.numel(), Previous<scalar_t>{of, data_of<scalar_t>(previous)});
-    const Tensor own = aten("aten::mm", previous, transpose(given.weight, 0, 1));
+    launch(h, h.numel(), Previous<scalar_t>{of, data_ptr<scalar_t>(previous)});
+    const Tensor own = call_aten("aten::mm", previous, transpose(given.weight, 0, 1));
     std::optional<Tensor> later;
     BackwardStep<Cell, scalar_t> step{of,
                                       grad_h.const_data_ptr<scalar_t>(),
                                       grad_c.const_data_ptr<scalar_t>(),
                                       own.const_data_ptr<scalar_t>(),
                                       nullptr,
-                                      data_of<double>(kept),
-                                      data_of<double>(carried),
+                                      data_ptr<double>(kept),
+                                      data_ptr<double>(carried),
                                       d_gates.mutable_data_ptr<scalar_t>(),
                                       0};
     for (step.t = given.steps - 1; step.t >= 0; --step.t) {
       launch(h, states, step);
-      later = aten("aten::mm", select(rows, 1, step.t), given.weight);
+      later = call_aten("aten::mm", select(rows, 1, step.t), given.weight);
       step.later = later->template const_data_ptr<scalar_t>();
     }
     launch(h, states,

@@ -13,7 +13,7 @@ struct Moments {
 template <typename scalar_t, int kWindows>
 struct ColumnMoments {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   int64_t window;
   Moments* to;
   bool* holed;  // any of the kRows windows
@@ -22,18 +22,18 @@ struct ColumnMoments {
     const scalar_t anchor = x(panel, first, n);
     const auto see = [&](Sums<double, 2>& sums, int64_t t) {
       const double d = x(panel, t, n) - anchor;
-      sums.of[0] += d, sums.of[1] += d * d;
+      sums.term[0] += d, sums.term[1] += d * d;
     };
     scalar_t previous = anchor;
     int64_t still = 1;
     while (still < window && x(panel, first - still, n) == previous) ++still;
     bool holes = false;
-    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
-      if (!x.has(first + k)) return;
+    for_each_window<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!x.has_row(first + k)) return;
       const scalar_t now = x(panel, first + k, n);
       if (k > 0) still = now == previous ? still + 1 : 1;
       previous = now;
-      const double offset = sums.of[0] / window, variation = sums.of[1] - sums.of[0] * offset;
+      const double offset = sums.term[0] / window, variation = sums.term[1] - sums.term[0] * offset;
       const bool moves = still < window && variation > 0;
       to[x.at(panel, first + k, n)] = {anchor + offset, moves ? 1 / std::sqrt(variation) : NAN};
       holes |= offset != offset;
@@ -49,8 +49,8 @@ struct PairMoments {
   bool moves_x = false, moves_y = false;
 
   template <typename scalar_t>
-  COMMODITY_INLINE PairMoments(const Values<scalar_t>& values, int64_t panel, int64_t t, int64_t window, int64_t i,
-                               int64_t j) {
+  COMMODITY_INLINE PairMoments(const FiniteValues<scalar_t>& values, int64_t panel, int64_t t, int64_t window,
+                               int64_t i, int64_t j) {
     for (int64_t row = t - window + 1 > 0 ? t - window + 1 : 0; row <= t; ++row) {
       const double u = values(panel, row, i), v = values(panel, row, j);
       if (u != u || v != v) continue;
@@ -66,13 +66,14 @@ struct PairMoments {
 
 // Moments of all columns, and which groups of kRows windows have holes; `body(moments, holed)` may launch on them.
 template <typename scalar_t, int kRows, typename Body>
-void with_moments(const Tensor& on, const Panels& panels, const Values<scalar_t>& x, int64_t window, const Body& body) {
+void with_moments(const Tensor& on, const Panels& panels, const FiniteValues<scalar_t>& x, int64_t window,
+                  const Body& body) {
   const int64_t groups = panels.batch * ((panels.steps + kRows - 1) / kRows) * panels.assets;
   const Tensor moments = scratch(on, 2 * panels.batch * panels.steps * panels.assets);
   const Tensor holed = new_empty(on, {groups}, torch::headeronly::ScalarType::Bool);
   launch_windows(on, panels,
-                 ColumnMoments<scalar_t, kRows>{x, window, data_of<Moments>(moments), data_of<bool>(holed)});
-  body(data_of<const Moments>(moments), data_of<const bool>(holed));
+                 ColumnMoments<scalar_t, kRows>{x, window, data_ptr<Moments>(moments), data_ptr<bool>(holed)});
+  body(data_ptr<const Moments>(moments), data_ptr<const bool>(holed));
 }
 
 }  // namespace commodity

@@ -15,15 +15,15 @@ typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 
 // std::vector forgets how its elements must be aligned where an attribute says so.
 template <typename Value>
-struct OnCacheLines {
+struct CacheLineAllocator {
   using value_type = Value;
   static constexpr std::align_val_t line{64};
   Value* allocate(size_t count) { return static_cast<Value*>(::operator new(count * sizeof(Value), line)); }
   void deallocate(Value* values, size_t) { ::operator delete(values, line); }
-  bool operator==(const OnCacheLines&) const = default;
+  bool operator==(const CacheLineAllocator&) const = default;
 };
 
-using ManyLanes = std::vector<Lanes, OnCacheLines<Lanes>>;
+using ManyLanes = std::vector<Lanes, CacheLineAllocator<Lanes>>;
 
 // The last finite value of the first block of a column, else the first after it: no window of the group looks ahead
 // for it.

@@ -95,7 +95,7 @@ Tensor gather_lag(const Tensor& x_, const Tensor& since_, bool spread) {
   const Ages ages{since.const_data_ptr<int64_t>(), panels.steps, panels.assets};
   const Chunks chunks(panels.steps, panels.assets);
   const Tensor earliest = scratch(x, panels.batch * chunks.chunks * panels.assets);
-  int64_t* rows = data_of<int64_t>(earliest);
+  int64_t* rows = data_ptr<int64_t>(earliest);
   if (spread) {
     launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks), Earliest{ages, chunks, rows});
     launch_grid(x, Grid(panels.batch, panels.assets, 1), FromHereOn{chunks, rows});

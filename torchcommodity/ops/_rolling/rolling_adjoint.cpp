@@ -25,7 +25,7 @@ struct Adjoint {
 
   inline bool full(int64_t block) const {
     const int64_t rows = std::min(window, steps - block * window);
-    return block < 0 || rows <= 0 || complete(x + block * window * stride, rows, stride, width);
+    return block < 0 || rows <= 0 || all_finite(x + block * window * stride, rows, stride, width);
   }
 
   template <bool all>
@@ -175,7 +175,7 @@ Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, const std::optiona
   const Tensor grad = contiguous(grad_), x = contiguous(x_);
   const std::optional<Tensor> root = root_ ? std::optional(contiguous(*root_)) : std::nullopt;
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
-  const Settings s{reach(Panels(x), window), double(std::max(min_periods, ddof + 1)), double(ddof)};
+  const Settings s{clamp_window(Panels(x), window), double(std::max(min_periods, ddof + 1)), double(ddof)};
   THO_DISPATCH_V2(x.scalar_type(), "rolling_adjoint", AT_WRAP([&] { of_kind<scalar_t>(order, grad, x, root, dx, s); }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return dx;

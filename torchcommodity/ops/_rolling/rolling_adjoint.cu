@@ -10,7 +10,7 @@ namespace {
 template <typename scalar_t, int kWindows>
 struct Push {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const scalar_t *grad, *root;
   const double* anchors;
   double* to;
@@ -22,15 +22,15 @@ struct Push {
     const double anchor = read(anchors + panel * x.assets + n);
     const auto see = [&](Sums<double, 2>& sums, int64_t t) {
       const double value = x(panel, t, n) - anchor;
-      if (value == value) sums.of[0] += value, sums.of[1] += 1;
+      if (value == value) sums.term[0] += value, sums.term[1] += 1;
     };
-    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
-      if (!x.has(first + k)) return;
+    for_each_window<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!x.has_row(first + k)) return;
       const int64_t at = x.at(panel, first + k, n);
-      const double held = sums.of[1], deviation = root ? read(root + at) : 0.5;
+      const double held = sums.term[1], deviation = root ? read(root + at) : 0.5;
       const bool known = held >= least && deviation > 0;
       to[at] = known ? read(grad + at) / (variance ? (held - ddof) * deviation : held) : 0;
-      to[plane + at] = known ? to[at] * (sums.of[0] / held) : 0;
+      to[plane + at] = known ? to[at] * (sums.term[0] / held) : 0;
     });
   }
 };
@@ -40,7 +40,7 @@ struct Push {
 template <typename scalar_t, int kWindows>
 struct Spread {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const double *anchors, *pushes;
   scalar_t* dx;
   int64_t window, plane;
@@ -49,15 +49,15 @@ struct Spread {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const double anchor = read(anchors + panel * x.assets + n);
     const auto see = [&](Sums<double, 2>& sums, int64_t back) {
-      if (!x.has(back)) return;
+      if (!x.has_row(back)) return;
       const int64_t at = x.at(panel, x.steps - 1 - back, n);
-      sums.of[0] += read(pushes + at), sums.of[1] += variance ? read(pushes + plane + at) : 0;
+      sums.term[0] += read(pushes + at), sums.term[1] += variance ? read(pushes + plane + at) : 0;
     };
-    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
-      if (!x.has(first + k)) return;
+    for_each_window<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!x.has_row(first + k)) return;
       const int64_t s = x.steps - 1 - first - k;
       const double value = x(panel, s, n) - anchor;
-      const double all = variance ? value * sums.of[0] - sums.of[1] : sums.of[0];
+      const double all = variance ? value * sums.term[0] - sums.term[1] : sums.term[0];
       dx[x.at(panel, s, n)] = static_cast<scalar_t>(value == value ? all : 0);
     });
   }
@@ -72,21 +72,21 @@ Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, const std::optiona
   const std::optional<Tensor> root = root_ ? std::optional(contiguous(*root_)) : std::nullopt;
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
-  const int64_t rows = reach(panels, window), plane = x.numel();
+  const int64_t rows = clamp_window(panels, window), plane = x.numel();
   const Tensor anchors = scratch(x, panels.batch * panels.assets), pushes = scratch(x, 2 * plane);
-  const double *anchor = data_of<double>(anchors), *push = data_of<double>(pushes);
+  const double *anchor = data_ptr<double>(anchors), *push = data_ptr<double>(pushes);
   const bool variance = order == 2;
   dispatch("rolling_adjoint", x, [&]<typename scalar_t>() {
-    const auto values = values_of<scalar_t>(x, panels);
-    launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{values, data_of<double>(anchors)});
-    with_rows<8>(rows, [&]<int kRows>() {
+    const auto values = finite_values<scalar_t>(x, panels);
+    launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{values, data_ptr<double>(anchors)});
+    dispatch_rows<8>(rows, [&]<int kRows>() {
       launch_windows(
           x, panels,
           Push<scalar_t, kRows>{values, grad.const_data_ptr<scalar_t>(),
-                                root ? root->const_data_ptr<scalar_t>() : nullptr, anchor, data_of<double>(pushes),
+                                root ? root->const_data_ptr<scalar_t>() : nullptr, anchor, data_ptr<double>(pushes),
                                 rows, plane, double(std::max(min_periods, ddof + 1)), double(ddof), variance});
       launch_windows(x, panels,
-                     Spread<scalar_t, kRows>{values, anchor, push, data_of<scalar_t>(dx), rows, plane, variance});
+                     Spread<scalar_t, kRows>{values, anchor, push, data_ptr<scalar_t>(dx), rows, plane, variance});
     });
   });
   return dx;

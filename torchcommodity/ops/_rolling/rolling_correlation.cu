@@ -26,7 +26,7 @@ struct Target {
 template <typename scalar_t, int kWindows>
 struct Pairs {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const Moments* moments;
   Target<scalar_t> target;
   int64_t window;
@@ -36,13 +36,13 @@ struct Pairs {
     if (!target.wants(i, j)) return;
     const scalar_t anchor_i = x(panel, first, i), anchor_j = x(panel, first, j);
     const auto see = [&](Sums<double, 1>& sum, int64_t t) {
-      sum.of[0] += (x(panel, t, i) - anchor_i) * (x(panel, t, j) - anchor_j);
+      sum.term[0] += (x(panel, t, i) - anchor_i) * (x(panel, t, j) - anchor_j);
     };
-    over_windows<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
-      if (!x.has(first + k)) return;
+    for_each_window<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
+      if (!x.has_row(first + k)) return;
       const Moments own = moments[x.at(panel, first + k, i)], other = moments[x.at(panel, first + k, j)];
       const double offsets = (own.mean - anchor_i) * (other.mean - anchor_j) * window;
-      target.write(panel * x.steps + first + k, i, j, (sum.of[0] - offsets) * (own.scale * other.scale));
+      target.write(panel * x.steps + first + k, i, j, (sum.term[0] - offsets) * (own.scale * other.scale));
     });
   }
 };
@@ -50,7 +50,7 @@ struct Pairs {
 template <typename scalar_t, int kWindows>
 struct HoledPairs {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const Moments* moments;
   const bool* holed;
   Target<scalar_t> target;
@@ -61,7 +61,7 @@ struct HoledPairs {
     const int64_t i = pair / x.assets, j = pair % x.assets;
     const bool* holes = holed + (panel * ((x.steps + kRows - 1) / kRows) + first / kRows) * x.assets;
     if (!target.wants(i, j) || (!holes[i] && !holes[j])) return;
-    for (int64_t t = first; t < first + kRows && x.has(t); ++t) {
+    for (int64_t t = first; t < first + kRows && x.has_row(t); ++t) {
       const double means = moments[x.at(panel, t, i)].mean + moments[x.at(panel, t, j)].mean;
       if (means == means) continue;
       const PairMoments s(x, panel, t, window, i, j);
@@ -83,9 +83,9 @@ Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods,
     shape.push_back(N);
   Tensor y = new_empty(returns, shape);
   dispatch("rolling_correlation", returns, [&]<typename scalar_t>() {
-    const auto x = values_of<scalar_t>(returns, panels);
+    const auto x = finite_values<scalar_t>(returns, panels);
     const Target<scalar_t> target{y.mutable_data_ptr<scalar_t>(), N, packed};
-    with_rows<32>(window, [&]<int kRows>() {
+    dispatch_rows<32>(window, [&]<int kRows>() {
       with_moments<scalar_t, kRows>(y, panels, x, window, [&](const Moments* moments, const bool* holed) {
         launch_windows(y, pairs, Pairs<scalar_t, kRows>{x, moments, target, window});
         launch_windows(y, pairs, HoledPairs<scalar_t, kRows>{x, moments, holed, target, window, double(min_periods)});

@@ -33,7 +33,7 @@ struct Symmetric {
 template <typename scalar_t, int kWindows>
 struct Weights {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const Moments* moments;
   Symmetric<scalar_t> gradients, correlations;
   const double* anchors;
@@ -43,7 +43,7 @@ struct Weights {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t pair, int64_t first) const {
     const int64_t i = pair / x.assets, j = pair % x.assets;
     const double anchor_i = read(anchors + panel * x.assets + i), anchor_j = read(anchors + panel * x.assets + j);
-    for (int64_t t = first; t < first + kRows && x.has(t); ++t) {
+    for (int64_t t = first; t < first + kRows && x.has_row(t); ++t) {
       const int64_t row = x.at(panel, t, 0), at = row * x.assets + pair;
       const double g = i == j ? 0 : gradients.at(row / x.assets, i, j, 1);
       double own = 0, other = 0, mean_i = 0, mean_j = 0;  // 1 / sqrt(v), and m
@@ -69,7 +69,7 @@ struct Weights {
 template <typename scalar_t, int kWindows>
 struct Spread {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const double *anchors, *weights;
   scalar_t* dx;
   int64_t window, plane;
@@ -81,19 +81,19 @@ struct Spread {
     for (int64_t i = 0; i < x.assets; ++i) {
       const double anchor_i = read(anchors + panel * x.assets + i);
       const auto see = [&](Sums<double, 3>& sums, int64_t back) {
-        if (!x.has(back)) return;
+        if (!x.has_row(back)) return;
         const int64_t at = (x.at(panel, x.steps - 1 - back, 0) + i) * x.assets + j;
-        for (int p = 0; p < 3; ++p) sums.of[p] += read(weights + p * plane + at);
+        for (int p = 0; p < 3; ++p) sums.term[p] += read(weights + p * plane + at);
       };
-      over_windows<kRows, Sums<double, 3>>(first, window, see, [&](int k, const Sums<double, 3>& sums) {
+      for_each_window<kRows, Sums<double, 3>>(first, window, see, [&](int k, const Sums<double, 3>& sums) {
         const int64_t s = x.steps - 1 - first - k;
         const double own = x(panel, s, i) - anchor_i, other = x(panel, s, j) - anchor_j;
-        totals[k] += own + other == own + other ? sums.of[0] * own - sums.of[1] * other + sums.of[2] : 0;
+        totals[k] += own + other == own + other ? sums.term[0] * own - sums.term[1] * other + sums.term[2] : 0;
       });
     }
 #pragma unroll
     for (int k = 0; k < kRows; ++k)
-      if (x.has(first + k)) dx[x.at(panel, x.steps - 1 - first - k, j)] = static_cast<scalar_t>(totals[k]);
+      if (x.has_row(first + k)) dx[x.at(panel, x.steps - 1 - first - k, j)] = static_cast<scalar_t>(totals[k]);
   }
 };
 
@@ -103,17 +103,17 @@ void all_gradients(const Tensor& returns, const Tensor& grad, const Tensor& corr
   const bool packed = grad.dim() == returns.dim();
   const Symmetric<scalar_t> gradients{grad.const_data_ptr<scalar_t>(), panels.assets, packed};
   const Symmetric<scalar_t> correlations{correlation.const_data_ptr<scalar_t>(), panels.assets, packed};
-  const auto x = values_of<scalar_t>(returns, panels);
+  const auto x = finite_values<scalar_t>(returns, panels);
   const int64_t plane = pairs.batch * pairs.size();
   const Tensor anchors = scratch(dx, panels.batch * panels.assets), weights = scratch(dx, 3 * plane);
-  launch_grid(dx, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{x, data_of<double>(anchors)});
+  launch_grid(dx, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{x, data_ptr<double>(anchors)});
   with_moments<scalar_t, kRows>(dx, panels, x, window, [&](const Moments* moments, const bool*) {
     launch_windows(dx, pairs,
-                   Weights<scalar_t, kRows>{x, moments, gradients, correlations, data_of<double>(anchors),
-                                            data_of<double>(weights), window, plane});
+                   Weights<scalar_t, kRows>{x, moments, gradients, correlations, data_ptr<double>(anchors),
+                                            data_ptr<double>(weights), window, plane});
   });
   launch_windows(dx, panels,
-                 Spread<scalar_t, kRows>{x, data_of<double>(anchors), data_of<double>(weights),
+                 Spread<scalar_t, kRows>{x, data_ptr<double>(anchors), data_ptr<double>(weights),
                                          dx.mutable_data_ptr<scalar_t>(), window, plane});
 }
 
@@ -125,7 +125,8 @@ Tensor rolling_correlation_backward(const Tensor& returns_, const Tensor& grad_,
   const Tensor returns = contiguous(returns_), grad = contiguous(grad_), correlation = contiguous(correlation_);
   Tensor dx = new_empty(returns, returns.sizes());
   dispatch("rolling_correlation_backward", returns, [&]<typename scalar_t>() {
-    with_rows<8>(window, [&]<int kRows>() { all_gradients<scalar_t, kRows>(returns, grad, correlation, window, dx); });
+    dispatch_rows<8>(window,
+                     [&]<int kRows>() { all_gradients<scalar_t, kRows>(returns, grad, correlation, window, dx); });
   });
   return dx;
 }

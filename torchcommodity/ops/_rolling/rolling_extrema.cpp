@@ -61,7 +61,7 @@ void all_extrema(const Tensor& x, Tensor& y, Tensor& since, int64_t window, int6
   int64_t* ago = since.mutable_data_ptr<int64_t>();
   const scalar_t sign = largest ? 1 : -1;
   const index_t least = std::max<int64_t>(1, min_periods);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   using Rows = Best<scalar_t, index_t>;
   for_each_window_block<Rows>(panels, rows, 1, [&](const WindowBlock& block, Rows* suffix) {
     const int64_t at = block.panel * panels.size() + block.first;

@@ -28,7 +28,8 @@ COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t str
   for (int64_t j = 0; j < rows; ++j) {
     add(block.begin + j);
     scalar_t* to = y + (block.begin + j) * stride;
-    if (j + kAhead < rows) fetch(x + (block.begin + j + kAhead) * stride, width), fetch(to + kAhead * stride, width);
+    if (j + kPrefetchRows < rows)
+      prefetch(x + (block.begin + j + kPrefetchRows) * stride, width), prefetch(to + kPrefetchRows * stride, width);
     const double *before = suffix + 2 * j * kStrip, *counted = before + kStrip;
     for (int64_t n = 0; n < width; ++n) {
       const double held = counted[n] + count[n];
@@ -42,7 +43,7 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_mean", AT_WRAP([&] {
                     const scalar_t* from = x.const_data_ptr<scalar_t>();
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();

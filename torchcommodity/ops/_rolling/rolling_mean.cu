@@ -8,7 +8,7 @@ namespace {
 template <typename scalar_t, int kWindows>
 struct Mean {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
   double least;
@@ -16,11 +16,11 @@ struct Mean {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto see = [&](Sums<double, 2>& sums, int64_t t) {
       const double value = x(panel, t, n);
-      if (value == value) sums.of[0] += value, sums.of[1] += 1;
+      if (value == value) sums.term[0] += value, sums.term[1] += 1;
     };
-    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
-      const double mean = sums.of[1] >= least ? sums.of[0] / sums.of[1] : NAN;
-      if (x.has(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(mean);
+    for_each_window<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      const double mean = sums.term[1] >= least ? sums.term[0] / sums.term[1] : NAN;
+      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(mean);
     });
   }
 };
@@ -30,12 +30,12 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   dispatch("rolling_mean", x, [&]<typename scalar_t>() {
-    with_rows<16>(rows, [&]<int kRows>() {
+    dispatch_rows<16>(rows, [&]<int kRows>() {
       launch_windows(
           x, panels,
-          Mean<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows, double(min_periods)});
+          Mean<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows, double(min_periods)});
     });
   });
   return y;

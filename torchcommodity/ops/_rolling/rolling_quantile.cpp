@@ -116,7 +116,7 @@ struct Panel {
     return t - window >= first ? x[at - window * stride] : scalar_t(NAN);
   }
   inline void fetch_row(int64_t at, int64_t width) const {
-    fetch(x + at, width), fetch(y + at, width), fetch(low + at, width), fetch(high + at, width);
+    prefetch(x + at, width), prefetch(y + at, width), prefetch(low + at, width), prefetch(high + at, width);
   }
   template <typename Sorted>
   inline void put(int64_t at, int64_t t, int64_t count, const Sorted& sorted, int64_t lane) const {
@@ -165,7 +165,7 @@ COMMODITY_SIMD void sweep(const Panel<scalar_t>& p, int64_t begin, int64_t end, 
   sorted.clear();
   for (int64_t t = std::max<int64_t>(0, begin - p.window + 1), first = t; t < end; ++t) {
     const int64_t row = t * p.stride;
-    if (t + kAhead < end) p.fetch_row(row + kAhead * p.stride, width);
+    if (t + kPrefetchRows < end) p.fetch_row(row + kPrefetchRows * p.stride, width);
     for (int64_t n = 0; n < width; ++n) {
       const scalar_t comes = p.x[row + n], leaves = p.leaving(row + n, t, first);
       now[n] = finite(comes) ? comes : kNone, old[n] = finite(leaves) ? leaves : kNone;
@@ -208,7 +208,7 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
   const auto rows = [&] { return on_huge_pages(new_empty(x, x.sizes(), torch::headeronly::ScalarType::Long)); };
   Tensor low = rows(), high = rows();
   const Panels panels(x);
-  const int64_t reached = reach(panels, window);
+  const int64_t reached = clamp_window(panels, window);
   const std::vector<Place> of_count =
       places(reached, std::max<int64_t>(1, min_periods), quantile, static_cast<Interpolation>(interpolation));
   THO_DISPATCH_V2(x.scalar_type(), "rolling_quantile", AT_WRAP([&] {

@@ -37,7 +37,7 @@ template <typename scalar_t>
 struct Quantiles {
   static constexpr int kRows = 8;
   using Key = decltype(key_of(scalar_t()));
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t *low, *high, window, least, interpolation;
   double quantile;
@@ -85,7 +85,7 @@ struct Quantiles {
     if (any) find(panel, n, first, lower, row), find(panel, n, first, upper, next);
 #pragma unroll
     for (int k = 0; k < kRows; ++k)
-      if (x.has(first + k)) write(panel, first + k, n, held[k], row[k], next[k]);
+      if (x.has_row(first + k)) write(panel, first + k, n, held[k], row[k], next[k]);
   }
   COMMODITY_INLINE void write(int64_t panel, int64_t t, int64_t n, int held, int64_t row, int64_t next) const {
     const bool known = held >= least;
@@ -108,9 +108,9 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
   const Panels panels(x);
   dispatch("rolling_quantile", x, [&]<typename scalar_t>() {
     launch_windows(x, panels,
-                   Quantiles<scalar_t>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), data_of<int64_t>(low),
-                                       data_of<int64_t>(high), reach(panels, window), std::max<int64_t>(1, min_periods),
-                                       interpolation, quantile});
+                   Quantiles<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y),
+                                       data_ptr<int64_t>(low), data_ptr<int64_t>(high), clamp_window(panels, window),
+                                       std::max<int64_t>(1, min_periods), interpolation, quantile});
   });
   return {y, low, high};
 }

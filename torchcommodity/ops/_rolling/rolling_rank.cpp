@@ -37,7 +37,7 @@ Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, doubl
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   const double least = double(std::max<int64_t>(1, min_periods));
   THO_DISPATCH_V2(x.scalar_type(), "rolling_rank", AT_WRAP([&] {
                     const scalar_t* from = x.const_data_ptr<scalar_t>();

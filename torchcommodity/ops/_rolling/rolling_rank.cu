@@ -9,7 +9,7 @@ namespace {
 template <typename scalar_t>
 struct Ranks {
   static constexpr int kRows = 8;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
   double least, low, high;
@@ -34,7 +34,7 @@ struct Ranks {
     for (int k = 0; k < kRows; ++k) {
       const double rank = less[k] + low + high * equal[k];
       const bool known = now[k] == now[k] && held[k] >= least;
-      if (x.has(first + k)) y[x.at(panel, first + k, n)] = scalar_t(known ? (share ? rank / held[k] : rank) : NAN);
+      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = scalar_t(known ? (share ? rank / held[k] : rank) : NAN);
     }
   }
 };
@@ -46,9 +46,10 @@ Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, doubl
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
   dispatch("rolling_rank", x, [&]<typename scalar_t>() {
-    launch_windows(x, panels,
-                   Ranks<scalar_t>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), reach(panels, window),
-                                   double(std::max<int64_t>(1, min_periods)), low, high, ascending, pct});
+    launch_windows(
+        x, panels,
+        Ranks<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), clamp_window(panels, window),
+                        double(std::max<int64_t>(1, min_periods)), low, high, ascending, pct});
   });
   return y;
 }

@@ -66,7 +66,7 @@ Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int6
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   const double least = double(std::max(order, min_periods));
   THO_DISPATCH_V2(x.scalar_type(), "rolling_shape", AT_WRAP([&] {
                     const scalar_t* from = x.const_data_ptr<scalar_t>();

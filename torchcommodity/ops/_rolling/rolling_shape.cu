@@ -15,7 +15,7 @@ struct Powers {
     const double d = x - anchor, square = d * d;
     count += 1, s1 += d, s2 += square, s3 += square * d, s4 += square * square;
   }
-  COMMODITY_INLINE Powers with(const Powers& o) const {
+  COMMODITY_INLINE Powers combine(const Powers& o) const {
     if (o.count == 0) return *this;
     if (count == 0) return o;
     const double c = o.anchor - anchor, m = o.count;
@@ -39,7 +39,7 @@ struct Powers {
 template <typename scalar_t, int kWindows>
 struct Shapes {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
   double least;
@@ -47,9 +47,9 @@ struct Shapes {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto see = [&](Powers& powers, int64_t t) { powers.add(x(panel, t, n)); };
-    over_windows<kRows, Powers>(first, window, see, [&](int k, const Powers& powers) {
+    for_each_window<kRows, Powers>(first, window, see, [&](int k, const Powers& powers) {
       const double shape = powers.count >= least ? powers.shape(kurtosis) : NAN;
-      if (x.has(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(shape);
+      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(shape);
     });
   }
 };
@@ -60,11 +60,11 @@ Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int6
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   dispatch("rolling_shape", x, [&]<typename scalar_t>() {
-    with_rows<4>(rows, [&]<int kRows>() {
+    dispatch_rows<4>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
-                     Shapes<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows,
+                     Shapes<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
                                              double(std::max(order, min_periods)), order == 4});
     });
   });

@@ -51,7 +51,7 @@ struct Adjoint {
 
   inline bool full(int64_t begin) const {
     const int64_t first = std::max<int64_t>(0, begin - window), last = std::min(begin + window, steps);
-    return first >= last || complete(x + first * stride, last - first, stride, width);
+    return first >= last || all_finite(x + first * stride, last - first, stride, width);
   }
 
   // A value of each column which the windows of a block hold: its first, or the last before it.
@@ -204,7 +204,7 @@ Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor
                   "rolling_shape_adjoint: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor grad = contiguous(grad_), x = contiguous(x_), y = contiguous(y_);
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
-  const int64_t rows = reach(Panels(x), window);
+  const int64_t rows = clamp_window(Panels(x), window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_shape_adjoint",
                   AT_WRAP([&] { of_order<scalar_t>(order, grad, x, y, dx, rows); }), AT_EXPAND(AT_FLOATING_TYPES));
   return dx;

@@ -10,7 +10,7 @@ namespace {
 // mean.
 template <typename scalar_t>
 struct Push {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const scalar_t *grad, *y;
   double* to;
   int64_t window, plane, order;
@@ -45,7 +45,7 @@ struct Push {
 
 template <typename scalar_t>
 struct Spread {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const double* pushes;
   scalar_t* dx;
   int64_t window, plane, order;
@@ -70,15 +70,16 @@ Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor
   const Tensor grad = contiguous(grad_), x = contiguous(x_), y = contiguous(y_);
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
-  const int64_t rows = reach(panels, window), plane = x.numel();
+  const int64_t rows = clamp_window(panels, window), plane = x.numel();
   const Tensor pushes = scratch(x, 4 * plane);
   const Grid grid(panels.batch, panels.assets, panels.steps);
   dispatch("rolling_shape_adjoint", x, [&]<typename scalar_t>() {
-    const auto values = values_of<scalar_t>(x, panels);
+    const auto values = finite_values<scalar_t>(x, panels);
     launch_grid(x, grid,
                 Push<scalar_t>{values, grad.const_data_ptr<scalar_t>(), y.const_data_ptr<scalar_t>(),
-                               data_of<double>(pushes), rows, plane, order});
-    launch_grid(x, grid, Spread<scalar_t>{values, data_of<double>(pushes), data_of<scalar_t>(dx), rows, plane, order});
+                               data_ptr<double>(pushes), rows, plane, order});
+    launch_grid(x, grid,
+                Spread<scalar_t>{values, data_ptr<double>(pushes), data_ptr<scalar_t>(dx), rows, plane, order});
   });
   return dx;
 }

@@ -51,7 +51,7 @@ inline void variances_of_block(const scalar_t* x, scalar_t* __restrict y, int64_
   for (int64_t j = 0; j < rows; ++j) {
     now.add(x + (block.begin + j) * stride, width);
     scalar_t* to = y + (block.begin + j) * stride;
-    if (j + kAhead < rows) fetch(to + kAhead * stride, width);
+    if (j + kPrefetchRows < rows) prefetch(to + kPrefetchRows * stride, width);
     const double *count = suffix + 3 * j * kStrip, *sum = count + kStrip, *squares = sum + kStrip;
     const double every = double(block.begin ? window : j + 1);
     double variance[kStrip];
@@ -74,7 +74,7 @@ inline void variances_of_block(const scalar_t* x, scalar_t* __restrict y, int64_
 template <typename scalar_t>
 COMMODITY_SIMD void variances(const scalar_t* x, scalar_t* y, int64_t stride, const WindowBlock& block, int64_t window,
                               double least, double ddof, bool root, double* suffix) {
-  if (complete(x, stride, block, window))
+  if (all_finite(x, stride, block, window))
     variances_of_block<true>(x, y, stride, block, window, least, ddof, root, suffix);
   else
     variances_of_block<false>(x, y, stride, block, window, least, ddof, root, suffix);
@@ -85,7 +85,7 @@ Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_var", AT_WRAP([&] {
                     const scalar_t* from = x.const_data_ptr<scalar_t>();
                     scalar_t* to = y.mutable_data_ptr<scalar_t>();

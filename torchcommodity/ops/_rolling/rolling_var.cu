@@ -17,7 +17,7 @@ struct Spread {
     const double d = x - anchor;
     count += 1, sum += d, squares += d * d;
   }
-  COMMODITY_INLINE Spread with(const Spread& other) const {
+  COMMODITY_INLINE Spread combine(const Spread& other) const {
     if (other.count == 0) return *this;
     if (count == 0) return other;
     const double apart = other.anchor - anchor, shift = other.count * apart;
@@ -33,7 +33,7 @@ struct Spread {
 template <typename scalar_t, int kWindows>
 struct Variance {
   static constexpr int kRows = kWindows;
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
   double least, ddof;
@@ -41,10 +41,11 @@ struct Variance {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto see = [&](Spread& spread, int64_t t) { spread.add(x(panel, t, n)); };
-    over_windows<kRows, Spread>(first, window, see, [&](int k, const Spread& spread) {
+    for_each_window<kRows, Spread>(first, window, see, [&](int k, const Spread& spread) {
       const bool known = spread.count >= least && spread.count > ddof;
       const double variance = known ? spread.variance(ddof) : NAN;
-      if (x.has(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(root ? std::sqrt(variance) : variance);
+      if (x.has_row(first + k))
+        y[x.at(panel, first + k, n)] = static_cast<scalar_t>(root ? std::sqrt(variance) : variance);
     });
   }
 };
@@ -54,12 +55,12 @@ Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
+  const int64_t rows = clamp_window(panels, window);
   const double least = double(std::max<int64_t>(1, min_periods));
   dispatch("rolling_var", x, [&]<typename scalar_t>() {
-    with_rows<8>(rows, [&]<int kRows>() {
+    dispatch_rows<8>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
-                     Variance<scalar_t, kRows>{values_of<scalar_t>(x, panels), data_of<scalar_t>(y), rows, least,
+                     Variance<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows, least,
                                                double(ddof), root});
     });
   });

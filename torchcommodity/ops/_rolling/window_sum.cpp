@@ -22,7 +22,8 @@ COMMODITY_SIMD void sums(const scalar_t* x, scalar_t* __restrict y, int64_t stri
     const scalar_t* row = x + (block.begin + j) * stride;
     scalar_t* to = y + (block.begin + j) * stride;
     const sum_t* before = suffix + j * kStrip;
-    if (j + kAhead < rows) fetch(row + kAhead * stride, width), fetch(to + kAhead * stride, width);
+    if (j + kPrefetchRows < rows)
+      prefetch(row + kPrefetchRows * stride, width), prefetch(to + kPrefetchRows * stride, width);
     for (int64_t n = 0; n < width; ++n) {
       total[n] += row[n];
       to[n] = static_cast<scalar_t>(before[n] + total[n]);
@@ -37,7 +38,7 @@ void all_sums(const Tensor& x, Tensor& y, int64_t window, bool ahead) {
   const scalar_t* from = x.const_data_ptr<scalar_t>();
   scalar_t* to = y.mutable_data_ptr<scalar_t>();
   const int64_t stride = ahead ? -panels.assets : panels.assets, start = ahead ? panels.size() - panels.assets : 0;
-  window = reach(panels, window);
+  window = clamp_window(panels, window);
   for_each_window_block<sum_t>(panels, window, 1, [&](const WindowBlock& block, sum_t* suffix) {
     const int64_t at = block.panel * panels.size() + start + block.first;
     sums<sum_t>(from + at, to + at, stride, block, window, suffix);

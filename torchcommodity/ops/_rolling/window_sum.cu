@@ -17,10 +17,10 @@ struct WindowSum {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto at = [&](int64_t t) { return (panel * steps + (ahead ? steps - 1 - t : t)) * assets + n; };
     const auto see = [&](Sums<sum_t, 1>& sum, int64_t t) {
-      if (t >= 0 && t < steps) sum.of[0] += read(x + at(t));
+      if (t >= 0 && t < steps) sum.term[0] += read(x + at(t));
     };
-    over_windows<kRows, Sums<sum_t, 1>>(first, window, see, [&](int k, const Sums<sum_t, 1>& sum) {
-      if (first + k < steps) y[at(first + k)] = static_cast<scalar_t>(sum.of[0]);
+    for_each_window<kRows, Sums<sum_t, 1>>(first, window, see, [&](int k, const Sums<sum_t, 1>& sum) {
+      if (first + k < steps) y[at(first + k)] = static_cast<scalar_t>(sum.term[0]);
     });
   }
 };
@@ -28,10 +28,10 @@ struct WindowSum {
 template <typename scalar_t, typename sum_t>
 void all_sums(const Tensor& x, Tensor& y, int64_t window, bool ahead) {
   const Panels panels(x);
-  const int64_t rows = reach(panels, window);
-  with_rows<16>(rows, [&]<int kRows>() {
+  const int64_t rows = clamp_window(panels, window);
+  dispatch_rows<16>(rows, [&]<int kRows>() {
     launch_windows(x, panels,
-                   WindowSum<scalar_t, sum_t, kRows>{x.const_data_ptr<scalar_t>(), data_of<scalar_t>(y), panels.steps,
+                   WindowSum<scalar_t, sum_t, kRows>{x.const_data_ptr<scalar_t>(), data_ptr<scalar_t>(y), panels.steps,
                                                      panels.assets, rows, ahead});
   });
 }

@@ -37,7 +37,7 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
                                     y.mutable_data_ptr<scalar_t>(),
                                     panels.steps,
                                     panels.assets};
-    recur(y, panels.batch, panels.steps, panels.assets, body, body, body);
+    run_recurrence(y, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return y;
 }

@@ -17,8 +17,8 @@ COMMODITY_SIMD void adjoint(const scalar_t* grad, const scalar_t* a, const scala
   for (int64_t t = steps - 1; t >= 0; --t) {
     const scalar_t *g = grad + t * stride, *factor = a + t * stride, *now = y + t * stride;
     const scalar_t* previous = t ? now - stride : before;
-    if (t >= kAhead)
-      for (const scalar_t* row : {g, factor, now}) fetch(row - kAhead * stride, width);
+    if (t >= kPrefetchRows)
+      for (const scalar_t* row : {g, factor, now}) prefetch(row - kPrefetchRows * stride, width);
     for (int64_t n = 0; n < width; ++n) {
       const scalar_t total = (now[n] == now[n] ? g[n] : 0) + carried[n], keep = factor[n] == factor[n] ? factor[n] : 0;
       d_b[t * stride + n] = total;

@@ -48,7 +48,7 @@ std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const 
                                  d_b.mutable_data_ptr<scalar_t>(),
                                  panels.steps,
                                  panels.assets};
-    recur(a, panels.batch, panels.steps, panels.assets, body, body, body);
+    run_recurrence(a, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return {d_a, d_b};
 }

@@ -158,10 +158,10 @@ struct Moving {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const int64_t left = steps - window + 1;
     const auto see = [&](Sums<double, 1>& sum, int64_t t) {
-      if (t < steps) sum.of[0] += x[(panel * steps + t) * assets + n];
+      if (t < steps) sum.term[0] += x[(panel * steps + t) * assets + n];
     };
-    over_windows<kRows, Sums<double, 1>>(first + window - 1, window, see, [&](int k, const Sums<double, 1>& sum) {
-      if (first + k < left) to[(panel * left + first + k) * assets + n] = sum.of[0] / static_cast<double>(window);
+    for_each_window<kRows, Sums<double, 1>>(first + window - 1, window, see, [&](int k, const Sums<double, 1>& sum) {
+      if (first + k < left) to[(panel * left + first + k) * assets + n] = sum.term[0] / static_cast<double>(window);
     });
   }
 };

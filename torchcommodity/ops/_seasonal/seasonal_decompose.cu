@@ -33,16 +33,16 @@ struct Trend {
     const int64_t ahead = s.causal ? 0 : s.period / 2, lookback = s.period - s.period % 2;
     const auto add = [&](Sums<double, 2>& sums, int64_t t, int weight) {
       const double price = t >= 0 && t < s.steps ? s.price(s.at(panel, t, n)) : NAN;
-      if (price == price) sums.of[0] += weight * price, sums.of[1] += weight;
+      if (price == price) sums.term[0] += weight * price, sums.term[1] += weight;
     };
     const auto see = [&](Sums<double, 2>& sums, int64_t t) {
       add(sums, t, even ? 1 : 2);
       if (even) add(sums, t - 1, 1);
     };
-    over_windows<kRows, Sums<double, 2>>(first + ahead, s.period, see, [&](int k, const Sums<double, 2>& sums) {
+    for_each_window<kRows, Sums<double, 2>>(first + ahead, s.period, see, [&](int k, const Sums<double, 2>& sums) {
       const int64_t last = first + k + ahead;
-      const bool enough = last >= lookback && last < s.steps && sums.of[1] >= s.period;  // half of 2 x period
-      if (first + k < s.steps) trend[s.at(panel, first + k, n)] = enough ? sums.of[0] / sums.of[1] : NAN;
+      const bool enough = last >= lookback && last < s.steps && sums.term[1] >= s.period;  // half of 2 x period
+      if (first + k < s.steps) trend[s.at(panel, first + k, n)] = enough ? sums.term[0] / sums.term[1] : NAN;
     });
   }
 };
@@ -78,14 +78,14 @@ struct Parts {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto see = [&](Sums<double, 1>& sum, int64_t t) {
-      sum.of[0] += t >= 0 && t < s.steps ? read(mean + s.at(panel, t, n)) : NAN;
+      sum.term[0] += t >= 0 && t < s.steps ? read(mean + s.at(panel, t, n)) : NAN;
     };
     Sums<double, 1> final;
     for (int64_t t = s.steps - s.period; !s.causal && t < s.steps; ++t) see(final, t);
     const auto done = [&](int k, const Sums<double, 1>& sum) {
-      if (first + k < s.steps) write(s.at(panel, first + k, n), (s.causal ? sum : final).of[0] / s.period);
+      if (first + k < s.steps) write(s.at(panel, first + k, n), (s.causal ? sum : final).term[0] / s.period);
     };
-    over_windows<kRows, Sums<double, 1>>(first, s.period, see, done);
+    for_each_window<kRows, Sums<double, 1>>(first, s.period, see, done);
   }
   COMMODITY_INLINE void write(int64_t at, double middle) const {
     const double price = s.price(at), level = read(trend + at), own = read(mean + at);
@@ -107,8 +107,8 @@ std::tuple<Tensor, Tensor, Tensor> seasonal_decompose(const Tensor& prices_, int
   dispatch("seasonal_decompose", prices, [&]<typename scalar_t>() {
     const Series<scalar_t> s{
         prices.const_data_ptr<scalar_t>(), panels.steps, panels.assets, period, multiplicative, causal};
-    double *level = data_of<double>(levels), *mean = data_of<double>(means);
-    with_rows<16>(period, [&]<int kRows>() {
+    double *level = data_ptr<double>(levels), *mean = data_ptr<double>(means);
+    dispatch_rows<16>(period, [&]<int kRows>() {
       launch_windows(prices, panels, Trend<scalar_t, kRows>{s, level});
       launch_grid(prices, Grid(panels.batch, panels.assets, period), Means<scalar_t>{s, level, mean});
       launch_windows(

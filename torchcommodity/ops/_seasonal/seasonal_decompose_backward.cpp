@@ -20,8 +20,10 @@ struct Memory {
   scalar_t* dx;
   Lane *rows, *phases;
 
-  void price(int64_t t, Lane& to) const { prices.read(t, to), prices.fetch(t + kAhead); }
-  void gradient(int part, int64_t t, Lane& to) const { gradients[part].read(t, to), gradients[part].fetch(t - kAhead); }
+  void price(int64_t t, Lane& to) const { prices.read(t, to), prices.prefetch(t + kPrefetchRows); }
+  void gradient(int part, int64_t t, Lane& to) const {
+    gradients[part].read(t, to), gradients[part].prefetch(t - kPrefetchRows);
+  }
   void write(int64_t t, const Lane& value) const { prices.write(t, value, dx); }
   Lane& row(int kind, int64_t t) const { return rows[t * kRowKinds + kind]; }
   Lane& phase(int kind, int64_t k) const { return phases[k * kPhaseKinds + kind]; }
@@ -29,7 +31,7 @@ struct Memory {
 
 template <typename scalar_t, bool whole>
 void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t at, int64_t width,
-             Many<Vec<double>>& kept, scalar_t* dx) {
+             AlignedVector<Vec<double>>& kept, scalar_t* dx) {
   const auto columns = [&](const scalar_t* from) {
     return Columns<scalar_t, double, whole>{from + at, s.steps, s.stride, width};
   };
@@ -44,7 +46,7 @@ template <typename scalar_t>
 COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t at,
                             int64_t width, scalar_t* dx) {
   constexpr int64_t count = Simd<double>::count;
-  Many<Vec<double>> memory(s.steps * kRowKinds + s.period * kPhaseKinds);
+  AlignedVector<Vec<double>> memory(s.steps * kRowKinds + s.period * kPhaseKinds);
   for (; width >= count; width -= count, at += count) adjoint<scalar_t, true>(s, x, grads, at, count, memory, dx);
   if (width > 0) adjoint<scalar_t, false>(s, x, grads, at, width, memory, dx);
 }

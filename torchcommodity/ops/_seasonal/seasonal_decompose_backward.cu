@@ -8,7 +8,7 @@ namespace {
 
 template <typename scalar_t>
 struct Memory {
-  Values<scalar_t> prices, gradients[3];
+  FiniteValues<scalar_t> prices, gradients[3];
   scalar_t* dx;
   double *rows, *phases;
   int64_t panel, n, batch, period;
@@ -52,16 +52,17 @@ Tensor seasonal_decompose_backward(const Tensor& prices_, const Tensor& d_trend_
   const Tensor rows = scratch(prices, kRowKinds * prices.numel());
   const Tensor phases = scratch(prices, kPhaseKinds * panels.batch * period * panels.assets);
   dispatch("seasonal_decompose_backward", prices, [&]<typename scalar_t>() {
-    const Memory<scalar_t> memory{values_of<scalar_t>(prices, panels),
-                                  {values_of<scalar_t>(d_trend, panels), values_of<scalar_t>(d_seasonal, panels),
-                                   values_of<scalar_t>(d_residual, panels)},
-                                  dx.mutable_data_ptr<scalar_t>(),
-                                  data_of<double>(rows),
-                                  data_of<double>(phases),
-                                  0,
-                                  0,
-                                  panels.batch,
-                                  period};
+    const Memory<scalar_t> memory{
+        finite_values<scalar_t>(prices, panels),
+        {finite_values<scalar_t>(d_trend, panels), finite_values<scalar_t>(d_seasonal, panels),
+         finite_values<scalar_t>(d_residual, panels)},
+        dx.mutable_data_ptr<scalar_t>(),
+        data_ptr<double>(rows),
+        data_ptr<double>(phases),
+        0,
+        0,
+        panels.batch,
+        period};
     launch_grid(prices, Grid(panels.batch, panels.assets, 1), Adjoint<scalar_t>{memory, multiplicative, causal});
   });
   return dx;

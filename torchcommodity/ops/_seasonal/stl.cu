@@ -15,7 +15,7 @@ struct Planes {
 
 template <typename scalar_t>
 struct Read {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   Planes to;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
@@ -115,26 +115,26 @@ struct Course {
               const Rows& target) const {
     const int64_t most = std::max(by.fits(rows.count(0)), by.fits(rows.count(rows.period - 1)));
     const Tensor memory = scratch(on, batch * rows.period * most * assets);
-    const Fits fits{by, rows, y, weights, of.present, data_of<double>(memory), most};
+    const Fits fits{by, rows, y, weights, of.present, data_ptr<double>(memory), most};
     launch_grid(on, Grid(batch, assets, rows.period * most), fits);
     if (weights) launch_grid(on, Grid(batch, assets, rows.period), Fill{fits});
     launch_grid(on, Grid(batch, assets, target.steps), Lines{fits, target, to});
   }
   void moving(const double* x, int64_t rows, int64_t window, double* to) const {
-    with_rows<8>(window, [&]<int kRows>() {
+    dispatch_rows<8>(window, [&]<int kRows>() {
       launch_windows(on, Panels(batch, rows - window + 1, assets), Moving<kRows>{x, to, rows, assets, window});
     });
   }
   void inner_pass() const {
     const int64_t longer = steps + 2 * period;
     const Tensor cycles = scratch(on, batch * longer * assets), work = scratch(on, batch * longer * assets);
-    double *cycle = data_of<double>(cycles), *average = data_of<double>(work);
+    double *cycle = data_ptr<double>(cycles), *average = data_ptr<double>(work);
     launch(on, batch * steps * assets, LessTrend{of});
     smooth(seasonal, {steps, period, assets}, of.rest, of.weights, cycle, {longer, period, assets});
     const Tensor once = scratch(on, batch * longer * assets);
     moving(cycle, longer, period, average);
-    moving(average, longer - period + 1, period, data_of<double>(once));
-    moving(data_of<double>(once), steps + 2, 3, average);
+    moving(average, longer - period + 1, period, data_ptr<double>(once));
+    moving(data_ptr<double>(once), steps + 2, 3, average);
     smooth(low_pass, {steps, 1, assets}, average, nullptr, of.rest, {steps, 1, assets});
     launch_grid(on, Grid(batch, assets, steps), LessSeasonal{of, cycle, of.rest, period});
     smooth(trend, {steps, 1, assets}, of.rest, of.weights, of.trend, {steps, 1, assets});
@@ -153,14 +153,14 @@ Parts stl(const Tensor& x_, int64_t period, std::vector<int64_t> lengths, std::v
   const auto empty = [&] { return new_empty(x, x.sizes()); };
   Tensor parts[4] = {empty(), empty(), empty(), empty()};
   const Tensor memory = scratch(x, 6 * size + panels.batch * panels.assets);
-  double* at = data_of<double>(memory);
+  double* at = data_ptr<double>(memory);
   const Planes of{at,           at + size,    at + 2 * size, at + 3 * size, at + 4 * size, at + 5 * size, at + 6 * size,
                   panels.steps, panels.assets};
   const auto by = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
   const Course course{x, panels.batch, panels.steps, panels.assets, period, by(0), by(1), by(2), of};
   const Grid columns(panels.batch, panels.assets, 1);
   dispatch("stl", x, [&]<typename scalar_t>() {
-    launch_grid(x, columns, Read<scalar_t>{values_of<scalar_t>(x, panels), of});
+    launch_grid(x, columns, Read<scalar_t>{finite_values<scalar_t>(x, panels), of});
     for (int64_t outside = 0; outside <= outer; ++outside) {
       if (outside) launch_grid(x, columns, WeighOutliers{of});
       for (int64_t inside = 0; inside < inner; ++inside) course.inner_pass();

@@ -110,10 +110,10 @@ struct FromMoving {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const int64_t left = steps - window + 1;
     const auto see = [&](Sums<double, 1>& sum, int64_t t) {
-      if (t >= 0 && t < left) sum.of[0] += grad[(panel * left + t) * assets + n];
+      if (t >= 0 && t < left) sum.term[0] += grad[(panel * left + t) * assets + n];
     };
-    over_windows<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
-      if (first + k < steps) to[(panel * steps + first + k) * assets + n] = sum.of[0] / static_cast<double>(window);
+    for_each_window<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
+      if (first + k < steps) to[(panel * steps + first + k) * assets + n] = sum.term[0] / static_cast<double>(window);
     });
   }
 };
@@ -127,7 +127,7 @@ struct Planes {
 
 template <typename scalar_t>
 struct Read {
-  Values<scalar_t> x;
+  FiniteValues<scalar_t> x;
   const scalar_t *trend, *seasonal, *residual;
   Planes to;
 
@@ -198,8 +198,8 @@ struct Course {
     const int64_t most = std::max(by.fits(rows.count(0)), by.fits(rows.count(rows.period - 1)));
     const int64_t size = batch * rows.period * most * assets;
     const Tensor owing = scratch(on, size), memory = scratch(on, 4 * size);
-    double* owed = data_of<double>(owing);
-    const auto balances = data_of<Smoother::Balance>(memory);
+    double* owed = data_ptr<double>(owing);
+    const auto balances = data_ptr<Smoother::Balance>(memory);
     const Fits fits{by, rows, nullptr, weights, of.present, nullptr, most};
     launch_grid(on, Grid(batch, assets, rows.period * most), FromLines{fits, target, grad, owed});
     launch_grid(on, Grid(batch, assets, rows.period * most), Weigh{fits, balances});
@@ -207,14 +207,14 @@ struct Course {
     launch_grid(on, Grid(batch, assets, rows.steps), FromFits{fits, balances, owed, to});
   }
   void moving(const double* grad, int64_t rows, int64_t window, double* to) const {
-    with_rows<8>(window, [&]<int kRows>() {
+    dispatch_rows<8>(window, [&]<int kRows>() {
       launch_windows(on, Panels(batch, rows, assets), FromMoving<kRows>{grad, to, rows, assets, window});
     });
   }
   void inner_pass() const {
     const int64_t longer = steps + 2 * period;
     const Tensor cycles = scratch(on, batch * longer * assets), work = scratch(on, batch * longer * assets);
-    double *cycle = data_of<double>(cycles), *average = data_of<double>(work);
+    double *cycle = data_ptr<double>(cycles), *average = data_ptr<double>(work);
     const Rows all{steps, 1, assets};
     spread(trend, all, of.trend, all, of.present, of.rest);
     launch(on, batch * steps * assets, ToSeasonal{of});
@@ -240,7 +240,7 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
   const Panels panels(x);
   const int64_t size = x.numel();
   const Tensor memory = scratch(x, 5 * size + panels.batch * panels.assets);
-  double* at = data_of<double>(memory);
+  double* at = data_ptr<double>(memory);
   const Planes of{at,           at + size,    at + 2 * size, at + 3 * size, at + 4 * size, at + 5 * size,
                   panels.steps, panels.assets};
   const auto by = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
@@ -248,7 +248,7 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
   const Grid columns(panels.batch, panels.assets, 1);
   dispatch("stl_backward", x, [&]<typename scalar_t>() {
     launch_grid(x, columns,
-                Read<scalar_t>{values_of<scalar_t>(x, panels), trend.const_data_ptr<scalar_t>(),
+                Read<scalar_t>{finite_values<scalar_t>(x, panels), trend.const_data_ptr<scalar_t>(),
                                seasonal.const_data_ptr<scalar_t>(), residual.const_data_ptr<scalar_t>(), of});
     for (int64_t pass = 0; pass < inner; ++pass) course.inner_pass();
     launch_grid(x, columns, Write<scalar_t>{of, to.mutable_data_ptr<scalar_t>()});

@@ -42,8 +42,8 @@ Outputs parabolic_sar(const Tensor& high_, const Tensor& low_, double start, dou
   dispatch("parabolic_sar", high, [&]<typename scalar_t>() {
     launch_grid(high, Grid(panels.batch, panels.assets, 1),
                 Stops<scalar_t>{high.const_data_ptr<scalar_t>(), low.const_data_ptr<scalar_t>(),
-                                data_of<scalar_t>(stop), data_of<scalar_t>(keep), data_of<scalar_t>(gain),
-                                data_of<int64_t>(high_since), data_of<int64_t>(low_since), data_of<int64_t>(side),
+                                data_ptr<scalar_t>(stop), data_ptr<scalar_t>(keep), data_ptr<scalar_t>(gain),
+                                data_ptr<int64_t>(high_since), data_ptr<int64_t>(low_since), data_ptr<int64_t>(side),
                                 panels.steps, panels.assets, sar_settings<scalar_t>(settings)});
   });
   return {stop, keep, gain, high_since, low_since, side};

@@ -32,8 +32,8 @@ template <typename scalar_t, bool whole>
 struct Indicators {
   using Vec = commodity::Vec<scalar_t>;
   const Columns<scalar_t, scalar_t, whole> prices;
-  Trailing<scalar_t, 1> shorter, longer;
-  Trailing<scalar_t, 2> band, changes;
+  TrailingSums<scalar_t, 1> shorter, longer;
+  TrailingSums<scalar_t, 2> band, changes;
   Wilder<scalar_t> wilder;
   Vec anchor[3], still = {}, previous = Vec{} + scalar_t(NAN);
 
@@ -41,14 +41,14 @@ struct Indicators {
              int64_t band)
       : prices(prices), shorter(brief), longer(extended), band(band), changes(rsi), wilder{scalar_t(rsi)} {}
 
-  void average(Trailing<scalar_t, 1>& window, Vec& anchor, int64_t t, const Vec& price, Vec& mean) {
-    if (window.turns(t)) anchor = price;
+  void average(TrailingSums<scalar_t, 1>& window, Vec& anchor, int64_t t, const Vec& price, Vec& mean) {
+    if (window.starts_block(t)) anchor = price;
     window.advance(t, [&](int64_t r, Vec(&terms)[1]) { prices.read(r, terms[0]), terms[0] -= anchor; });
     mean = anchor + window.sum[0] * (1 / scalar_t(window.window));
   }
 
   void bollinger(int64_t t, const Vec& price, Vec& half) {
-    if (band.turns(t)) anchor[2] = price;
+    if (band.starts_block(t)) anchor[2] = price;
     band.advance(t, [&](int64_t r, Vec(&terms)[2]) {
       prices.read(r, terms[0]), terms[0] -= anchor[2];
       terms[1] = terms[0] * terms[0];
@@ -58,7 +58,7 @@ struct Indicators {
     still = price == previous ? still + 1 : 1;
     previous = price;
     half = (still < rows) & (variance > 0) ? variance : variance * 0;  // 0, or NaN
-    root<scalar_t>(half);
+    square_root<scalar_t>(half);
     half *= 2;
   }
 
@@ -89,7 +89,7 @@ struct Indicators {
   void run(scalar_t* y) {
     for (int64_t t = 0; t < prices.steps; ++t) {
       Vec price, channel[4], rows[4];
-      prices.read(t, price), prices.fetch(t + kAhead);
+      prices.read(t, price), prices.prefetch(t + kPrefetchRows);
       average(shorter, anchor[0], t, price, channel[0]);
       average(longer, anchor[1], t, price, channel[1]);
       strength<smooth>(t, price, channel[2]);

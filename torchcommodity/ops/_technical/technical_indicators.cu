@@ -13,7 +13,7 @@ struct alignas(4 * sizeof(scalar_t)) Row {
 
 template <typename scalar_t, int kRows>
 struct Indicators {
-  Values<scalar_t> prices;
+  FiniteValues<scalar_t> prices;
   Wilder<scalar_t> wilder;
   Chunks chunks;
   const State<2>* before;  // null: RSI is over simple sums
@@ -40,11 +40,11 @@ struct Indicators {
     const scalar_t anchor = prices(panel, first, n);
     const auto see = [&](Sums<scalar_t, 2>& sums, int64_t t) {
       const scalar_t d = prices(panel, t, n) - anchor;
-      sums.of[0] += d, sums.of[1] += d * d;
+      sums.term[0] += d, sums.term[1] += d * d;
     };
-    over_windows<kRows, Sums<scalar_t, 2>>(first, window, see, [&](int k, const Sums<scalar_t, 2>& sums) {
-      const scalar_t offset = sums.of[0] / window;
-      done(k, anchor + offset, sums.of[1] / window - offset * offset);
+    for_each_window<kRows, Sums<scalar_t, 2>>(first, window, see, [&](int k, const Sums<scalar_t, 2>& sums) {
+      const scalar_t offset = sums.term[0] / window;
+      done(k, anchor + offset, sums.term[1] / window - offset * offset);
     });
   }
 
@@ -77,11 +77,11 @@ struct Indicators {
   COMMODITY_INLINE void simple(int64_t panel, int64_t first, int64_t n, Row<scalar_t> (&rows)[kRows]) const {
     const auto see = [&](Sums<scalar_t, 2>& sums, int64_t t) {
       const scalar_t change = prices(panel, t, n) - prices(panel, t - 1, n);
-      sums.of[0] += change > 0 ? change : change * 0;
-      sums.of[1] += change < 0 ? -change : change * 0;
+      sums.term[0] += change > 0 ? change : change * 0;
+      sums.term[1] += change < 0 ? -change : change * 0;
     };
-    over_windows<kRows, Sums<scalar_t, 2>>(first, rsi, see, [&](int k, const Sums<scalar_t, 2>& sums) {
-      rows[k].channel[2] = index(sums.of[0], sums.of[1]);
+    for_each_window<kRows, Sums<scalar_t, 2>>(first, rsi, see, [&](int k, const Sums<scalar_t, 2>& sums) {
+      rows[k].channel[2] = index(sums.term[0], sums.term[1]);
     });
   }
 
@@ -102,14 +102,14 @@ Tensor technical_indicators(const Tensor& prices_, int64_t brief, int64_t extend
   const Tensor ripe = new_empty(x, {panels.batch * panels.assets}, torch::headeronly::ScalarType::Long);
   const Chunks chunks(panels.steps, panels.assets);
   dispatch("technical_indicators", x, [&]<typename scalar_t>() {
-    const auto prices = values_of<scalar_t>(x, panels);
-    const Wilder<scalar_t> wilder{prices, data_of<int64_t>(ripe), rsi};
+    const auto prices = finite_values<scalar_t>(x, panels);
+    const Wilder<scalar_t> wilder{prices, data_ptr<int64_t>(ripe), rsi};
     std::optional<Tensor> before;
     if (mode == "wilder") before = wilder.states_before_chunks(x, panels.batch, chunks);
-    const State<2>* states = before ? data_of<State<2>>(*before) : nullptr;
-    with_rows<8>(std::min({brief, extended, rsi, band}), [&]<int kRows>() {
+    const State<2>* states = before ? data_ptr<State<2>>(*before) : nullptr;
+    dispatch_rows<8>(std::min({brief, extended, rsi, band}), [&]<int kRows>() {
       launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks),
-                  Indicators<scalar_t, kRows>{prices, wilder, chunks, states, data_of<Row<scalar_t>>(y), brief,
+                  Indicators<scalar_t, kRows>{prices, wilder, chunks, states, data_ptr<Row<scalar_t>>(y), brief,
                                               extended, rsi, band});
     });
   });

@@ -26,12 +26,12 @@ struct Asked {
 
 // The windows up to a row: how many of the last rows are there, and for how many the price has not moved.
 struct Windows {
-  Trailing<double, 2> band;
+  TrailingSums<double, 2> band;
   Lane run = {}, still = {}, previous = Lane{} + NAN, anchor = {};
 
   template <typename Read>
   void ask(const Settings& set, int64_t t, const Lane& price, const Lane (&g)[4], const Read& read, Asked& asked) {
-    if (band.turns(t)) anchor = price;
+    if (band.starts_block(t)) anchor = price;
     band.advance(t, [&](int64_t r, Lane(&terms)[2]) {
       read(r, terms[0]), terms[0] -= anchor;
       terms[1] = terms[0] * terms[0];
@@ -45,7 +45,7 @@ struct Windows {
     const Lane mean = band.sum[0] * (1 / rows), variance = band.sum[1] * (1 / rows) - mean * mean;
     const auto moves = (run >= rows) & (still < rows) & (variance > 0);
     Lane half = moves ? variance : 1.0;
-    root<double>(half);
+    square_root<double>(half);
     asked.of[kPull] = (moves ? 2 * g[3] : 0.0) / (rows * half);
     asked.of[kPulledMean] = moves ? asked.of[kPull] * (anchor + mean) : 0.0;
   }
@@ -53,7 +53,7 @@ struct Windows {
 
 // The averages of gains and losses up to a row.
 struct Strength {
-  Trailing<double, 2> moves;
+  TrailingSums<double, 2> moves;
   Lane last = Lane{} + NAN, seen = {}, known = {}, gain = {}, loss = {};
 
   void ask(const Settings& set, int64_t t, const Lane& price, const Lane& g, const Asked* all, Asked& asked) {
@@ -129,12 +129,12 @@ struct Gradient {
   }
 
   void ask() {
-    Windows windows{Trailing<double, 2>(set.band)};
-    Strength strength{Trailing<double, 2>(set.rsi, 0.0)};
+    Windows windows{TrailingSums<double, 2>(set.band)};
+    Strength strength{TrailingSums<double, 2>(set.rsi, 0.0)};
     for (int64_t t = 0; t < prices.steps; ++t) {
       Lane price, g[4];
-      read(t, price), read(t, g), prices.fetch(t + kAhead);
-      __builtin_prefetch(grad + (t + kAhead) * prices.stride * 4);
+      read(t, price), read(t, g), prices.prefetch(t + kPrefetchRows);
+      __builtin_prefetch(grad + (t + kPrefetchRows) * prices.stride * 4);
       windows.ask(set, t, price, g, [&](int64_t r, Lane& price) { read(r, price); }, asked[t]);
       strength.ask(set, t, price, g[2], asked, asked[t]);
     }
@@ -142,8 +142,8 @@ struct Gradient {
 
   // Backwards in time: row t is `steps - 1 - t` rows from the end.
   void spread(scalar_t* dx) const {
-    Trailing<double, 1> brief(set.brief, 0.0), extended(set.extended, 0.0);
-    Trailing<double, 2> band(set.band, 0.0), simple(set.rsi, 0.0);
+    TrailingSums<double, 1> brief(set.brief, 0.0), extended(set.extended, 0.0);
+    TrailingSums<double, 2> band(set.band, 0.0), simple(set.rsi, 0.0);
     Lane gain = {}, loss = {}, after = {}, keep = {};
     const Asked* end = asked + prices.steps - 1;
     for (int64_t r = 0; r < prices.steps; ++r) {
@@ -192,7 +192,7 @@ Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_,
                     scalar_t* to = dx.mutable_data_ptr<scalar_t>();
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
                       const int64_t at = panel * panels.size() + first;
-                      Many<Asked> asked(panels.steps);
+                      AlignedVector<Asked> asked(panels.steps);
                       gradient(set, x + at, g + 4 * at, panels.steps, panels.assets, last - first, asked.data(),
                                to + at);
                     });

@@ -24,7 +24,7 @@ struct Asked {
 
 template <typename scalar_t>
 struct Given {
-  Values<scalar_t> prices;
+  FiniteValues<scalar_t> prices;
   const scalar_t* grad;
   const double* anchors;
   Wilder<scalar_t> wilder;
@@ -52,17 +52,17 @@ struct AskWindows {
     const double anchor = of.price(panel, first, n);
     const auto see = [&](Sums<double, 2>& sums, int64_t t) {
       const double d = of.price(panel, t, n) - anchor;
-      sums.of[0] += d, sums.of[1] += d * d;
+      sums.term[0] += d, sums.term[1] += d * d;
     };
     scalar_t previous = of.prices(panel, first, n);
     int64_t still = 1;
     while (still < of.band && of.prices(panel, first - still, n) == previous) ++still;
-    over_windows<kRows, Sums<double, 2>>(first, of.band, see, [&](int k, const Sums<double, 2>& sums) {
-      if (!of.prices.has(first + k)) return;
+    for_each_window<kRows, Sums<double, 2>>(first, of.band, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!of.prices.has_row(first + k)) return;
       const scalar_t now = of.prices(panel, first + k, n);
       if (k > 0) still = now == previous ? still + 1 : 1;
       previous = now;
-      const double mean = sums.of[0] / of.band, variance = sums.of[1] / of.band - mean * mean;
+      const double mean = sums.term[0] / of.band, variance = sums.term[1] / of.band - mean * mean;
       const bool moves = still < of.band && variance > 0;
       const double pull = moves ? 2 * of.asks(panel, first + k, n, 3) / (of.band * std::sqrt(variance)) : 0;
       of.asked(kPull, panel, first + k, n) = pull;
@@ -72,10 +72,10 @@ struct AskWindows {
   // a window that misses a price asks nothing
   COMMODITY_INLINE void average(Plane plane, int64_t which, int64_t window, int64_t panel, int64_t n,
                                 int64_t first) const {
-    const auto see = [&](Sums<double, 1>& sum, int64_t t) { sum.of[0] += 0 * of.prices(panel, t, n); };
-    over_windows<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
-      if (!of.prices.has(first + k)) return;
-      of.asked(plane, panel, first + k, n) = sum.of[0] == 0 ? of.asks(panel, first + k, n, which) / window : 0;
+    const auto see = [&](Sums<double, 1>& sum, int64_t t) { sum.term[0] += 0 * of.prices(panel, t, n); };
+    for_each_window<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
+      if (!of.prices.has_row(first + k)) return;
+      of.asked(plane, panel, first + k, n) = sum.term[0] == 0 ? of.asks(panel, first + k, n, which) / window : 0;
     });
   }
 };
@@ -95,7 +95,7 @@ struct AskWilder {
   Given<scalar_t> of;
   COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<2>&, const State<2>& now) const {
     const Affine<2> map = of.wilder(panel, t, n);
-    of.asked(kChange, panel, t, n) = map.added[0] - map.added[1];
+    of.asked(kChange, panel, t, n) = map.offset[0] - map.offset[1];
     of.asked(kKeep, panel, t, n) = map.factor;
     const bool known = t >= read(of.wilder.ripe + panel * of.prices.assets + n);
     ask_strength(of, panel, t, n, now.y[0], now.y[1], known);
@@ -113,13 +113,13 @@ struct AskSimple {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto see = [&](Sums<double, 2>& sums, int64_t t) {
       const double step = change(panel, t, n);
-      sums.of[0] += step > 0 ? step : step * 0, sums.of[1] += step < 0 ? -step : step * 0;
+      sums.term[0] += step > 0 ? step : step * 0, sums.term[1] += step < 0 ? -step : step * 0;
     };
-    over_windows<kRows, Sums<double, 2>>(first, of.rsi, see, [&](int k, const Sums<double, 2>& sums) {
-      if (!of.prices.has(first + k)) return;
+    for_each_window<kRows, Sums<double, 2>>(first, of.rsi, see, [&](int k, const Sums<double, 2>& sums) {
+      if (!of.prices.has_row(first + k)) return;
       const double step = change(panel, first + k, n);
       of.asked(kChange, panel, first + k, n) = step == step ? step : 0;
-      ask_strength(of, panel, first + k, n, sums.of[0] / of.rsi, sums.of[1] / of.rsi, sums.of[0] == sums.of[0]);
+      ask_strength(of, panel, first + k, n, sums.term[0] / of.rsi, sums.term[1] / of.rsi, sums.term[0] == sums.term[0]);
     });
   }
 };
@@ -152,11 +152,11 @@ struct PushedSimple {
     const int64_t last = pushed.asked.steps - 1;
     const auto see = [&](Sums<double, 2>& sums, int64_t back) {
       if (back < 0 || back > last) return;
-      sums.of[0] += pushed.asked(kGain, panel, last - back, n),
-          sums.of[1] += pushed.asked(kLoss, panel, last - back, n);
+      sums.term[0] += pushed.asked(kGain, panel, last - back, n),
+          sums.term[1] += pushed.asked(kLoss, panel, last - back, n);
     };
-    over_windows<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
-      if (first + k <= last) pushed.write(panel, last - first - k, n, sums.of[0], sums.of[1]);
+    for_each_window<kRows, Sums<double, 2>>(first, window, see, [&](int k, const Sums<double, 2>& sums) {
+      if (first + k <= last) pushed.write(panel, last - first - k, n, sums.term[0], sums.term[1]);
     });
   }
 };
@@ -201,10 +201,10 @@ struct SumUp {
   COMMODITY_INLINE void add(Plane plane, int64_t window, int64_t panel, int64_t n, int64_t first,
                             const Done& done) const {
     const auto see = [&](Sums<double, 1>& sum, int64_t back) {
-      if (of.prices.has(back)) sum.of[0] += of.asked(plane, panel, of.prices.steps - 1 - back, n);
+      if (of.prices.has_row(back)) sum.term[0] += of.asked(plane, panel, of.prices.steps - 1 - back, n);
     };
-    over_windows<kRows, Sums<double, 1>>(first, window, see,
-                                         [&](int k, const Sums<double, 1>& sum) { done(k, sum.of[0]); });
+    for_each_window<kRows, Sums<double, 1>>(first, window, see,
+                                            [&](int k, const Sums<double, 1>& sum) { done(k, sum.term[0]); });
   }
 };
 
@@ -214,16 +214,17 @@ void all_gradients(const Given<scalar_t>& of, bool wilder, const Panels& panels,
   launch_windows(dx, panels, AskWindows<scalar_t, kRows>{of});
   if (wilder) {
     const Tensor before = of.wilder.states_before_chunks(dx, panels.batch, of.chunks);
-    launch_grid(dx, Grid(panels.batch, panels.assets, of.chunks.chunks),
-                Apply<2, Wilder<scalar_t>, AskWilder<scalar_t>>{of.wilder, {of}, of.chunks, data_of<State<2>>(before)});
-    recur<2>(dx, panels.batch, panels.steps, panels.assets, pushed, pushed, pushed);
+    launch_grid(
+        dx, Grid(panels.batch, panels.assets, of.chunks.chunks),
+        Apply<2, Wilder<scalar_t>, AskWilder<scalar_t>>{of.wilder, {of}, of.chunks, data_ptr<State<2>>(before)});
+    run_recurrence<2>(dx, panels.batch, panels.steps, panels.assets, pushed, pushed, pushed);
   } else {
     launch_windows(dx, panels, AskSimple<scalar_t, kRows>{of});
     launch_windows(dx, panels, PushedSimple<kRows>{pushed, of.rsi});
   }
   const ToPrices<scalar_t> prices{of};
-  recur(dx, panels.batch, panels.steps, panels.assets, prices, prices, prices);
-  launch_windows(dx, panels, SumUp<scalar_t, kRows>{of, data_of<scalar_t>(dx)});
+  run_recurrence(dx, panels.batch, panels.steps, panels.assets, prices, prices, prices);
+  launch_windows(dx, panels, SumUp<scalar_t, kRows>{of, data_ptr<scalar_t>(dx)});
 }
 
 Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_, int64_t brief, int64_t extended,
@@ -237,21 +238,21 @@ Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_,
   const Tensor ripe = scratch(x, panels.batch * panels.assets), anchors = scratch(x, panels.batch * panels.assets);
   const Tensor planes = scratch(x, kPlanes * x.numel());
   dispatch("technical_indicators_backward", x, [&]<typename scalar_t>() {
-    const auto prices = values_of<scalar_t>(x, panels);
-    const Asked asked{data_of<double>(planes), x.numel(), panels.steps, panels.assets};
-    launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{prices, data_of<double>(anchors)});
+    const auto prices = finite_values<scalar_t>(x, panels);
+    const Asked asked{data_ptr<double>(planes), x.numel(), panels.steps, panels.assets};
+    launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{prices, data_ptr<double>(anchors)});
     const Given<scalar_t> given{prices,
                                 grad.const_data_ptr<scalar_t>(),
-                                data_of<double>(anchors),
-                                {prices, data_of<int64_t>(ripe), rsi},
+                                data_ptr<double>(anchors),
+                                {prices, data_ptr<int64_t>(ripe), rsi},
                                 asked,
                                 Chunks(panels.steps, panels.assets),
                                 brief,
                                 extended,
                                 rsi,
                                 band};
-    with_rows<8>(std::min({brief, extended, rsi, band}),
-                 [&]<int kRows>() { all_gradients<scalar_t, kRows>(given, mode == "wilder", panels, dx); });
+    dispatch_rows<8>(std::min({brief, extended, rsi, band}),
+                     [&]<int kRows>() { all_gradients<scalar_t, kRows>(given, mode == "wilder", panels, dx); });
   });
   return dx;
 }

@@ -8,7 +8,7 @@ namespace commodity {
 // a_{t-1}) / period. A missing price is no change, and the next change is against the last price there was.
 template <typename scalar_t>
 struct Wilder {
-  Values<scalar_t> prices;
+  FiniteValues<scalar_t> prices;
   int64_t* ripe;  // the row of the change with which the first average is complete
   int64_t period;
 
@@ -28,7 +28,7 @@ struct Wilder {
 
 template <typename scalar_t>
 struct Ripe {
-  Values<scalar_t> prices;
+  FiniteValues<scalar_t> prices;
   int64_t period;
   int64_t* to;
 

@@ -5,7 +5,8 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kAhead = 8;  // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
+constexpr int64_t kPrefetchRows =
+    8;  // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
 
 // A missing return counts as its expectation: r^2 as h, and half of gamma.
 template <typename scalar_t>
@@ -19,10 +20,10 @@ COMMODITY_SIMD void recurrence(const scalar_t* const* parameters, const scalar_t
     falling[n] += rising[n];
   }
   for (int64_t t = 0; t < steps; ++t, r += stride, h += stride) {
-    if (t + kAhead < steps)
+    if (t + kPrefetchRows < steps)
       for (int64_t n = 0; n < width; n += 64 / sizeof(scalar_t)) {
-        __builtin_prefetch(r + kAhead * stride + n);
-        __builtin_prefetch(h + kAhead * stride + n, 1);
+        __builtin_prefetch(r + kPrefetchRows * stride + n);
+        __builtin_prefetch(h + kPrefetchRows * stride + n, 1);
       }
 #pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {

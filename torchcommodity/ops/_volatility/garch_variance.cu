@@ -37,7 +37,7 @@ Tensor garch_variance(const Tensor& returns_, const Tensor& omega, const Tensor&
     const auto of = data_of_columns<scalar_t>(parameters);
     const Variance<scalar_t> body{returns.const_data_ptr<scalar_t>(), of[0],        of[1],        of[2], of[3], of[4],
                                   h.mutable_data_ptr<scalar_t>(),     panels.steps, panels.assets};
-    recur(h, panels.batch, panels.steps, panels.assets, body, body, body);
+    run_recurrence(h, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return h;
 }

@@ -6,7 +6,8 @@ using namespace commodity;
 
 namespace {
 
-constexpr int64_t kAhead = 8;   // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
+constexpr int64_t kPrefetchRows =
+    8;                          // rows to fetch before they are needed: no prefetcher follows a stride of a whole row
 constexpr int64_t kBrief = 32;  // rows that are summed before float64 takes over
 
 // Sums over time, short ones in the panel's own dtype, of which the long ones are made in float64.
@@ -38,9 +39,9 @@ COMMODITY_SIMD void adjoint(const scalar_t* const* parameters, const scalar_t* _
   Sums<scalar_t> sums;
   for (int64_t t = steps - 1; t >= 0; --t) {
     const int64_t at = t * stride;
-    if (t >= kAhead)
+    if (t >= kPrefetchRows)
       for (int64_t n = 0; n < width; n += 64 / sizeof(scalar_t)) {
-        const int64_t ahead = at - kAhead * stride + n;
+        const int64_t ahead = at - kPrefetchRows * stride + n;
         __builtin_prefetch(grad + ahead);
         __builtin_prefetch(r + ahead);
         __builtin_prefetch(h + ahead);

@@ -73,7 +73,7 @@ Tensor hamilton_filter(const Tensor& returns_, const Tensor& mean_, const Tensor
                 Filter<scalar_t>{returns.const_data_ptr<scalar_t>(), mean.const_data_ptr<scalar_t>(),
                                  variance.const_data_ptr<scalar_t>(), transition.const_data_ptr<scalar_t>(),
                                  initial.const_data_ptr<scalar_t>(), y.mutable_data_ptr<scalar_t>(),
-                                 data_of<double>(probability), data_of<double>(joint), panels.steps, count, assets});
+                                 data_ptr<double>(probability), data_ptr<double>(joint), panels.steps, count, assets});
   });
   return y;
 }

@@ -85,12 +85,12 @@ Tensor variance_backward(const char* operation, const Tensor& grad_, const Tenso
     const auto in = [](const Tensor& x) { return x.const_data_ptr<scalar_t>(); };
     const auto [of_alpha, of_beta, of_gamma] = data_of_columns<scalar_t>(parameters);
     const Body<scalar_t> body{{in(grad), in(returns), in(h), of_alpha, of_beta, of_gamma,
-                               y.mutable_data_ptr<scalar_t>(), data_of<double>(owed), panels.steps, panels.assets}};
+                               y.mutable_data_ptr<scalar_t>(), data_ptr<double>(owed), panels.steps, panels.assets}};
     const Backwards<Body<scalar_t>> back{body};
-    recur(y, panels.batch, panels.steps, panels.assets, back, back, back);
+    run_recurrence(y, panels.batch, panels.steps, panels.assets, back, back, back);
     launch_grid(y, Grid(batch, panels.assets, chunks.chunks),
-                ChunkSums<Body<scalar_t>>{body, chunks, data_of<double>(parts)});
-    launch_grid(y, Grid(batch, panels.assets, 1), JoinSums<Body<scalar_t>>{body, chunks, data_of<double>(parts)});
+                ChunkSums<Body<scalar_t>>{body, chunks, data_ptr<double>(parts)});
+    launch_grid(y, Grid(batch, panels.assets, 1), JoinSums<Body<scalar_t>>{body, chunks, data_ptr<double>(parts)});
   });
   return y;
 }
