@@ -59,7 +59,7 @@ inline Tensor scratch(const Tensor& like, int64_t doubles) {
 }
 
 template <typename T>
-T* data_of(const Tensor& memory) {
+T* data_ptr(const Tensor& memory) {
   return static_cast<T*>(memory.mutable_data_ptr());
 }
 

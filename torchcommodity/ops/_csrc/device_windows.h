@@ -60,9 +60,9 @@ struct FiniteValues {
   int64_t steps, assets;
 
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
-  COMMODITY_INLINE bool has(int64_t t) const { return t >= 0 && t < steps; }
+  COMMODITY_INLINE bool has_row(int64_t t) const { return t >= 0 && t < steps; }
   COMMODITY_INLINE scalar_t operator()(int64_t panel, int64_t t, int64_t n) const {
-    if (!has(t)) return NAN;
+    if (!has_row(t)) return NAN;
     const scalar_t value = read(x + at(panel, t, n));
     return value + (value - value);
   }
