@@ -23,8 +23,8 @@ FIRST, LAST = 2010, 2016
 HAR = HarConfig()
 SETTINGS = {
     "as shipped: half of a past gap, half of the drift": (HAR, 0.5),
-    "a past gap counts whole": (replace(HAR, gap=1.0), 0.5),
-    "past gaps are not expected again": (replace(HAR, gap=0.0), 0.5),
+    "a past gap counts whole": (replace(HAR, gap_weight=1.0), 0.5),
+    "past gaps are not expected again": (replace(HAR, gap_weight=0.0), 0.5),
     "the past drift is kept": (HAR, 0.0),
     "no drift at all": (HAR, 1.0),
     "returns capped at 15 %": (replace(HAR, cap=0.15), 0.5),

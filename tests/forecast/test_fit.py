@@ -52,8 +52,8 @@ def test_targets_start_and_end_at_positive_prices() -> None:
 
 def test_the_mix_finds_non_negative_coefficients(panel: Panel) -> None:
     model = forecast.fit(panel, FitConfig(train=TrainConfig(epochs=0))).model.har
-    returns, _, none = model.without_rolls(panel.values.plain()[None])
-    terms = model.terms(returns, none)[0, :, 0].detach()
+    returns, _, none = model.adjust_rolls(panel.values.plain()[None])
+    terms = model.variance_terms(returns, none)[0, :, 0].detach()
     true = torch.tensor([0.3, 0.0, 0.2, 0.0, 0.4, 0.1, 0.0], dtype=torch.double)
     ahead = (5 * (terms * true).sum(-1)).sqrt()
     torch.testing.assert_close(fit_mix(terms, ahead, 5, scale=3), true, atol=1e-6, rtol=0)

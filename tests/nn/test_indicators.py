@@ -44,7 +44,7 @@ def test_volatilities_are_those_of_the_operators(prices: Tensor) -> None:
     garch = nn.GarchVariance(3, 1e-4, 0.95, 0.1, dtype=torch.double)
     h = ops.garch_variance(returns, 0.05e-4, 0.095, 0.855)
     torch.testing.assert_close(garch(returns), h)
-    torch.testing.assert_close(garch.ahead(returns)[:-1], h[1:])
+    torch.testing.assert_close(garch.next_variance(returns)[:-1], h[1:])
     assert {name: value[0].item() for name, value in garch.learned_parameters().items()} == pytest.approx(
         {"omega": 0.05e-4, "alpha": 0.095, "beta": 0.855}
     )

@@ -59,8 +59,8 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
 def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     """The HAR mix of EWMA variances and their long-run mean by non-negative least squares: no GARCH, no rolls."""
     mixer = Har(prices.shape[1], config)
-    returns, _, none = mixer.without_rolls(prices[None])
-    terms = mixer.terms(returns, none)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
+    returns, _, none = mixer.adjust_rolls(prices[None])
+    terms = mixer.variance_terms(returns, none)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
     past = targets(prices[:start], config.horizons)
     columns = []
     for i, h in enumerate(config.horizons):

@@ -1,4 +1,4 @@
-"""Enhanced forecaster: the scale of `Har`, bent by an LSTM over GARCH volatility and indicators that learn with it."""
+"""GARCH-LSTM: the econometric scale of `Har`, corrected by an LSTM over learnable volatilities and indicators."""
 
 from dataclasses import dataclass, field
 
@@ -7,12 +7,18 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import finite, head, index, panel, sequences
+from torchcommodity.models._network import (
+    correction_head,
+    roll_adjusted_index,
+    to_panel,
+    to_sequences,
+    zero_nonfinite,
+)
 
 
 @dataclass(frozen=True)
 class GarchLstmConfig:
-    """Everything that shapes an GarchLstm; half-lives and GARCH are starts, from which it learns."""
+    """Settings of `GarchLstm`; half-lives, persistence and reaction are initial values of learned parameters."""
 
     har: HarConfig = field(default_factory=HarConfig)
     halflives: tuple[float, ...] = (5.0, 21.0, 63.0)  # rows with a return
@@ -24,11 +30,11 @@ class GarchLstmConfig:
 class GarchLstm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-        s_k = nn.EwmVolatility, g = root of the next variance of nn.GarchVariance     returns in long-run deviations
-        bend = W LSTM(features, ln g / s_k, RSI, MACD / s, histogram / s)            nn.Indicators
+        s_k = nn.EwmVolatility, g^2 = next variance of nn.GarchVariance     returns over their long-run deviation
+        correction = W LSTM(features, ln g / s_k, RSI, MACD / s, histogram / s)         nn.Indicators
 
-    Half-lives are shared by all symbols, GARCH has parameters for each; all are learned with the LSTM, see
-    `models.learned_parameters`. Indicators read prices without roll gaps. See `HarLstm` for the rest.
+    All symbols share the half-lives, each has its own GARCH parameters; all are trained with the LSTM, see
+    `models.learned_parameters`. Indicators are computed from prices without roll gaps. See `HarLstm` for the rest.
 
     Example:
         >>> import torch
@@ -47,27 +53,29 @@ class GarchLstm(nn.Module):
         self.indicators = layers.Indicators()
         width = config.har.features + len(config.halflives) + 3
         self.lstm = layers.LSTM(width, config.hidden, batch_first=True)
-        self.head = head(config.hidden, len(config.har.horizons))
+        self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
+        """Quantiles (B, H, N, Q) from the last row on."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        seen = torch.cat([har_output.features, self.measures(har_output)], -1)
-        return panel(self.head(self.lstm(sequences(seen, self.head))[0]), har_output).mT
+        """Raw correction of log sigma at every row."""
+        features = torch.cat([har_output.features, self.volatility_features(har_output)], -1)
+        return to_panel(self.head(self.lstm(to_sequences(features, self.head))[0]), har_output).mT
 
-    def measures(self, har_output: HarOutput) -> Tensor:  # (B, T, N, K + 3)
-        """Volatilities against each other and indicators against volatility, without unit; zero during warm-up."""
+    def volatility_features(self, har_output: HarOutput) -> Tensor:  # (B, T, N, K + 3)
+        """Ratios of volatilities, and indicators in units of volatility; zero during warm-up."""
         deviation = self.har.long_run.to(har_output.returns).sqrt()  # (N,)
         returns = har_output.returns / deviation
         floor = self.har.config.floor**0.5
-        recent = self.volatility(returns).clamp(min=floor)  # (B, T, N, K)
-        ratios = self.garch.ahead(returns).clamp(min=floor).log().unsqueeze(-1) / 2 - recent.log()
-        rsi, *lines = self.indicators(index(har_output)).unbind(-1)
-        slow = recent[..., len(self.config.halflives) // 2] * deviation
-        slow = slow.where(torch.isfinite(slow), 1.0)
-        sizes = [finite(line) / slow for line in lines]  # of NaN over a number, the number would get a NaN gradient
-        return torch.cat([finite(ratios), torch.stack([finite(rsi / 50 - 1), *sizes], -1)], -1)
+        volatility = self.volatility(returns).clamp(min=floor)  # (B, T, N, K)
+        garch = self.garch.next_variance(returns).clamp(min=floor)
+        ratios = garch.log().unsqueeze(-1) / 2 - volatility.log()
+        rsi, *lines = self.indicators(roll_adjusted_index(har_output)).unbind(-1)
+        unit = volatility[..., len(self.config.halflives) // 2] * deviation
+        unit = unit.where(torch.isfinite(unit), 1.0)
+        # zero the NaN before the division: NaN / unit would give `unit` a NaN gradient
+        indicators = [zero_nonfinite(rsi / 50 - 1), *(zero_nonfinite(line) / unit for line in lines)]
+        return torch.cat([zero_nonfinite(ratios), torch.stack(indicators, -1)], -1)

@@ -1,11 +1,11 @@
-"""The econometric part of every forecaster: raw prices to a term structure of volatility, and to quantiles.
+"""Econometric part of every forecaster: raw prices to a volatility term structure, and to quantiles.
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
-    m_h = what the coming contract rolls will do to the price                    0 for a spot price
-    v_k = EWMA variances, long-run mean, GARCH(1,1), each over days without a roll
-    sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     the HAR mix (Corsi 2009), fitted on the past
-    quantiles = m_h + sigma_h exp(bend) z_h(tau)              z empirical and sorted: quantiles cannot cross
+    m_h         expected effect of the coming contract rolls on the price, 0 for a spot price
+    v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll
+    sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
+    quantiles = m_h + sigma_h exp(correction) z_h(tau)        z empirical and sorted: quantiles cannot cross
 """
 
 from dataclasses import dataclass
@@ -25,65 +25,65 @@ LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
 
 @dataclass(frozen=True)
 class HarConfig:
-    """Everything that shapes a `Har`; the defaults are those of the published table."""
+    """Settings of `Har`; the defaults are those of the published results."""
 
     horizons: tuple[int, ...] = (5, 21, 63, 126)  # rows: a week, a month, a quarter, half a year
     levels: tuple[float, ...] = LEVELS
     halflives: tuple[int, ...] = (8, 21, 63, 252)  # rows with a return
     trends: tuple[int, ...] = (21, 63, 252)  # rows
-    cap: float = 0.25  # a larger |log-return| counts as this in variances and features: one bad day is no regime
-    floor: float = 1e-10  # least variance per row, 0.001 % a day: a price that stands still has a scale to divide by
-    warmup: int = 252  # returns a symbol must have before its first forecast
-    gap: float = 0.5  # of its own past roll gaps, this much is expected again where no curve is known
-    bound: float = 0.3  # a network moves log sigma by less than shrink * bound
-    shrink: float = 0.5  # of what it learned, this much is used: half loses least when what it learned was noise
+    cap: float = 0.25  # log-returns are clipped to +-cap in variances and features: one bad day is no regime
+    floor: float = 1e-10  # minimum variance per row (0.001 % a day), so that constant prices have a scale
+    warmup: int = 252  # returns that a symbol needs before its first forecast
+    gap_weight: float = 0.5  # weight of a symbol's own past roll gaps where no curve is known
+    bound: float = 0.3  # a network changes log sigma by less than shrink * bound
+    shrink: float = 0.5  # share of a learned correction that is used: half limits the loss from fitted noise
 
     def __post_init__(self) -> None:
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
         for name, values in rising.items():
             if not values or list(values) != sorted(set(values)) or values[0] <= 0:
-                raise ValueError(f"HarConfig: {name} must be positive and strictly rising; got {values}")
+                raise ValueError(f"HarConfig: {name} must be positive and strictly increasing; got {values}")
         if self.levels[-1] >= 1:
             raise ValueError(f"HarConfig: levels must lie strictly between 0 and 1; got {self.levels}")
-        if not (min(self.cap, self.floor, self.bound) > 0 and self.gap >= 0 and 0 <= self.shrink <= 1):
-            must = "cap, floor and bound > 0, gap >= 0, shrink in [0, 1]"
-            raise ValueError(f"HarConfig: {must}; got {self}")
+        if not (min(self.cap, self.floor, self.bound) > 0 and self.gap_weight >= 0 and 0 <= self.shrink <= 1):
+            rule = "cap, floor and bound must be > 0, gap_weight >= 0, shrink in [0, 1]"
+            raise ValueError(f"HarConfig: {rule}; got {self}")
         if self.warmup < 1:
             raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The K variance terms of the mix, in the order of its coefficients."""
+        """Names of the K variance terms, in the order of their coefficients."""
         return (*(f"ewm{halflife}" for halflife in self.halflives), "long-run", "garch", "rolls")
 
     @property
     def features(self) -> int:
-        """F: the ratios of neighboring variance terms, the size of the last return and of each trend."""
+        """F: ratios of neighboring variance terms, size of the last return and of each trend."""
         return len(self.terms) - 1 + len(self.trends)
 
 
 class HarOutput(NamedTuple):
-    """What is known at every row, for a network to read; time is axis 1 of each."""
+    """Econometric state at every row, the input of the networks; time is axis 1 of each."""
 
     prices: Tensor  # (B, T, N)
     returns: Tensor  # (B, T, N) capped log-returns; NaN where a price is missing or the contract rolled
-    features: Tensor  # (B, T, N, F) without unit; zero during warm-up
+    features: Tensor  # (B, T, N, F) dimensionless; zero during warm-up
     shift: Tensor  # (B, T, H, N) m
     log_scale: Tensor  # (B, T, H, N) log sigma; NaN during warm-up
 
 
 class Har(nn.Module):
-    """Raw prices (B, T, N) to the term structure of volatility that a forecaster starts from.
+    """Volatility term structure of raw prices (B, T, N): EWMA, long-run and GARCH variances in a HAR mix.
 
     Args:
-        assets: N, the number of symbols; each has its own GARCH parameters, everything else is shared.
-        config: the settings.
+        assets: N, the number of symbols; each has its own GARCH parameters, the rest is shared.
+        config: settings.
 
-    Prices are in any unit; a price that is NaN, zero or negative is missing: variances carry on over it. A symbol with
-    fewer than `config.warmup` returns is NaN. Horizons count rows. Row t depends on rows <= t, and on the calendar of
-    rolls, which is known ahead. Everything is computed in the dtype of the prices.
+    Prices are in any unit. A price that is NaN, zero or negative is missing: variances carry over it. A symbol with
+    fewer than `config.warmup` returns is NaN. Horizons count rows. Row t depends on rows <= t and on the roll calendar,
+    which is known ahead. Computed in the dtype of the prices.
 
-    Before it is fitted the coefficients are a plain start: the mix all on the longest EWMA, normal quantiles.
+    Before calibration all weight lies on the longest EWMA, and the quantiles are normal.
 
     References:
         Corsi (2009). A simple approximate long-memory model of realized volatility. J. Financial Econometrics 7(2).
@@ -99,9 +99,9 @@ class Har(nn.Module):
     """
 
     mix: Tensor  # (H, K), >= 0
-    z: Tensor  # (H, Q), rising along Q
+    z: Tensor  # (H, Q), increasing along Q
     shrink: Tensor  # (H,)
-    long_run: Tensor  # (N,) variance per row that GARCH returns to
+    long_run: Tensor  # (N,) variance per row, the mean of GARCH
 
     def __init__(self, assets: int, config: HarConfig = HarConfig()) -> None:
         super().__init__()
@@ -113,98 +113,104 @@ class Har(nn.Module):
         self.register_buffer("z", torch.special.ndtri(levels).repeat(horizons, 1))
         self.register_buffer("shrink", torch.full((horizons,), config.shrink, dtype=torch.double))
         self.register_buffer("long_run", torch.full((assets,), 2e-4, dtype=torch.double))
-        self.persistence = nn.Parameter(
-            torch.full((assets,), 4.0, dtype=torch.double)
-        )  # logit of (alpha + beta) / PERSISTENCE
-        self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))  # logit of alpha / (alpha + beta)
+        # logits of (alpha + beta) / PERSISTENCE and of alpha / (alpha + beta)
+        self.persistence = nn.Parameter(torch.full((assets,), 4.0, dtype=torch.double))
+        self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))
 
     def forward(
-        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, *, last: int | None = None
+        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, *, last_rows: int | None = None
     ) -> HarOutput:
-        """What is known at every row.
+        """Econometric state at every row.
 
         Args:
             prices: (B, T, N) floating point.
             rolls: (B, T + A, N) int64, A at least the longest horizon: 0, or the calendar month of a contract roll on
                 that row; the last A rows are the coming trading days. None: no symbol rolls.
             curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Needs `rolls`.
-            last: give only so many last rows, in the same bits: the recursions run over all rows, the rest does not.
+            last_rows: return only so many last rows, bit for bit the same: the recurrences run over all rows, the rest
+                does not.
+
+        Raises:
+            ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
         """
         self._check(prices, rolls, curve)
-        returns, shift, unsure = self.without_rolls(prices, rolls, curve, last)
-        terms = self.terms(returns, unsure)
-        features, log_scale = self.features(returns, terms), self.mixed(terms).log() / 2
-        return HarOutput(tail(prices, last), tail(returns, last), features, shift, log_scale)
+        returns, shift, unpriced_rolls = self.adjust_rolls(prices, rolls, curve, last_rows)
+        terms = self.variance_terms(returns, unpriced_rolls)
+        features, log_scale = self.features(returns, terms), self.mix_variances(terms).log() / 2
+        return HarOutput(tail(prices, last_rows), tail(returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
-        """Quantiles of the cumulative log-return from every row on, for `raw_correction` see `corrected_log_scale`."""
+        """Quantiles of the cumulative log-return from every row on; see `corrected_log_scale`."""
         scale = self.corrected_log_scale(har_output, raw_correction).exp().unsqueeze(-1)
         return har_output.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
 
     def last_quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
-        """The quantiles of the last row alone."""
+        """`quantiles` of the last row."""
         last = HarOutput(*(x[:, -1:] for x in har_output))
         return self.quantiles(last, None if raw_correction is None else raw_correction[:, -1:])[:, 0]
 
     def corrected_log_scale(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:
-        """log sigma as a network's output (B, T, H, N) bends it; without, the one that training starts from."""
+        """log sigma (B, T, H, N) plus the bounded and shrunk output of a network; without one, log sigma itself."""
         warm = torch.isfinite(har_output.log_scale)
-        log_scale = torch.where(warm, har_output.log_scale, 0.0)  # no NaN of the warm-up takes part in a backward pass
+        log_scale = torch.where(warm, har_output.log_scale, 0.0)  # keeps the NaN of the warm-up out of the gradient
         if raw_correction is not None:
             correction = self.scale_correction(raw_correction)
             log_scale = log_scale + (correction * self.shrink[:, None].to(correction)).to(log_scale)
         return torch.where(warm, log_scale, torch.nan)
 
     def scale_correction(self, raw_correction: Tensor) -> Tensor:
-        """What a network's output adds to log sigma before it is shrunk, within +-bound."""
+        """A network's output as a change of log sigma within +-bound, before it is shrunk."""
         return self.config.bound * torch.tanh(raw_correction)
 
     def returns(self, prices: Tensor) -> Tensor:  # (B, T, N) -> (B, T, N)
-        """Log-returns; one larger than the cap counts as the cap, in variances and features only."""
+        """Log-returns, clipped to +-cap; for variances and features only."""
         return log_returns(prices).clamp(-self.config.cap, self.config.cap)
 
-    def without_rolls(
-        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, last: int | None = None
+    def adjust_rolls(
+        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, last_rows: int | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, N), (B, L, H, N), (B, L, H, N)
-        """Returns of days without a roll, NaN on the others; m_h; the number of coming rolls that no curve tells.
+        """Returns, NaN on days with a roll; m_h; and the number of coming rolls whose gap no curve gives.
 
-        The latter two for the L last rows, all of them by default.
+        The latter two for the last L rows, by default all of them.
         """
         returns, (B, _, N) = self.returns(prices), prices.shape
         if rolls is None:
-            none = prices.new_zeros(()).expand(B, tail(prices, last).shape[1], len(self.config.horizons), N)
-            return returns, none, none
-        placed = count_rolls(rolls, torch.isfinite(prices) & (prices > 0))
-        count = rolls_ahead(placed, self.config.horizons, last)
-        shift = self.config.gap * gap_shift(returns, placed, self.config.horizons, last)
-        unsure = count.to(shift)
+            zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
+            return returns, zeros, zeros
+        counts = count_rolls(rolls, torch.isfinite(prices) & (prices > 0))
+        ahead = rolls_ahead(counts, self.config.horizons, last_rows)
+        shift = self.config.gap_weight * gap_shift(returns, counts, self.config.horizons, last_rows)
+        unpriced = ahead.to(shift)
         if curve is not None:
-            told = curve_shift(tail(curve, last).to(shift), count)
-            shift, unsure = torch.where(told.isfinite(), told, shift), torch.where(told.isfinite(), 0.0, unsure)
-        return torch.where(placed.spanned.any(-1), torch.nan, returns), shift, unsure
+            priced = curve_shift(tail(curve, last_rows).to(shift), ahead)
+            shift = torch.where(priced.isfinite(), priced, shift)
+            unpriced = torch.where(priced.isfinite(), 0.0, unpriced)
+        return torch.where(counts.in_return.any(-1), torch.nan, returns), shift, unpriced
 
-    def terms(self, returns: Tensor, unsure: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
-        """The K variances per row that the mix weighs; NaN during warm-up. GARCH and rolls depend on the horizon."""
-        last = unsure.shape[1]
-        known = torch.isfinite(returns)
-        count = known.cumsum(-2)
-        squared = torch.where(known, returns, 0.0).square()
+    def variance_terms(
+        self, returns: Tensor, unpriced_rolls: Tensor
+    ) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
+        """The K variances per row of the mix; NaN during warm-up. GARCH and rolls depend on the horizon."""
+        rows = unpriced_rolls.shape[1]
+        valid = torch.isfinite(returns)
+        count = valid.cumsum(-2)
+        squared = torch.where(valid, returns, 0.0).square()
         shared = [riskmetrics_variance(returns, halflife) for halflife in self.config.halflives]
         shared.append(squared.cumsum(-2) / count.clamp(min=1))
-        garch = self._garch_term(returns, last)
-        plain = torch.stack([*(tail(v, last).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
-        plain = plain.clamp(min=self.config.floor)
+        garch = self._garch_term(returns, rows)
+        terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
+        terms = terms.clamp(min=self.config.floor)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
-        rolls = unsure / horizons * plain[..., len(self.config.halflives)]
-        warm = tail(count >= self.config.warmup, last)[..., None, :, None]
-        return torch.where(warm, torch.cat([plain, rolls.unsqueeze(-1)], -1), torch.nan)
+        roll_variance = unpriced_rolls / horizons * terms[..., len(self.config.halflives)]
+        warm = tail(count >= self.config.warmup, rows)[..., None, :, None]
+        return torch.where(warm, torch.cat([terms, roll_variance.unsqueeze(-1)], -1), torch.nan)
 
-    def garch(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
+    def garch_parameters(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
         """omega, alpha, beta of every asset: stationary, with the variance targeted at `long_run`."""
         persistence, reaction = PERSISTENCE * torch.sigmoid(self.persistence), torch.sigmoid(self.reaction)
         return self.long_run * (1 - persistence), persistence * reaction, persistence * (1 - reaction)
 
-    def mixed(self, terms: Tensor) -> Tensor:  # (B, T, H, N, K) -> (B, T, H, N)
+    def mix_variances(self, terms: Tensor) -> Tensor:  # (B, T, H, N, K) -> (B, T, H, N)
         """sigma_h^2 = h sum_k c_hk v_k, the variance of the cumulative log-return."""
         horizons = terms.new_tensor(self.config.horizons)[:, None]
         # one addition after the other: the order of `sum` or of a matrix product depends on the number of rows
@@ -212,27 +218,28 @@ class Har(nn.Module):
         return horizons * reduce(torch.add, parts)
 
     def features(self, returns: Tensor, terms: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
-        """What is known of a symbol itself, without unit; zero during warm-up, where there is no forecast."""
-        last, terms = terms.shape[1], terms[..., 0, :, :-1]  # (B, L, N, K - 1); GARCH's of the first horizon, no rolls
+        """Dimensionless features of each symbol's own past; zero during warm-up."""
+        # the terms of the first horizon, without that of the rolls: (B, L, N, K - 1)
+        rows, terms = terms.shape[1], terms[..., 0, :, :-1]
         ratios = terms.log().diff(dim=-1)
-        move = torch.where(torch.isfinite(returns), returns, 0.0)
-        path = move.cumsum(-2)
-        sizes = [tail(move, last) / terms[..., 1].sqrt()]
+        steps = torch.where(torch.isfinite(returns), returns, 0.0)
+        path = steps.cumsum(-2)
+        sizes = [tail(steps, rows) / terms[..., 1].sqrt()]
         for k in self.config.trends:
             past = F.pad(path, (0, 0, k, 0))[..., : path.shape[-2], :]
-            sizes.append(tail(path - past, last) / (k * terms[..., len(self.config.halflives)]).sqrt())
-        found = torch.cat([ratios, torch.stack(sizes, -1).abs().log1p()], -1)
-        return torch.where(torch.isfinite(found), found, 0.0)
+            sizes.append(tail(path - past, rows) / (k * terms[..., len(self.config.halflives)]).sqrt())
+        features = torch.cat([ratios, torch.stack(sizes, -1).abs().log1p()], -1)
+        return torch.where(torch.isfinite(features), features, 0.0)
 
-    def _garch_term(self, returns: Tensor, last: int) -> Tensor:  # (B, T, N) -> (B, L, H, N)
-        omega, alpha, beta = (x.to(returns) for x in self.garch())
-        # one missing row more: garch_variance's row t uses r_{t-1}, and the forecast at t may use r_t
-        after = garch_variance(F.pad(returns, (0, 0, 0, 1), value=torch.nan), omega, alpha, beta)[..., 1:, :]
+    def _garch_term(self, returns: Tensor, rows: int) -> Tensor:  # (B, T, N) -> (B, L, H, N)
+        omega, alpha, beta = (x.to(returns) for x in self.garch_parameters())
+        # row t of garch_variance uses r_{t-1}, the forecast at t may use r_t: hence one missing row more
+        next_variance = garch_variance(F.pad(returns, (0, 0, 0, 1), value=torch.nan), omega, alpha, beta)[..., 1:, :]
         long_run, persistence = self.long_run.to(returns), alpha + beta
         steps = returns.new_tensor(self.config.horizons)[:, None]
         # mean over k < h of E h_{t+1+k} = long_run + persistence^k (h_{t+1} - long_run)
         share = (1 - persistence**steps) / ((1 - persistence) * steps)
-        return long_run + share * (tail(after, last) - long_run).unsqueeze(-2)
+        return long_run + share * (tail(next_variance, rows) - long_run).unsqueeze(-2)
 
     def _check(self, prices: Tensor, rolls: Tensor | None, curve: Tensor | None) -> None:
         if prices.dim() != 3 or prices.shape[-1] != self.assets or not prices.is_floating_point():
@@ -240,12 +247,12 @@ class Har(nn.Module):
             raise ValueError(f"Har: prices must be floating point (B, T, N) with N={self.assets}; got {got}")
         if curve is not None and (rolls is None or curve.shape[:-1] != prices.shape):
             got = f"{tuple(curve.shape)} with prices {tuple(prices.shape)} and {'no ' if rolls is None else ''}rolls"
-            raise ValueError(f"Har: a curve must be (B, T, N, C) beside prices (B, T, N) and rolls; got {got}")
+            raise ValueError(f"Har: curve must be (B, T, N, C) with prices (B, T, N) and rolls; got {got}")
         if rolls is None:
             return
         B, T, N = prices.shape
-        least = T + self.config.horizons[-1]
         if rolls.dtype != torch.int64 or rolls.dim() != 3 or rolls.shape[0] != B or rolls.shape[2] != N:
             raise ValueError(f"Har: rolls must be int64 (B, T + A, N); got {tuple(rolls.shape)} of {rolls.dtype}")
-        if rolls.shape[1] < least:
-            raise ValueError(f"Har: rolls must reach the longest horizon, {least} rows; got {rolls.shape[1]}")
+        min_rows = T + self.config.horizons[-1]
+        if rolls.shape[1] < min_rows:
+            raise ValueError(f"Har: rolls must reach the longest horizon, {min_rows} rows; got {rolls.shape[1]}")

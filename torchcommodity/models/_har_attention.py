@@ -1,4 +1,4 @@
-"""Attention forecaster: the econometric scale of `Har`, bent by what each symbol's LSTM and those of the others say."""
+"""HAR-attention: the econometric scale of `Har`, corrected by an LSTM with attention across symbols."""
 
 from dataclasses import dataclass, field
 
@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import head, panel, sequences
+from torchcommodity.models._network import correction_head, to_panel, to_sequences
 
 
 @dataclass(frozen=True)
 class HarAttentionConfig:
-    """Everything that shapes an HarAttention."""
+    """Settings of `HarAttention`."""
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
@@ -22,10 +22,10 @@ class HarAttentionConfig:
 class HarAttention(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-        memory_i = LSTM(features_i)                     of each symbol, one network for all
-        bend_i = W (memory_i + attention_i(memory))     over the symbols of the row that have their warm-up behind them
+        hidden_i = LSTM(features_i)                           one network for all symbols
+        correction_i = W (hidden_i + attention_i(hidden))     over the symbols of the row that are past their warm-up
 
-    The order of the symbols does not matter. See `HarLstm` for the rest.
+    Permuting the symbols permutes the output. See `HarLstm` for the rest.
 
     Example:
         >>> import torch
@@ -41,17 +41,18 @@ class HarAttention(nn.Module):
         self.har = Har(assets, config.har)
         self.lstm = layers.LSTM(config.har.features, config.hidden, batch_first=True)
         self.attention = layers.CrossAssetAttention(config.hidden, config.heads)
-        self.head = head(config.hidden, len(config.har.horizons))
+        self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
+        """Quantiles (B, H, N, Q) from the last row on."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        memory = panel(self.lstm(sequences(har_output.features, self.head))[0], har_output)  # (B, T, N, C)
+        """Raw correction of log sigma at every row."""
+        hidden, _ = self.lstm(to_sequences(har_output.features, self.head))
+        hidden = to_panel(hidden, har_output)  # (B, T, N, C)
         warm = torch.isfinite(har_output.log_scale[:, :, 0]).unsqueeze(-1)
-        others = self.attention(memory.masked_fill(~warm, torch.nan))
-        bend: Tensor = self.head(memory + others)
-        return bend.mT
+        context = self.attention(hidden.masked_fill(~warm, torch.nan))
+        raw_correction: Tensor = self.head(hidden + context)
+        return raw_correction.mT

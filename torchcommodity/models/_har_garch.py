@@ -1,4 +1,4 @@
-"""The forecast that every network must beat: `Har` by itself, fitted in closed form."""
+"""HAR-GARCH: the forecaster without a network, calibrated in closed form."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from torchcommodity.models._har import Har, HarConfig, HarOutput
 
 @dataclass(frozen=True)
 class HarGarchConfig:
-    """Everything that shapes a HarGarch; the defaults are those of the published table."""
+    """Settings of `HarGarch`; the defaults are those of the published results."""
 
     har: HarConfig = field(default_factory=HarConfig)
 
@@ -20,7 +20,7 @@ class HarGarch(nn.Module):
 
     Args:
         assets: N, the number of symbols.
-        config: the settings.
+        config: settings.
 
     Prices, rolls and curve are those of `Har`. The forecast starts from the last positive price; a symbol in its
     warm-up is NaN. Row t depends on rows <= t only.
@@ -39,9 +39,9 @@ class HarGarch(nn.Module):
         self.har = Har(assets, config.har)
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
-        return self.har.last_quantiles(self.har(prices, rolls, curve, last=1))
+        """Quantiles (B, H, N, Q) from the last row on."""
+        return self.har.last_quantiles(self.har(prices, rolls, curve, last_rows=1))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """Nothing: there is no network."""
+        """Zero: there is no network."""
         return torch.zeros_like(har_output.shift)

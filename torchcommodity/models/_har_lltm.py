@@ -1,4 +1,4 @@
-"""LLTM forecaster: the econometric scale of `Har`, bent by a long-long-term memory over each symbol."""
+"""HAR-LLTM: the econometric scale of `Har`, corrected by a long-long-term memory over each symbol's own features."""
 
 from dataclasses import dataclass, field
 
@@ -6,12 +6,12 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import head, panel, sequences
+from torchcommodity.models._network import correction_head, to_panel, to_sequences
 
 
 @dataclass(frozen=True)
 class HarLltmConfig:
-    """Everything that shapes a HarLltm."""
+    """Settings of `HarLltm`."""
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
@@ -20,7 +20,7 @@ class HarLltmConfig:
 class HarLltm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-    As `HarLstm`, with the memory that does not forget: `nn.LLTM`.
+    As `HarLstm`, with `nn.LLTM`, a recurrent cell without forget gate, in place of the LSTM.
 
     Example:
         >>> import torch
@@ -35,14 +35,14 @@ class HarLltm(nn.Module):
         self.config = config
         self.har = Har(assets, config.har)
         self.lltm = layers.LLTM(config.har.features, config.hidden, batch_first=True)
-        self.head = head(config.hidden, len(config.har.horizons))
+        self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
+        """Quantiles (B, H, N, Q) from the last row on."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        memory, _ = self.lltm(sequences(har_output.features, self.head))
-        return panel(self.head(memory), har_output).mT
+        """Raw correction of log sigma at every row."""
+        hidden, _ = self.lltm(to_sequences(har_output.features, self.head))
+        return to_panel(self.head(hidden), har_output).mT

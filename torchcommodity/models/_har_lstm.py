@@ -1,4 +1,4 @@
-"""HAR-LSTM: the econometric scale of `Har`, bent by an LSTM over what is known of each symbol itself."""
+"""HAR-LSTM: the econometric scale of `Har`, corrected by an LSTM over each symbol's own features."""
 
 from dataclasses import dataclass, field
 
@@ -8,22 +8,24 @@ from torch.nn import functional as F
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import head, panel, sequences
+from torchcommodity.models._network import correction_head, to_panel, to_sequences
 
 
 @dataclass(frozen=True)
 class HarLstmConfig:
-    """Everything that shapes a HarLstm; the defaults are those of the published table."""
+    """Settings of `HarLstm`; the defaults are those of the published results."""
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
-    features: tuple[int, ...] = ()  # which of the market's features the network reads; () = all
-    rows: int = 0  # last rows that it reads for a forecast; 0 = all that there are
+    features: tuple[int, ...] = ()  # indices of the features of `Har` that the network reads; () = all
+    rows: int = 0  # last rows that the network reads for a forecast; 0 = all
 
     def __post_init__(self) -> None:
-        known = set(range(self.har.features))
-        if not set(self.features) <= known or list(self.features) != sorted(set(self.features)):
-            raise ValueError(f"HarLstmConfig: features must rise within 0..{len(known) - 1}; got {self.features}")
+        available = set(range(self.har.features))
+        if not set(self.features) <= available or list(self.features) != sorted(set(self.features)):
+            raise ValueError(
+                f"HarLstmConfig: features must be increasing indices in 0..{len(available) - 1}; got {self.features}"
+            )
         if self.rows < 0:
             raise ValueError(f"HarLstmConfig: rows must be at least 0; got {self.rows}")
 
@@ -32,12 +34,12 @@ class HarLstm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
     Args:
-        assets: N, the number of symbols, all read by the same network.
-        config: the settings.
+        assets: N, the number of symbols; one network serves all of them.
+        config: settings.
 
     Prices, rolls and curve are those of `Har`. The forecast starts from the last positive price; a symbol in its
-    warm-up is NaN. Row t depends on rows <= t only. The network computes in its own dtype. Untrained, it is `Har` bit
-    for bit: the head starts at zero.
+    warm-up is NaN. Row t depends on rows <= t only. The network computes in its own dtype. Its head starts at zero:
+    untrained, the model equals `Har` bit for bit.
 
     Example:
         >>> import torch
@@ -52,26 +54,27 @@ class HarLstm(nn.Module):
         self.config = config
         self.har = Har(assets, config.har)
         self.lstm = layers.LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
-        self.head = head(config.hidden, len(config.har.horizons))
+        self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
-        har_output = self.har(prices, rolls, curve, last=self.config.rows or None)
-        now = HarOutput(*(x[:, -1:] for x in har_output))
-        bend = self.head(self.lstm(self.read(har_output))[0][:, -1:])  # (B N, 1, H)
-        return self.har.quantiles(now, panel(bend, now).mT)[:, 0]
+        """Quantiles (B, H, N, Q) from the last row on."""
+        har_output = self.har(prices, rolls, curve, last_rows=self.config.rows or None)
+        last = HarOutput(*(x[:, -1:] for x in har_output))
+        raw_correction = self.head(self.lstm(self.network_inputs(har_output))[0][:, -1:])  # (B N, 1, H)
+        return self.har.quantiles(last, to_panel(raw_correction, last).mT)[:, 0]
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        x = self.read(har_output)
+        """Raw correction of log sigma at every row."""
+        x = self.network_inputs(har_output)
         if not self.config.rows:
-            return panel(self.head(self.lstm(x)[0]), har_output).mT
-        # a row of NaN is missing to the LSTM: the first windows are shorter
+            return to_panel(self.head(self.lstm(x)[0]), har_output).mT
+        # the LSTM skips rows of NaN, so the first windows are shorter
         windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1).mT
         states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
-        return panel(self.head(states), har_output).mT
+        return to_panel(self.head(states), har_output).mT
 
-    def read(self, har_output: HarOutput) -> Tensor:  # (B N, T, F)
-        """The features that the network reads, a sequence of each symbol."""
-        chosen = self.config.features
-        return sequences(har_output.features[..., list(chosen)] if chosen else har_output.features, self.head)
+    def network_inputs(self, har_output: HarOutput) -> Tensor:  # (B N, T, F)
+        """The selected features, one sequence per symbol."""
+        selected = self.config.features
+        features = har_output.features[..., list(selected)] if selected else har_output.features
+        return to_sequences(features, self.head)

@@ -1,4 +1,4 @@
-"""Constrained forecaster: the scale of `Har`, bent by a network whose parameters keep rules while they learn."""
+"""HAR with an orthogonal LSTM: the scale of `Har`, corrected by a network with constrained parameters."""
 
 from dataclasses import dataclass, field
 
@@ -9,27 +9,28 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import finite, head, panel, sequences
+from torchcommodity.models._network import correction_head, to_panel, to_sequences, zero_nonfinite
 
 
 @dataclass(frozen=True)
 class HarOrthogonalLstmConfig:
-    """Everything that shapes a HarOrthogonalLstm; half-lives are starts, from which it learns."""
+    """Settings of `HarOrthogonalLstm`; the half-lives are initial values of learned parameters."""
 
     har: HarConfig = field(default_factory=HarConfig)
     halflives: tuple[float, ...] = (2.0, 5.0, 21.0, 63.0)  # rows with a return
-    levels: int = 4  # of activity that are made of them
+    levels: int = 4  # outputs of the positive layer over volatilities
     hidden: int = 8
 
 
 class HarOrthogonalLstm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-        activity = P ln(s_k / s_long-run)     s_k of nn.EwmVolatility, half-lives > 0; P > 0: it can only rise with s_k
-        mixed = O features                    O orthogonal: turned, nothing lost
-        bend = W (LSTM(mixed), tanh activity) every gate's recurrent block orthogonal: states neither fade nor explode
+        activity = P ln(s_k / s_long-run)     s_k of nn.EwmVolatility, half-lives > 0; P > 0: increasing in every s_k
+        rotated = O features                  O orthogonal
+        correction = W (LSTM(rotated), tanh activity)
+                                              recurrent block of each gate orthogonal: states neither fade nor explode
 
-    The rules hold at every step of training, by `torch.nn.utils.parametrize`. See `HarLstm` for the rest.
+    `torch.nn.utils.parametrize` enforces the constraints at every step of training. See `HarLstm` for the rest.
 
     Example:
         >>> import torch
@@ -47,19 +48,20 @@ class HarOrthogonalLstm(nn.Module):
         self.activity = nn.Linear(len(config.halflives), config.levels)
         nn.init.uniform_(self.activity.weight, 0.1, 0.5)
         register_parametrization(self.activity, "weight", layers.Positive(unit=0.5))
-        self.turn = orthogonal(nn.Linear(config.har.features, config.har.features, bias=False))
+        self.rotation = orthogonal(nn.Linear(config.har.features, config.har.features, bias=False))
         self.lstm = layers.orthogonal_gates(layers.LSTM(config.har.features, config.hidden, batch_first=True))
-        self.head = head(config.hidden + config.levels, len(config.har.horizons))
+        self.head = correction_head(config.hidden + config.levels, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
+        """Quantiles (B, H, N, Q) from the last row on."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        memory = panel(self.lstm(self.turn(sequences(har_output.features, self.head)))[0], har_output)
-        recent = self.volatility(har_output.returns / self.har.long_run.to(har_output.returns).sqrt())
-        ratios = finite(recent.clamp(min=self.har.config.floor**0.5).log()).to(memory)
-        bend: Tensor = self.head(torch.cat([memory, torch.tanh(self.activity(ratios))], -1))
-        return bend.mT
+        """Raw correction of log sigma at every row."""
+        hidden, _ = self.lstm(self.rotation(to_sequences(har_output.features, self.head)))
+        hidden = to_panel(hidden, har_output)
+        volatility = self.volatility(har_output.returns / self.har.long_run.to(har_output.returns).sqrt())
+        log_ratios = zero_nonfinite(volatility.clamp(min=self.har.config.floor**0.5).log()).to(hidden)
+        raw_correction: Tensor = self.head(torch.cat([hidden, torch.tanh(self.activity(log_ratios))], -1))
+        return raw_correction.mT

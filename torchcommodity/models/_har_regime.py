@@ -1,4 +1,4 @@
-"""Market-regime forecaster: the scale of `Har`, bent by how the symbols move together and whether that has changed."""
+"""HAR-regime: the econometric scale of `Har`, corrected by an LSTM over correlations and correlation regimes."""
 
 from dataclasses import dataclass, field
 
@@ -8,18 +8,24 @@ from torch.nn import functional as F
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import finite, head, index, panel, sequences
+from torchcommodity.models._network import (
+    correction_head,
+    roll_adjusted_index,
+    to_panel,
+    to_sequences,
+    zero_nonfinite,
+)
 
 
 @dataclass(frozen=True)
 class HarRegimeConfig:
-    """Everything that shapes a HarRegime."""
+    """Settings of `HarRegime`."""
 
     har: HarConfig = field(default_factory=HarConfig)
     window: int = 63  # rows of a correlation
-    min_periods: int = 42  # the fewest returns that a pair must share in it
-    lag: int = 21  # rows between the two structures that are compared
-    threshold: float = 0.2  # the mean absolute change of correlations that makes a regime, to start from
+    min_periods: int = 42  # minimum number of returns that a pair shares in the window
+    lag: int = 21  # rows between the two correlation matrices that are compared
+    threshold: float = 0.2  # initial: mean absolute change of the correlations that starts a regime
     channels: int = 4  # of the convolutions over correlation matrices
     hidden: int = 8
 
@@ -27,13 +33,13 @@ class HarRegimeConfig:
 class HarRegime(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-        correlation, shift, gate, age = nn.CorrelationRegime          with a threshold that is learned
-        structure_i = nn.CorrelationConv(correlation, its change)     of each symbol, in whatever order they come
-        bend_i = W LSTM(features_i, structure_i, shift, gate, log age)
+        correlation, shift, gate, age = nn.CorrelationRegime           with a learned threshold
+        structure_i = nn.CorrelationConv(correlation, its change)      of each symbol, in any order of the symbols
+        correction_i = W LSTM(features_i, structure_i, shift, gate, log age)
 
-    Returns across a contract roll take no part in correlations. A sequence shorter than the window has no correlation
-    yet: train on several windows at a time. In training mode batch norm sees all rows of the batch: forecasts are made
-    in evaluation mode. See `HarLstm` for the rest.
+    Correlations leave out returns across a contract roll. A sequence shorter than `window` has no correlation yet:
+    train on several windows at a time. In training mode batch norm uses all rows of the batch: forecast in evaluation
+    mode. See `HarLstm` for the rest.
 
     Example:
         >>> import torch
@@ -52,24 +58,27 @@ class HarRegime(nn.Module):
         )
         self.convolution = layers.CorrelationConv(2, config.channels, momentum=None)
         self.lstm = layers.LSTM(config.har.features + config.channels + 3, config.hidden, batch_first=True)
-        self.head = head(config.hidden, len(config.har.horizons))
+        self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
+        """Quantiles (B, H, N, Q) from the last row on."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        seen = torch.cat([har_output.features, self.structure(har_output).to(har_output.features)], -1)
-        return panel(self.head(self.lstm(sequences(seen, self.head))[0]), har_output).mT
+        """Raw correction of log sigma at every row."""
+        structure = self.correlation_features(har_output).to(har_output.features)
+        inputs = to_sequences(torch.cat([har_output.features, structure], -1), self.head)
+        return to_panel(self.head(self.lstm(inputs)[0]), har_output).mT
 
-    def structure(self, har_output: HarOutput) -> Tensor:  # (B, T, N, C + 3)
-        """What correlations say of each symbol, and how far, whether and when their structure changed."""
-        found = self.regimes(index(har_output).to(self.head.weight.dtype))
-        before = F.pad(found.correlation, (0, 0, 0, 0, self.config.lag, 0), value=torch.nan)
-        change = found.correlation - before[:, : found.correlation.shape[1]]
-        matrices = torch.stack([found.correlation, finite(change)], 2)  # (B, T, 2, N, N)
-        state = torch.stack([finite(found.shift), found.gate, found.age.log() / 5], -1)  # e^5 rows are half a year
-        each = self.convolution(matrices)
-        return torch.cat([each, state.unsqueeze(2).expand(-1, -1, each.shape[2], -1)], -1)
+    def correlation_features(self, har_output: HarOutput) -> Tensor:  # (B, T, N, C + 3)
+        """Correlation structure around each symbol; size, gate and age of its last change."""
+        regimes = self.regimes(roll_adjusted_index(har_output).to(self.head.weight.dtype))
+        correlation = regimes.correlation
+        before = F.pad(correlation, (0, 0, 0, 0, self.config.lag, 0), value=torch.nan)
+        change = correlation - before[:, : correlation.shape[1]]
+        matrices = torch.stack([correlation, zero_nonfinite(change)], 2)  # (B, T, 2, N, N)
+        # log age / 5: e^5 rows are half a year
+        state = torch.stack([zero_nonfinite(regimes.shift), regimes.gate, regimes.age.log() / 5], -1)
+        structure = self.convolution(matrices)
+        return torch.cat([structure, state.unsqueeze(2).expand(-1, -1, structure.shape[2], -1)], -1)

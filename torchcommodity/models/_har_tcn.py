@@ -1,4 +1,4 @@
-"""TCN forecaster: the econometric scale of `Har`, bent by dilated causal convolutions over each symbol."""
+"""HAR-TCN: the econometric scale of `Har`, corrected by dilated causal convolutions over each symbol's own features."""
 
 from dataclasses import dataclass, field
 
@@ -6,15 +6,15 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import head, panel, sequences
+from torchcommodity.models._network import correction_head, to_panel, to_sequences
 
 
 @dataclass(frozen=True)
 class HarTcnConfig:
-    """Everything that shapes a HarTcn."""
+    """Settings of `HarTcn`."""
 
     har: HarConfig = field(default_factory=HarConfig)
-    channels: tuple[int, ...] = (8, 8, 8, 8)  # with kernel 3, it looks back 61 rows
+    channels: tuple[int, ...] = (8, 8, 8, 8)  # with kernel 3, a receptive field of 61 rows
     kernel: int = 3
     dropout: float = 0.1
 
@@ -22,8 +22,8 @@ class HarTcnConfig:
 class HarTcn(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-    As `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm sees all rows of the batch: forecasts
-    are made in evaluation mode.
+    As `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm uses all rows of the batch: forecast
+    in evaluation mode.
 
     Example:
         >>> import torch
@@ -38,13 +38,13 @@ class HarTcn(nn.Module):
         self.config = config
         self.har = Har(assets, config.har)
         self.tcn = layers.TCN(config.har.features, config.channels, config.kernel, config.dropout, momentum=None)
-        self.head = head(config.channels[-1], len(config.har.horizons))
+        self.head = correction_head(config.channels[-1], len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """(B, T, N) to (B, H, N, Q), for the last row."""
+        """Quantiles (B, H, N, Q) from the last row on."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
-        """What bends log sigma, every symbol by the same network."""
-        return panel(self.head(self.tcn(sequences(har_output.features, self.head))), har_output).mT
+        """Raw correction of log sigma at every row."""
+        return to_panel(self.head(self.tcn(to_sequences(har_output.features, self.head))), har_output).mT

@@ -1,26 +1,27 @@
-"""The parameters of a model that mean something to a reader: half-lives, GARCH, thresholds."""
+"""Interpretable parameters of a model: half-lives, GARCH parameters, thresholds."""
 
 from torch import Tensor, nn
 
 
 def learned_parameters(model: nn.Module) -> dict[str, Tensor]:
-    """Half-lives, GARCH parameters and thresholds that a model learns with its network, in their own units.
+    """Interpretable parameters that a model trains with its network, in their natural units.
 
     Args:
-        model: of `models.MODELS`, or any module whose layers are `nn.EwmVolatility`, `nn.GarchVariance`,
-            `nn.Indicators`, `nn.CorrelationRegime`.
+        model: a model of `models.MODELS`, or any module with layers `nn.EwmVolatility`, `nn.GarchVariance`,
+            `nn.Indicators` or `nn.CorrelationRegime`.
 
     Returns:
-        copies by the layer's name and the parameter's, so that before and after a training can be compared. Empty for
-        a model that has none. The GARCH parameters of `Har` are not among them: they are fitted, not trained.
+        copies of half-lives (rows), GARCH parameters and thresholds by "layer.parameter", to compare before and after
+        training; empty for a model without such layers. The GARCH parameters of `Har` are calibrated, not trained, and
+        not listed.
 
     Example:
         >>> from torchcommodity.models import GarchLstm
         >>> learned_parameters(GarchLstm(1))["volatility.halflife"].flatten()
         tensor([ 5., 21., 63.])
     """
-    found: dict[str, Tensor] = {}
+    parameters: dict[str, Tensor] = {}
     for name, layer in model.named_modules():
         values = layer.learned_parameters() if hasattr(layer, "learned_parameters") else {}
-        found |= {f"{name}.{key}": value.clone() for key, value in values.items()}
-    return found
+        parameters |= {f"{name}.{key}": value.clone() for key, value in values.items()}
+    return parameters

@@ -1,4 +1,4 @@
-"""What the networks over `Har` share: sequences in, a head that starts at zero, and prices without roll gaps."""
+"""Parts that the networks over `Har` share: layout of their inputs, and a head that starts at zero."""
 
 import torch
 from torch import Tensor, nn
@@ -6,33 +6,32 @@ from torch import Tensor, nn
 from torchcommodity.models._har import HarOutput
 
 
-def head(inputs: int, horizons: int) -> nn.Linear:
-    """To the bend of every horizon; zero at first, so that an untrained model is `Har` bit for bit."""
-    last = nn.Linear(inputs, horizons)
-    nn.init.zeros_(last.weight)
-    nn.init.zeros_(last.bias)
-    return last
+def correction_head(inputs: int, horizons: int) -> nn.Linear:
+    """Linear layer to the correction of every horizon; zero at first, so that an untrained model equals `Har`."""
+    layer = nn.Linear(inputs, horizons)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
-def sequences(x: Tensor, network: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N, T, F)
-    """Every symbol a sequence of its own, in the dtype of the network: that of prices is double."""
-    return x.to(network.weight.dtype).transpose(1, 2).flatten(0, 1)
+def to_sequences(x: Tensor, head: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N, T, F)
+    """One sequence per symbol, in the dtype of the network (prices are double)."""
+    return x.to(head.weight.dtype).transpose(1, 2).flatten(0, 1)
 
 
-def panel(rows: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
-    """Back from sequences to the panel that `market` has."""
-    back: Tensor = rows.unflatten(0, (-1, har_output.prices.shape[-1]))
-    return back.transpose(1, 2)
+def to_panel(sequences: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
+    """Inverse of `to_sequences`: symbols back on the axis that they have in `har_output`."""
+    panel: Tensor = sequences.unflatten(0, (-1, har_output.prices.shape[-1]))
+    return panel.transpose(1, 2)
 
 
-def index(har_output: HarOutput) -> Tensor:  # (B, T, N)
-    """What one unit of money became on the days with a return: prices without roll gaps, for indicators to read; NaN on
-    the other days."""
-    known = torch.isfinite(har_output.returns)
-    path = torch.where(known, har_output.returns, 0.0).cumsum(1).exp()
-    return torch.where(known, path, torch.nan)
+def roll_adjusted_index(har_output: HarOutput) -> Tensor:  # (B, T, N)
+    """Prices without roll gaps, starting near 1, as input of indicators; NaN on rows without a return."""
+    valid = torch.isfinite(har_output.returns)
+    path = torch.where(valid, har_output.returns, 0.0).cumsum(1).exp()
+    return torch.where(valid, path, torch.nan)
 
 
-def finite(x: Tensor) -> Tensor:
-    """Zero where a feature is not known yet."""
+def zero_nonfinite(x: Tensor) -> Tensor:
+    """Replace NaN and infinite values by zero, with zero gradient."""
     return torch.where(torch.isfinite(x), x, 0.0)

@@ -1,4 +1,4 @@
-"""What the calendar of contract rolls tells about a front-month series: when it will jump, and by how much.
+"""Effect of contract rolls on a front-month series: when the price will jump, and by how much.
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts. `rolls` (B, T + A, N) int64 is 0 on a
 row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the coming trading days.
@@ -13,72 +13,73 @@ from torch.nn import functional as F
 
 from torchcommodity.ops import linear_recurrence
 
-PRIOR = 3  # rolls of no gap that are added to those seen: one wild roll is no rule
+PRIOR = 3  # zero gaps added to the observed ones: shrinks the mean of few observations
 
 
-class Rolls(NamedTuple):
-    """Rolls by calendar month: so far, and settled, which are those up to the last row with a price."""
+class RollCounts(NamedTuple):
+    """Cumulative number of rolls by calendar month."""
 
-    total: Tensor  # (B, T + A, N, 12)
-    settled: Tensor  # (B, T, N, 12)
-    spanned: Tensor  # (B, T, N, 12) bool: the return at this row holds the gap; never where there is no price
-
-
-def count_rolls(rolls: Tensor, known: Tensor) -> Rolls:  # (B, T + A, N), (B, T, N) bool
-    """Place every roll on the first row from its day on that has a price: there the return holds the gap."""
-    total = F.one_hot(rolls, 13)[..., 1:].cumsum(1)
-    has_price = known.unsqueeze(-1)
-    counted = torch.where(has_price, total[:, : known.shape[1]], 0).flatten(2).double()
-    carried = (~has_price).expand_as(total[:, : known.shape[1]]).flatten(2).double()
-    # of the last priced row: a recurrence, exact on whole numbers, since ONNX knows no running maximum
-    settled = linear_recurrence(carried, counted).unflatten(2, (-1, 12)).long()
-    before = F.pad(settled, (0, 0, 0, 0, 1, 0))[:, :-1]
-    return Rolls(total, settled, has_price & (settled > before))
+    scheduled: Tensor  # (B, T + A, N, 12) up to each row
+    passed: Tensor  # (B, T, N, 12) up to the last row with a price
+    in_return: Tensor  # (B, T, N, 12) bool: the return of this row contains the gap; never where there is no price
 
 
-def rolls_ahead(rolls: Rolls, horizons: Sequence[int], last: int | None = None) -> Tensor:  # (B, L, H, N)
-    """How often the contract rolls from the last price to h rows after each row."""
-    return torch.stack([ahead.sum(-1) for ahead in _ahead(rolls, horizons, last)], 2)
+def count_rolls(rolls: Tensor, has_price: Tensor) -> RollCounts:  # (B, T + A, N), (B, T, N) bool
+    """Count the rolls; a roll on a day without a price is in the return of the next row that has one."""
+    scheduled = F.one_hot(rolls, 13)[..., 1:].cumsum(1)
+    has_price = has_price.unsqueeze(-1)
+    counted = torch.where(has_price, scheduled[:, : has_price.shape[1]], 0).flatten(2).double()
+    carried = (~has_price).expand_as(scheduled[:, : has_price.shape[1]]).flatten(2).double()
+    # forward fill by a recurrence, exact on integers, since ONNX has no running maximum
+    passed = linear_recurrence(carried, counted).unflatten(2, (-1, 12)).long()
+    before = F.pad(passed, (0, 0, 0, 0, 1, 0))[:, :-1]
+    return RollCounts(scheduled, passed, has_price & (passed > before))
+
+
+def rolls_ahead(counts: RollCounts, horizons: Sequence[int], last_rows: int | None = None) -> Tensor:  # (B, L, H, N)
+    """Number of rolls between the last price and h rows after each row."""
+    return torch.stack([ahead.sum(-1) for ahead in _ahead(counts, horizons, last_rows)], 2)
 
 
 def gap_shift(
-    returns: Tensor, rolls: Rolls, horizons: Sequence[int], last: int | None = None
+    returns: Tensor, counts: RollCounts, horizons: Sequence[int], last_rows: int | None = None
 ) -> Tensor:  # (B, T, N) -> (B, L, H, N)
-    """The sum over the coming rolls of the series' own past gaps at rolls of that calendar month, shrunk to zero."""
-    gaps = rolls.spanned & torch.isfinite(returns).unsqueeze(-1)
-    mean = torch.where(gaps, returns.unsqueeze(-1), 0.0).cumsum(1) / (gaps.cumsum(1) + PRIOR)
-    mean = tail(mean, last)
-    return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(rolls, horizons, last)], 2)
+    """Expected roll gaps within each horizon: the symbol's mean past gap of the same calendar month, shrunk to zero."""
+    has_gap = counts.in_return & torch.isfinite(returns).unsqueeze(-1)
+    mean = torch.where(has_gap, returns.unsqueeze(-1), 0.0).cumsum(1) / (has_gap.cumsum(1) + PRIOR)
+    mean = tail(mean, last_rows)
+    return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(counts, horizons, last_rows)], 2)
 
 
 def curve_shift(
     curve: Tensor,  # (B, T, N, C) prices of the nearby contracts, NaN or not positive = unknown
     count: Tensor,  # (B, T, H, N) rolls ahead
 ) -> Tensor:  # (B, T, H, N)
-    """ln F(1 + n) - ln F(1): the price to which the front month moves if no contract's price changes in n rolls.
+    """ln F(1 + n) - ln F(1): the log-return of the front month over n rolls if no contract's price changes.
 
-    Linear in the number of the contract between the known ones, level beyond the last. NaN where F(1) is unknown.
+    Log prices are interpolated linearly between known contracts and constant beyond the last. NaN where F(1) is
+    unknown.
     """
     known = torch.isfinite(curve) & (curve > 0)
     log = torch.where(known, curve, 1.0).log()
-    last, place = curve.shape[-1] - 1, torch.arange(curve.shape[-1], device=curve.device)
-    nearer = torch.where(known, place, -1).cummax(-1).values
-    farther = torch.where(known, place, last + 1).flip(-1).cummin(-1).values.flip(-1)
+    last, position = curve.shape[-1] - 1, torch.arange(curve.shape[-1], device=curve.device)
+    nearer = torch.where(known, position, -1).cummax(-1).values
+    farther = torch.where(known, position, last + 1).flip(-1).cummin(-1).values.flip(-1)
     farther = torch.where(farther > last, nearer, farther)
-    between = (farther - nearer).clamp(min=1)
+    distance = (farther - nearer).clamp(min=1)
     low, high = (log.gather(-1, side.clamp(min=0)) for side in (nearer, farther))
-    filled = low + (high - low) * (place - nearer) / between
+    filled = low + (high - low) * (position - nearer) / distance
     slope = torch.where(known[..., :1], filled - filled[..., :1], torch.nan)  # (B, T, N, C)
     return slope.gather(-1, count.clamp(max=last).movedim(2, -1)).movedim(-1, 2)
 
 
-def tail(x: Tensor, last: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)
-    """The last rows, or all of them."""
-    return x if last is None else x[:, -last:]
+def tail(x: Tensor, rows: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)
+    """The last rows, or all of them if `rows` is None."""
+    return x if rows is None else x[:, -rows:]
 
 
 def _ahead(
-    rolls: Rolls, horizons: Sequence[int], last: int | None
+    counts: RollCounts, horizons: Sequence[int], last_rows: int | None
 ) -> Iterator[Tensor]:  # (B, L, N, 12) of each horizon
-    rows, settled = rolls.settled.shape[1], tail(rolls.settled, last)
-    return (tail(rolls.total[:, h : rows + h], last) - settled for h in horizons)
+    rows, passed = counts.passed.shape[1], tail(counts.passed, last_rows)
+    return (tail(counts.scheduled[:, h : rows + h], last_rows) - passed for h in horizons)

@@ -128,7 +128,7 @@ class GarchVariance(nn.Module):
         """h_t, of the returns before row t."""
         return garch_variance(returns, *self.coefficients())
 
-    def ahead(self, returns: Tensor) -> Tensor:  # (..., T, N)
+    def next_variance(self, returns: Tensor) -> Tensor:  # (..., T, N)
         """h_{t+1}, of the returns up to row t: what is known of the next row."""
         following = F.pad(returns, (0, 0, 0, 1), value=torch.nan)
         return garch_variance(following, *self.coefficients())[..., 1:, :]

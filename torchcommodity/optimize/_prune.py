@@ -104,7 +104,7 @@ def importance(forecaster: Forecaster, past: ModelInputs, *, rows: int = 252, wi
             f"got {len(past.prices)} rows and {len(corrected)} corrected horizons"
         )
     with torch.no_grad():
-        every = model.read(model.har(*past.batch()))  # (N, T, F)
+        every = model.network_inputs(model.har(*past.batch()))  # (N, T, F)
     ends = torch.linspace(first, len(past.prices), windows).long().tolist()
     x = torch.cat([every[:, end - rows : end] for end in ends]).requires_grad_()  # (W N, R, F)
     bend = model.head(model.lstm(x)[0][:, -1])  # (W N, H)

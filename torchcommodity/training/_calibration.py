@@ -26,14 +26,14 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         inputs: training rows only.
         symmetry: weight in [0, 1] of the mirrored quantiles, see `standard_quantiles`.
     """
-    returns, shift, unsure = har.without_rolls(*inputs.batch())
+    returns, shift, unpriced_rolls = har.adjust_rolls(*inputs.batch())
     fit_garch(har, returns[0])
     with torch.no_grad():
-        terms = har.terms(returns, unsure)
+        terms = har.variance_terms(returns, unpriced_rolls)
         target = targets(inputs.prices, har.config.horizons) - shift[0]
         for i, h in enumerate(har.config.horizons):
             har.mix[i] = fit_mix(terms[0, :, i], target[:, i], h, scale=len(har.config.halflives) - 1)
-        standard = target / har.mixed(terms)[0].sqrt()
+        standard = target / har.mix_variances(terms)[0].sqrt()
         har.z.copy_(standard_quantiles(standard, har.config.levels, symmetry))
 
 
@@ -51,7 +51,7 @@ def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        loss = qlike(garch_variance(returns, *har.garch()), squared)
+        loss = qlike(garch_variance(returns, *har.garch_parameters()), squared)
         torch.autograd.backward(loss, inputs=parameters)
         return loss
 
