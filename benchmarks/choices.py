@@ -14,8 +14,8 @@ import torch
 from futures import futures
 from markdown import into
 
-from torchcommodity import data, forecast, models
-from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity import data, forecast, models, training
+from torchcommodity.forecast import BASELINES
 from torchcommodity.models import MODELS, HarConfig, HarGarchConfig
 from torchcommodity.training import HAR_GARCH
 
@@ -37,11 +37,11 @@ def settings_table(panel: data.Panel) -> Iterator[str]:
     """Skill against the HAR mix for each setting."""
     yield from head("setting")
     for name, (har, symmetry) in SETTINGS.items():
-        config = forecast.FitConfig(HarGarchConfig(har), symmetry=symmetry)
+        config = training.FitConfig(HarGarchConfig(har), symmetry=symmetry)
         yield row(name, walked(panel, config, {"har": BASELINES["har"]}), HAR_GARCH, "har")
     for name in ("no curve, the calendar alone", "neither curve nor calendar"):
         part = replace(panel, curve=None, contracts=panel.contracts if name.startswith("no") else ())
-        yield row(name, walked(part, forecast.FitConfig(), {"har": BASELINES["har"]}), HAR_GARCH, "har")
+        yield row(name, walked(part, training.FitConfig(), {"har": BASELINES["har"]}), HAR_GARCH, "har")
 
 
 def networks_table(panel: data.Panel) -> Iterator[str]:
@@ -50,13 +50,13 @@ def networks_table(panel: data.Panel) -> Iterator[str]:
     for name in MODELS:
         if name != HAR_GARCH:
             yield row(
-                f"`{name}`", walked(panel, forecast.FitConfig(models.model_config(name, {})), {}), name, HAR_GARCH
+                f"`{name}`", walked(panel, training.FitConfig(models.model_config(name, {})), {}), name, HAR_GARCH
             )
 
 
-def walked(panel: data.Panel, config: forecast.FitConfig, baselines: dict[str, object]) -> forecast.Backtest:
+def walked(panel: data.Panel, config: training.FitConfig, baselines: dict[str, object]) -> forecast.Backtest:
     past = panel.between(None, f"{LAST}-12-31")
-    return forecast.backtest(past, config, first=FIRST, baselines=baselines).between(FIRST, LAST)  # type: ignore[arg-type]
+    return forecast.backtest(past, config, first_year=FIRST, baselines=baselines).between(FIRST, LAST)  # type: ignore[arg-type]
 
 
 def head(what: str) -> Iterator[str]:

@@ -25,7 +25,9 @@ def lines(walked: Backtest, years: tuple[int, int], windows: list[int], every: i
     tables = {}
     for window in windows:
         part = forecast.conformal(walked, window=window, every=every).between(*years)
-        tables[window] = forecast.score(part, model=NAME, reference=HAR_GARCH).frame().set_index(["model", "horizon"])
+        tables[window] = (
+            forecast.score(part, model=NAME, reference=HAR_GARCH).to_pandas().set_index(["model", "horizon"])
+        )
     yield "| rows to learn from | " + " | ".join(f"{h} rows" for h in walked.horizons) + " |"
     yield "|---|" + "---:|" * len(walked.horizons)
     plain = tables[windows[0]].loc[HAR_GARCH]
@@ -53,7 +55,7 @@ def main() -> None:
     options = parser.parse_args()
     first, last = map(int, options.years.split("-"))
     panel = futures(options.folder).between(None, f"{last}-12-31")
-    walked = forecast.backtest(panel, first=first - BEFORE, baselines={})
+    walked = forecast.backtest(panel, first_year=first - BEFORE, baselines={})
     windows = [int(window) for window in options.windows.split(",")]
     text = "\n".join(lines(walked, (first, last), windows, options.every))
     print(text)

@@ -17,8 +17,8 @@ import torch
 from futures import futures
 from markdown import into
 
-from torchcommodity import data, forecast, models
-from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity import data, forecast, models, training
+from torchcommodity.forecast import BASELINES
 from torchcommodity.models import MODELS
 from torchcommodity.training import HAR_GARCH
 
@@ -28,7 +28,7 @@ NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
 def lines(part: forecast.Backtest, reference: str) -> Iterator[str]:
     """One table: the skill of every model at every horizon, and whether the tested model wins against it."""
     scores = forecast.score(part, reference=reference)
-    frame = scores.frame().set_index(["model", "horizon"])
+    frame = scores.to_pandas().set_index(["model", "horizon"])
     yield f"**{', '.join(part.symbols)}, {scores.first} to {scores.last}.**"
     yield ""
     yield "| model | " + " | ".join(NAMES.get(h, str(h)) for h in part.horizons) + " |"
@@ -86,9 +86,9 @@ def main() -> None:
     if spans:
         panel = panel.between(None, f"{max(spans)}-12-31")
     more = {name: forecast.statistical(name, options.every) for name in options.baselines.split(",") if name}
-    config = forecast.FitConfig(models.model_config(options.model, {}))
+    config = training.FitConfig(models.model_config(options.model, {}))
     walked = forecast.backtest(
-        panel, config, first=min(spans, default=None), seed=options.seed, baselines=BASELINES | more
+        panel, config, first_year=min(spans, default=None), seed=options.seed, baselines=BASELINES | more
     )
     text = report(walked, options.years, options.reference)
     print(text)

@@ -17,7 +17,7 @@ Z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.double))
 @pytest.fixture(scope="module")
 def walked() -> Backtest:
     panel = data.embedded().select(["WTI", "SP500"]).between("2005-01-01", "2010-12-31")
-    return forecast.backtest(panel, first=2008)
+    return forecast.backtest(panel, first_year=2008)
 
 
 class Known:
@@ -116,7 +116,7 @@ def test_what_is_missing_takes_no_part(walked: Backtest) -> None:
 
 
 def test_the_score_compares_it(walked: Backtest) -> None:
-    scores = forecast.score(conformal(walked), model="har-garch conformal", reference="har-garch").frame()
+    scores = forecast.score(conformal(walked), model="har-garch conformal", reference="har-garch").to_pandas()
     rows = scores.set_index(["model", "horizon"])
     assert rows.loc[("har-garch", 5)].n == rows.loc[("har-garch conformal", 5)].n
     assert rows.loc[("har-garch conformal", 5)].skill != 0

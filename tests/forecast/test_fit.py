@@ -112,7 +112,7 @@ def test_prices_are_the_last_price_times_the_return(panel: Panel, fitted: Foreca
     torch.testing.assert_close(found.prices, found.last[:, None] * found.log_returns.exp())
     assert (found.prices.diff(dim=-1) > 0).all()
     assert found.origins.tolist() == [found.origin.item()] * 2
-    table = found.frame()
+    table = found.to_pandas()
     assert list(table.columns) == ["date", "symbol", "horizon", "level", "log_return", "price"]
     row = table[(table.symbol == "SP500") & (table.horizon == 63) & (table.level == 0.9)]
     assert row.price.item() == found.prices[2, 1, 17].item()

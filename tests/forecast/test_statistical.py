@@ -1,4 +1,4 @@
-"""Baselines carried by another library's models: fitted on the past, stepped through the rest, nothing ahead."""
+"""Baselines fit_and_update by another library's models: fitted on the past, stepped through the rest, nothing ahead."""
 
 import sys
 from functools import partial
@@ -12,7 +12,7 @@ from torchcommodity import data, forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import statistical
 from torchcommodity.forecast._baselines import unconditional
-from torchcommodity.forecast._statistical import LEAST, LEVELS, MODELS, PAST, Z, carried
+from torchcommodity.forecast._statistical import INTERVALS, MAX_PAST, MIN_PAST, MODELS, Z, fit_and_update
 from torchcommodity.models import HarConfig
 from torchcommodity.training import Baseline, Prediction
 
@@ -37,7 +37,7 @@ class RandomWalk:
     def forward(self, y: np.ndarray, h: int, *, level: list[int]) -> dict[str, np.ndarray]:
         deviation = self.step * np.sqrt(np.arange(1, h + 1))
         found = {"mean": np.full(h, y[-1])}
-        for width, z in zip(LEVELS, Z):
+        for width, z in zip(INTERVALS, Z):
             found |= {f"lo-{width}": y[-1] - z * deviation, f"hi-{width}": y[-1] + z * deviation}
         return {key: found[key] for key in ["mean", *(f"{side}-{w}" for side in ("lo", "hi") for w in level)]}
 
@@ -45,7 +45,7 @@ class RandomWalk:
 @pytest.fixture
 def walk() -> Baseline:
     RandomWalk.fitted = []
-    return partial(carried, RandomWalk, 1)
+    return partial(fit_and_update, RandomWalk, 1)
 
 
 def test_a_random_walk_is_its_formula(panel: Panel, walk: Baseline) -> None:
@@ -53,8 +53,8 @@ def test_a_random_walk_is_its_formula(panel: Panel, walk: Baseline) -> None:
     found = walk(prices, start, CONFIG)
     assert found.quantiles.shape == (len(prices) - start, 4, 2, 19)
     past = np.log(prices[:start, 1][prices[:start, 1] > 0].numpy())
-    np.testing.assert_array_equal(RandomWalk.fitted[1], past[-PAST:])
-    step = np.diff(past[-PAST:]).std()
+    np.testing.assert_array_equal(RandomWalk.fitted[1], past[-MAX_PAST:])
+    step = np.diff(past[-MAX_PAST:]).std()
     expected = step * np.sqrt(63) * torch.special.ndtri(torch.tensor(CONFIG.levels, dtype=torch.double))
     torch.testing.assert_close(found.quantiles[7, 2, 1], expected)
     assert found.variance[7, 2, 1].item() == pytest.approx(63 * step**2)
@@ -71,7 +71,7 @@ def test_a_missing_price_is_skipped(walk: Baseline) -> None:
 
 def test_a_symbol_that_begins_too_late_has_no_forecast(panel: Panel, walk: Baseline) -> None:
     prices = panel.values.plain().clone()
-    prices[: 1500 - LEAST + 1, 0] = torch.nan
+    prices[: 1500 - MIN_PAST + 1, 0] = torch.nan
     found = walk(prices, 1500, CONFIG)
     assert found.quantiles[:, :, 0].isnan().all()
     assert found.quantiles[:, :, 1].isfinite().all()
@@ -80,8 +80,8 @@ def test_a_symbol_that_begins_too_late_has_no_forecast(panel: Panel, walk: Basel
 def test_the_other_rows_are_empty_and_are_not_scored(panel: Panel) -> None:
     every = forecast.backtest(
         panel,
-        first=2014,
-        baselines={"unconditional": unconditional, "walk": partial(carried, RandomWalk, 5)},
+        first_year=2014,
+        baselines={"unconditional": unconditional, "walk": partial(fit_and_update, RandomWalk, 5)},
     )
     known = every.quantiles["walk"].isfinite().all(-1).all(-1).all(-1)
     assert known.nonzero()[:, 0].tolist() == list(range(0, len(known), 5))

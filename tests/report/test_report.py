@@ -43,7 +43,7 @@ def contents_of(panel: Panel, findings: tuple[Finding, ...] = (), evidence: Evid
 @pytest.fixture(scope="module")
 def evidence() -> Evidence:
     panel = embedded()["WTI", "SP500"].between("2014-01-01", "2018-12-31")
-    return summarize(backtest(panel, BASELINE, first=2018), ("VIX",))
+    return summarize(backtest(panel, BASELINE, first_year=2018), ("VIX",))
 
 
 @pytest.fixture(scope="module")

@@ -219,8 +219,8 @@ def refused(value: int) -> int:
 
 def test_ray_gives_the_same_and_survives_a_killed_worker(panel: Panel, ray: Executor, tmp_path: Path) -> None:
     config = replace(SHORT, train=replace(TRAINING, epochs=1))
-    here = forecast.backtest(panel, config, first=2013, refit_network=1, baselines={})
-    there = forecast.backtest(panel, config, first=2013, refit_network=1, baselines={}, executor=ray)
+    here = forecast.backtest(panel, config, first_year=2013, refit_network=1, baselines={})
+    there = forecast.backtest(panel, config, first_year=2013, refit_network=1, baselines={}, executor=ray)
     assert there.fits == here.fits
     assert all(torch.equal(q, there.quantiles[name]) for name, q in here.quantiles.items())
     assert next(ray.map(killed_once, [tmp_path / "marker"])) != os.getpid()

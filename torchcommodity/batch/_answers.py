@@ -9,7 +9,7 @@ import torch
 
 from torchcommodity.batch._requests import Refused, Request
 from torchcommodity.export import Artifact
-from torchcommodity.forecast import origins
+from torchcommodity.forecast import last_prices
 
 BLOCK = 131_072  # rows of the table, or the rows of one panel: what is answered and written in one transaction
 CELLS = 65_536  # prices in one call
@@ -59,7 +59,7 @@ def _why_not(artifact: Artifact, quantiles: torch.Tensor) -> str:
 def _table(artifact: Artifact, requests: list[Request], quantiles: list[torch.Tensor]) -> Any:
     about = artifact.about
     H, N, Q = len(about.horizons), len(about.symbols), len(about.levels)
-    starts = [origins(torch.from_numpy(each.prices)) for each in requests]
+    starts = [last_prices(torch.from_numpy(each.prices)) for each in requests]
     days = np.array([each.days[row.numpy()] for each, (row, _) in zip(requests, starts)]).reshape(-1, N)
     last = np.array([price.numpy() for _, price in starts]).reshape(-1, N)
     returns = torch.stack(quantiles).transpose(1, 2) if quantiles else torch.zeros(0, N, H, Q)

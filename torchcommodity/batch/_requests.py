@@ -11,7 +11,7 @@ import torch
 from torchcommodity.batch._source import Source
 from torchcommodity.data import parse_date, parse_price, parse_prices
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import check_warm
+from torchcommodity.forecast import check_warmup
 
 MOST = 2_000_000  # rows of one panel: the calendar has 33,237 days
 Array = np.ndarray[Any, Any]
@@ -96,7 +96,7 @@ def _request(rows: Rows, about: Metadata, source: Source) -> Request:
     matrix, dates = _matrix(days, symbols[mine], prices, about, at_mine)
     if len(dates) < about.least_rows:
         raise ValueError(f"at least {about.least_rows} rows are needed; got {len(dates)}")
-    check_warm(torch.from_numpy(matrix), about.symbols, about.warmup)
+    check_warmup(torch.from_numpy(matrix), about.symbols, about.warmup)
     return Request(rows.panel, matrix, dates, rows.number - len(mine))
 
 

@@ -1,5 +1,6 @@
 """`torchcommodity backtest`: how the forecast would have done in years that it had not seen."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,9 @@ from rich.markup import escape
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
-from torchcommodity.cli import _walk as walk
 from torchcommodity.cli._train import Config, Model, wanted
-from torchcommodity.forecast import calendar
-from torchcommodity.report import check_folder, write_together
+from torchcommodity.forecast import cached_backtest, calendar
+from torchcommodity.report import check_output_folder, write_files
 from torchcommodity.training import FitConfig, make_executor
 
 FILE = "backtest.csv"
@@ -36,17 +36,17 @@ def backtest(
     screen = show.console(quiet)
     panel = options.prices(data, symbols, contracts, curve)
     if out is not None:
-        check_folder(out, (FILE,))
+        check_output_folder(out, (FILE,))
     show.findings(screen, panel.findings)
     settings = FitConfig() if model is None and config is None else wanted(model, config)
-    with make_executor(executor, address) as pool, show.steps(screen, "Walk-forward test") as step:
-        evidence, kept = walk.evidence(panel, settings, seed, step, first, pool)
-    if kept:
-        screen.print("Already made on these prices and loaded.")
-    if evidence.left_out:
-        screen.print(f"Left out for want of history: {escape(', '.join(evidence.left_out))}.")
-    screen.print(show.scores(evidence, calendar(panel.dates)))
+    with make_executor(executor, address) as pool, show.steps(screen, "Backtest") as step:
+        summary, cached = cached_backtest(panel, settings, first_year=first, seed=seed, progress=step, executor=pool)
+    if cached:
+        screen.print("Loaded from the cache.")
+    if summary.excluded:
+        screen.print(f"Left out for want of history: {escape(', '.join(summary.excluded))}.")
+    screen.print(show.scores(summary, calendar(panel.dates)))
     if out is not None:
-        table = pd.DataFrame(list(evidence.rows)).to_csv(index=False, lineterminator="\n")
-        write_together(out, {FILE: table.encode()})
+        table = pd.DataFrame(list(map(asdict, summary.scores))).to_csv(index=False, lineterminator="\n")
+        write_files(out, {FILE: table.encode()})
         screen.print(f"Wrote {escape(str(out / FILE))}", soft_wrap=True)

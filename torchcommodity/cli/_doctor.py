@@ -5,7 +5,7 @@ import typer
 
 from torchcommodity import ops
 from torchcommodity.cli import _show as show
-from torchcommodity.report import versions
+from torchcommodity.report import package_versions
 
 
 def doctor() -> None:
@@ -14,7 +14,7 @@ def doctor() -> None:
     native = f"loaded from {ops.NATIVE.path}" if ops.NATIVE else f"not loaded: {ops.NATIVE.reason}"
     wrong = self_test()
     rows = [
-        *versions().items(),
+        *package_versions().items(),
         ("native library", native),
         ("devices", ", ".join(devices())),
         ("threads", torch.get_num_threads()),

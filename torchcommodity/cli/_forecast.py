@@ -10,22 +10,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from torchcommodity.cli import _batch as batch
-from torchcommodity.cli import _cache as trained
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
-from torchcommodity.cli import _walk as walk
 from torchcommodity.data import Panel, utc_now
-from torchcommodity.forecast import Forecaster, calendar, fit, predict
+from torchcommodity.forecast import BacktestSummary, Forecaster, cached_backtest, cached_fit, data_hash, predict
 from torchcommodity.report import (
-    Contents,
-    Evidence,
-    Run,
-    check_folder,
+    ReportData,
+    RunRecord,
+    check_output_folder,
+    package_versions,
     to_csv,
     to_html,
     to_json,
-    versions,
-    write_together,
+    write_files,
 )
 from torchcommodity.training import FitConfig
 
@@ -49,7 +46,7 @@ Out = Annotated[
 class Tested(NamedTuple):
     """What a walk-forward showed, or why there was none."""
 
-    evidence: Evidence | None
+    summary: BacktestSummary | None
     why_not: str = ""
 
 
@@ -78,55 +75,46 @@ def forecast(
 
 def _report(data: str, panel: Panel, out: Path, seed: int, quiet: bool) -> None:
     screen = show.console(quiet)
-    check_folder(out, FILES)
+    check_output_folder(out, FILES)
     show.findings(screen, panel.findings)
     config = FitConfig()
     forecaster = _forecaster(screen, panel, config, seed)
     tested = _tested(screen, panel, config, seed)
     contents = _contents(panel, forecaster, tested, data, seed)
     made = (to_csv(contents), to_json(contents), to_html(contents))
-    write_together(out, {name: text.encode() for name, text in zip(FILES, made)})
-    for table in show.quantiles(contents.forecast, contents.calendar):
+    write_files(out, {name: text.encode() for name, text in zip(FILES, made)})
+    for table in show.quantiles(contents.forecast):
         screen.print(table)
     if len(forecaster.symbols) > show.MOST:
         screen.print(f"and {len(forecaster.symbols) - show.MOST} more symbols in {escape(str(out / FILES[0]))}")
-    if tested.evidence:
-        screen.print(show.scores(tested.evidence, contents.calendar))
+    if tested.summary:
+        screen.print(show.scores(tested.summary, contents.forecast.calendar))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 
 
 def _forecaster(screen: Console, panel: Panel, config: FitConfig, seed: int) -> Forecaster:
-    with show.steps(screen, "Training") as step:
-        name = trained.key(panel, config, seed, "forecaster")
-        found, kept = trained.kept_forecaster(name, lambda: fit(panel, config, seed=seed, progress=step))
-    screen.print(f"Model: {found.record.note}{'; already trained on these prices and loaded' if kept else ''}.")
+    with show.steps(screen, "Fitting") as step:
+        found, kept = cached_fit(panel, config, seed=seed, progress=step)
+    screen.print(f"{found.record.note}{' (from the cache)' if kept else ''}.")
     return found
 
 
 def _tested(screen: Console, panel: Panel, config: FitConfig, seed: int) -> Tested:
     try:
-        with show.steps(screen, "Walk-forward test") as step:
-            evidence, kept = walk.evidence(panel, config, seed, step)
+        with show.steps(screen, "Backtest") as step:
+            summary, kept = cached_backtest(panel, config, seed=seed, progress=step)
     except ValueError as error:
-        screen.print(f"No walk-forward test: {escape(str(error))}")
+        screen.print(f"No backtest: {escape(str(error))}")
         return Tested(None, f"{error}.")
     if kept:
-        screen.print("Walk-forward test: already made on these prices and loaded.")
-    return Tested(evidence)
+        screen.print("Backtest: loaded from the cache.")
+    return Tested(summary)
 
 
-def _contents(panel: Panel, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> Contents:
+def _contents(panel: Panel, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> ReportData:
     command = shlex.join(["torchcommodity", "forecast", *_arguments(sys.argv)])
-    run = Run(utc_now(), command, source, trained.data_hash(panel), seed, versions())
-    return Contents(
-        panel,
-        panel.findings,
-        predict(forecaster, panel),
-        forecaster.record,
-        calendar(panel.dates),
-        run,
-        *tested,
-    )
+    run = RunRecord(utc_now(), command, source, data_hash(panel), seed, package_versions())
+    return ReportData(panel, predict(forecaster, panel), forecaster.record, run, *tested)
 
 
 def _arguments(argv: list[str]) -> list[str]:

@@ -8,15 +8,14 @@ import pandas as pd
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _cache as trained
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.cli._train import Config
 from torchcommodity.data import Panel
-from torchcommodity.forecast import Forecaster, fit
+from torchcommodity.forecast import Forecaster, cached_fit
 from torchcommodity.models import HarLstmConfig
 from torchcommodity.optimize import ALL, ORIGINAL, Row, batch, steps, table, verdict
-from torchcommodity.report import check_folder, write_together
+from torchcommodity.report import check_output_folder, write_files
 from torchcommodity.training import FitConfig, load_config, model_inputs
 
 FILES = ("optimized.safetensors", "optimize.csv")
@@ -48,9 +47,9 @@ def optimize(
     """Prune, distill, quantize and compile a forecaster; writes optimized.safetensors and optimize.csv."""
     screen = show.console(quiet)
     panel = options.prices(data, symbols, contracts, curve)
-    check_folder(out, FILES)
+    check_output_folder(out, FILES)
     fitted = _fitted(forecaster, panel, config, first, seed)
-    chosen = fitted.reads(panel)
+    chosen = fitted.align_panel(panel)
     quoted = model_inputs(chosen, fitted.horizons[-1])
     start = sum(1 for date in chosen.dates if int(str(date)[:4]) < first)
     with show.steps(screen, "Optimizing") as step:
@@ -59,7 +58,7 @@ def optimize(
     found = table(made, quoted, start, rows=rows, large=large, calls=calls)
     frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"gain": str(row.gain)} for row in found])
     csv = frame.drop(columns="size").to_csv(index=False, lineterminator="\n")
-    write_together(out, dict(zip(FILES, (made[ALL].forecaster.to_bytes(), csv.encode()))))
+    write_files(out, dict(zip(FILES, (made[ALL].forecaster.to_bytes(), csv.encode()))))
     screen.print(f"{', '.join(fitted.symbols)}; {escape(fitted.record.note)}; verdict from {chosen.dates[start]} on.")
     screen.print(_size(found))
     screen.print(_speed(found, large))
@@ -82,8 +81,7 @@ def _fitted(path: Path | None, panel: Panel, config: Path | None, first: int, se
         return found
     settings = FitConfig(model=LARGE) if config is None else load_config(config)
     past = panel.between(None, f"{first - 1}-12-31")
-    name = trained.key(past, settings, seed, "forecaster")
-    return trained.kept_forecaster(name, lambda: fit(past, settings, seed=seed))[0]
+    return cached_fit(past, settings, seed=seed)[0]
 
 
 def _size(found: tuple[Row, ...]) -> object:

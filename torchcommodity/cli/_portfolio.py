@@ -9,25 +9,25 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from torchcommodity.cli import _cache as trained
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.data import utc_now
+from torchcommodity.forecast import data_hash
 from torchcommodity.models import PortfolioLstmConfig
 from torchcommodity.portfolio import FoldResult, Result, TrainConfig, walk
 from torchcommodity.report import (
-    PortfolioContents,
-    Run,
-    calendars,
-    check_folder,
+    PortfolioReportData,
+    RunRecord,
+    check_output_folder,
+    describe_contracts,
     describe_results,
+    package_versions,
     portfolio_days,
     portfolio_html,
+    portfolio_row,
     portfolio_table,
     portfolio_weights,
-    row,
-    versions,
-    write_together,
+    write_files,
 )
 
 FILES = ("portfolio.csv", "daily.csv", "weights.csv", "portfolio.html")
@@ -49,22 +49,22 @@ def portfolio(
     """Walk a portfolio forward with costs; writes portfolio.csv, daily.csv, weights.csv and portfolio.html."""
     screen, costs = show.console(quiet), _costs(cost_bps)
     panel = options.prices(data, symbols, contracts, curve)
-    check_folder(out, FILES)
+    check_output_folder(out, FILES)
     show.findings(screen, panel.findings)
-    screen.print(escape(calendars(panel)))
+    screen.print(escape(describe_contracts(panel)))
     config = TrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with show.steps(screen, "Walk-forward") as step:
         walked = walk(panel, config, costs=costs, first=first, seed=seed, progress=step)
     command = shlex.join(["torchcommodity", *sys.argv[1:]])
-    run = Run(utc_now(), command, data, trained.data_hash(panel), seed, versions())
-    contents = PortfolioContents(panel, panel.findings, walked, run)
+    run = RunRecord(utc_now(), command, data, data_hash(panel), seed, package_versions())
+    contents = PortfolioReportData(panel, walked, run)
     frames = (portfolio_table(walked), portfolio_days(walked), portfolio_weights(walked))
     texts = (
         frames[0].to_csv(index=False, lineterminator="\n"),
         *(frame.to_csv(lineterminator="\n") for frame in frames[1:]),
         portfolio_html(contents),
     )
-    write_together(out, {name: text.encode() for name, text in zip(FILES, texts)})
+    write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})
     for cost in costs:
         _print(screen, walked, cost)
     for reason in walked.left_out:
@@ -83,7 +83,7 @@ def _print(screen: Console, walked: FoldResult, cost: float) -> None:
 
 def _cells(result: Result) -> tuple[str, ...]:
     """As wide as a terminal: the files and the page have the rest."""
-    name, sharpe, less, interval, made, _, drawdown, turnover, _ = row(result)
+    name, sharpe, less, interval, made, _, drawdown, turnover, _ = portfolio_row(result)
     name = name.replace("volatility", "vol.").replace("variance", "var.")
     return name, sharpe, f"{less} [{interval.replace(' to ', ' ')}]" if less else "", made, drawdown, turnover
 

@@ -28,7 +28,7 @@ def profile(
 ) -> None:
     """Take one forecast apart: stages, operators with shapes, memory, and the three largest costs in words."""
     screen, fitted = show.console(), Forecaster.load(forecaster)
-    panel = fitted.reads(options.prices(data, ",".join(fitted.symbols), curve=curve))
+    panel = fitted.align_panel(options.prices(data, ",".join(fitted.symbols), curve=curve))
     found = measure(fitted, model_inputs(panel, fitted.horizons[-1]), rows=rows, size=size, trace=trace)
     screen.print(
         f"{size} x {rows} rows x {len(fitted.symbols)} symbols: {found.microseconds / 1e3:.2f} ms under the profiler, "

@@ -9,11 +9,18 @@ import pandas as pd
 import typer
 from rich.markup import escape
 
-from torchcommodity.cli import _cache as trained
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.data import Panel, utc_now
-from torchcommodity.report import Run, check_folder, describe_evaluation, scenarios_html, versions, write_together
+from torchcommodity.forecast import data_hash
+from torchcommodity.report import (
+    RunRecord,
+    check_output_folder,
+    describe_evaluation,
+    package_versions,
+    scenarios_html,
+    write_files,
+)
 from torchcommodity.scenarios import (
     AdversarialConfig,
     ScenarioEvaluation,
@@ -50,7 +57,7 @@ def scenarios(
     """
     screen = show.console(quiet)
     panel = options.prices(data, symbols, contracts, curve)
-    check_folder(out, FILES)
+    check_output_folder(out, FILES)
     show.findings(screen, panel.findings)
     through = through or _fitted_through(panel)
     config = ScenarioFitConfig(train=AdversarialConfig(steps=steps))
@@ -60,9 +67,9 @@ def scenarios(
     judgement = evaluate_scenarios(maker, panel, seed=seed)
     made = maker.sample(paths, seed=seed)
     command = shlex.join(["torchcommodity", *sys.argv[1:]])
-    run = Run(utc_now(), command, data, trained.data_hash(panel), seed, versions())
+    run = RunRecord(utc_now(), command, data, data_hash(panel), seed, package_versions())
     texts = (paths_csv(made, panel), facts_csv(judgement), scenarios_html(made, judgement, maker.record, run))
-    write_together(out, dict(zip(FILES, (*(text.encode() for text in texts), maker.to_bytes()))))
+    write_files(out, dict(zip(FILES, (*(text.encode() for text in texts), maker.to_bytes()))))
     screen.print(_table(judgement))
     screen.print(escape(describe_evaluation(judgement)))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torchcommodity.data import Finding
-from torchcommodity.forecast import Calendar, Forecast
-from torchcommodity.report import Evidence, describe_score, price, tally
+from torchcommodity.forecast import BacktestSummary, Calendar, Forecast
+from torchcommodity.report import describe_comparison, describe_scores, format_price
 from torchcommodity.training import Progress as Step
 
 SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -48,33 +48,37 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], te
     return made
 
 
-def quantiles(forecast: Forecast, calendar: Calendar) -> Iterator[Table]:
+def quantiles(forecast: Forecast) -> Iterator[Table]:
     """A table of price quantiles for each of the first symbols."""
     levels = [(q, level) for q, level in enumerate(forecast.levels) if round(level, 3) in SHOWN]
     heads = ["horizon", "date", *("median" if level == 0.5 else f"{level:.0%}" for _, level in levels)]
     for n, symbol in enumerate(forecast.symbols[:MOST]):
         origin, unit = str(forecast.origins[n]), forecast.units[n]
         rows = [
-            [calendar.name(h), calendar.ahead(origin, h), *(price(forecast.prices[i, n, q].item()) for q, _ in levels)]
+            [
+                forecast.calendar.name(h),
+                forecast.target_dates[i, n],
+                *(format_price(forecast.prices[i, n, q].item()) for q, _ in levels),
+            ]
             for i, h in enumerate(forecast.horizons)
         ]
-        last = f"{price(forecast.last[n].item())}{f' {unit}' if unit else ''}"
+        last = f"{format_price(forecast.last[n].item())}{f' {unit}' if unit else ''}"
         yield table(f"{symbol}: {last} on {origin}", heads, rows, (0, 1))
 
 
-def scores(evidence: Evidence, calendar: Calendar) -> Table:
+def scores(summary: BacktestSummary, calendar: Calendar) -> Table:
     """The walk-forward table, wins and losses."""
-    heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"{evidence.model} against it")
-    made = table(f"Walk-forward, {evidence.first} to {evidence.last}", heads, (), (0, 4))
-    for horizon, rows in groupby(evidence.rows, key=lambda row: row["horizon"]):
+    heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"{summary.model} against it")
+    made = table(f"Walk-forward, {summary.first} to {summary.last}", heads, (), (0, 4))
+    for horizon, rows in groupby(summary.scores, key=lambda row: row.horizon):
         made.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")
         for row in rows:
-            skill, inside = f"{row['skill']:+.2f} %", f"{100 * row['coverage90']:.1f} %"
+            skill, inside = f"{row.skill:+.2f} %", f"{100 * row.coverage90:.1f} %"
             made.add_row(
-                escape(row["model"]), f"{1e4 * row['pinball']:.2f}", skill, inside, describe_score(row, evidence.model)
+                escape(row.model), f"{1e4 * row.pinball:.2f}", skill, inside, describe_comparison(row, summary.model)
             )
         made.add_section()
-    made.caption, made.caption_justify = tally(evidence), "left"
+    made.caption, made.caption_justify = describe_scores(summary), "left"
     return made
 
 

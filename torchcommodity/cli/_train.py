@@ -14,7 +14,7 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.forecast import Forecaster, fit
 from torchcommodity.models import MODELS, build_model, learned_parameters
-from torchcommodity.report import check_folder, write_together
+from torchcommodity.report import check_output_folder, write_files
 from torchcommodity.training import Device, FitConfig, load_config, to_config, to_toml
 
 FILES = ("forecaster.safetensors", "config.toml")
@@ -59,7 +59,7 @@ def train(
     first = int(os.environ.get("RANK", 0)) == 0  # of the processes of torchrun
     screen = show.console(quiet or not first)
     panel = options.prices(data, symbols, contracts, curve)
-    check_folder(out, (*FILES, CHECKPOINT))
+    check_output_folder(out, (*FILES, CHECKPOINT))
     show.findings(screen, panel.findings)
     checkpoint = out / CHECKPOINT
     if not resume:
@@ -77,7 +77,7 @@ def train(
             tensorboard=tensorboard,
         )
     if first:
-        write_together(out, dict(zip(FILES, (found.to_bytes(), to_toml(settings).encode()))))
+        write_files(out, dict(zip(FILES, (found.to_bytes(), to_toml(settings).encode()))))
     told(screen, found, build_model(settings.model, len(panel.symbols), seed))
     screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
 

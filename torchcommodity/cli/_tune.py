@@ -9,9 +9,9 @@ from rich.markup import escape
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
-from torchcommodity.cli import _walk as walk
 from torchcommodity.cli._train import Config, Model, wanted
-from torchcommodity.report import check_folder, write_together
+from torchcommodity.forecast import backtest_span
+from torchcommodity.report import check_output_folder, write_files
 from torchcommodity.training import make_executor, to_toml
 
 FILE = "config.toml"
@@ -42,9 +42,9 @@ def tune(
 
     screen, settings = show.console(quiet), wanted(model, config)
     panel = options.prices(data, symbols, contracts, curve)
-    check_folder(out, (FILE,))
+    check_output_folder(out, (FILE,))
     show.findings(screen, panel.findings)
-    until = through or f"{walk.plan(panel)[1][0] - 1}-12-31"
+    until = through or f"{backtest_span(panel)[1][0] - 1}-12-31"
     with make_executor(executor, address) as pool, show.steps(screen, "Tuning") as step:
         found = search(
             panel.between(None, until),
@@ -63,5 +63,5 @@ def tune(
     title = f"Pinball loss against the untrained baseline, {found.first} to {found.last}"
     screen.print(show.table(title, ("trial", "change", "settings"), rows, (2,)))
     text = f"# {len(found.trials)} trials; {title.lower()}: {found.best.change:+.3f} %\n{to_toml(found.config)}"
-    write_together(out, {FILE: text.encode()})
+    write_files(out, {FILE: text.encode()})
     screen.print(f"Wrote {escape(str(out / FILE))}, for `torchcommodity train --config`", soft_wrap=True)

@@ -1,39 +1,65 @@
-"""Fit a forecaster, predict with it, walk it through the past, and score it against the baselines to beat."""
+"""Fit a forecaster, predict with it, backtest it, and score it against baselines."""
 
-from torchcommodity.forecast._backtest import TESTED as TESTED
+from torchcommodity.forecast._backtest import TEST_YEARS as TEST_YEARS
 from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import backtest as backtest
+from torchcommodity.forecast._baselines import BASELINES as BASELINES
+from torchcommodity.forecast._cache import CacheEntry as CacheEntry
+from torchcommodity.forecast._cache import cache_entries as cache_entries
+from torchcommodity.forecast._cache import clear_cache as clear_cache
+from torchcommodity.forecast._cache import code_hash as code_hash
+from torchcommodity.forecast._cache import data_hash as data_hash
+from torchcommodity.forecast._cached import backtest_span as backtest_span
+from torchcommodity.forecast._cached import cached_backtest as cached_backtest
+from torchcommodity.forecast._cached import cached_fit as cached_fit
+from torchcommodity.forecast._calendar import HORIZON_NAMES as HORIZON_NAMES
+from torchcommodity.forecast._calendar import Calendar as Calendar
+from torchcommodity.forecast._calendar import calendar as calendar
 from torchcommodity.forecast._conformal import conformal as conformal
-from torchcommodity.forecast._correlation import WINDOW as WINDOW
+from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
 from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import correlation as correlation
 from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
 from torchcommodity.forecast._fit import fit as fit
+from torchcommodity.forecast._forecast import Forecast as Forecast
 from torchcommodity.forecast._forecaster import FitRecord as FitRecord
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
-from torchcommodity.forecast._horizons import NAMES as NAMES
-from torchcommodity.forecast._horizons import Calendar as Calendar
-from torchcommodity.forecast._horizons import calendar as calendar
-from torchcommodity.forecast._intervals import BANDS as BANDS
-from torchcommodity.forecast._intervals import places as places
-from torchcommodity.forecast._origins import check_warm as check_warm
-from torchcommodity.forecast._origins import origins as origins
-from torchcommodity.forecast._predict import Forecast as Forecast
+from torchcommodity.forecast._history import check_warmup as check_warmup
+from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._plot import BANDS as BANDS
+from torchcommodity.forecast._plot import COLORS as COLORS
+from torchcommodity.forecast._plot import INK as INK
+from torchcommodity.forecast._plot import MUTED as MUTED
+from torchcommodity.forecast._plot import Chart as Chart
+from torchcommodity.forecast._plot import chart_layout as chart_layout
+from torchcommodity.forecast._plot import date_line as date_line
+from torchcommodity.forecast._plot import fan_chart as fan_chart
+from torchcommodity.forecast._plot import level_index as level_index
+from torchcommodity.forecast._plot import line_trace as line_trace
 from torchcommodity.forecast._predict import predict as predict
 from torchcommodity.forecast._score import Score as Score
 from torchcommodity.forecast._score import Scores as Scores
 from torchcommodity.forecast._score import diebold_mariano as diebold_mariano
 from torchcommodity.forecast._score import score as score
 from torchcommodity.forecast._statistical import statistical as statistical
+from torchcommodity.forecast._summary import BacktestSummary as BacktestSummary
+from torchcommodity.forecast._summary import summarize as summarize
 
 __all__ = [
     "BANDS",
-    "NAMES",
-    "TESTED",
-    "WINDOW",
+    "BASELINES",
+    "COLORS",
+    "CORRELATION_WINDOW",
+    "HORIZON_NAMES",
+    "INK",
+    "MUTED",
+    "TEST_YEARS",
     "Backtest",
+    "BacktestSummary",
+    "CacheEntry",
     "Calendar",
+    "Chart",
     "Correlation",
     "FitRecord",
     "Forecast",
@@ -42,16 +68,28 @@ __all__ = [
     "Scores",
     "align_panel",
     "backtest",
+    "backtest_span",
+    "cache_entries",
+    "cached_backtest",
+    "cached_fit",
     "calendar",
-    "check_warm",
+    "chart_layout",
+    "check_warmup",
+    "clear_cache",
+    "code_hash",
     "conformal",
     "correlation",
+    "data_hash",
+    "date_line",
     "diebold_mariano",
+    "fan_chart",
     "fit",
-    "origins",
+    "last_prices",
+    "level_index",
+    "line_trace",
     "pairs_by_strength",
-    "places",
     "predict",
     "score",
     "statistical",
+    "summarize",
 ]

@@ -1,14 +1,20 @@
-"""Walk-forward: every year everything is fitted again on the past alone and forecasts the year."""
+"""Walk-forward backtest: each year is forecast by models fitted on earlier rows only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, walk_forward
+from torchcommodity.data import Panel, check_not_synthetic, to_panel, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity.forecast._history import few
+from torchcommodity.forecast._plot import figure, skill_chart
+from torchcommodity.forecast._score import Scores, score
 from torchcommodity.models import HarConfig, model_name
 from torchcommodity.training import (
     LOCAL,
@@ -23,91 +29,145 @@ from torchcommodity.training import (
     targets,
 )
 
-TESTED = 7  # years, the last ones, unless a first is given
+TEST_YEARS = 7  # the last ones, unless `first_year` is given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Backtest:
-    """Forecasts of every row of the test years and what came true; NaN where there is no forecast or no target."""
+    """Out-of-sample forecasts of every row of the test years, and the realized returns.
 
-    model: str  # the registered name of the model that was fitted; the other models are its baselines
+    NaN where a model has no forecast, or where a target has not ended.
+    """
+
+    model: str  # name of the tested model, a key of `quantiles`
     origins: np.ndarray  # (T,) datetime64[D]
     symbols: tuple[str, ...]
-    horizons: tuple[int, ...]
+    horizons: tuple[int, ...]  # rows
     levels: tuple[float, ...]
     targets: Tensor  # (T, H, N) cumulative log-returns
-    quantiles: dict[str, Tensor]  # (T, H, N, Q) of each model
-    variances: dict[str, Tensor]  # (T, H, N) of each model
-    fits: tuple[str, ...]  # what became of each year's network, in words
+    quantiles: dict[str, Tensor]  # model: (T, H, N, Q)
+    variances: dict[str, Tensor]  # model: (T, H, N)
+    fits: tuple[str, ...]  # what each refit did with the network, in words
     mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
 
+    @cached_property
+    def scores(self) -> Scores:
+        """`score(self)`: every model at every horizon."""
+        return score(self)
+
     def between(self, first: int, last: int) -> "Backtest":
-        """Only origins of the years first..last, and only targets that end by the end of year `last`."""
-        keep = _year(self.origins) <= last
-        ahead = self.targets.clone()
+        """Keep the origins of the years first..last, and the targets that end by the end of year `last`."""
+        keep = _years(self.origins) <= last
+        kept_targets = self.targets.clone()
         stop = int(keep.sum())
         for i, h in enumerate(self.horizons):
-            ahead[max(stop - h, 0) :, i] = torch.nan
-        rows = slice(int((_year(self.origins) < first).sum()), stop)
+            kept_targets[max(stop - h, 0) :, i] = torch.nan
+        rows = slice(int((_years(self.origins) < first).sum()), stop)
         return replace(
             self,
             origins=self.origins[rows],
-            targets=ahead[rows],
+            targets=kept_targets[rows],
             quantiles={name: q[rows] for name, q in self.quantiles.items()},
             variances={name: v[rows] for name, v in self.variances.items()},
         )
 
+    def to_pandas(self, models: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row per origin, symbol, horizon, model and level, for scoring with other tools.
+
+        Columns: origin, symbol, horizon (rows), model, level, forecast and target (cumulative log-returns; the target
+        is NaN where it has not ended). Rows without a forecast are left out.
+
+        Args:
+            models: names of models; all of them if None.
+
+        Raises:
+            ValueError: an unknown model.
+        """
+        names = list(self.quantiles) if models is None else list(models)
+        if unknown := [name for name in names if name not in self.quantiles]:
+            raise ValueError(f"to_pandas: models must be among {', '.join(self.quantiles)}; got {', '.join(unknown)}")
+        return pd.concat([self._table(name, names) for name in names], ignore_index=True)
+
+    def plot(self) -> Any:
+        """Bar chart of the skill of each model by horizon, as a plotly Figure."""
+        return figure(
+            skill_chart(self.scores.rows), title=f"Skill by horizon, {self.scores.first} to {self.scores.last}"
+        )
+
+    def __repr__(self) -> str:
+        span = f"{len(self.origins):,} origins {self.origins[0]} to {self.origins[-1]}"
+        horizons = ", ".join(map(str, self.horizons))
+        return f"Backtest({self.model}, {few(self.symbols)}; {span}; horizons {horizons}; {len(self.quantiles)} models)"
+
+    def _table(self, model: str, models: Sequence[str]) -> pd.DataFrame:
+        quantiles = self.quantiles[model]
+        valid = torch.isfinite(quantiles)
+        t, h, n, q = (index.numpy() for index in valid.nonzero(as_tuple=True))
+        columns = {
+            "origin": self.origins[t].astype("datetime64[s]"),
+            "symbol": pd.Categorical.from_codes(n, categories=pd.Index(self.symbols)),
+            "horizon": np.array(self.horizons)[h],
+            "model": pd.Categorical([model] * len(t), categories=list(models)),
+            "level": np.array(self.levels)[q],
+            "forecast": quantiles[valid].numpy(),
+            "target": self.targets.numpy()[t, h, n],
+        }
+        table: pd.DataFrame = pd.DataFrame(columns)
+        return table
+
 
 @one_thread()
 def backtest(
-    panel: Panel,
+    prices: Any,
     config: FitConfig | None = None,
     *,
-    first: int | None = None,
+    first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
     baselines: Mapping[str, Baseline] = BASELINES,
     progress: Progress | None = None,
     executor: Executor = LOCAL,
 ) -> Backtest:
-    """Walk forward through the calendar years from `first` to the end of the panel.
+    """Forecast each calendar year from `first_year` to the end of the panel by models fitted before it.
 
     At the first row of each year the econometric part and every baseline are fitted on the rows before it, and the
-    network every `refit_network` years (between them it is carried on). A training target is used only if it ended
-    before that row: an embargo of one horizon.
+    network every `refit_network` years. A training target is used only if it ended before that row: an embargo of one
+    horizon.
 
     Args:
-        panel: raw prices.
-        config: settings of the fit; the defaults if None.
-        first: the first test year; by default the last seven years are tested.
+        prices: raw prices, anything that `data.to_panel` takes.
+        config: model and fit settings; the defaults if None.
+        first_year: first test year; by default the last seven years are tested.
         refit_network: years between two trainings of the network.
-        seed: of the network.
-        baselines: the forecasts to beat, by name; `forecast.statistical` has more.
-        progress: called as progress(done, of, what) after every training of the network and its years.
-        executor: where these are computed, see `training.make_executor`; the result is the same.
+        seed: random seed for initialization and shuffling of the network.
+        baselines: models to compare with, by name; `statistical` has more.
+        progress: called as progress(done, total, description) after each training of the network and its years.
+        executor: where the folds are computed, see `make_executor`; the result does not depend on it.
 
     Raises:
+        TypeError: `prices` of another type.
         ValueError: a symbol without a positive price, no row to test, or too few rows before the first;
             `refit_network` below 1; the panel is synthetic.
     """
+    panel = to_panel(prices, operation="backtest")
     check_not_synthetic("backtest", panel)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     config = config or FitConfig()
-    quoted = model_inputs(panel, config.model.har.horizons[-1])
-    blocks = _blocks(panel, quoted.prices, first, config.model.har)
+    inputs = model_inputs(panel, config.model.har.horizons[-1])
+    blocks = _test_blocks(panel, inputs.prices, first_year, config.model.har)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
-        Fold(quoted.before(part[-1][1].stop), dict(part), config, seed, baselines)
+        Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines)
         for part in (years[i : i + refit_network] for i in range(0, len(years), refit_network))
     ]
-    walked = []
-    for found in executor.map(run_fold, folds):
-        walked.append(found)
+    results = []
+    for result in executor.map(run_fold, folds):
+        results.append(result)
         if progress is not None:
-            done = min(len(walked) * refit_network, len(years))
+            done = min(len(results) * refit_network, len(years))
             progress(done, len(years), years[done - 1][0])
-    predictions = {name: [found.predictions[name] for found in walked] for name in walked[0].predictions}
+    predictions = {name: [result.predictions[name] for result in results] for name in results[0].predictions}
     rows = slice(blocks[0].start, len(panel))
     return Backtest(
         model=model_name(config.model),
@@ -115,31 +175,32 @@ def backtest(
         symbols=panel.symbols,
         horizons=config.model.har.horizons,
         levels=config.model.har.levels,
-        targets=targets(quoted.prices, config.model.har.horizons)[rows],
-        quantiles={name: torch.cat([p.quantiles for p in found]) for name, found in predictions.items()},
-        variances={name: torch.cat([p.variance for p in found]) for name, found in predictions.items()},
-        fits=tuple(found.fit_note for found in walked),
-        mix={year: mix for found in walked for year, mix in found.mix.items()},
+        targets=targets(inputs.prices, config.model.har.horizons)[rows],
+        quantiles={name: torch.cat([p.quantiles for p in parts]) for name, parts in predictions.items()},
+        variances={name: torch.cat([p.variance for p in parts]) for name, parts in predictions.items()},
+        fits=tuple(result.fit_note for result in results),
+        mix={year: mix for result in results for year, mix in result.mix.items()},
     )
 
 
-def _year(dates: np.ndarray) -> np.ndarray:
+def _years(dates: np.ndarray) -> np.ndarray:
     return dates.astype("datetime64[Y]").astype(int) + 1970
 
 
-def _blocks(panel: Panel, prices: Tensor, first: int | None, config: HarConfig) -> list[range]:
-    """The test rows of each year, after a check that every symbol has prices and the first year enough before it."""
-    known = torch.isfinite(prices) & (prices > 0)
-    if empty := [s for s, any_price in zip(panel.symbols, known.any(0).tolist()) if not any_price]:
-        raise ValueError(f"backtest: every symbol must have positive prices; got none for {', '.join(empty)}")
-    years, least = _year(panel.dates), config.warmup + 2 * config.horizons[-1]
-    if len(years) <= least:
-        raise ValueError(f"backtest: the panel must have more than {least} rows; got {len(years)}")
-    first = max(int(years[-1]) - TESTED + 1, int(years[least - 1]) + 1) if first is None else first
-    before = int((years < first).sum())
-    if before < least or before == len(years):
+def _test_blocks(panel: Panel, prices: Tensor, first_year: int | None, config: HarConfig) -> list[range]:
+    """The rows of each test year; every symbol must have prices, and the first test year enough rows before it."""
+    positive = torch.isfinite(prices) & (prices > 0)
+    if empty := [s for s, any_price in zip(panel.symbols, positive.any(0).tolist()) if not any_price]:
+        raise ValueError(f"backtest: every symbol must have positive prices; got none for {few(empty)}")
+    years, min_rows = _years(panel.dates), config.warmup + 2 * config.horizons[-1]
+    if len(years) <= min_rows:
+        raise ValueError(f"backtest: the panel must have more than {min_rows} rows; got {len(years)}")
+    if first_year is None:
+        first_year = max(int(years[-1]) - TEST_YEARS + 1, int(years[min_rows - 1]) + 1)
+    before = int((years < first_year).sum())
+    if before < min_rows or before == len(years):
         raise ValueError(
-            f"backtest: first must be a year of {years[0]} to {years[-1]} with at least {least} rows before it; "
-            f"got first={first} with {before}"
+            f"backtest: first_year must be in {years[0]}..{years[-1]} with at least {min_rows} rows before it; "
+            f"got first_year={first_year} with {before}"
         )
-    return [block.test for block in walk_forward(panel.dates, first=first, horizon=config.horizons[-1])]
+    return [block.test for block in walk_forward(panel.dates, first=first_year, horizon=config.horizons[-1])]

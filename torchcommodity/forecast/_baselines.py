@@ -1,7 +1,7 @@
-"""The forecasts to beat, each fitted on the rows before `start` and read off from `start` on.
+"""Baseline forecasts, each fitted on the rows before `start`, for the rows from `start` on.
 
-Scaled baselines forecast a variance per horizon and multiply its root by the pooled empirical quantiles of what past
-targets were on that scale, so that they differ from one another in their variance alone.
+Scaled baselines forecast a variance per horizon and multiply its square root by pooled empirical quantiles of past
+targets on that scale, so that they differ from one another in their variance only.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,11 @@ from torchcommodity.ops import garch_variance, riskmetrics_variance
 from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
 
 RISKMETRICS = float(np.log(0.5) / np.log(0.94))  # the half-life of lambda = 0.94, 11.2 rows
+MIN_RETURNS = 100  # before the first GARCH fit of a symbol
 
 
 def unconditional(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """Each symbol's empirical quantiles of all its past cumulative log-returns: no row differs from another."""
+    """Empirical quantiles of all past cumulative log-returns of each symbol, the same in every row."""
     past = targets(prices[:start], config.horizons)
     rows = len(prices) - start
     quantiles = np.stack([_empirical(past[:, :, n], config.levels) for n in range(past.shape[2])], axis=1)  # (H, N, Q)
@@ -38,15 +39,15 @@ def ewma(halflife: float) -> Baseline:
 
 
 def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """GARCH(1,1)-t of each symbol by `arch` on the past; its parameters carry the recursion through the later rows."""
+    """GARCH(1,1)-t of each symbol, fitted by `arch` on the past; the later rows update its variance."""
     returns = _returns(prices, config)
     parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
-    begun = torch.isfinite(parameters).all(-1)  # (N,)
-    omega, alpha, beta = torch.where(begun[:, None], parameters, 0.0).unbind(-1)
-    first = torch.where(begun, returns[:start].square().nanmean(0), 0.0)
-    # one missing row more: the variance of the day after the last
-    more = torch.cat([returns, torch.full_like(returns[:1], torch.nan)])
-    step = torch.where(begun, garch_variance(more, omega, alpha, beta, initial=first)[1:], torch.nan)
+    fitted = torch.isfinite(parameters).all(-1)  # (N,)
+    omega, alpha, beta = torch.where(fitted[:, None], parameters, 0.0).unbind(-1)
+    initial = torch.where(fitted, returns[:start].square().nanmean(0), 0.0)
+    # one more row, missing: the variance of the day after the last
+    extended = torch.cat([returns, torch.full_like(returns[:1], torch.nan)])
+    step = torch.where(fitted, garch_variance(extended, omega, alpha, beta, initial=initial)[1:], torch.nan)
     total, sums = torch.zeros_like(step), []
     for day in range(1, config.horizons[-1] + 1):
         total = total + step
@@ -57,10 +58,10 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
 
 
 def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """The HAR mix of EWMA variances and their long-run mean by non-negative least squares: no GARCH, no rolls."""
-    mixer = Har(prices.shape[1], config)
-    returns, _, none = mixer.adjust_rolls(prices[None])
-    terms = mixer.variance_terms(returns, none)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
+    """The HAR mix of EWMA variances and their long-run mean by non-negative least squares, without GARCH and rolls."""
+    model = Har(prices.shape[1], config)
+    returns, _, no_gaps = model.adjust_rolls(prices[None])
+    terms = model.variance_terms(returns, no_gaps)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
     past = targets(prices[:start], config.horizons)
     columns = []
     for i, h in enumerate(config.horizons):
@@ -79,7 +80,7 @@ BASELINES: dict[str, Baseline] = {
 
 
 def _returns(prices: Tensor, config: HarConfig) -> Tensor:
-    # the cap of the model's own variances: no baseline is left behind for one wild day
+    # capped as the model's own returns, so that no baseline loses by a single extreme day
     return Har(prices.shape[1], config).returns(prices)
 
 
@@ -89,15 +90,15 @@ def _scaled(prices: Tensor, start: int, variance: Tensor, config: HarConfig) -> 
     return Prediction(scale[start:, ..., None] * z[:, None, :], variance[start:])
 
 
-def _empirical(rows: Tensor, levels: Sequence[float]) -> np.ndarray:  # (T, H) -> (H, Q)
-    kept = [column[torch.isfinite(column)].numpy() for column in rows.T]
-    return np.stack([np.quantile(c, levels) if len(c) else np.full(len(levels), np.nan) for c in kept])
+def _empirical(targets: Tensor, levels: Sequence[float]) -> np.ndarray:  # (T, H) -> (H, Q)
+    columns = [column[torch.isfinite(column)].numpy() for column in targets.T]
+    return np.stack([np.quantile(c, levels) if len(c) else np.full(len(levels), np.nan) for c in columns])
 
 
-def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta
+def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta; NaN with too few returns
     r = returns[torch.isfinite(returns)].numpy()
-    if len(r) < 100:
-        return torch.full((3,), torch.nan, dtype=returns.dtype)  # a symbol that has not begun: no forecast
+    if len(r) < MIN_RETURNS:
+        return torch.full((3,), torch.nan, dtype=returns.dtype)
     model = arch_model(100 * r, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
     omega, alpha, beta, _ = model.fit(disp="off", show_warning=False).params.to_numpy()
     return torch.tensor([omega / 1e4, alpha, beta], dtype=returns.dtype)

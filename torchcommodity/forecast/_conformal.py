@@ -1,12 +1,12 @@
-"""Split-conformal correction: past forecasts that held too seldom are widened, those that held too often narrowed.
+"""Split-conformal correction of the quantiles of a backtest by the errors of past forecasts.
 
-    E = max(q_lo - y, y - q_hi) / s,   s the width between the outermost levels     the score of a past forecast
-    q_lo - s Q(E),  q_hi + s Q(E)      Q the ceil((n + 1) c)-th smallest of n scores, c = 1 - 2 tau the pair's share
+    E = max(q_lo - y, y - q_hi) / s,   s the width between the outermost levels     score of a past forecast
+    q_lo - s Q(E),  q_hi + s Q(E)      Q the ceil((n + 1) c)-th smallest of n scores, c = 1 - 2 tau the nominal coverage
 
-Each pair of levels (tau, 1 - tau) has its own correction, so that the median stays where it is. Scores are pooled over
-symbols: s takes their different scales out. Exchangeable rows would make the coverage exact; targets that overlap are
-not exchangeable, and a window of W rows holds only W / h independent ones. No forecaster of this package corrects its
-quantiles so unless asked: on the ten futures it cost more than it brought (`benchmarks/conformal.py`).
+Each pair of levels (tau, 1 - tau) has its own correction; the median does not move. Scores are pooled over symbols: s
+removes their different scales. The coverage would be exact for exchangeable rows; overlapping targets are not
+exchangeable, and a window of W rows has only W / h independent ones. No forecaster of this package applies it: on the
+ten futures it cost more than it gained (`benchmarks/conformal.py`).
 """
 
 from collections.abc import Sequence
@@ -19,26 +19,25 @@ from torch import Tensor
 from torchcommodity.forecast._backtest import Backtest
 from torchcommodity.training import one_thread
 
-LEAST = 100  # scores before the first correction
+MIN_SCORES = 100  # before the first correction
 
 
 @one_thread()
 def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504, every: int = 21) -> Backtest:
-    """The backtest with one model more, "`model` conformal": its quantiles, corrected by its own past.
+    """Add the model "`model` conformal" to a backtest: its quantiles, corrected by its own past errors.
 
-    At each `every`-th row t the correction is found on the last `window` forecasts whose targets had ended by t, an
-    embargo of one horizon, and holds for the next `every` rows. As long as a horizon has fewer than 100 such targets,
-    its quantiles stay as they are.
+    At each `every`-th row t the correction is estimated on the last `window` forecasts whose targets had ended by t, an
+    embargo of one horizon, and is used for the next `every` rows. While a horizon has fewer than 100 such targets, its
+    quantiles are not changed.
 
     Args:
-        backtest: forecasts and what came true. Those before the rows to be judged are the first to learn from, so walk
-            from some years earlier.
-        model: whose quantiles, by default those of the backtest's model; the levels must be symmetric about 1/2.
-        window: rows to learn from; a longer one than needed is slow to notice that the scale is wrong.
+        backtest: forecasts and targets. The corrections need some years of forecasts before the rows to evaluate.
+        model: whose quantiles; that of the backtest if None. The levels must be symmetric about 1/2.
+        window: rows to estimate the correction on; a longer one adapts more slowly.
         every: rows between two corrections.
 
     Returns:
-        a Backtest, which `score` compares; the variance forecasts are those of `model`.
+        a Backtest for `score`; the variance forecasts are those of `model`.
 
     Raises:
         ValueError: an unknown model, levels that are not symmetric, `window` or `every` below 1.
@@ -51,9 +50,9 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
     Example:
         >>> import torchcommodity as tc
         >>> wti = tc.data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
-        >>> walked = tc.forecast.backtest(wti, first=2015)
-        >>> list(conformal(walked).quantiles)[-1]
-        'har-garch conformal'
+        >>> result = tc.forecast.backtest(wti, first_year=2015)
+        >>> list(conformal(result, "har").quantiles)[-1]
+        'har conformal'
     """
     model = backtest.model if model is None else model
     if model not in backtest.quantiles:
@@ -63,13 +62,13 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
     raw, name = backtest.quantiles[model], f"{model} conformal"
     parts = []
     for start in range(0, len(raw), every):
-        found = [
+        by_horizon = [
             corrections(raw[past, i], backtest.targets[past, i], backtest.levels)
             for i, past in enumerate(
                 slice(max(start + 1 - h - window, 0), max(start + 1 - h, 0)) for h in backtest.horizons
             )
         ]
-        parts.append(corrected(raw[start : start + every], torch.stack(found)[:, None]))
+        parts.append(corrected(raw[start : start + every], torch.stack(by_horizon)[:, None]))
     return replace(
         backtest,
         quantiles=backtest.quantiles | {name: torch.cat(parts)},
@@ -79,29 +78,29 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
 
 def corrections(
     quantiles: Tensor,  # (..., Q) past forecasts
-    targets: Tensor,  # (...) what came true; NaN takes no part
+    targets: Tensor,  # (...) realized values; NaN is skipped
     levels: Sequence[float],  # (Q,) symmetric about 1/2
 ) -> Tensor:  # (Q // 2,)
-    """How far each pair of levels, outermost first, must move outwards, in widths of the outermost; zero if too few.
+    """Outward shift of each pair of levels, outermost first, in widths of the outermost; zero with too few scores.
 
     Example:
-        >>> always = torch.tensor([-1.0, 0.0, 1.0]).expand(200, -1)
-        >>> corrections(always, torch.linspace(-2, 2, 200), (0.05, 0.5, 0.95))  # 90 % within 1.82
+        >>> constant = torch.tensor([-1.0, 0.0, 1.0]).expand(200, -1)
+        >>> corrections(constant, torch.linspace(-2, 2, 200), (0.05, 0.5, 0.95))  # 90 % within 1.82
         tensor([0.4095])
     """
     if not np.allclose(np.add(levels, levels[::-1]), 1):
         raise ValueError(f"conformal: levels must be symmetric about 1/2; got {tuple(levels)}")
     pairs = len(levels) // 2
-    use = torch.isfinite(targets) & torch.isfinite(quantiles).all(-1)
-    q, y = quantiles[use], targets[use].unsqueeze(-1)
+    valid = torch.isfinite(targets) & torch.isfinite(quantiles).all(-1)
+    q, y = quantiles[valid], targets[valid].unsqueeze(-1)
     lower, upper = q[:, :pairs], q.flip(-1)[:, :pairs]
     scores = torch.maximum(lower - y, y - upper) / _width(q)  # (n, P)
     n = len(scores)
-    if n < LEAST:
+    if n < MIN_SCORES:
         return quantiles.new_zeros(pairs)
-    share = 1 - 2 * np.array(levels[:pairs])
+    coverage = 1 - 2 * np.array(levels[:pairs])
     # 1e-9: 0.9 * 110 is 99.00000000000001
-    rank = np.ceil((n + 1) * share - 1e-9).astype(int).clip(max=n) - 1
+    rank = np.ceil((n + 1) * coverage - 1e-9).astype(int).clip(max=n) - 1
     return scores.sort(0).values[torch.from_numpy(rank), torch.arange(pairs)]
 
 
@@ -109,17 +108,15 @@ def corrected(
     quantiles: Tensor,  # (..., Q)
     corrections: Tensor,  # (..., Q // 2), broadcasts
 ) -> Tensor:  # (..., Q)
-    """Quantiles moved outwards by `corrections`, and sorted: they cannot cross.
-
-    `predict` gives log-returns (H, N, Q), which the corrections (H, 1, Q // 2) of a backtest's last rows correct.
+    """Quantiles shifted outwards by `corrections`, and sorted, so that they cannot cross.
 
     Example:
         >>> corrected(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([0.5]))
         tensor([-2.,  0.,  2.])
     """
-    by = corrections * _width(quantiles)
-    middle = quantiles.new_zeros(*by.shape[:-1], quantiles.shape[-1] - 2 * by.shape[-1])
-    return (quantiles + torch.cat([-by, middle, by.flip(-1)], -1)).sort(-1).values
+    shift = corrections * _width(quantiles)
+    middle = quantiles.new_zeros(*shift.shape[:-1], quantiles.shape[-1] - 2 * shift.shape[-1])
+    return (quantiles + torch.cat([-shift, middle, shift.flip(-1)], -1)).sort(-1).values
 
 
 def _width(quantiles: Tensor) -> Tensor:

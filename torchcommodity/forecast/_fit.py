@@ -1,12 +1,13 @@
-"""Fit a forecaster: the econometric part in closed form, then the network may bend its scale."""
+"""Fit a forecaster: the econometric part in closed form, then the network that corrects its scale, if there is one."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Panel, check_not_synthetic
+from torchcommodity.data import check_not_synthetic, to_panel
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
-from torchcommodity.models import build_model
+from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
     FitConfig,
     Progress,
@@ -14,6 +15,7 @@ from torchcommodity.training import (
     calibrate,
     check_fit,
     model_inputs,
+    network_parameters,
     one_thread,
     train,
 )
@@ -21,7 +23,7 @@ from torchcommodity.training import (
 
 @one_thread()
 def fit(
-    panel: Panel,
+    prices: Any,
     config: FitConfig | None = None,
     *,
     seed: int = 0,
@@ -31,38 +33,52 @@ def fit(
     tensorboard: Path | None = None,
     through: str | np.datetime64 | None = None,
 ) -> Forecaster:
-    """Fit a forecaster on a panel of real prices.
+    """Fit a forecaster on real prices.
 
     Args:
-        panel: raw prices. A price that is missing, zero or negative is bridged: the next return spans the gap.
-        config: the settings; the defaults if None.
-        seed: decides the network's start and the order of training; the same seed gives the same bits on the CPU.
-        progress: called as progress(done, of, what) while the network trains.
-        checkpoint: a file that a training which is interrupted leaves, and is carried on from by the same call: the
-            result has the bits of one that was not. It is taken away at the end.
-        every: seconds between two writes of it.
-        tensorboard: a folder for the curves of the losses.
+        prices: raw prices, anything that `data.to_panel` takes. A return spans the gap of
+            missing, zero and negative prices.
+        config: model and fit settings; the defaults if None.
+        seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
+        progress: called as progress(done, total, description) while the network is trained.
+        checkpoint: a file from which the same call resumes an interrupted training, with the same bits as one that
+            was not interrupted. It is removed at the end.
+        every: seconds between two checkpoints.
+        tensorboard: a folder for the loss curves.
         through: the last date used; all rows if None.
 
     Returns:
-        a Forecaster. Its record says which epoch was kept and for which horizons; where no epoch beats the econometric
-        baseline on a later block of time, the baseline stands and the record says so.
+        a Forecaster. Its record tells the chosen epoch and the horizons that the network corrects; where no epoch
+        beats the econometric baseline on a later block of time, the baseline is kept.
 
     Raises:
+        TypeError: `prices` of another type.
         ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons; the
-            checkpoint is damaged, or that of another training; the panel is synthetic.
+            checkpoint is damaged, or of another training; the panel is synthetic.
     """
+    panel = to_panel(prices, operation="fit")
     check_not_synthetic("fit", panel)
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
-    past = model_inputs(panel, config.model.har.horizons[-1])
-    check_fit(past, panel.symbols, config.model.har)
+    inputs = model_inputs(panel, config.model.har.horizons[-1])
+    check_fit(inputs, panel.symbols, config.model.har)
     model = build_model(config.model, len(panel.symbols), seed)
     options = RunOptions(progress, checkpoint, every, tensorboard)
-    training = train(model, past, config.train, config.symmetry, seed, options)
-    calibrate(model.har, past, config.symmetry)
-    first, last = str(panel.dates[0]), str(panel.dates[-1])
-    record = FitRecord(seed, first, last, len(panel), **training._asdict(), curve=past.curve is not None)
-    # the sha256 says which prices these are; the time at which they were read would make every file another one
+    result = train(model, inputs, config.train, config.symmetry, seed, options)
+    calibrate(model.har, inputs, config.symmetry)
+    count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
+    note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
+    record = FitRecord(
+        seed=seed,
+        first=str(panel.dates[0]),
+        through=str(panel.dates[-1]),
+        rows=len(panel),
+        epoch=result.epoch,
+        corrected=result.corrected,
+        validation=result.validation,
+        note=f"{note}; {result.note}" if network_parameters(model) else note,
+        curve=inputs.curve is not None,
+    )
+    # without the time of retrieval: the same prices give the same file, and the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())
     return Forecaster(model, panel.symbols, record, panel.contracts, sources)

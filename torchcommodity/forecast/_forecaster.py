@@ -8,6 +8,9 @@ from typing import Any
 import torch
 
 from torchcommodity.data import Panel, write_atomic
+from torchcommodity.forecast._forecast import Forecast
+from torchcommodity.forecast._history import few
+from torchcommodity.forecast._predict import predict
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
 from torchcommodity.training import read_tensor_file, tensor_file_bytes
@@ -17,7 +20,7 @@ FORMAT = "torchcommodity.forecaster.3"
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What happened in a fit: which data, which epoch, for which horizons the network is used, and the mix."""
+    """What a fit used and what it gave: data, epoch, and the horizons that the network corrects."""
 
     seed: int
     first: str  # date of the first row
@@ -25,22 +28,24 @@ class FitRecord:
     rows: int
     epoch: int  # 0: the econometric baseline
     corrected: tuple[int, ...]  # horizons whose scale the network corrects
-    validation: tuple[
-        tuple[float, ...], ...
-    ]  # [epoch][horizon]: held-back pinball loss against the baseline in percent
+    validation: tuple[tuple[float, ...], ...]  # [epoch][horizon]: pinball loss less the baseline's, in percent
     note: str  # the same in words
-    curve: bool = False  # whether the curve of nearby contracts was there to learn from
+    curve: bool = False  # whether the fit had the curve of nearby contracts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forecaster:
-    """A fitted model with the symbols whose prices it reads, in their order, and the record of its fit.
+    """A fitted model, the symbols that it forecasts, in their order, and the record of its fit.
 
-    `contracts` are their product codes, as `data.Panel` has them: the model expects their rolls. `sources` say where
-    the prices came from that it learned from, as `Panel.sources` does, without the time.
+    Args:
+        model: a Module of `models.MODELS`.
+        symbols: N symbols.
+        record: of the fit.
+        contracts: N product codes, as in `data.Panel`: the model expects their rolls. Default: all None.
+        sources: where the prices of the fit came from, as `Panel.sources`, without the time of retrieval.
     """
 
-    model: Any  # of `models.MODELS`
+    model: Any
     symbols: tuple[str, ...]
     record: FitRecord
     contracts: tuple[str | None, ...] = ()
@@ -49,75 +54,81 @@ class Forecaster:
     def __post_init__(self) -> None:
         object.__setattr__(self, "contracts", tuple(self.contracts) or (None,) * len(self.symbols))
 
-    def reads(self, panel: Panel) -> Panel:
-        """Its own symbols of a panel, in its order and as the contracts that it learned.
-
-        Raises:
-            ValueError: a symbol is unknown to the panel, or is another contract than the forecaster's.
-        """
-        return align_panel(panel, self.symbols, self.contracts)
-
     @property
     def horizons(self) -> tuple[int, ...]:
+        """Horizons in rows."""
         horizons: tuple[int, ...] = self.model.har.config.horizons
         return horizons
 
     @property
     def levels(self) -> tuple[float, ...]:
+        """Quantile levels."""
         levels: tuple[float, ...] = self.model.har.config.levels
         return levels
 
+    def predict(self, prices: Any) -> Forecast:
+        """Forecast from the last row of `prices`; see `forecast.predict`."""
+        return predict(self, prices)
+
+    def align_panel(self, panel: Panel) -> Panel:
+        """`align_panel(panel, self.symbols, self.contracts)`."""
+        return align_panel(panel, self.symbols, self.contracts)
+
     def save(self, path: str | Path) -> None:
-        """Write one file, whole or not at all: safetensors with settings, symbols, record and a checksum."""
+        """Write one file atomically: safetensors with settings, symbols, record and a checksum."""
         write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """The content of the file that `save` writes."""
         config = self.model.config
         model = {"name": model_name(config), "config": asdict(config)}
-        named = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
-        about = {**named, "model": model, "record": asdict(self.record)}
-        return tensor_file_bytes(FORMAT, self.model.state_dict(), about)
+        fields = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
+        metadata = {**fields, "model": model, "record": asdict(self.record)}
+        return tensor_file_bytes(FORMAT, self.model.state_dict(), metadata)
 
     @classmethod
     def load(cls, path: str | Path) -> "Forecaster":
-        """Read a file of `save`; the forecaster gives the same bits.
+        """Read a file of `save`; the forecaster predicts the same bits.
 
         Raises:
-            ValueError: the file is damaged, cut short, or was not written by `Forecaster.save`.
+            ValueError: the file is damaged, truncated, or was not written by `Forecaster.save`.
         """
-        state, about = read_tensor_file(path, FORMAT, "Forecaster")
-        config = model_config(about["model"]["name"], about["model"]["config"])
-        model = build_model(config, len(about["symbols"]))
+        state, metadata = read_tensor_file(path, FORMAT, "Forecaster")
+        config = model_config(metadata["model"]["name"], metadata["model"]["config"])
+        model = build_model(config, len(metadata["symbols"]))
         for name, x in state.items():
             if x.dtype == torch.int8:
                 layer, _, weight = name.removesuffix(".original0").partition(".parametrizations.")
                 to_int8(model.get_submodule(layer), weight)
-        # assigned, not copied: a weight keeps the numbers that it was saved in
+        # assigned, not copied: a weight keeps the dtype that it was saved in
         model.load_state_dict(state, assign=True)
-        record = about["record"] | {
-            "corrected": tuple(about["record"]["corrected"]),
-            "validation": tuple(map(tuple, about["record"]["validation"])),
+        record = metadata["record"] | {
+            "corrected": tuple(metadata["record"]["corrected"]),
+            "validation": tuple(map(tuple, metadata["record"]["validation"])),
         }
-        symbols, contracts, sources = (tuple(about[key]) for key in ("symbols", "contracts", "sources"))
+        symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
         return cls(model, symbols, FitRecord(**record), contracts, sources)
+
+    def __repr__(self) -> str:
+        fitted = f"fitted {self.record.first} to {self.record.through}, {self.record.rows:,} rows"
+        horizons = ", ".join(map(str, self.horizons))
+        return f"Forecaster({model_name(self.model.config)}, {few(self.symbols)}; {fitted}; horizons {horizons})"
 
 
 def align_panel(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:
-    """These symbols of a panel, in this order, as the contracts that a forecaster of them learned.
+    """Select the symbols of a forecaster from a panel, in its order and with its contracts.
 
     Raises:
-        ValueError: a symbol is unknown to the panel, or is another contract there.
+        ValueError: a symbol is missing from the panel, or has another contract there.
     """
-    if unknown := [symbol for symbol in symbols if symbol not in panel.symbols]:
+    if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
         raise ValueError(
-            f"forecaster: the panel must hold every symbol of the forecaster; {', '.join(unknown)} not in "
-            f"{', '.join(panel.symbols)}"
+            f"forecaster: the panel must have every symbol of the forecaster; {few(missing)} not in "
+            f"{few(panel.symbols, 20)}"
         )
     panel = panel.select(symbols)
-    for symbol, here, learned in zip(panel.symbols, panel.contracts, contracts):
-        if here is not None and here != learned:
-            expected = "a spot price" if learned is None else f"contract {learned}"
-            got = f"contract {here}"
-            raise ValueError(f"forecaster: {symbol} must be {expected}, as the forecaster learned it; got {got}")
+    for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
+        if contract is not None and contract != fitted:
+            expected = "a spot price" if fitted is None else f"contract {fitted}"
+            raise ValueError(f"forecaster: {symbol} must be {expected}, as it was fitted; got contract {contract}")
     return panel.with_contracts(dict(zip(panel.symbols, contracts)))

@@ -1,7 +1,8 @@
-"""The table of a backtest: who forecasts better, by how much, and whether the difference may be luck."""
+"""Scores of a backtest: losses, skill, coverage, and Diebold-Mariano tests."""
 
 import math
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -9,56 +10,65 @@ import torch
 from scipy import stats
 
 from torchcommodity.data import check_not_synthetic
-from torchcommodity.forecast._backtest import Backtest
 from torchcommodity.losses import pinball, qlike
 from torchcommodity.training import one_thread
+
+if TYPE_CHECKING:
+    from torchcommodity.forecast._backtest import Backtest
 
 
 @dataclass(frozen=True)
 class Score:
-    """One row: a model at a horizon, over all dates and symbols for which every model has a forecast."""
+    """One model at one horizon, over the dates and symbols for which every model has a forecast."""
 
     model: str
     horizon: int  # rows
-    pinball: float  # mean over the levels, log-return
-    skill: float  # percent of the unconditional quantiles' pinball loss saved
+    pinball: float  # mean over the levels, in log-return
+    skill: float  # percent of the reference model's pinball loss saved
     crps: float  # 2 x pinball
     coverage90: float  # share of targets between the outermost levels (0.05 and 0.95 by default)
     qlike: float  # of the variance forecast against the squared cumulative log-return
-    dm: float  # Diebold-Mariano statistic of the backtest's model against this one; below zero, the former is better
-    dm_p: float  # its two-sided p-value
-    n: int  # targets
+    dm: float  # Diebold-Mariano statistic of the tested model against this one; negative: the tested model is better
+    dm_p: float  # two-sided p-value of dm
+    n: int  # number of targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores:
-    """The whole table of a backtest."""
+    """The scores of every model at every horizon."""
 
     rows: tuple[Score, ...]
     first: str  # date of the first origin
-    last: str
+    last: str  # date of the last origin
 
-    def frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per horizon and model, with the fields of `Score` as columns."""
         table: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.rows])
         return table
 
+    def __repr__(self) -> str:
+        skill = self.to_pandas().pivot_table(index="model", columns="horizon", values="skill", sort=False)
+        return f"Skill in percent by horizon, {self.first} to {self.last}\n{skill.round(2)}"
+
 
 @one_thread()
-def score(backtest: Backtest, *, reference: str = "unconditional", model: str | None = None) -> Scores:
+def score(backtest: "Backtest", *, reference: str = "unconditional", model: str | None = None) -> Scores:
     """Score every model of a backtest on the rows that all of them forecast.
 
-    Skill is in percent of the pinball loss of `reference`; the Diebold-Mariano test compares `model`, by default the
-    backtest's own, with each of them.
+    Args:
+        backtest: quantiles and targets.
+        reference: the model whose pinball loss is 100 percent of the skill.
+        model: the model that the Diebold-Mariano tests compare with each of the others; that of the backtest if None.
 
     Raises:
-        ValueError: what was forecast is synthetic; `reference` or `model` is none of the backtest's models.
+        ValueError: the prices are synthetic; `reference` or `model` is not in the backtest.
     """
     check_not_synthetic("score", backtest)
     check_not_synthetic("score", backtest.targets, *backtest.symbols)
     model = backtest.model if model is None else model
-    for name in (reference, model):
+    for argument, name in {"reference": reference, "model": model}.items():
         if name not in backtest.quantiles:
-            raise ValueError(f"score: expected a model among {', '.join(backtest.quantiles)}; got {name!r}")
+            raise ValueError(f"score: {argument} must be one of {', '.join(backtest.quantiles)}; got {name!r}")
     rows = []
     levels = torch.tensor(backtest.levels, dtype=torch.double)
     for i, horizon in enumerate(backtest.horizons):
@@ -92,12 +102,15 @@ def diebold_mariano(
     differences: np.ndarray,  # (T,) loss of A minus loss of B, averaged over the symbols of a date; NaN left out
     horizon: int,
 ) -> tuple[float, float]:
-    """Test that the mean difference is zero, for overlapping targets; (statistic, two-sided p), NaN if all are zero.
+    """Test that the mean loss difference is zero for overlapping targets: statistic and two-sided p-value.
 
     The long-run variance is the equal-weighted cosine estimate: with L_j = sqrt(2 / T) sum_t d_t cos(pi j (t - 1/2)
     / T), the mean of L_1^2 .. L_B^2, B = max(4, min(0.41 T^(2/3), R / 2h)) rounded down: targets that overlap by h
     leave about R / h independent windows in the R rows from the first date to the last, scored or not. The
-    statistic has a t distribution with B degrees of freedom.
+    statistic has a t distribution with B degrees of freedom. Both are NaN if every difference is zero.
+
+    Raises:
+        ValueError: fewer than 5 finite differences.
 
     References:
         Diebold, Mariano (1995). Comparing predictive accuracy. J. Business & Economic Statistics 13(3).
@@ -110,11 +123,11 @@ def diebold_mariano(
         >>> round(t, 2), round(p, 4)
         (11.21, 0.0004)
     """
-    known = np.flatnonzero(np.isfinite(differences))
-    d, T = differences[known], len(known)
+    dates = np.flatnonzero(np.isfinite(differences))
+    d, T = differences[dates], len(dates)
     if T < 5:
-        raise ValueError(f"diebold_mariano: at least 5 dates are needed; got {T}")
-    rows = known[-1] - known[0] + 1
+        raise ValueError(f"diebold_mariano: needs at least 5 dates; got {T}")
+    rows = dates[-1] - dates[0] + 1
     B = int(max(4, min(0.41 * T ** (2 / 3), rows / (2 * horizon))))
     t = np.arange(1, T + 1) - 0.5
     waves = np.cos(math.pi * np.arange(1, B + 1)[:, None] * t / T)

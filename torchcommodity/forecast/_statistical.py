@@ -1,9 +1,9 @@
-"""AutoARIMA, AutoETS and Theta of `statsforecast` on log prices: chosen and fitted on the past, then carried forward.
+"""AutoARIMA, AutoETS and Theta of `statsforecast` on log prices, selected and fitted on the past.
 
-    pip install 'torchcommodity[statsforecast]'      in an environment with pandas < 3, which statsforecast asks for
+    pip install 'torchcommodity[statsforecast]'      in an environment with pandas < 3, which statsforecast requires
 
-Each symbol by itself, on its known prices in their order: one that is missing, zero or negative is skipped, and a
-forecast starts from the last known one. No model is fitted again after `start`; its parameters take in every later row.
+Each symbol is modelled on its positive prices; missing, zero and negative ones are skipped, and a forecast starts from
+the last positive one. No model is refitted after `start`; its state is updated with every later row.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +18,18 @@ from torch import Tensor
 from torchcommodity.models import HarConfig
 from torchcommodity.training import Baseline, Prediction
 
-PAST = 1260  # known prices that a model is chosen and fitted on, five years
-LEAST = 100  # known prices before the first fit
+MAX_PAST = 1260  # prices that a model is selected and fitted on, five years
+MIN_PAST = 100  # prices before the first fit
 
-# without a season: a year of days is a longer one than these models take. Additive errors: multiplicative ones of a
-# log price would depend on the unit of the price.
+# without a season: a year of days is longer than these models take. Additive errors: multiplicative ones of a log price
+# would depend on the unit of the price.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "autoarima": ("AutoARIMA", {"season_length": 1}),
     "autoets": ("AutoETS", {"season_length": 1, "model": "AZN"}),
     "theta": ("Theta", {"season_length": 1}),
 }
+INTERVALS = tuple(range(10, 100, 10))  # percent; the deviation is computed from these
+Z = torch.special.ndtri(torch.tensor(INTERVALS, dtype=torch.double) / 200 + 0.5).numpy()
 
 
 def statistical(name: str, every: int = 1) -> Baseline:
@@ -35,12 +37,12 @@ def statistical(name: str, every: int = 1) -> Baseline:
 
     Args:
         name: "autoarima", "autoets" or "theta".
-        every: only each such row from `start` on is forecast, the others are NaN: a row costs milliseconds.
+        every: forecast every n-th row from `start` on only, the others are NaN: a row costs milliseconds.
 
     Returns:
-        a function of prices (T, N), start and settings, which gives quantiles of the cumulative log-return from the
-        last known price: mean + deviation x normal quantile, with the mean and the deviation of the model's own
-        prediction intervals. A symbol with fewer than 100 known prices before `start` has none.
+        a function of prices (T, N), start and settings, which returns quantiles of the cumulative log-return from the
+        last positive price: mean + deviation x normal quantile, with the mean and the deviation of the model's own
+        prediction intervals. NaN for a symbol with fewer than 100 positive prices before `start`.
 
     Raises:
         ValueError: an unknown name, or `every` below 1.
@@ -62,50 +64,47 @@ def statistical(name: str, every: int = 1) -> Baseline:
         raise ValueError(f"statistical: name must be one of {', '.join(MODELS)}; got {name!r}")
     if every < 1:
         raise ValueError(f"statistical: every must be at least 1; got {every}")
-    return partial(carried, partial(_load, name), every)
+    return partial(fit_and_update, partial(_create, name), every)
 
 
-def carried(make: Callable[[], Any], every: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """Forecasts of `make()`, a model with statsforecast's `fit(y)` and `forward(y, h, level=...)`, one per symbol."""
-    columns = [_symbol(make, every, column, start, config) for column in prices.T.numpy()]
+def fit_and_update(create: Callable[[], Any], every: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
+    """Forecasts of `create()`, a model with statsforecast's `fit(y)` and `forward(y, h, level=...)`, per symbol."""
+    columns = [_forecast_symbol(create, every, column, start, config) for column in prices.T.numpy()]
     mean, deviation = torch.from_numpy(np.stack(columns, -1)).to(prices)  # each (T - start, H, N)
     z = torch.special.ndtri(torch.tensor(config.levels).to(prices))
     return Prediction(mean.unsqueeze(-1) + deviation.unsqueeze(-1) * z, deviation.square())
 
 
-def _symbol(
-    make: Callable[[], Any],
+def _forecast_symbol(
+    create: Callable[[], Any],
     every: int,
     prices: np.ndarray,  # (T,)
     start: int,
     config: HarConfig,
 ) -> np.ndarray:  # (2, T - start, H): mean and deviation of the cumulative log-return
-    known = np.isfinite(prices) & (prices > 0)
-    path, count = np.log(prices[known]), known.cumsum()
-    found = np.full((2, len(prices) - start, len(config.horizons)), np.nan)
-    begun = int(known[:start].sum())
-    if begun < LEAST:
-        return found
-    path, count = path[max(begun - PAST, 0) :], count - max(begun - PAST, 0)
-    model = make().fit(path[: count[start - 1]])
+    positive = np.isfinite(prices) & (prices > 0)
+    log_prices, count = np.log(prices[positive]), positive.cumsum()
+    moments = np.full((2, len(prices) - start, len(config.horizons)), np.nan)
+    past = int(positive[:start].sum())
+    if past < MIN_PAST:
+        return moments
+    log_prices, count = log_prices[max(past - MAX_PAST, 0) :], count - max(past - MAX_PAST, 0)
+    model = create().fit(log_prices[: count[start - 1]])
     for row in range(0, len(prices) - start, every):
-        y = path[: count[start + row]]
-        found[:, row] = _ahead(model.forward(y, config.horizons[-1], level=list(LEVELS)), y[-1], config.horizons)
-    return found
+        y = log_prices[: count[start + row]]
+        forecast = model.forward(y, config.horizons[-1], level=list(INTERVALS))
+        moments[:, row] = _moments(forecast, y[-1], config.horizons)
+    return moments
 
 
-LEVELS = tuple(range(10, 100, 10))  # percent, of the intervals that the deviation is read from
-Z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.double) / 200 + 0.5).numpy()
+def _moments(forecast: dict[str, np.ndarray], last: float, horizons: Sequence[int]) -> np.ndarray:  # (2, H)
+    """Mean and deviation: one deviation fits all intervals of normal errors; Theta's are quantiles of 200 paths."""
+    paths = {key: np.asarray(path)[np.array(horizons) - 1] for key, path in forecast.items()}  # AutoARIMA's are Series
+    widths = np.stack([paths[f"hi-{level}"] - paths[f"lo-{level}"] for level in INTERVALS], -1)
+    return np.stack([paths["mean"] - last, (widths / (2 * Z)).mean(-1)])
 
 
-def _ahead(forecast: dict[str, np.ndarray], last: float, horizons: Sequence[int]) -> np.ndarray:  # (2, H)
-    """The models' errors are normal, so that one deviation is all intervals; Theta's are those of 200 drawn paths."""
-    ahead = {key: np.asarray(path)[np.array(horizons) - 1] for key, path in forecast.items()}  # AutoARIMA's are Series
-    widths = np.stack([ahead[f"hi-{level}"] - ahead[f"lo-{level}"] for level in LEVELS], -1)
-    return np.stack([ahead["mean"] - last, (widths / (2 * Z)).mean(-1)])
-
-
-def _load(name: str) -> Any:
+def _create(name: str) -> Any:
     try:
         models = import_module("statsforecast.models")
     except ImportError as error:

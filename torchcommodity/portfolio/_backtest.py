@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, walk_forward
-from torchcommodity.forecast import TESTED
+from torchcommodity.forecast import TEST_YEARS
 from torchcommodity.models import PortfolioLstm, View
 from torchcommodity.ops import linear_recurrence
 from torchcommodity.portfolio._measures import Interval, Measures, as_series, measure, sharpe_difference
@@ -99,7 +99,7 @@ def walk(
         raise ValueError("walk: expected at least one cost of trading; got none")
     config = config or TrainConfig()
     found = tradable(panel)
-    first = int(str(panel.dates[-1])[:4]) - TESTED + 1 if first is None else first
+    first = int(str(panel.dates[-1])[:4]) - TEST_YEARS + 1 if first is None else first
     years = [block.test for block in walk_forward(panel.dates, first=first, horizon=1)]
     start = years[0].start
     rules, left_out = _rules(found, config, start)

@@ -1,51 +1,47 @@
-"""One forecast as a table, a JSON document and one self-contained HTML page."""
+"""A forecast, a portfolio or scenarios as tables, JSON and one self-contained HTML page."""
 
-from torchcommodity.report._blocks import price as price
-from torchcommodity.report._contents import Contents as Contents
-from torchcommodity.report._contents import Run as Run
-from torchcommodity.report._contents import to_csv as to_csv
-from torchcommodity.report._contents import to_json as to_json
-from torchcommodity.report._contents import versions as versions
-from torchcommodity.report._evidence import Evidence as Evidence
-from torchcommodity.report._evidence import describe_score as describe_score
-from torchcommodity.report._evidence import summarize as summarize
-from torchcommodity.report._evidence import tally as tally
+from torchcommodity.report._blocks import format_price as format_price
+from torchcommodity.report._comparisons import describe_comparison as describe_comparison
+from torchcommodity.report._comparisons import describe_scores as describe_scores
+from torchcommodity.report._documents import to_csv as to_csv
+from torchcommodity.report._documents import to_json as to_json
+from torchcommodity.report._files import check_output_folder as check_output_folder
+from torchcommodity.report._files import write_files as write_files
 from torchcommodity.report._page import to_html as to_html
-from torchcommodity.report._portfolio import PortfolioContents as PortfolioContents
+from torchcommodity.report._portfolio import PortfolioReportData as PortfolioReportData
 from torchcommodity.report._portfolio import describe_results as describe_results
 from torchcommodity.report._portfolio import portfolio_days as portfolio_days
 from torchcommodity.report._portfolio import portfolio_html as portfolio_html
+from torchcommodity.report._portfolio import portfolio_row as portfolio_row
 from torchcommodity.report._portfolio import portfolio_table as portfolio_table
 from torchcommodity.report._portfolio import portfolio_weights as portfolio_weights
-from torchcommodity.report._portfolio import row as row
+from torchcommodity.report._report_data import ReportData as ReportData
+from torchcommodity.report._report_data import RunRecord as RunRecord
+from torchcommodity.report._report_data import package_versions as package_versions
 from torchcommodity.report._scenarios import describe_evaluation as describe_evaluation
 from torchcommodity.report._scenarios import scenarios_html as scenarios_html
-from torchcommodity.report._sections import calendars as calendars
-from torchcommodity.report._write import check_folder as check_folder
-from torchcommodity.report._write import write_together as write_together
+from torchcommodity.report._sections import describe_contracts as describe_contracts
 
 __all__ = [
-    "Contents",
-    "Evidence",
-    "PortfolioContents",
-    "Run",
-    "calendars",
-    "check_folder",
+    "PortfolioReportData",
+    "ReportData",
+    "RunRecord",
+    "check_output_folder",
+    "describe_comparison",
+    "describe_contracts",
     "describe_evaluation",
     "describe_results",
-    "describe_score",
+    "describe_scores",
+    "format_price",
+    "package_versions",
     "portfolio_days",
     "portfolio_html",
+    "portfolio_row",
     "portfolio_table",
     "portfolio_weights",
-    "price",
-    "row",
     "scenarios_html",
-    "summarize",
-    "tally",
     "to_csv",
     "to_html",
     "to_json",
-    "versions",
-    "write_together",
+    "write_files",
 ]

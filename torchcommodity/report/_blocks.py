@@ -1,40 +1,48 @@
-"""What the sections of the page are made of."""
+"""Building blocks of a page's sections, and number formats."""
+
+import math
 
 from torchcommodity.report._markup import Markup, element
 
 
 def section(name: str, heading: str, *parts: object) -> Markup:
-    """A part of the page under its heading, which `#name` reaches."""
-    head = f"{name}-heading"
-    return element("section", element("h2", heading, id=head), *parts, id=name, aria_labelledby=head)
+    """A section with its heading, reachable as `#name`."""
+    heading_id = f"{name}-heading"
+    return element("section", element("h2", heading, id=heading_id), *parts, id=name, aria_labelledby=heading_id)
 
 
 def paragraph(*parts: object, class_: str | None = None) -> Markup:
-    """Text, escaped."""
+    """A paragraph; text is escaped."""
     return element("p", *parts, class_=class_)
 
 
-def figure(name: str, words: str, caption: str, *, square: bool = False) -> Markup:
-    """A place for the chart `name`, for which its words stand where it cannot be seen."""
-    kind = "chart square" if square else "chart"
-    box = element("div", element("p", words), id=f"chart-{name}", class_=kind, role="img", aria_label=words)
+def figure(name: str, description: str, caption: str, *, square: bool = False) -> Markup:
+    """The placeholder of the chart `name`, with a text alternative."""
+    box = element(
+        "div",
+        element("p", description),
+        id=f"chart-{name}",
+        class_="chart square" if square else "chart",
+        role="img",
+        aria_label=description,
+    )
     return element("figure", box, element("figcaption", caption))
 
 
 def code(text: str) -> Markup:
-    """Text of fixed width."""
+    """Monospaced text."""
     return element("code", text)
 
 
-def price(value: float) -> str:
-    """Two decimals, or four significant digits where that says nothing.
+def format_price(value: float) -> str:
+    """Two decimals from 10 on, four significant digits below.
 
-    >>> price(1234.5), price(0.01234567)
+    >>> format_price(1234.5), format_price(0.01234567)
     ('1,234.50', '0.01235')
     """
     return f"{value:,.2f}" if abs(value) >= 10 else f"{value:.4g}"
 
 
-def percent(share: float | None) -> str:
-    """A share in percent; `none` where there is none."""
-    return "none" if share is None else f"{100 * share:.1f} %"
+def format_percent(share: float) -> str:
+    """A share in percent; `none` for NaN."""
+    return "none" if math.isnan(share) else f"{100 * share:.1f} %"

@@ -1,36 +1,36 @@
-"""HTML elements as functions; every text that did not come from here is escaped."""
+"""HTML elements as functions; all other text is escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-SHORT = 12  # characters of a cell that is not broken into lines
-VOID = frozenset({"br", "hr", "col", "meta"})
+SHORT = 12  # characters; a shorter cell is not wrapped
+VOID_TAGS = frozenset({"br", "hr", "col", "meta"})
 
 
 class Markup(str):
-    """Text that already is HTML and is not escaped again."""
+    """HTML, not escaped again."""
 
     __slots__ = ()
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
-    """One element; children that are no `Markup` are escaped, `class_` is written `class`, `aria_label` `aria-label`.
+    """One element; children other than `Markup` are escaped, `class_` becomes `class`, `aria_label` `aria-label`.
 
     >>> element("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
     >>> element("p", element("b", "<script>"))
     '<p><b>&lt;script&gt;</b></p>'
     """
-    named = "".join(
+    pairs = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for name, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{tag}{named}>" if tag in VOID else f"<{tag}{named}>{join(children)}</{tag}>")
+    return Markup(f"<{tag}{pairs}>" if tag in VOID_TAGS else f"<{tag}{pairs}>{join(children)}</{tag}>")
 
 
 def join(children: Iterable[object]) -> Markup:
-    """Children one after another, escaped unless they are `Markup`."""
+    """Concatenate children; all but `Markup` are escaped."""
     return Markup("".join(child if isinstance(child, Markup) else escape(str(child)) for child in children))
 
 
@@ -39,20 +39,20 @@ def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    texts: Iterable[int] = (0,),
+    text_columns: Iterable[int] = (0,),
 ) -> Markup:
-    """A table in a box that scrolls by itself; a row's first cell heads it, columns not in `texts` hold numbers."""
-    left = set(texts)
+    """A table in a scrollable box; the first cell of a row is its header, columns not in `text_columns` are numbers."""
+    left = set(text_columns)
 
-    def side(column: int, cell: object = "") -> str | None:
+    def alignment(column: int, cell: object = "") -> str | None:
         return "number" if column not in left else "short" if len(str(cell)) <= SHORT else None
 
-    head = (element("th", name, scope="col", class_=side(i)) for i, name in enumerate(columns))
+    head = (element("th", name, scope="col", class_=alignment(i)) for i, name in enumerate(columns))
     body = (
         element(
             "tr",
-            element("th", row[0], scope="row", class_=side(0, row[0])),
-            *(element("td", cell, class_=side(i, cell)) for i, cell in enumerate(row[1:], start=1)),
+            element("th", row[0], scope="row", class_=alignment(0, row[0])),
+            *(element("td", cell, class_=alignment(i, cell)) for i, cell in enumerate(row[1:], start=1)),
         )
         for row in rows
     )
@@ -62,4 +62,9 @@ def table(
         element("thead", element("tr", *head)),
         element("tbody", *body),
     )
-    return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    return scroll_box(content, caption)
+
+
+def scroll_box(content: Markup, label: str) -> Markup:
+    """A box that scrolls sideways, also by keyboard."""
+    return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: no request leaves it, and nothing that came from data is taken for markup."""
+"""One self-contained HTML page: it makes no requests, and all text from data is escaped."""
 
 import base64
 import gzip
@@ -10,62 +10,58 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
-from torchcommodity.forecast import Correlation, correlation
-from torchcommodity.report import _charts as charts
+from torchcommodity.forecast import Chart, Correlation, correlation, fan_chart
 from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import paragraph
-from torchcommodity.report._contents import Contents, Run
+from torchcommodity.report._charts import calibration_chart, correlation_chart, correlation_heatmap
 from torchcommodity.report._markup import Markup, join
-from torchcommodity.report._section_correlation import correlations
-from torchcommodity.report._section_evidence import walk_forward
-from torchcommodity.report._section_forecast import forecasts
+from torchcommodity.report._report_data import ReportData, RunRecord
+from torchcommodity.report._section_backtest import backtest_section
+from torchcommodity.report._section_correlation import correlation_section
+from torchcommodity.report._section_forecast import forecast_section
 
 FOLDER = Path(__file__).parent
-FANS = 40  # charts; a page with more is slow to open
-FILES = "All quantiles are in forecast.csv; with provenance, findings and scores in forecast.json."
+MAX_CHARTS = 40  # a page with more is slow to open
+FILES = "forecast.csv has all quantiles; forecast.json adds provenance, data problems and scores."
 
 
-def to_html(contents: Contents) -> str:
-    """The report as one HTML page of about 2 MB, almost all of it the packed chart library."""
-    together = correlation(contents.panel)
-    fans = min(FANS, len(contents.forecast.symbols))
+def to_html(report: ReportData) -> str:
+    """The report as one HTML page of about 2 MB, almost all of it the compressed chart library."""
+    correlations = correlation(report.panel)
+    charts = min(MAX_CHARTS, len(report.forecast.symbols))
     parts = (
-        forecasts(contents, fans),
-        walk_forward(contents),
-        correlations(together),
-        sections.data(contents.panel, contents.findings, contents.run),
-        sections.reproduce(contents.run, FILES),
+        forecast_section(report, charts),
+        backtest_section(report),
+        correlation_section(correlations),
+        sections.data_section(report.panel, report.run),
+        sections.reproduce_section(report.run, FILES),
     )
-    figures = _figures(contents, together, fans)
-    return whole_page(sections.title(contents), sections.header(contents), parts, figures, contents.run)
+    figures = _figures(report, correlations, charts)
+    return page(sections.title(report), sections.header(report), parts, figures, report.run)
 
 
-def whole_page(
-    title: str, header: Markup, parts: Iterable[Markup], figures: Mapping[str, charts.Figure], run: Run
-) -> str:
-    """A page of its own: style, script and chart library are inside; `figures` go where `blocks.figure` left room."""
+def page(title: str, header: Markup, parts: Iterable[Markup], figures: Mapping[str, Chart], run: RunRecord) -> str:
+    """A page with its style, script and chart library; `figures` maps the id of a placeholder to its chart."""
     return Template(_text("page.html")).substitute(
         title=escape(title),
         css=_text("page.css"),
         js=_text("page.js"),
         header=header,
         main=join(parts),
-        footer=paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.made}"),
+        footer=paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.created}"),
         figures=_script_json(figures),
-        plotly=packed_plotly(),
-        plotly_notice=f"{plotly_version()}, MIT license; gzip in base64, unpacked by the script below",
+        plotly=compressed_plotly(),
+        plotly_notice=f"{plotly_version()}, MIT license; gzip in base64, decompressed by the script below",
     )
 
 
-def _figures(contents: Contents, together: Correlation | None, fans: int) -> dict[str, charts.Figure]:
-    figures = {f"chart-fan-{n}": charts.fan(contents, n) for n in range(fans)}
-    if contents.evidence:
-        figures["chart-calibration"] = charts.calibration(contents.evidence, contents.calendar)
-    if together:
-        figures["chart-correlation"] = charts.correlation_path(together)
-        figures["chart-matrix"] = charts.correlation_map(together)
+def _figures(report: ReportData, correlations: Correlation | None, charts: int) -> dict[str, Chart]:
+    figures = {f"chart-fan-{n}": fan_chart(report.forecast, n) for n in range(charts)}
+    if report.backtest:
+        figures["chart-calibration"] = calibration_chart(report.backtest, report.forecast.calendar)
+    if correlations:
+        figures["chart-correlation"] = correlation_chart(correlations)
+        figures["chart-matrix"] = correlation_heatmap(correlations)
     return figures
 
 
@@ -74,17 +70,24 @@ def _text(name: str) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot close the script element around it."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
 
 
 @cache
-def packed_plotly() -> str:
-    """plotly.js, packed from 4.8 to 2 MB."""
-    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), 9, mtime=0)).decode()
+def compressed_plotly() -> str:
+    """plotly.js, compressed from 4.8 to 2 MB."""
+    return base64.b64encode(gzip.compress(_plotly_js().encode(), 9, mtime=0)).decode()
 
 
 def plotly_version() -> str:
-    """`plotly.js v4.1.1`, as the library names itself in its first lines."""
-    line = next((line for line in get_plotlyjs()[:400].splitlines() if "plotly.js" in line), "plotly.js")
+    """`plotly.js v4.1.1`, from the first lines of the library."""
+    line = next((line for line in _plotly_js()[:400].splitlines() if "plotly.js" in line), "plotly.js")
     return line.strip(" */").replace("--", "")
+
+
+def _plotly_js() -> str:
+    from plotly.offline import get_plotlyjs  # slow to import
+
+    script: str = get_plotlyjs()
+    return script

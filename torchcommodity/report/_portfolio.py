@@ -1,4 +1,4 @@
-"""One walk-forward of portfolios as tables, and as one self-contained page."""
+"""The walk-forward backtest of portfolios as tables, and as one self-contained page."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -6,20 +6,20 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from torchcommodity.data import Finding, Panel
+from torchcommodity.data import Panel
+from torchcommodity.forecast import Chart, chart_layout, line_trace
 from torchcommodity.portfolio import OURS, UNTRAINED, FoldResult, Interval, Result, Series
-from torchcommodity.report import _charts as charts
-from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import figure, paragraph, section
-from torchcommodity.report._contents import Run
 from torchcommodity.report._markup import Markup, element, join, table
-from torchcommodity.report._page import whole_page
+from torchcommodity.report._page import page
+from torchcommodity.report._report_data import RunRecord
+from torchcommodity.report._sections import created, data_section, reproduce_section, scope_note
 
-POINTS = 700  # of a line; a screen shows no more
-HEADS = (
+MAX_POINTS = 700  # of a line; a screen shows no more
+COLUMNS = (
     "Portfolio",
     "Sharpe",
-    "LSTM less it",
+    "LSTM minus it",
     "95 % interval",
     "Return",
     "Volatility",
@@ -27,196 +27,189 @@ HEADS = (
     "Turnover",
     "Costs",
 )
-NAMES = {OURS: "LSTM", UNTRAINED: "LSTM, untrained"}
-COLOURS = ("#0b5c8a", "#8fb8d0", "#b3461b", "#3d7a3a", "#7a4a9c", "#5a6875")
-CLAIMS = (
-    "It says what daily rebalancing would have made in years that the model had not seen, with the stated costs and "
-    "without market impact, margin interest, taxes and the interest on collateral.",
-    "Returns are those of the contract that was held: the gap between two contracts on a roll is nobody's gain. Where "
-    "no curve knows what the next contract cost, the asset counts as not invested over that row, and still pays for "
-    "the roll. Without a calendar a series is taken for a spot price, which cannot be bought like this.",
-    "A day without a positive price cannot be traded: the next return spans it. So the 20th of April 2020, when the "
-    "front WTI contract closed at -37.63 dollars, is bridged; whoever held it lost far more than this page shows.",
-    "An interval that contains zero means that chance may be all of the difference. None of it is investment advice.",
+LABELS = {OURS: "LSTM", UNTRAINED: "LSTM, untrained"}
+COLORS = ("#0b5c8a", "#8fb8d0", "#b3461b", "#3d7a3a", "#7a4a9c", "#5a6875")
+SCOPE = (
+    "The results are those of daily rebalancing in years that the model had not seen, after the stated costs; without "
+    "market impact, margin interest, taxes and interest on collateral.",
+    "Returns are those of the contract held: nobody earns the gap between two contracts on a roll. Without a curve "
+    "that knows the price of the next contract, the asset is not invested over that row and still pays for the roll. A "
+    "series without a calendar is treated as a spot price, which cannot be bought like this.",
+    "A day without a positive price cannot be traded: the next return spans it. So 2020-04-20, when the front WTI "
+    "contract closed at -37.63 dollars, is bridged; whoever held it lost far more than this page shows.",
+    "A difference whose interval contains zero may be due to chance. None of this is investment advice.",
 )
 FILES = (
-    "portfolio.csv has the table, daily.csv what every portfolio made on every day after costs, weights.csv what the "
-    "trained portfolio held."
+    "portfolio.csv has the table, daily.csv the daily return of every portfolio after costs, weights.csv the weights "
+    "of the trained portfolio."
 )
 NOTES = (
-    "Sharpe ratio, return (not compounded), volatility, turnover and costs are a year's, after costs; drawdown is the "
-    "largest loss from a peak; turnover counts both sides of a trade as a multiple of wealth. The interval is that of "
-    "Ledoit and Wolf: a studentized bootstrap of blocks."
+    "Sharpe ratio, return (not compounded), volatility, turnover and costs are annualized, after costs; drawdown is "
+    "the largest loss from a peak; turnover counts both sides of a trade as a multiple of wealth. The interval is that "
+    "of Ledoit and Wolf, a studentized block bootstrap."
 )
 
 
 @dataclass(frozen=True)
-class PortfolioContents:
-    """One report: prices and what was found about them, the walk-forward, the run."""
+class PortfolioReportData:
+    """One report: prices, the backtest of the portfolios, the run."""
 
     panel: Panel
-    findings: tuple[Finding, ...]
-    walked: FoldResult
-    run: Run
+    result: FoldResult
+    run: RunRecord
 
 
-def portfolio_table(walked: FoldResult) -> pd.DataFrame:
-    """One row a cost and portfolio: what it did, and the Sharpe ratio of ours less its own with the interval."""
+def portfolio_table(result: FoldResult) -> pd.DataFrame:
+    """One row per cost and portfolio: its measures, and the Sharpe ratio of the LSTM minus its own, with interval."""
     rows = []
-    for result in walked.results:
-        against = result.against
-        less = {"ours_less": against.difference, "low": against.low, "high": against.high} if against else {}
-        rows.append({"cost_bps": 1e4 * result.cost, "portfolio": result.name, **asdict(result.measures), **less})
-    found: pd.DataFrame = pd.DataFrame(rows).round({"cost_bps": 9})
-    return found
+    for item in result.results:
+        against = item.against
+        difference = {"difference": against.difference, "low": against.low, "high": against.high} if against else {}
+        rows.append({"cost_bps": 1e4 * item.cost, "portfolio": item.name, **asdict(item.measures), **difference})
+    table: pd.DataFrame = pd.DataFrame(rows).round({"cost_bps": 9})
+    return table
 
 
-def portfolio_days(walked: FoldResult) -> pd.DataFrame:
-    """What every portfolio made on every test day after costs, a share of wealth."""
-    index = pd.DatetimeIndex(walked.dates, name="date")
-    made = {f"{result.name} {1e4 * result.cost:g}bp": result.net.numpy() for result in walked.results}
-    found: pd.DataFrame = pd.DataFrame(made, index=index)
-    return found
+def portfolio_days(result: FoldResult) -> pd.DataFrame:
+    """Daily return of every portfolio after costs, a share of wealth; one column per portfolio and cost."""
+    index = pd.DatetimeIndex(result.dates, name="date")
+    returns = {f"{item.name} {1e4 * item.cost:g}bp": item.net.numpy() for item in result.results}
+    table: pd.DataFrame = pd.DataFrame(returns, index=index)
+    return table
 
 
-def portfolio_weights(walked: FoldResult) -> pd.DataFrame:
-    """What the trained portfolio held from the close of each test day on, a share of wealth; a row a cost and day."""
-    index = pd.DatetimeIndex(walked.dates, name="date")
+def portfolio_weights(result: FoldResult) -> pd.DataFrame:
+    """Weights of the trained portfolio from the close of each test day on, shares of wealth; a row per cost and day."""
+    index = pd.DatetimeIndex(result.dates, name="date")
     parts = []
-    for result in walked.results:
-        if result.name == OURS:
-            held = pd.DataFrame(result.weights[-len(index) :].numpy(), index=index, columns=list(walked.symbols))
-            held.insert(0, "cost_bps", round(1e4 * result.cost, 9))
-            parts.append(held)
-    found: pd.DataFrame = pd.concat(parts)
-    return found
+    for item in result.results:
+        if item.name == OURS:
+            weights = pd.DataFrame(item.weights[-len(index) :].numpy(), index=index, columns=list(result.symbols))
+            weights.insert(0, "cost_bps", round(1e4 * item.cost, 9))
+            parts.append(weights)
+    table: pd.DataFrame = pd.concat(parts)
+    return table
 
 
-def portfolio_html(contents: PortfolioContents) -> str:
-    """The walk-forward as one HTML page."""
-    walked = contents.walked
+def portfolio_html(report: PortfolioReportData) -> str:
+    """The backtest as one HTML page."""
+    result = report.result
     parts = (
-        section("results", "Results", *_results(walked)),
-        section("held", "What was held", _held(walked), _training(walked)),
-        sections.data(contents.panel, contents.findings, contents.run),
-        sections.reproduce(contents.run, FILES),
+        section("results", "Results", *_results(result)),
+        section("weights", "Weights", _weights(result), _training(result)),
+        data_section(report.panel, report.run),
+        reproduce_section(report.run, FILES),
     )
-    return whole_page(_title(walked), _header(contents), parts, _figures(walked), contents.run)
+    return page(_title(result), _header(report), parts, _figures(result), report.run)
 
 
-def row(result: Result) -> tuple[str, ...]:
-    """The cells of one portfolio, as in HEADS."""
-    found, rates = result.measures, result.against
+def portfolio_row(result: Result) -> tuple[str, ...]:
+    """The cells of one portfolio, as in `COLUMNS`."""
+    measures, against = result.measures, result.against
     return (
-        NAMES.get(result.name, result.name.capitalize()),
-        _signed(found.sharpe),
-        "" if rates is None else _signed(rates.difference),
-        "" if rates is None else between(rates),
-        f"{100 * found.made:+.1f} %",
-        f"{100 * found.volatility:.1f} %",
-        f"{100 * found.drawdown:.0f} %",
-        f"{found.turnover:.1f}",
-        f"{100 * found.costs:.2f} %",
+        LABELS.get(result.name, result.name.capitalize()),
+        _signed(measures.sharpe),
+        "" if against is None else _signed(against.difference),
+        "" if against is None else _interval(against),
+        f"{100 * measures.made:+.1f} %",
+        f"{100 * measures.volatility:.1f} %",
+        f"{100 * measures.drawdown:.0f} %",
+        f"{measures.turnover:.1f}",
+        f"{100 * measures.costs:.2f} %",
     )
 
 
-def between(found: Interval) -> str:
-    """`-0.12 to +0.34`, or `none` where a portfolio never moved."""
-    return "none" if np.isnan(found.low) else f"{_signed(found.low)} to {_signed(found.high)}"
+def describe_results(results: list[Result]) -> str:
+    """The comparisons of the LSTM with the other portfolios in one sentence."""
+    comparisons = [result.against for result in results if result.against is not None]
+    better, worse = (sum(c.sure and sign * c.difference > 0 for c in comparisons) for sign in (1, -1))
+    higher = sum(c.difference > 0 for c in comparisons)
+    return (
+        f"The LSTM has a higher Sharpe ratio than {higher} of {len(comparisons)} other portfolios; the difference is "
+        f"significantly positive against {better} and significantly negative against {worse}."
+    )
+
+
+def _interval(difference: Interval) -> str:
+    """`-0.12 to +0.34`, or `none` if a portfolio never moved."""
+    return "none" if np.isnan(difference.low) else f"{_signed(difference.low)} to {_signed(difference.high)}"
 
 
 def _signed(ratio: float) -> str:
     return "none" if np.isnan(ratio) else f"{ratio:+.2f}"
 
 
-def describe_results(results: list[Result]) -> str:
-    """Wins and losses of ours in one sentence."""
-    found = [result.against for result in results if result.against is not None]
-    won, lost = (sum(one.sure and sign * one.difference > 0 for one in found) for sign in (1, -1))
-    higher = sum(one.difference > 0 for one in found)
-    return (
-        f"Of {len(found)} other portfolios the LSTM has the higher Sharpe ratio than {higher}; beyond chance it is "
-        f"better than {won} and worse than {lost}."
+def _title(result: FoldResult) -> str:
+    kind = "long and short" if result.long_short else "long only"
+    more = f" and {len(result.symbols) - 6} more" if len(result.symbols) > 6 else ""
+    return f"Portfolio, {kind}: {', '.join(result.symbols[:6])}{more}"
+
+
+def _header(report: PortfolioReportData) -> Markup:
+    result = report.result
+    lead = (
+        f"Walk-forward backtest from {result.dates[0]} to {result.dates[-1]}, one model per year. Created "
+        f"{created(report.run)}."
     )
+    title = element("h1", _title(result))
+    return join([title, paragraph(lead, class_="lead"), scope_note("What these results cover", SCOPE)])
 
 
-def _title(walked: FoldResult) -> str:
-    return f"Portfolio, {'long and short' if walked.long_short else 'long only'}: {', '.join(walked.symbols[:6])}" + (
-        f" and {len(walked.symbols) - 6} more" if len(walked.symbols) > 6 else ""
-    )
-
-
-def _header(contents: PortfolioContents) -> Markup:
-    walked, made = contents.walked, contents.run.made[:16].replace("T", " ")
-    span = f"FoldResult forward from {walked.dates[0]} to {walked.dates[-1]}, a model a year. Made {made} UTC."
-    return join(
-        [
-            element("h1", _title(walked)),
-            paragraph(span, class_="lead"),
-            element(
-                "div",
-                element("h2", "What this table is, and what it is not"),
-                element("ul", *(element("li", sentence) for sentence in CLAIMS)),
-                class_="note",
-            ),
-        ]
-    )
-
-
-def _results(walked: FoldResult) -> Iterator[Markup]:
-    for n, cost in enumerate(_costs(walked)):
-        results = walked.at(cost)
-        yield element("h3", f"At {1e4 * cost:g} basis points a trade, {2e4 * cost:g} a roll")
+def _results(result: FoldResult) -> Iterator[Markup]:
+    for n, cost in enumerate(_costs(result)):
+        results = result.at(cost)
+        yield element("h3", f"At {1e4 * cost:g} basis points per trade, {2e4 * cost:g} per roll")
         yield paragraph(element("strong", describe_results(results)))
-        yield table(f"Portfolios at {1e4 * cost:g} basis points", HEADS, map(row, results))
-        words = "; ".join(f"{NAMES.get(r.name, r.name)} {100 * (_wealth(r)[-1] - 1):+.0f} %" for r in results)
-        yield figure(f"wealth-{n}", f"Wealth after costs, by the end: {words}.", "Wealth after costs, compounded.")
+        yield table(f"Portfolios at {1e4 * cost:g} basis points", COLUMNS, map(portfolio_row, results))
+        final = "; ".join(f"{LABELS.get(r.name, r.name)} {100 * (_wealth(r)[-1] - 1):+.0f} %" for r in results)
+        yield figure(
+            f"wealth-{n}", f"Line chart of wealth after costs; final: {final}.", "Wealth after costs, compounded."
+        )
     yield paragraph(NOTES, class_="lead")
-    yield from (paragraph(f"Left out: {reason}.") for reason in walked.left_out)
+    yield from (paragraph(f"Left out: {reason}.") for reason in result.left_out)
 
 
-def _held(walked: FoldResult) -> Markup:
-    ours = walked.results[0]
-    held = ours.weights[-len(walked.dates) :].numpy()
+def _weights(result: FoldResult) -> Markup:
+    trained = result.results[0]
+    weights = trained.weights[-len(result.dates) :].numpy()
     rows = [
         (
             symbol,
-            f"{100 * held[:, n].mean():+.1f} %",
-            f"{100 * held[:, n].min():+.1f} %",
-            f"{100 * held[:, n].max():+.1f} %",
+            f"{100 * weights[:, n].mean():+.1f} %",
+            f"{100 * weights[:, n].min():+.1f} %",
+            f"{100 * weights[:, n].max():+.1f} %",
         )
-        for n, symbol in enumerate(walked.symbols)
+        for n, symbol in enumerate(result.symbols)
     ]
-    caption = f"Weights of the LSTM at {1e4 * ours.cost:g} basis points, a share of wealth"
-    return table(caption, ("Symbol", "Mean", "Least", "Most"), rows)
+    caption = f"Weights of the LSTM at {1e4 * trained.cost:g} basis points, shares of wealth"
+    return table(caption, ("Symbol", "Mean", "Minimum", "Maximum"), rows)
 
 
-def _training(walked: FoldResult) -> Markup:
-    return join([element("h3", "What training gave"), element("ul", *(element("li", fit) for fit in walked.fits))])
+def _training(result: FoldResult) -> Markup:
+    return join([element("h3", "Training"), element("ul", *(element("li", fit) for fit in result.fits))])
 
 
-def _costs(walked: FoldResult) -> list[float]:
-    return list(dict.fromkeys(result.cost for result in walked.results))
+def _costs(result: FoldResult) -> list[float]:
+    return list(dict.fromkeys(item.cost for item in result.results))
 
 
 def _wealth(result: Result) -> Series:
-    found: Series = (1 + result.net.numpy()).cumprod()
-    return found
+    wealth: Series = (1 + result.net.numpy()).cumprod()
+    return wealth
 
 
-def _figures(walked: FoldResult) -> dict[str, charts.Figure]:
-    return {f"chart-wealth-{n}": _growth(walked, cost) for n, cost in enumerate(_costs(walked))}
+def _figures(result: FoldResult) -> dict[str, Chart]:
+    return {f"chart-wealth-{n}": _wealth_chart(result, cost) for n, cost in enumerate(_costs(result))}
 
 
-def _growth(walked: FoldResult, cost: float) -> charts.Figure:
-    keep = np.unique(np.linspace(0, len(walked.dates) - 1, POINTS).round().astype(int))
-    dates = list(map(str, walked.dates[keep]))
+def _wealth_chart(result: FoldResult, cost: float) -> Chart:
+    rows = np.unique(np.linspace(0, len(result.dates) - 1, MAX_POINTS).round().astype(int))
+    dates = list(map(str, result.dates[rows]))
     lines = [
-        charts.line(dates, _wealth(result)[keep], color, NAMES.get(result.name, result.name))
-        for result, color in zip(walked.at(cost), COLOURS)
+        line_trace(dates, _wealth(item)[rows], color, LABELS.get(item.name, item.name))
+        for item, color in zip(result.at(cost), COLORS)
     ]
-    axis = {"type": "log", "title": {"text": "wealth"}}
-    layout = charts.framed(xaxis={"type": "date"}, yaxis=axis)
-    # two columns: one under another they would leave no room for the lines on a telephone
+    layout = chart_layout(xaxis={"type": "date"}, yaxis={"type": "log", "title": {"text": "wealth"}})
+    # two columns: a single one leaves no room for the lines on a phone
     layout["legend"] |= {"entrywidth": 0.5, "entrywidthmode": "fraction", "font": {"size": 11}}
     return {"data": lines[::-1], "layout": layout}

@@ -1,55 +1,61 @@
-"""Correlation over time with its regimes, and the latest matrix."""
+"""The section with correlation over time, its regimes, and the latest matrix."""
 
-from torchcommodity.forecast import WINDOW, Correlation, pairs_by_strength
+from torchcommodity.forecast import CORRELATION_WINDOW, Correlation, pairs_by_strength
 from torchcommodity.report._blocks import figure, paragraph, section
 from torchcommodity.report._markup import Markup, element, table
 
-NAME = "Correlation and its regimes"
-CAPTION = "Average correlation of all pairs; a dotted line marks the start of a new regime."
-STRONGEST = 10
+HEADING = "Correlation and regimes"
+CAPTION = "Average correlation of all pairs; each dotted line marks the start of a new regime."
+MAX_PAIRS = 10
 
 
-def correlations(found: Correlation | None) -> Markup:
-    """The whole section, or why there is none."""
-    if found is None:
-        words = f"There is none: it needs at least two symbols with {2 * WINDOW} rows and prices on the same days."
-        return section("correlation", NAME, paragraph(words))
-    dates = ", ".join(found.changes) if found.changes else "none"
-    rows = [(f"{a}, {b}", f"{value:+.2f}") for a, b, value in pairs_by_strength(found)[:STRONGEST]]
-    map_words = f"Heat map of the correlation matrix on {found.latest_date}; the table has the strongest pairs."
+def correlation_section(correlation: Correlation | None) -> Markup:
+    """The whole section, or the reason why there is no correlation."""
+    if correlation is None:
+        reason = f"it needs two symbols and {2 * CORRELATION_WINDOW} rows with prices on the same days."
+        return section("correlation", HEADING, paragraph(f"There is no correlation: {reason}"))
+    date, window, changes = correlation.latest_date, correlation.window, correlation.changes
+    pairs = [(f"{a}, {b}", f"{value:+.2f}") for a, b, value in pairs_by_strength(correlation)[:MAX_PAIRS]]
+    description = f"Heat map of the correlation matrix on {date}; the table lists the strongest pairs."
+    caption = f"Correlation of every pair over the last {window} rows."
     return section(
         "correlation",
-        NAME,
-        paragraph(_rule(found)),
-        figure("correlation", _in_words(found), CAPTION),
-        element("details", element("summary", f"Dates of the {len(found.changes)} changes"), paragraph(dates)),
-        element("h3", f"Latest correlations, {found.latest_date}"),
+        HEADING,
+        paragraph(_rule(correlation)),
+        figure("correlation", _description(correlation), CAPTION),
+        element(
+            "details",
+            element("summary", f"Dates of the {len(changes)} regime changes"),
+            paragraph(", ".join(changes) if changes else "none"),
+        ),
+        element("h3", f"Latest correlations, {date}"),
         element(
             "div",
-            figure("matrix", map_words, f"Correlation of every pair over the last {found.window} rows.", square=True),
-            table("Strongest pairs", ("Pair", "Correlation"), rows),
+            figure("matrix", description, caption, square=True),
+            table("Strongest pairs", ("Pair", "Correlation"), pairs),
             class_="columns",
         ),
     )
 
 
-def _rule(found: Correlation) -> str:
-    late = [symbol for symbol in found.symbols if symbol not in found.steady]
-    window = found.window
+def _rule(correlation: Correlation) -> str:
+    window = correlation.window
     text = (
-        f"Correlation of log-returns over the last {window} rows. A new regime begins when the correlations differ on "
-        f"average by more than {found.threshold} from those {window} rows before, at most once in as many."
+        f"Correlation of log-returns over the last {window} rows. A new regime starts when the correlations differ on "
+        f"average by more than {correlation.threshold} from those {window} rows earlier, at most once in {window} rows."
     )
-    if late:
-        few = ", ".join(late)
-        text += f" Average and regimes are of {', '.join(found.steady)}; left out for late or rare prices: {few}."
-    if found.left_out:
-        text += f" The first {len(found.symbols)} symbols are shown, {found.left_out} are not."
+    if sparse := [symbol for symbol in correlation.symbols if symbol not in correlation.steady]:
+        text += (
+            f" Average and regimes use {', '.join(correlation.steady)}; {', '.join(sparse)} "
+            f"{'has' if len(sparse) == 1 else 'have'} prices in too few rows."
+        )
+    if correlation.left_out:
+        text += f" Only the first {len(correlation.symbols)} symbols are used; {correlation.left_out} are not."
     return text
 
 
-def _in_words(found: Correlation) -> str:
+def _description(correlation: Correlation) -> str:
     return (
-        f"Line chart of the average correlation from {found.dates[0]} to {found.latest_date} with {len(found.changes)} "
-        "changes of regime."
+        f"Line chart of the average correlation from {correlation.dates[0]} to {correlation.latest_date} with "
+        f"{len(correlation.changes)} regime changes."
     )

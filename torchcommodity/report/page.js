@@ -1,16 +1,19 @@
 "use strict";
 (async () => {
-  const say = (text) => document.querySelectorAll(".chart").forEach((box) => { box.innerHTML = ""; box.append(Object.assign(document.createElement("p"), {textContent: text})); });
-  const held = document.getElementById("plotly");
+  const showMessage = (text) => document.querySelectorAll(".chart").forEach((box) => {
+    box.innerHTML = "";
+    box.append(Object.assign(document.createElement("p"), {textContent: text}));
+  });
+  const library = document.getElementById("plotly");
   try {
-    const packed = Uint8Array.from(atob(held.textContent.trim()), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const code = document.createElement("script");
-    code.textContent = await new Response(stream).text();
-    document.head.append(code);
-    held.remove();
+    const compressed = Uint8Array.from(atob(library.textContent.trim()), (c) => c.charCodeAt(0));
+    const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+    library.remove();
   } catch (error) {
-    say("This browser cannot unpack the charts (it knows no DecompressionStream); the tables hold the same numbers.");
+    showMessage("This browser cannot show the charts (it has no DecompressionStream); the tables have the same numbers.");
     return;
   }
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -18,7 +21,7 @@
     const box = document.getElementById(id);
     box.textContent = "";
     await Plotly.newPlot(box, figure.data, figure.layout, {responsive: true, displayModeBar: false, scrollZoom: false});
-    await new Promise((next) => setTimeout(next, 0));
+    await new Promise((resolve) => setTimeout(resolve, 0));
   }
-  document.documentElement.dataset.drawn = Object.keys(figures).length;
+  document.documentElement.dataset.charts = Object.keys(figures).length;
 })();

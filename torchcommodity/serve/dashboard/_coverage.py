@@ -8,7 +8,7 @@ from scipy import stats
 
 from torchcommodity.data import Panel
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import BANDS, places
+from torchcommodity.forecast import BANDS, level_index
 from torchcommodity.serve.dashboard._past_forecasts import Hindsight
 
 Places = Sequence[tuple[int, int]]  # (row of the origin, symbol)
@@ -53,7 +53,7 @@ def _count(found: Hindsight, h: int, rows: int, chosen: Places, panel: Panel, ab
     origins, symbols = (np.array(column) for column in zip(*chosen))
     met = found.met[origins - found.first, h, symbols]
     quantiles = found.quantiles[origins - found.first, h, symbols]
-    apart, place = not_overlapping(set(origins.tolist()), rows), places(about.levels)
+    apart, place = not_overlapping(set(origins.tolist()), rows), level_index(about.levels)
     return {
         "first": str(panel.dates[origins.min() + rows]),
         "last": str(panel.dates[origins.max() + rows]),

@@ -16,8 +16,8 @@ from torchcommodity.forecast import (
     align_panel,
     calendar,
     correlation,
+    level_index,
     pairs_by_strength,
-    places,
 )
 from torchcommodity.serve.dashboard._coverage import coverage
 from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, STALE, age, model_card
@@ -119,7 +119,7 @@ def _symbol(found: Hindsight, panel: Panel, about: Metadata, ahead: Calendar, n:
 
 def _past(found: Hindsight, panel: Panel, about: Metadata, h: int, n: int) -> Document:
     """Every forecast of one symbol and horizon whose outcome is known, oldest first; rows count from `days`."""
-    rows, place = about.horizons[h], places(about.levels)
+    rows, place = about.horizons[h], level_index(about.levels)
     origins = found.known(h, rows, n)
     start, here = panel.values.plain()[origins, n], origins - found.first
     prices = start[:, None] * found.quantiles[here, h, n].exp()

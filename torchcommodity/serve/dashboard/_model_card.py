@@ -5,7 +5,7 @@ from typing import Any
 
 from torchcommodity.data import CONTRACTS
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import NAMES
+from torchcommodity.forecast import HORIZON_NAMES
 
 STALE = 7  # days after which a last price is called old
 USE = (
@@ -38,7 +38,7 @@ def model_card(about: Metadata) -> dict[str, Any]:
     return {
         **asdict(about),
         "contract_names": names,
-        "horizon_names": [NAMES.get(rows, f"{rows} rows") for rows in about.horizons],
+        "horizon_names": [HORIZON_NAMES.get(rows, f"{rows} rows") for rows in about.horizons],
         "use": USE,
         "limits": LIMITS,
         "docs": DOCS,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import origins
+from torchcommodity.forecast import last_prices
 from torchcommodity.serve.http._windows import Wanted, Window
 
 
@@ -19,7 +19,7 @@ def prediction(about: Metadata, window: Window, quantiles: Tensor, wanted: Wante
     """
     prices = torch.from_numpy(window.prices)
     counts = (prices > 0).sum(0)  # all are finite or NaN
-    row, last = origins(prices)
+    row, last = last_prices(prices)
     last = torch.where(counts > 0, last, torch.nan)
     if wanted.quantity == "price":
         quantiles = last[None, :, None] * quantiles.exp()

@@ -1,0 +1,91 @@
+"""`fit` and `backtest` with results cached on disk."""
+
+from typing import Any
+
+import numpy as np
+
+from torchcommodity.data import Panel, to_panel
+from torchcommodity.forecast._backtest import TEST_YEARS, backtest
+from torchcommodity.forecast._cache import cache_key, load_or_compute
+from torchcommodity.forecast._fit import fit
+from torchcommodity.forecast._forecaster import Forecaster
+from torchcommodity.forecast._summary import BacktestSummary, summarize
+from torchcommodity.training import LOCAL, Executor, FitConfig, Progress
+
+TRAIN_YEARS = 5  # years of prices that a symbol needs before the first test year
+MIN_ROWS = 20  # a last year with fewer rows is not tested
+
+
+def cached_fit(
+    prices: Any, config: FitConfig | None = None, *, seed: int = 0, progress: Progress | None = None
+) -> tuple[Forecaster, bool]:
+    """`fit`, or its cached result: the forecaster, and whether it came from the cache.
+
+    The cache key covers prices, dates, symbols, contracts, curve, settings, seed, torch version and the code of this
+    package. Raises what `fit` raises.
+    """
+    config, panel = config or FitConfig(), to_panel(prices, operation="fit")
+    return load_or_compute(
+        f"{cache_key(panel, config, seed, 'forecaster')}.safetensors",
+        Forecaster.load,
+        lambda: fit(panel, config, seed=seed, progress=progress),
+        Forecaster.to_bytes,
+    )
+
+
+def cached_backtest(
+    prices: Any,
+    config: FitConfig | None = None,
+    *,
+    first_year: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    executor: Executor = LOCAL,
+) -> tuple[BacktestSummary, bool]:
+    """`backtest` of the symbols with enough history, or its cached result: the summary, and whether it was cached.
+
+    A symbol takes part if it has prices from five years before the first test year on; the others are named in
+    `BacktestSummary.excluded`. A last year with fewer than 20 rows is not tested.
+
+    Raises:
+        ValueError: no symbol has enough history; what `backtest` raises.
+    """
+    config, panel = config or FitConfig(), to_panel(prices, operation="backtest")
+    symbols, (first, last) = backtest_span(panel, first_year)
+    excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)
+    panel = panel.select(symbols).between(None, f"{last}-12-31")
+
+    def compute() -> BacktestSummary:
+        result = backtest(panel, config, first_year=first, seed=seed, progress=progress, executor=executor)
+        return summarize(result, excluded)
+
+    return load_or_compute(
+        f"{cache_key(panel, config, seed, f'backtest from {first} without {excluded}')}.json",
+        lambda path: BacktestSummary.from_json(path.read_text("utf-8")),
+        compute,
+        lambda summary: summary.to_json().encode(),
+    )
+
+
+def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str], tuple[int, int]]:
+    """The symbols with enough history for a backtest, and the first and last test year.
+
+    Raises:
+        ValueError: no symbol has five years of prices before the test years.
+    """
+    years, rows = np.unique(panel.dates.astype("datetime64[Y]").astype(int) + 1970, return_counts=True)
+    prices = panel.values.plain().numpy()
+    last = int(years[rows > MIN_ROWS][-1]) if (rows > MIN_ROWS).any() else int(years[-1])
+    starts = {s: _year_of_first_price(panel.dates, prices[:, n]) for n, s in enumerate(panel.symbols)}
+    symbols = [s for s, year in starts.items() if year + TRAIN_YEARS <= (last if first_year is None else first_year)]
+    if not symbols:
+        raise ValueError(
+            f"backtest: needs {TRAIN_YEARS} years of prices before the test years; got {panel.dates[0]} to "
+            f"{panel.dates[-1]}"
+        )
+    earliest = max(starts[s] for s in symbols) + TRAIN_YEARS
+    return symbols, (max(earliest, last - TEST_YEARS + 1) if first_year is None else first_year, last)
+
+
+def _year_of_first_price(dates: np.ndarray, prices: np.ndarray) -> int:
+    return int(str(dates[(prices > 0).argmax()])[:4])

@@ -1,0 +1,117 @@
+"""A forecast: quantiles of future returns and prices, with tables and a chart."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from torchcommodity.data import Panel
+from torchcommodity.forecast._calendar import Calendar
+from torchcommodity.forecast._history import few
+from torchcommodity.forecast._plot import fan_chart, figure, level_index
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast:
+    """Quantiles from the last row of a panel on.
+
+    Each symbol starts from its last positive price, of `origins`, which may be earlier than the panel's last row: a
+    missing, zero or negative price has no log-return. Horizons count panel rows.
+    """
+
+    symbols: tuple[str, ...]
+    units: tuple[str, ...]
+    horizons: tuple[int, ...]  # rows
+    levels: tuple[float, ...]
+    origin: np.datetime64  # date of the panel's last row
+    origins: np.ndarray  # (N,) datetime64[D], date of each symbol's last positive price
+    last: Tensor  # (N,) that price
+    log_returns: Tensor  # (H, N, Q) quantiles of the cumulative log-return
+    prices: Tensor  # (H, N, Q) the same in price units
+    calendar: Calendar  # of the target dates
+    history: Panel  # the last rows of the panel, for charts
+
+    @cached_property
+    def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]
+        """The date that each horizon reaches, by `calendar`, from each symbol's origin."""
+        dates = [[self.calendar.ahead(origin, h) for origin in self.origins] for h in self.horizons]
+        return np.array(dates, dtype="datetime64[D]")
+
+    def to_pandas(self, layout: Literal["long", "wide"] = "long") -> pd.DataFrame:
+        """The forecast as a table.
+
+        Args:
+            layout: "long" has a row per symbol, horizon and level, and the columns symbol, unit, origin (date of the
+                symbol's last price), horizon (rows), date (target date), level, log_return and price. "wide" has a row
+                per symbol and horizon, and a column of prices per level, named "0.05" to "0.95" by default.
+
+        Raises:
+            ValueError: another layout.
+        """
+        if layout not in ("long", "wide"):
+            raise ValueError(f"to_pandas: layout must be 'long' or 'wide'; got {layout!r}")
+        N, H, Q = len(self.symbols), len(self.horizons), len(self.levels)
+        shape = (N, H, Q) if layout == "long" else (N, H)
+        n, h, *q = (index.ravel() for index in np.indices(shape))
+        columns = {
+            "symbol": np.array(self.symbols, dtype=object)[n],
+            "unit": np.array(self.units, dtype=object)[n],
+            "origin": self.origins[n].astype("datetime64[s]"),
+            "horizon": np.array(self.horizons)[h],
+            "date": self.target_dates[h, n].astype("datetime64[s]"),
+        }
+        if layout == "long":
+            columns["level"] = np.array(self.levels)[q[0]]
+            columns["log_return"] = self.log_returns.numpy()[h, n, q[0]]
+            columns["price"] = self.prices.numpy()[h, n, q[0]]
+        else:
+            columns |= {f"{level:g}": self.prices.numpy()[h, n, k] for k, level in enumerate(self.levels)}
+        table: pd.DataFrame = pd.DataFrame(columns)
+        return table
+
+    def to_polars(self, layout: Literal["long", "wide"] = "long") -> Any:
+        """`to_pandas(layout)` as a polars DataFrame; ImportError if polars is not installed."""
+        import polars
+
+        table = self.to_pandas(layout)
+        return polars.DataFrame({name: table[name].to_numpy() for name in table.columns})
+
+    def quantile(self, level: float, horizon: int) -> pd.Series:
+        """Prices `(N,)` at one quantile level and horizon, a pandas Series with the symbols as index.
+
+        Args:
+            level: one of `levels`.
+            horizon: one of `horizons`, in rows.
+
+        Raises:
+            ValueError: an unknown level or horizon.
+        """
+        index = level_index(self.levels)
+        if round(level, 3) not in index:
+            raise ValueError(f"quantile: level must be one of {', '.join(f'{x:g}' for x in index)}; got {level!r}")
+        if horizon not in self.horizons:
+            raise ValueError(f"quantile: horizon must be one of {', '.join(map(str, self.horizons))}; got {horizon!r}")
+        prices = self.prices[self.horizons.index(horizon), :, index[round(level, 3)]].numpy()
+        series: pd.Series = pd.Series(prices, index=pd.Index(self.symbols, name="symbol"), name=f"{level:g}")
+        return series
+
+    def plot(self, symbol: str | None = None) -> Any:
+        """Fan chart of one symbol as a plotly Figure: recent prices, then the median and the 50, 80 and 90 % bands.
+
+        Args:
+            symbol: one of `symbols`; the first if None.
+
+        Raises:
+            ValueError: an unknown symbol.
+        """
+        symbol = self.symbols[0] if symbol is None else symbol
+        if symbol not in self.symbols:
+            raise ValueError(f"plot: symbol must be one of {few(self.symbols, 20)}; got {symbol!r}")
+        return figure(fan_chart(self, self.symbols.index(symbol)), title=symbol)
+
+    def __repr__(self) -> str:
+        horizons = ", ".join(map(str, self.horizons))
+        return f"Forecast({few(self.symbols)}; from {self.origin}; horizons {horizons}; {len(self.levels)} levels)"

@@ -1,0 +1,90 @@
+"""A backtest reduced to the numbers that a report shows: scores, calibration, coverage of each symbol."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from torchcommodity.forecast._backtest import Backtest
+from torchcommodity.forecast._score import Score, score
+
+
+@dataclass(frozen=True)
+class BacktestSummary:
+    """Scores, calibration and coverage of a backtest, without its quantiles.
+
+    Args:
+        model: name of the tested model.
+        first, last: dates of the first and the last origin.
+        symbols: the symbols tested.
+        excluded: symbols without enough history.
+        scores: one row per horizon and model.
+        levels: nominal quantile levels `(Q,)`.
+        calibration: horizon in rows -> share of targets at or below each quantile of `model`, `(Q,)`.
+        coverage: symbol -> horizon in rows -> share of targets between the outermost quantiles of `model`.
+        fits: what each refit did with the network, in words.
+    """
+
+    model: str
+    first: str
+    last: str
+    symbols: tuple[str, ...]
+    excluded: tuple[str, ...]
+    scores: tuple[Score, ...]
+    levels: tuple[float, ...]
+    calibration: dict[str, tuple[float, ...]]
+    coverage: dict[str, dict[str, float]]
+    fits: tuple[str, ...]
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """Horizons in rows."""
+        return tuple(map(int, self.calibration))
+
+    def to_json(self) -> str:
+        """JSON for `from_json`; an undefined number is written as NaN."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> "BacktestSummary":
+        """Read what `to_json` wrote; ValueError for anything else."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+            fields["scores"] = tuple(Score(**row) for row in fields["scores"])
+            fields["calibration"] = {h: tuple(shares) for h, shares in fields["calibration"].items()}
+            return cls(**fields)
+        except (TypeError, AttributeError, KeyError) as error:
+            raise ValueError(f"BacktestSummary: text must come from to_json; got {text[:60]!r}") from error
+
+
+def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSummary:
+    """Score a backtest and measure calibration and coverage of its model.
+
+    Args:
+        backtest: quantiles and targets.
+        excluded: symbols left out of it, to be named in a report.
+    """
+    scores = score(backtest)
+    quantiles = backtest.quantiles[backtest.model]  # (T, H, N, Q)
+    valid = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
+    below = (backtest.targets.unsqueeze(-1) <= quantiles) & valid.unsqueeze(-1)
+    inside = (backtest.targets >= quantiles[..., 0]) & (backtest.targets <= quantiles[..., -1]) & valid
+    calibration = below.sum((0, 2)) / valid.sum((0, 2)).unsqueeze(-1)  # (H, Q)
+    coverage = inside.sum(0) / valid.sum(0)  # (H, N)
+    return BacktestSummary(
+        model=backtest.model,
+        first=scores.first,
+        last=scores.last,
+        symbols=backtest.symbols,
+        excluded=excluded,
+        scores=scores.rows,
+        levels=backtest.levels,
+        calibration={str(h): tuple(calibration[i].tolist()) for i, h in enumerate(backtest.horizons)},
+        coverage={
+            symbol: {str(h): coverage[i, n].item() for i, h in enumerate(backtest.horizons)}
+            for n, symbol in enumerate(backtest.symbols)
+        },
+        fits=backtest.fits,
+    )

@@ -1,0 +1,44 @@
+"""The comparison of the tested model with the others, in words."""
+
+import math
+from typing import NamedTuple
+
+from torchcommodity.forecast import BacktestSummary, Score
+
+SIGNIFICANCE = 0.05
+
+
+class Comparison(NamedTuple):
+    """Whether the tested model has the lower loss than another, and whether the difference is significant at 5 %."""
+
+    better: bool
+    significant: bool
+
+
+def compare(score: Score) -> Comparison | None:
+    """The tested model against the row's model; None if their forecasts are identical, or the models are."""
+    return None if math.isnan(score.dm) else Comparison(score.dm < 0, score.dm_p < SIGNIFICANCE)
+
+
+def describe_comparison(score: Score, model: str) -> str:
+    """The tested model against the row's model in words, with the p-value; empty for the tested model itself."""
+    if score.model == model:
+        return ""
+    comparison = compare(score)
+    if comparison is None:
+        return "identical"
+    p = "p < 0.001" if score.dm_p < 0.001 else f"p = {score.dm_p:.3f}"
+    word = "better" if comparison.better else "worse"
+    return f"{word}, {p}" if comparison.significant else f"{word}, not significant, {p}"
+
+
+def describe_scores(summary: BacktestSummary) -> str:
+    """All comparisons of a backtest in one sentence."""
+    comparisons = [compare(score) for score in summary.scores if score.model != summary.model]
+    better, worse = ([c.significant for c in comparisons if c and c.better is side] for side in (True, False))
+    text = (
+        f"In {len(comparisons)} comparisons {summary.model} has the lower loss in {len(better)} ({sum(better)} "
+        f"significant at 5 %) and the higher loss in {len(worse)} ({sum(worse)} significant)"
+    )
+    identical = comparisons.count(None)
+    return f"{text}; {identical} are between identical forecasts." if identical else f"{text}."

@@ -1,0 +1,70 @@
+"""The content of a report, before any of it is written."""
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import torch
+
+import torchcommodity
+from torchcommodity.data import Panel
+from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast
+
+PACKAGES = ("numpy", "pandas", "arch", "lightning", "scipy", "plotly")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is needed to repeat a run.
+
+    Args:
+        created: ISO 8601 in UTC.
+        command: the command as typed.
+        source: where the prices were read from, as given to `data.read`.
+        data_sha256: of prices, dates, symbols, contracts and curve.
+        seed: random seed.
+        versions: package -> version.
+    """
+
+    created: str
+    command: str
+    source: str
+    data_sha256: str
+    seed: int
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """One report: prices, the forecast, the record of its fit, the backtest, the run.
+
+    Args:
+        panel: the prices, with the problems found in them.
+        forecast: from `forecast.predict`.
+        record: of the fit.
+        run: of the command.
+        backtest: scores and coverage, or None.
+        no_backtest: why there is no backtest.
+    """
+
+    panel: Panel
+    forecast: Forecast
+    record: FitRecord
+    run: RunRecord
+    backtest: BacktestSummary | None = None
+    no_backtest: str = ""
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that compute the numbers; `none` for one that is not installed."""
+    versions = {
+        "torchcommodity": torchcommodity.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "none"
+    return versions
