@@ -1,4 +1,4 @@
-"""Volatility."""
+"""GARCH, EGARCH and the Hamilton filter, against arch and statsmodels."""
 
 import warnings
 
@@ -25,7 +25,7 @@ def arch_variance(panel: Tensor) -> Call:
     return call
 
 
-def arch_exponential(panel: Tensor) -> Call:
+def arch_egarch(panel: Tensor) -> Call:
     from arch.univariate.recursions import egarch_recursion
 
     series = columns(panel)
@@ -48,17 +48,17 @@ def statsmodels_filter(panel: Tensor) -> Call:
     return lambda: [model.filter(parameters) for model in models]
 
 
-def regimes(panel: Tensor) -> ops.HamiltonFilter:
-    stay = panel.new_tensor([[0.95, 0.05], [0.1, 0.9]]).unsqueeze(-1)
-    return ops.hamilton_filter(panel, panel.new_zeros(2, 1), panel.new_tensor([[0.5], [2.0]]), stay)
+def hamilton_filter(panel: Tensor) -> ops.HamiltonFilter:
+    transition = panel.new_tensor([[0.95, 0.05], [0.1, 0.9]]).unsqueeze(-1)
+    return ops.hamilton_filter(panel, panel.new_zeros(2, 1), panel.new_tensor([[0.5], [2.0]]), transition)
 
 
 def simulated() -> tuple[Tensor, ...]:
-    """GARCH(1,1) of 1000 series, each with parameters of its own: mathematics, no prices."""
+    """Simulated GARCH(1,1) returns of 1000 series with different parameters; not prices."""
     generator = torch.Generator().manual_seed(0)
-    alpha, rest = torch.rand(2, 1000, dtype=torch.double, generator=generator)
+    alpha, uniform = torch.rand(2, 1000, dtype=torch.double, generator=generator)
     alpha = 0.03 + 0.1 * alpha
-    beta = 0.97 - alpha - 0.1 * rest
+    beta = 0.97 - alpha - 0.1 * uniform
     h, rows = torch.ones(1000, dtype=torch.double), []
     for _ in range(2500):
         rows.append(h.sqrt() * torch.randn(1000, dtype=torch.double, generator=generator))
@@ -91,13 +91,13 @@ ROWS = (
         "(2500, 1000)",
         uniform(2500, 1000),
         lambda x: ops.egarch_variance(x, omega=0.0, alpha=0.1, beta=0.9, gamma=-0.05),
-        {"arch recursion by column": arch_exponential},
+        {"arch recursion by column": arch_egarch},
     ),
     Row(
         "hamilton_filter",
         "2 regimes, (2500, 50)",
         uniform(2500, 50),
-        regimes,
+        hamilton_filter,
         {"statsmodels filter by column": statsmodels_filter},
     ),
     Row(

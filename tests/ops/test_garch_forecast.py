@@ -1,4 +1,4 @@
-"""The term structure against arch's own, on its own fit of real returns."""
+"""`garch_forecast` against the forecasts of the arch package on S&P 500 returns."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ data = pytest.importorskip("arch.data.sp500")
 
 
 @pytest.mark.parametrize("asymmetry", [0, 1])
-def test_sp500_forecasts_of_arch(asymmetry: int) -> None:
+def test_garch_forecast_matches_arch_on_sp500(asymmetry: int) -> None:
     returns = 100 * np.log(data.load()["Adj Close"]).diff().dropna()
     fit = arch.arch_model(returns, mean="Zero", p=1, o=asymmetry, q=1).fit(disp="off")
     names = ["omega", "alpha[1]", "beta[1]", *["gamma[1]"] * asymmetry]
@@ -23,21 +23,21 @@ def test_sp500_forecasts_of_arch(asymmetry: int) -> None:
     torch.testing.assert_close(forecast.cumulative.squeeze(-1), expected.cumsum(-1), rtol=1e-9, atol=0)
 
 
-def test_chosen_steps_are_those_of_the_whole_structure() -> None:
+def test_garch_forecast_selected_steps_match_all_steps() -> None:
     returns = torch.randn(2, 30, 3, dtype=torch.double, generator=torch.Generator().manual_seed(0))
-    whole = ops.garch_forecast(returns, 0.1, 0.1, 0.8, 0.1, horizon=21)
-    some = ops.garch_forecast(returns, 0.1, 0.1, 0.8, 0.1, horizon=(5, 21))
-    for part, all_steps in zip(some, whole):
-        torch.testing.assert_close(part, all_steps[..., [4, 20], :], rtol=1e-12, atol=0)
+    all_steps = ops.garch_forecast(returns, 0.1, 0.1, 0.8, 0.1, horizon=21)
+    selected = ops.garch_forecast(returns, 0.1, 0.1, 0.8, 0.1, horizon=(5, 21))
+    for x, expected in zip(selected, all_steps):
+        torch.testing.assert_close(x, expected[..., [4, 20], :], rtol=1e-12, atol=0)
 
 
-def test_integrated_variance_grows_by_omega() -> None:
+def test_garch_forecast_of_integrated_garch_grows_by_omega() -> None:
     returns = torch.tensor([[1.0], [-2.0]], dtype=torch.double)
     variance = ops.garch_forecast(returns, 0.5, 0.2, 0.8, initial=1.0, horizon=4).variance[-1, :, 0]
     torch.testing.assert_close(variance.diff(), torch.full((3,), 0.5, dtype=torch.double))
 
 
-def test_gradients_and_missing_returns() -> None:
+def test_garch_forecast_gradcheck_with_missing_returns() -> None:
     generator = torch.Generator().manual_seed(0)
     returns = torch.randn(7, 2, dtype=torch.double, generator=generator)
     returns[3, 0] = torch.nan
@@ -45,7 +45,7 @@ def test_gradients_and_missing_returns() -> None:
     assert torch.autograd.gradcheck(lambda *x: ops.garch_forecast(returns, *x, horizon=4), parameters)
 
 
-def test_no_look_ahead() -> None:
+def test_garch_forecast_has_no_look_ahead() -> None:
     returns = torch.randn(20, 2, generator=torch.Generator().manual_seed(0))
     changed = torch.cat([returns[:10], 9 * returns[10:]])
     before, after = (ops.garch_forecast(x, 0.1, 0.1, 0.8, horizon=5).cumulative[:10] for x in (returns, changed))
@@ -53,13 +53,13 @@ def test_no_look_ahead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("horizon", "error", "words"),
+    ("horizon", "error", "message"),
     [
-        (0, ValueError, "horizon must be an int >= 1, or a sequence of such; got horizon=0"),
+        (0, ValueError, "horizon must be an int >= 1 or a sequence of them; got horizon=0"),
         ([5, 0], ValueError, r"horizon\[1\] must be >= 1"),
-        (2.5, TypeError, "horizon must be an int >= 1, or a sequence of such"),
+        (2.5, TypeError, "horizon must be an int >= 1 or a sequence of them"),
     ],
 )
-def test_refused_horizons(horizon: object, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=f"garch_forecast: {words}"):
+def test_garch_forecast_rejects_horizon(horizon: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"garch_forecast: {message}"):
         ops.garch_forecast(torch.zeros(3, 1), 0.1, 0.1, 0.8, horizon=horizon)

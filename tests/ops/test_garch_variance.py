@@ -1,4 +1,4 @@
-"""What the contract cannot see: arch's own fit of real returns, of which we must find the same variances."""
+"""`garch_variance` against the arch package on S&P 500 returns, and its error messages."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ sp500 = pytest.importorskip("arch.data.sp500")
 
 
 @pytest.mark.parametrize("asymmetry", [0, 1])
-def test_sp500_variances_of_arch(asymmetry: int) -> None:
+def test_garch_variance_matches_arch_on_sp500(asymmetry: int) -> None:
     returns = 100 * np.log(sp500.load()["Adj Close"]).diff().dropna()
     fit = arch.arch_model(returns, mean="Zero", p=1, o=asymmetry, q=1).fit(disp="off")
     names = ["omega", "alpha[1]", "beta[1]", *["gamma[1]"] * asymmetry]
@@ -24,7 +24,7 @@ def test_sp500_variances_of_arch(asymmetry: int) -> None:
     torch.testing.assert_close(h, expected, rtol=1e-10, atol=0)
 
 
-def test_out_of_range_is_nan_where_values_cannot_be_read() -> None:
+def test_garch_variance_invalid_series_is_nan_under_vmap() -> None:
     returns, beta = torch.randn(2, 5, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([[0.5, 0.9]] * 2)
     h = torch.func.vmap(lambda r, b: ops.garch_variance(r, 0.1, 0.2, b))(returns, beta)
     assert h[..., 0].isfinite().all()
@@ -37,7 +37,7 @@ def test_out_of_range_is_nan_where_values_cannot_be_read() -> None:
         ([0.1, 0.1, torch.nan], 0.1, r"omega must be >= 0; got omega=nan, series=2 with returns \(5, 3\)"),
         (0.1, [0.1, -0.2, 0.1], r"alpha must be >= 0; got alpha=-0.2, series=1 with returns \(5, 3\)"),
         (-0.1, [0.1, 0.1, 0.1], r"omega must be >= 0; got omega=-0.1 with returns \(5, 3\)"),
-        (0.1, [0.1, 0.3, 0.1], r"< 1 without initial; got alpha=0.3, beta=0.8, gamma=0.0, series=1 with"),
+        (0.1, [0.1, 0.3, 0.1], r"< 1 if initial is None; got alpha=0.3, beta=0.8, gamma=0.0, series=1 with"),
     ],
 )
 def test_garch_variance_error_names_invalid_argument(

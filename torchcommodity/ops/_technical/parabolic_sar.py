@@ -9,7 +9,7 @@ from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
-from torchcommodity.ops._volatility.parameters import in_full
+from torchcommodity.ops._volatility.parameters import float64_constant
 
 
 class ParabolicSAR(NamedTuple):
@@ -182,19 +182,19 @@ def _far(side: Tensor, high: Tensor, low: Tensor) -> Tensor:
 
 
 def _pick(side: Tensor, both: tuple[float, float], like: Tensor) -> Tensor:
-    return torch.where(side > 0, _in_full(like, both[0]), _in_full(like, both[1]))
+    return torch.where(side > 0, _float64_constant(like, both[0]), _float64_constant(like, both[1]))
 
 
-def _in_full(like: Tensor, number: float) -> Tensor:
+def _float64_constant(like: Tensor, number: float) -> Tensor:
     """Far from zero meanwhile: the optimizer of ONNX leaves out what it takes for one."""
-    return in_full(like, number * 2.0**30) / 2.0**30
+    return float64_constant(like, number * 2.0**30) / 2.0**30
 
 
 def _begin(s: _State, h: Tensor, w: Tensor, now: Tensor, start: float, factors: _Factors) -> _State:
     none = torch.zeros_like(h)
     falls = (s.low - w > 0) & (h - s.high < s.low - w) if start == 0 else none > (1 if start > 0 else -1)
     side = 1 - 2 * falls.long()
-    level = _near(side, s.high, s.low) if start == 0 else side * _in_full(h, abs(start))
+    level = _near(side, s.high, s.low) if start == 0 else side * _float64_constant(h, abs(start))
     source, gain = (s.row, none + 1) if start == 0 else (torch.full_like(s.row, -1), none)
     factor = _pick(side, factors.first, h)
     return _State(h, w, now, level, _far(side, h, w), now, factor, none, gain, source, torch.ones_like(now), side)

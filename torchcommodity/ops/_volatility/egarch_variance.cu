@@ -1,7 +1,7 @@
-// x_t = omega + alpha (|z_{t-1}| - sqrt(2 / pi)) + gamma z_{t-1} + beta x_{t-1} and h_t = exp(x_t), for returns
-// (..., T, N), with z_t = r_t / sqrt(h_t). In float64 throughout: what x loses, exp makes larger.
+// EGARCH variance: h_t = exp(x_t) with x_t = omega + alpha (|z_{t-1}| - sqrt(2 / pi)) + gamma z_{t-1} + beta x_{t-1}
+// and z_t = r_t / sqrt(h_t). Computed in float64: exp amplifies the rounding errors of x.
 //
-// z depends on h, so time cannot be cut: an item takes a column.
+// The recursion is not linear in x (z depends on h), so time cannot be split into chunks: one thread per series.
 #include "device.h"
 #include "variance.h"
 
@@ -15,17 +15,17 @@ struct LogVariance {
   scalar_t* h;
   int64_t steps, assets;
 
-  // A missing return counts as its expectation: |z| as sqrt(2 / pi), z as 0.
+  // A missing return is replaced by its expectation: |z| by sqrt(2 / pi), z by 0.
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
     const int64_t column = panel * assets + n;
-    const double base = omega[column], size = alpha[column], kept = beta[column], sign = gamma[column];
-    double now = initial[column];
+    const double omega_n = omega[column], alpha_n = alpha[column], beta_n = beta[column], gamma_n = gamma[column];
+    double log_h = initial[column];
 #pragma unroll 8
-    for (int64_t t = 0, at = panel * steps * assets + n; t < steps; ++t, at += assets) {
-      const double volatility = std::exp(now / 2), z = read(r + at) / volatility;
-      const double shock = size * (std::abs(z) - kMeanAbsolute) + sign * z;
-      h[at] = static_cast<scalar_t>(volatility * volatility);
-      now = base + kept * now + (z == z ? shock : 0);
+    for (int64_t t = 0, i = panel * steps * assets + n; t < steps; ++t, i += assets) {
+      const double volatility = std::exp(log_h / 2), z = read(r + i) / volatility;
+      const double shock = alpha_n * (std::abs(z) - kMeanAbsolute) + gamma_n * z;
+      h[i] = static_cast<scalar_t>(volatility * volatility);
+      log_h = omega_n + beta_n * log_h + (z == z ? shock : 0);
     }
   }
 };
@@ -33,13 +33,13 @@ struct LogVariance {
 Tensor egarch_variance(const Tensor& returns_, const Tensor& omega, const Tensor& alpha, const Tensor& beta,
                        const Tensor& gamma, const Tensor& initial) {
   const Tensor returns = contiguous(returns_);
-  const auto parameters = of_columns("egarch_variance", returns, {omega, alpha, beta, gamma, initial});
+  const auto parameters = check_parameters("egarch_variance", returns, {omega, alpha, beta, gamma, initial});
   const Panels panels(returns);
   Tensor h = new_empty(returns, returns.sizes());
   dispatch("egarch_variance", returns, [&]<typename scalar_t>() {
-    const auto of = data_of_columns<scalar_t>(parameters);
+    const auto p = parameter_pointers<scalar_t>(parameters);
     launch_grid(h, Grid(panels.batch, panels.assets, 1),
-                LogVariance<scalar_t>{returns.const_data_ptr<scalar_t>(), of[0], of[1], of[2], of[3], of[4],
+                LogVariance<scalar_t>{returns.const_data_ptr<scalar_t>(), p[0], p[1], p[2], p[3], p[4],
                                       h.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets});
   });
   return h;

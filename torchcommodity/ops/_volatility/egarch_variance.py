@@ -1,4 +1,4 @@
-"""ln h_t = omega + alpha (|z_{t-1}| - sqrt(2/pi)) + gamma z_{t-1} + beta ln h_{t-1}: a variance without bounds."""
+"""EGARCH(1,1) variance: ln h_t = omega + alpha (|z_{t-1}| - sqrt(2/pi)) + gamma z_{t-1} + beta ln h_{t-1}."""
 
 import torch
 from torch import Tensor
@@ -7,8 +7,8 @@ from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, check_values
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.egarch_variance_backward import MEAN_ABSOLUTE
-from torchcommodity.ops._volatility.egarch_variance_backward import operator as adjoint
-from torchcommodity.ops._volatility.parameters import in_full, parameter
+from torchcommodity.ops._volatility.egarch_variance_backward import operator as backward
+from torchcommodity.ops._volatility.parameters import broadcast_parameter, float64_constant
 
 
 def egarch_variance(
@@ -19,30 +19,30 @@ def egarch_variance(
     gamma: Tensor | float | None = None,  # (..., N)
     initial: Tensor | float | None = None,  # (..., N)
 ) -> Tensor:  # (..., T, N)
-    """EGARCH(1,1) variance: h_t is known before r_t, from returns up to r_{t-1}; no parameter can make it negative.
+    """EGARCH(1,1) variance of each return given the returns before it; positive for all parameter values.
 
-    ln h_t = omega + alpha (|z_{t-1}| - sqrt(2/pi)) + gamma z_{t-1} + beta ln h_{t-1} with z_t = r_t / sqrt(h_t), and
-    h_0 = `initial`.
+    ln h_t = omega + alpha (|z_{t-1}| - sqrt(2/pi)) + gamma z_{t-1} + beta ln h_{t-1} with z_t = r_t / sqrt(h_t) and
+    h_0 = `initial`. h_t depends on returns up to r_{t-1}.
 
     Args:
-        returns: log-returns per step, of mean zero; NaN is a missing return.
-        omega: the constant, in ln of the unit of `returns` squared.
-        alpha: the weight of the size of the last standardized return, without unit.
-        beta: the weight of the last ln h, without unit.
-        gamma: the weight of the sign and size of the last standardized return, without unit. None is 0.
-        initial: h_0, a variance in the unit of `returns` squared, > 0; None is exp(omega / (1 - beta)).
-            arch starts at exp(omega + beta ln backcast).
+        returns: log-returns per step with mean zero; NaN is a missing return.
+        omega: constant of ln h, for h in squared units of `returns`.
+        alpha: effect of the size of the last standardized return (dimensionless).
+        beta: persistence, the weight of the last ln h (dimensionless).
+        gamma: leverage, the effect of the signed last standardized return (dimensionless). None means 0.
+        initial: h_0, a variance in squared units of `returns`, > 0. None means exp(omega / (1 - beta)).
+            The arch package starts at exp(omega + beta ln backcast).
 
     Returns:
-        h, a variance (no volatility) in the unit of `returns` squared, in the dtype of `returns`. Causal, no warm-up. A
-        missing return counts as its expectation, ln h_t = omega + beta ln h_{t-1}; its gradient is zero.
+        h, a variance (not a volatility) in squared units of `returns` and their dtype. Causal, no warm-up. At a missing
+        return the recursion takes its expectation, ln h_{t+1} = omega + beta ln h_t; the gradient of that return is 0.
 
     Raises:
-        ValueError, TypeError: `returns` is no floating-point panel, a parameter does not broadcast to (..., N),
-            `initial` is not positive, or there is nothing to start from (|beta| >= 1).
-            Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), such a column is NaN instead.
+        ValueError, TypeError: `returns` is not a floating-point panel, a parameter does not broadcast to (..., N),
+            `initial` is not positive, or `initial` is None and |beta| >= 1.
+            Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), invalid series are NaN instead.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Nelson (1991). Conditional heteroskedasticity in asset returns: a new approach. Econometrica 59(2).
@@ -56,75 +56,83 @@ def egarch_variance(
         tensor([1.0000, 0.9233, 1.3030, 1.2690])
     """
     check_panel("egarch_variance", returns=returns)
-    given = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma, "initial": initial}
-    tensors = {name: parameter("egarch_variance", returns, name, x) for name, x in given.items() if x is not None}
-    first, rules = _first(tensors["omega"], tensors["beta"], tensors.get("initial"))
-    valid = check_values("egarch_variance", rules, **given, returns=returns)
-    h: Tensor = operator(returns, *list(tensors.values())[:4], torch.where(valid, first, torch.nan))
+    arguments = {
+        "omega": omega,
+        "alpha": alpha,
+        "beta": beta,
+        "gamma": 0.0 if gamma is None else gamma,
+        "initial": initial,
+    }
+    tensors = {
+        name: broadcast_parameter("egarch_variance", returns, name, x) for name, x in arguments.items() if x is not None
+    }
+    start, rules = _initial_log_variance(tensors["omega"], tensors["beta"], tensors.get("initial"))
+    valid = check_values("egarch_variance", rules, **arguments, returns=returns)
+    h: Tensor = operator(returns, *list(tensors.values())[:4], torch.where(valid, start, torch.nan))
     return h.to(returns.dtype)
 
 
-def _first(omega: Tensor, beta: Tensor, initial: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
-    """ln h_0, and the rules that the values of a column must keep."""
+def _initial_log_variance(omega: Tensor, beta: Tensor, initial: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    """ln h_0, and for each rule the series (..., N) that satisfy it."""
     if initial is not None:
         positive = initial > 0
         return torch.where(positive, initial, 1).log(), {"initial must be > 0": positive}
     stationary = beta.abs() < 1
-    first = omega / (1 - torch.where(stationary, beta, 0))  # divided by zero, it would send NaN to the parameters
-    return first, {"beta must be in (-1, 1) without initial": stationary}
+    start = omega / (1 - torch.where(stationary, beta, 0))  # a division by zero would make every gradient NaN
+    return start, {"beta must be in (-1, 1) if initial is None": stationary}
 
 
 def _reference(
     returns: Tensor,  # (..., T, N)
-    omega: Tensor,  # (..., N), and so are the rest
+    omega: Tensor,  # (..., N), as all that follow
     alpha: Tensor,
     beta: Tensor,
     gamma: Tensor,
     initial: Tensor,  # ln h_0
 ) -> Tensor:
-    x, rows, mean = initial, [], in_full(initial, MEAN_ABSOLUTE)
+    log_h, rows, mean_absolute = initial, [], float64_constant(initial, MEAN_ABSOLUTE)
     for r in returns.unbind(-2):
-        rows.append(x.exp())
-        z = r / (x / 2).exp()
-        shock = alpha * (z.abs() - mean) + gamma * z
-        x = omega + beta * x + torch.where(r.isnan(), 0, shock)
+        rows.append(log_h.exp())
+        z = r / (log_h / 2).exp()
+        shock = alpha * (z.abs() - mean_absolute) + gamma * z
+        log_h = omega + beta * log_h + torch.where(r.isnan(), 0, shock)
     return torch.stack(rows, dim=-2) if rows else returns.new_empty(returns.shape)
 
 
 def _backward(
     grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output0: Tensor
 ) -> tuple[Tensor, ...]:
-    y = adjoint(grad, returns, alpha, beta, gamma, output0)
+    y = backward(grad, returns, alpha, beta, gamma, output0)
     return y[..., : returns.shape[-2], :], *y[..., returns.shape[-2] :, :].unbind(-2)
 
 
 def _oracle(returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, initial: Tensor) -> Tensor:
-    backcast = (initial.log() - omega) / beta  # of which ln h_0 comes: arch has the logarithm of a variance here
+    backcast = (initial.log() - omega) / beta  # arch: ln h_0 = omega + beta x backcast, a log-variance
     return arch_variance("EGARCH", returns, backcast, omega, alpha, beta, gamma)
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     returns = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
-    shares = torch.rand(5, 2, 3, dtype=torch.double, generator=generator)
+    uniform = torch.rand(5, 2, 3, dtype=torch.double, generator=generator)
     lower, width = torch.tensor([[-0.1, 0.1, 0.5, -0.2, 0.3], [0.2, 0.2, 0.4, 0.4, 2.0]]).double().view(2, 5, 1, 1)
-    omega, alpha, beta, gamma, initial = shares * width + lower
-    full = (returns, omega, alpha, beta, gamma, initial)
-    holes = returns.clone()
-    holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
+    omega, alpha, beta, gamma, initial = uniform * width + lower
+    arguments = (returns, omega, alpha, beta, gamma, initial)
+    gaps = returns.clone()
+    gaps[0, 0, 0] = gaps[0, 4:6, 1] = gaps[1, -1, 2] = torch.nan
     return Cases(
         function=egarch_variance,
         samples=(
-            Sample(*full),
-            Sample(holes, *full[1:]),
-            Sample(holes, omega, alpha, beta),
-            Sample(holes, omega[:, :1], alpha[:1], beta, gamma[:1]),
+            Sample(*arguments),
+            Sample(gaps, *arguments[1:]),
+            Sample(gaps, omega, alpha, beta),
+            Sample(gaps, omega[:, :1], alpha[:1], beta, gamma[:1]),
             Sample(returns, omega=0.1, alpha=0.1, beta=0.8),
         ),
         bad=(
-            Bad(Sample(returns[0, 0], *full[1:]), r"egarch_variance: returns must be \(\.\.\., T, N\)"),
-            Bad(Sample(returns, omega=0.1, alpha=0.1, beta=1.0), r"beta must be in \(-1, 1\) without initial"),
-            Bad(Sample(*full[:5], -initial), r"initial must be > 0; got initial=-1.\d+, series=\(0, 0\) with"),
+            Bad(Sample(returns[0, 0], *arguments[1:]), r"egarch_variance: returns must be \(\.\.\., T, N\)"),
+            Bad(Sample(returns, omega=0.1, alpha=0.1, beta=1.0), r"beta must be in \(-1, 1\) if initial is None"),
+            Bad(Sample(*arguments[:5], -initial), r"initial must be > 0; got initial=-1.\d+, series=\(0, 0\) with"),
             Bad(Sample(returns, omega[:, :2], alpha, beta), r"omega must broadcast to .*; got omega \(2, 2\), returns"),
             Bad(Sample(returns, omega="a", alpha=0.1, beta=0.8), "omega must be a number", TypeError),
         ),
@@ -132,11 +140,11 @@ def _cases() -> Cases:
             Golden(
                 Sample(torch.tensor([[0.0], [0.0]]).double(), omega=0.1, alpha=0.2, beta=0.5),
                 torch.tensor([[0.2], [0.2 - 0.2 * MEAN_ABSOLUTE]], dtype=torch.double).exp(),
-                "by hand: ln h_0 = 0.1 / 0.5, and a return of zero takes 0.2 sqrt(2/pi) away",
+                "by hand: ln h_0 = 0.1 / 0.5, and a return of zero subtracts 0.2 sqrt(2/pi)",
             ),
         ),
         oracle=_oracle,
-        oracle_samples=(Sample(*full),),  # arch knows no missing return: there the loop is the oracle
+        oracle_samples=(Sample(*arguments),),  # arch accepts no missing returns; the reference covers them
     )
 
 
@@ -144,6 +152,6 @@ operator = Op(
     "egarch_variance",
     reference=_reference,
     backward=_backward,
-    mask_nan_grad=False,  # `egarch_variance_backward` does it
+    mask_nan_grad=False,  # egarch_variance_backward masks them
     cases=_cases,
 )

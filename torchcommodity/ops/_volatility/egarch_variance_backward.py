@@ -1,4 +1,4 @@
-"""The gradient of `egarch_variance` in one pass backwards in time: its returns, its parameters, its start."""
+"""Backward pass of `egarch_variance`: gradients of returns, parameters and initial variance in one reverse pass."""
 
 import math
 
@@ -7,30 +7,31 @@ from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
-from torchcommodity.ops._volatility.parameters import following, in_full
+from torchcommodity.ops._volatility.parameters import float64_constant, lead
 
-MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # of a standard normal number
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # E|z| of a standard normal variable
 
 
 def _reference(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor) -> Tensor:
-    """(..., T + 5, N): by the returns, then by omega, alpha, beta, gamma and ln of the initial variance.
+    """Gradients (..., T + 5, N) with respect to the T returns, omega, alpha, beta, gamma and ln of initial variance.
 
-    grad is the incoming gradient of h (..., T, N); where h is NaN it takes no part.
+    grad (..., T, N) is the incoming gradient of h; it is ignored where h is NaN.
     """
-    # With x = ln h, dx_{t+1} / dx_t = beta - (alpha |z_t| + gamma z_t) / 2, for z falls by half of what x gains.
-    # L_t = h_{t+1} grad_{t+1} + (dx_{t+2} / dx_{t+1}) L_{t+1} is what x_{t+1} owes: a recurrence backwards in time.
-    # domega = sum L_t    dalpha = sum L_t (|z_t| - sqrt(2/pi))    dgamma = sum L_t z_t    dbeta = sum L_t x_t
-    # dr_t = L_t (alpha sign z_t + gamma) / sqrt(h_t)
+    # With x = ln h: dx_{t+1} / dx_t = beta - (alpha |z_t| + gamma z_t) / 2, because z = r exp(-x / 2).
+    # The adjoint a_t = dL / dx_{t+1} follows the linear recurrence a_t = h_{t+1} grad_{t+1} + (dx_{t+2} / dx_{t+1})
+    # a_{t+1} in reverse time.
+    # domega = sum a_t    dalpha = sum a_t (|z_t| - sqrt(2/pi))    dgamma = sum a_t z_t    dbeta = sum a_t x_t
+    # dr_t = a_t (alpha sign z_t + gamma) / sqrt(h_t)
     alpha, beta, gamma = alpha.unsqueeze(-2), beta.unsqueeze(-2), gamma.unsqueeze(-2)
     grad, h = grad.masked_fill(h.isnan(), 0), torch.where((h > 0) & (h < torch.inf), h, 1)
-    seen = ~returns.isnan()
-    z = torch.where(seen, returns, 0) / h.sqrt()
-    slope, owed = beta - (alpha * z.abs() + gamma * z) / 2, h * grad
-    later = recur(following(slope).flip(-2), following(owed).flip(-2), None).flip(-2)
-    moved = (torch.ones_like(h), torch.where(seen, z.abs() - in_full(h, MEAN_ABSOLUTE), 0), h.log(), z)
-    sums = [(later * x).sum(-2, keepdim=True) for x in moved]
-    by_returns = later * (alpha * z.sign() + gamma) * seen / h.sqrt()
-    return torch.cat([by_returns, *sums, (owed + slope * later)[..., :1, :].sum(-2, keepdim=True)], -2)
+    observed = ~returns.isnan()
+    z = torch.where(observed, returns, 0) / h.sqrt()
+    slope, d_x = beta - (alpha * z.abs() + gamma * z) / 2, h * grad
+    adjoint = recur(lead(slope).flip(-2), lead(d_x).flip(-2), None).flip(-2)
+    size = torch.where(observed, z.abs() - float64_constant(h, MEAN_ABSOLUTE), 0)
+    sums = [(adjoint * x).sum(-2, keepdim=True) for x in (torch.ones_like(h), size, h.log(), z)]
+    d_returns = adjoint * (alpha * z.sign() + gamma) * observed / h.sqrt()
+    return torch.cat([d_returns, *sums, (d_x + slope * adjoint)[..., :1, :].sum(-2, keepdim=True)], -2)
 
 
 def _fake(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor) -> Tensor:
@@ -40,17 +41,17 @@ def _fake(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Ten
 def _backward(
     cotangent: Tensor, *, grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor
 ) -> tuple[Tensor, ...]:
-    return vjp(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)  # it is made of operators
+    return vjp(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     grad, returns, h = torch.randn(3, 2, 9, 3, dtype=torch.double, generator=generator)
     alpha, beta, gamma = torch.rand(3, 2, 3, dtype=torch.double, generator=generator) / 2
-    holes = returns.clone()
-    holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
-    rest = (alpha, beta, gamma, h.exp())
-    return Cases(function=operator, samples=(Sample(grad, returns, *rest), Sample(grad, holes, *rest)))
+    gaps = returns.clone()
+    gaps[0, 0, 0] = gaps[0, 4:6, 1] = gaps[1, -1, 2] = torch.nan
+    parameters = (alpha, beta, gamma, h.exp())
+    return Cases(function=operator, samples=(Sample(grad, returns, *parameters), Sample(grad, gaps, *parameters)))
 
 
 operator = Op("egarch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)

@@ -1,5 +1,9 @@
-// Log-likelihood of GARCH and GJR-GARCH with its first and second derivatives, all series in one pass over time.
-// In float64 throughout. returns (..., T, N) -> (..., statistics, N), in the order that `garch_score.py` states.
+// Log-likelihood of GARCH and GJR-GARCH with its gradient, second derivatives and squared scores, for all series in one
+// pass over time: returns (..., T, N) -> (..., statistics, N), in the order documented in garch_score.py. In float64.
+//
+// The state of a series is h with its first and second derivatives (dh, d2h) with respect to the parameters. A row adds
+// d l / d ln h (`d_log_h`) times d ln h to the score, and likewise to the second derivatives; for Student's t there are
+// the terms of nu too. Then h, dh and d2h move on by the recursion and its derivatives.
 #include "native.h"
 #include "vector_math.h"
 
@@ -7,30 +11,30 @@ using namespace commodity;
 
 namespace {
 
-constexpr int kTogether = 8;  // variances whose product has one logarithm taken: within 1e-38 and 1e38 nothing is lost
+constexpr int kLogBatch = 8;  // variances multiplied before a logarithm is taken
 using Row = double[kBlock];
 
-// kArms: the weight of squared returns, or one of rising and one of falling returns. kTail: Student's t.
-template <int kArms, bool kTail>
+// kAlphas: 1 for GARCH, 2 for GJR-GARCH with one alpha for each sign of the return. kStudent: Student's t.
+template <int kAlphas, bool kStudent>
 struct Series {
-  static constexpr int kBeta = kArms + 1, kVariance = kArms + 2, kAll = kVariance + kTail;
-  static constexpr int kPairs = kAll * (kAll + 1) / 2;
-  Row omega, rising, falling, beta, expected, nu, normalizing;  // parameters
-  Row h, product, first[kVariance], second[kPairs] = {};        // the variance and its derivatives
-  Row likelihood = {}, score[kAll] = {}, information[kPairs] = {}, outer[kPairs] = {};
+  static constexpr int kBeta = kAlphas + 1, kVariance = kAlphas + 2, kTotal = kVariance + kStudent;
+  static constexpr int kPairs = kTotal * (kTotal + 1) / 2;
+  Row omega, alpha, alpha_negative, beta, persistence, nu, constant_slope;  // parameters
+  Row h, product, dh[kVariance], d2h[kPairs] = {};                          // the variance and its derivatives
+  Row likelihood = {}, score[kTotal] = {}, information[kPairs] = {}, outer[kPairs] = {};
 
   static constexpr int pair(int i, int j) { return j * (j + 1) / 2 + i; }  // i <= j
 
   template <typename scalar_t>
   Series(const scalar_t* parameters, const scalar_t* backcast, const scalar_t* tail, int64_t stride, int64_t width) {
-    Row* const local[6] = {&omega, &rising, &falling, &beta, &nu, &normalizing};
-    for (int i = 0; i < (kTail ? 6 : 4); ++i)
+    Row* const local[6] = {&omega, &alpha, &alpha_negative, &beta, &nu, &constant_slope};
+    for (int i = 0; i < (kStudent ? 6 : 4); ++i)
       std::copy_n(i < 4 ? parameters + i * stride : tail + (i - 4) * stride, width, *local[i]);
     for (int64_t n = 0; n < width; ++n) {
-      const double before = backcast[n];
-      expected[n] = (rising[n] + falling[n]) / 2 + beta[n];
-      h[n] = omega[n] + expected[n] * before;
-      for (int i = 0; i < kVariance; ++i) first[i][n] = i == 0 ? 1 : (i == kBeta ? before : before / kArms);
+      const double start = backcast[n];
+      persistence[n] = (alpha[n] + alpha_negative[n]) / 2 + beta[n];
+      h[n] = omega[n] + persistence[n] * start;
+      for (int i = 0; i < kVariance; ++i) dh[i][n] = i == 0 ? 1 : (i == kBeta ? start : start / kAlphas);
       product[n] = 1;
     }
   }
@@ -40,68 +44,69 @@ struct Series {
 #pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {
       const double x = r[n], variance = h[n], inverse = 1 / variance;
-      const bool seen = x == x, down = x < 0;
-      const double square = seen ? x * x : 0, z = square * inverse, here = seen ? 1 : 0;
-      double pull = 0.5 * z, bend = 0.5 * z, tail_score = 0, tail_pull = 0, tail_bend = 0;
-      if constexpr (kTail) {
-        const double rest = 1 / (nu[n] - 2), half = 0.5 * (nu[n] + 1), q = z * rest, share = 1 / (1 + q);
-        const double logarithm = fast_log(1 + q), part = q * share;
+      const bool observed = x == x, negative = x < 0;
+      const double square = observed ? x * x : 0, z = square * inverse, count = observed ? 1 : 0;
+      double d_log_h = 0.5 * z, curvature = 0.5 * z, d_nu = 0, d_nu_log_h = 0, curvature_nu = 0;
+      if constexpr (kStudent) {
+        const double inverse_df = 1 / (nu[n] - 2), half = 0.5 * (nu[n] + 1), q = z * inverse_df, w = 1 / (1 + q);
+        const double logarithm = fast_log(1 + q), qw = q * w;
         likelihood[n] -= half * logarithm;
-        pull = half * part, bend = pull * share;
-        tail_score = here * normalizing[n] - 0.5 * logarithm + pull * rest;
-        tail_pull = 0.5 * part - bend * rest;
-        tail_bend = half * q * rest * rest * share * (share + 1) - part * rest;
+        d_log_h = half * qw, curvature = d_log_h * w;
+        d_nu = count * constant_slope[n] - 0.5 * logarithm + d_log_h * inverse_df;
+        d_nu_log_h = 0.5 * qw - curvature * inverse_df;
+        curvature_nu = half * q * inverse_df * inverse_df * w * (w + 1) - qw * inverse_df;
       } else {
         likelihood[n] -= 0.5 * z;
       }
-      product[n] *= seen ? variance : 1;
-      pull -= 0.5 * here;  // of the log-likelihood, times h: a derivative by ln h; `bend` is that of -pull
+      product[n] *= observed ? variance : 1;
+      d_log_h -= 0.5 * count;  // `curvature` is minus its derivative by ln h
       if constexpr (kDerivatives) {
-        double u[kAll], own[kVariance];
+        double u[kTotal], row_score[kVariance];
 #pragma GCC unroll 8
-        for (int i = 0; i < kVariance; ++i) u[i] = first[i][n] * inverse;
-        const double weight = pull + bend, curve = pull * inverse;
+        for (int i = 0; i < kVariance; ++i) u[i] = dh[i][n] * inverse;
+        const double outer_weight = d_log_h + curvature, d_h = d_log_h * inverse;
 #pragma GCC unroll 8
         for (int j = 0; j < kVariance; ++j) {
-          own[j] = pull * u[j];
-          score[j][n] += own[j];
+          row_score[j] = d_log_h * u[j];
+          score[j][n] += row_score[j];
 #pragma GCC unroll 8
           for (int i = 0; i <= j; ++i) {
-            information[pair(i, j)][n] += weight * u[i] * u[j] - curve * second[pair(i, j)][n];
-            outer[pair(i, j)][n] += own[i] * own[j];
+            information[pair(i, j)][n] += outer_weight * u[i] * u[j] - d_h * d2h[pair(i, j)][n];
+            outer[pair(i, j)][n] += row_score[i] * row_score[j];
           }
         }
-        if constexpr (kTail) {
-          score[kVariance][n] += tail_score;
-          information[kPairs - 1][n] += tail_bend;
-          outer[kPairs - 1][n] += tail_score * tail_score;
+        if constexpr (kStudent) {
+          score[kVariance][n] += d_nu;
+          information[kPairs - 1][n] += curvature_nu;
+          outer[kPairs - 1][n] += d_nu * d_nu;
 #pragma GCC unroll 8
           for (int i = 0; i < kVariance; ++i) {
-            information[pair(i, kVariance)][n] -= tail_pull * u[i];
-            outer[pair(i, kVariance)][n] += tail_score * own[i];
+            information[pair(i, kVariance)][n] -= d_nu_log_h * u[i];
+            outer[pair(i, kVariance)][n] += d_nu * row_score[i];
           }
         }
-        const double slope = seen ? beta[n] : expected[n], missing = (1 - here) / kArms;
+        const double slope = observed ? beta[n] : persistence[n], missing = (1 - count) / kAlphas;
 #pragma GCC unroll 8
         for (int j = 1; j < kVariance; ++j)
 #pragma GCC unroll 8
           for (int i = 0; i <= j; ++i) {
             const double by_j = j == kBeta ? 1 : missing, by_i = i == kBeta ? 1 : (i == 0 ? 0 : missing);
-            second[pair(i, j)][n] = slope * second[pair(i, j)][n] + by_j * first[i][n] + by_i * first[j][n];
+            d2h[pair(i, j)][n] = slope * d2h[pair(i, j)][n] + by_j * dh[i][n] + by_i * dh[j][n];
           }
-        const double arm = square + missing * variance;
+        const double regressor = square + missing * variance;
 #pragma GCC unroll 8
         for (int i = 0; i < kVariance; ++i) {
-          const double side = kArms == 1 ? arm : ((i == 1) & down ? 0 : ((i == 2) & !down & seen ? 0 : arm));
-          first[i][n] = (i == 0 ? 1 : (i == kBeta ? variance : side)) + slope * first[i][n];
+          const double signed_regressor =
+              kAlphas == 1 ? regressor : ((i == 1) & negative ? 0 : ((i == 2) & !negative & observed ? 0 : regressor));
+          dh[i][n] = (i == 0 ? 1 : (i == kBeta ? variance : signed_regressor)) + slope * dh[i][n];
         }
       }
-      const double next = (down ? falling[n] : rising[n]) * square + beta[n] * variance;
-      h[n] = omega[n] + (seen ? next : expected[n] * variance);
+      const double next = (negative ? alpha_negative[n] : alpha[n]) * square + beta[n] * variance;
+      h[n] = omega[n] + (observed ? next : persistence[n] * variance);
     }
   }
 
-  void take_logarithms(int64_t width) {
+  void add_logarithms(int64_t width) {
     for (int64_t n = 0; n < width; ++n) {
       likelihood[n] -= 0.5 * fast_log(product[n]);
       product[n] = 1;
@@ -110,51 +115,52 @@ struct Series {
 
   template <typename scalar_t>
   void write(scalar_t* y, int64_t stride, int64_t width) const {
-    const auto put = [&](const Row& row) {
+    const auto append = [&](const Row& row) {
       std::copy_n(row, width, y);
       y += stride;
     };
-    put(likelihood);
-    for (const Row& row : score) put(row);
-    for (const Row& row : information) put(row);
-    for (const Row& row : outer) put(row);
+    append(likelihood);
+    for (const Row& row : score) append(row);
+    for (const Row& row : information) append(row);
+    for (const Row& row : outer) append(row);
   }
 };
 
-template <int kArms, bool kTail, typename scalar_t>
-COMMODITY_SIMD void run(Series<kArms, kTail>& series, const scalar_t* r, int64_t steps, int64_t stride, int64_t width) {
+template <int kAlphas, bool kStudent, typename scalar_t>
+COMMODITY_SIMD void run(Series<kAlphas, kStudent>& series, const scalar_t* r, int64_t steps, int64_t stride,
+                        int64_t width) {
   for (int64_t t = 0; t < steps; ++t, r += stride) {
     series.template step<true>(r, width);
-    if (t % kTogether == kTogether - 1 || t == steps - 1) series.take_logarithms(width);
+    if (t % kLogBatch == kLogBatch - 1 || t == steps - 1) series.add_logarithms(width);
   }
 }
 
-template <int kArms, bool kTail, typename scalar_t>
-COMMODITY_SIMD void run_likelihood(Series<kArms, kTail>& series, const scalar_t* r, int64_t steps, int64_t stride,
+template <int kAlphas, bool kStudent, typename scalar_t>
+COMMODITY_SIMD void run_likelihood(Series<kAlphas, kStudent>& series, const scalar_t* r, int64_t steps, int64_t stride,
                                    int64_t width) {
   for (int64_t t = 0; t < steps; ++t, r += stride) {
     series.template step<false>(r, width);
-    if (t % kTogether == kTogether - 1 || t == steps - 1) series.take_logarithms(width);
+    if (t % kLogBatch == kLogBatch - 1 || t == steps - 1) series.add_logarithms(width);
   }
 }
 
-template <int kArms, bool kTail, typename scalar_t>
-void blocks(const Tensor& returns, const Tensor& parameters, const Tensor& backcast, const scalar_t* tail, Tensor& y,
-            bool derivatives) {
+template <int kAlphas, bool kStudent, typename scalar_t>
+void score_blocks(const Tensor& returns, const Tensor& parameters, const Tensor& backcast, const scalar_t* tail,
+                  Tensor& y, bool derivatives) {
   const Panels panels(returns);
   const int64_t assets = panels.assets, statistics = y.size(-2);
   scalar_t* const to = y.mutable_data_ptr<scalar_t>();
-  for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-    const int64_t column = panel * assets + first, width = last - first;
-    Series<kArms, kTail> series(parameters.const_data_ptr<scalar_t>() + panel * 4 * assets + first,
-                                backcast.const_data_ptr<scalar_t>() + column,
-                                tail ? tail + panel * 2 * assets + first : nullptr, assets, width);
-    const scalar_t* r = returns.const_data_ptr<scalar_t>() + panel * panels.size() + first;
+  for_each_block(panels, [&](int64_t panel, int64_t dh, int64_t last) {
+    const int64_t column = panel * assets + dh, width = last - dh;
+    Series<kAlphas, kStudent> series(parameters.const_data_ptr<scalar_t>() + panel * 4 * assets + dh,
+                                     backcast.const_data_ptr<scalar_t>() + column,
+                                     tail ? tail + panel * 2 * assets + dh : nullptr, assets, width);
+    const scalar_t* r = returns.const_data_ptr<scalar_t>() + panel * panels.size() + dh;
     if (derivatives)
       run(series, r, panels.steps, assets, width);
     else
       run_likelihood(series, r, panels.steps, assets, width);
-    series.write(to + panel * statistics * assets + first, assets, width);
+    series.write(to + panel * statistics * assets + dh, assets, width);
   });
 }
 
@@ -170,10 +176,11 @@ Tensor garch_score(const Tensor& returns_, const Tensor& parameters_, const Tens
   shape[shape.size() - 2] = 1 + count + count * (count + 1);
   Tensor y = new_empty(returns, shape);
   THO_DISPATCH_V2(returns.scalar_type(), "garch_score", AT_WRAP([&] {
-                    const scalar_t* shapes = tail ? tail->const_data_ptr<scalar_t>() : nullptr;
-                    const auto run = asymmetric ? (tail ? blocks<2, true, scalar_t> : blocks<2, false, scalar_t>)
-                                                : (tail ? blocks<1, true, scalar_t> : blocks<1, false, scalar_t>);
-                    run(returns, parameters, backcast, shapes, y, derivatives);
+                    const scalar_t* tail_data = tail ? tail->const_data_ptr<scalar_t>() : nullptr;
+                    const auto run = asymmetric
+                                         ? (tail ? score_blocks<2, true, scalar_t> : score_blocks<2, false, scalar_t>)
+                                         : (tail ? score_blocks<1, true, scalar_t> : score_blocks<1, false, scalar_t>);
+                    run(returns, parameters, backcast, tail_data, y, derivatives);
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return y;

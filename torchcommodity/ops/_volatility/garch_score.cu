@@ -1,108 +1,107 @@
-// Log-likelihood of GARCH and GJR-GARCH with its first and second derivatives, all series in one pass over time.
-// In float64 throughout. returns (..., T, N) -> (..., statistics, N), in the order that `garch_score.py` states.
-//
-// An item takes a column: a sum over time is what is asked for, and its terms hang together by the variance.
+// Log-likelihood of GARCH and GJR-GARCH with its derivatives: the scheme of garch_score.cpp with one thread per series,
+// since each row needs the variance and its derivatives of the previous row.
 #include "device.h"
 
 using namespace commodity;
 
 namespace {
 
-// kArms: the weight of squared returns, or one of rising and one of falling returns. kTail: Student's t.
-template <int kArms, bool kTail>
+// kAlphas: 1 for GARCH, 2 for GJR-GARCH with one alpha for each sign of the return. kStudent: Student's t.
+template <int kAlphas, bool kStudent>
 struct Series {
-  static constexpr int kBeta = kArms + 1, kVariance = kArms + 2, kAll = kVariance + kTail;
-  static constexpr int kPairs = kAll * (kAll + 1) / 2;
-  double omega, rising, falling, beta, expected, nu, normalizing;  // parameters
-  double h, first[kVariance], second[kPairs] = {};                 // the variance and its derivatives
-  double likelihood = 0, score[kAll] = {}, information[kPairs] = {}, outer[kPairs] = {};
+  static constexpr int kBeta = kAlphas + 1, kVariance = kAlphas + 2, kTotal = kVariance + kStudent;
+  static constexpr int kPairs = kTotal * (kTotal + 1) / 2;
+  double omega, alpha, alpha_negative, beta, persistence, nu, constant_slope;  // parameters
+  double h, dh[kVariance], d2h[kPairs] = {};                                   // the variance and its derivatives
+  double likelihood = 0, score[kTotal] = {}, information[kPairs] = {}, outer[kPairs] = {};
 
   static constexpr COMMODITY_INLINE int pair(int i, int j) { return j * (j + 1) / 2 + i; }  // i <= j
 
-  COMMODITY_INLINE Series(double before, double omega, double rising, double falling, double beta, double nu,
-                          double normalizing)
+  COMMODITY_INLINE Series(double backcast_n, double omega, double alpha, double alpha_negative, double beta, double nu,
+                          double constant_slope)
       : omega(omega),
-        rising(rising),
-        falling(falling),
+        alpha(alpha),
+        alpha_negative(alpha_negative),
         beta(beta),
-        expected((rising + falling) / 2 + beta),
+        persistence((alpha + alpha_negative) / 2 + beta),
         nu(nu),
-        normalizing(normalizing),
-        h(omega + expected * before) {
-    for (int i = 0; i < kVariance; ++i) first[i] = i == 0 ? 1 : i == kBeta ? before : before / kArms;
+        constant_slope(constant_slope),
+        h(omega + persistence * backcast_n) {
+    for (int i = 0; i < kVariance; ++i) dh[i] = i == 0 ? 1 : i == kBeta ? backcast_n : backcast_n / kAlphas;
   }
 
   COMMODITY_INLINE void step(double x, bool derivatives) {
     const double inverse = 1 / h;
-    const bool seen = x == x, down = x < 0;
-    const double square = seen ? x * x : 0, z = square * inverse, here = seen ? 1 : 0;
-    double pull = 0.5 * z, bend = 0.5 * z, tail_score = 0, tail_pull = 0, tail_bend = 0;
-    if constexpr (kTail) {
-      const double rest = 1 / (nu - 2), half = 0.5 * (nu + 1), q = z * rest, share = 1 / (1 + q);
-      const double logarithm = std::log(1 + q), part = q * share;
+    const bool observed = x == x, negative = x < 0;
+    const double square = observed ? x * x : 0, z = square * inverse, count = observed ? 1 : 0;
+    double d_log_h = 0.5 * z, curvature = 0.5 * z, d_nu = 0, d_nu_log_h = 0, curvature_nu = 0;
+    if constexpr (kStudent) {
+      const double inverse_df = 1 / (nu - 2), half = 0.5 * (nu + 1), q = z * inverse_df, w = 1 / (1 + q);
+      const double logarithm = std::log(1 + q), qw = q * w;
       likelihood -= half * logarithm;
-      pull = half * part, bend = pull * share;
-      tail_score = here * normalizing - 0.5 * logarithm + pull * rest;
-      tail_pull = 0.5 * part - bend * rest;
-      tail_bend = half * q * rest * rest * share * (share + 1) - part * rest;
+      d_log_h = half * qw, curvature = d_log_h * w;
+      d_nu = count * constant_slope - 0.5 * logarithm + d_log_h * inverse_df;
+      d_nu_log_h = 0.5 * qw - curvature * inverse_df;
+      curvature_nu = half * q * inverse_df * inverse_df * w * (w + 1) - qw * inverse_df;
     } else {
       likelihood -= 0.5 * z;
     }
-    if (seen) likelihood -= 0.5 * std::log(h);
-    pull -= 0.5 * here;  // of the log-likelihood, times h: a derivative by ln h; `bend` is that of -pull
+    if (observed) likelihood -= 0.5 * std::log(h);
+    d_log_h -= 0.5 * count;  // `curvature` is minus its derivative by ln h
     if (derivatives) {
-      gather(pull, bend, inverse);
-      if constexpr (kTail) gather_tail(pull, inverse, tail_score, tail_pull, tail_bend);
-      advance(square, seen, down);
+      add_derivatives(d_log_h, curvature, inverse);
+      if constexpr (kStudent) add_tail_derivatives(d_log_h, inverse, d_nu, d_nu_log_h, curvature_nu);
+      update_derivatives(square, observed, negative);
     }
-    const double next = (down ? falling : rising) * square + beta * h;
-    h = omega + (seen ? next : expected * h);
+    const double next = (negative ? alpha_negative : alpha) * square + beta * h;
+    h = omega + (observed ? next : persistence * h);
   }
 
-  COMMODITY_INLINE void gather(double pull, double bend, double inverse) {
-    const double weight = pull + bend, curve = pull * inverse;
+  COMMODITY_INLINE void add_derivatives(double d_log_h, double curvature, double inverse) {
+    const double outer_weight = d_log_h + curvature, d_h = d_log_h * inverse;
 #pragma unroll
     for (int j = 0; j < kVariance; ++j) {
-      score[j] += pull * first[j] * inverse;
+      score[j] += d_log_h * dh[j] * inverse;
 #pragma unroll
       for (int i = 0; i <= j; ++i) {
-        const double both = first[i] * inverse * first[j] * inverse;
-        information[pair(i, j)] += weight * both - curve * second[pair(i, j)];
-        outer[pair(i, j)] += pull * pull * both;
+        const double product = dh[i] * inverse * dh[j] * inverse;
+        information[pair(i, j)] += outer_weight * product - d_h * d2h[pair(i, j)];
+        outer[pair(i, j)] += d_log_h * d_log_h * product;
       }
     }
   }
 
-  COMMODITY_INLINE void gather_tail(double pull, double inverse, double tail_score, double tail_pull,
-                                    double tail_bend) {
-    score[kAll - 1] += tail_score;
-    information[kPairs - 1] += tail_bend;
-    outer[kPairs - 1] += tail_score * tail_score;
+  COMMODITY_INLINE void add_tail_derivatives(double d_log_h, double inverse, double d_nu, double d_nu_log_h,
+                                             double curvature_nu) {
+    score[kTotal - 1] += d_nu;
+    information[kPairs - 1] += curvature_nu;
+    outer[kPairs - 1] += d_nu * d_nu;
 #pragma unroll
     for (int i = 0; i < kVariance; ++i) {
-      information[pair(i, kAll - 1)] -= tail_pull * first[i] * inverse;
-      outer[pair(i, kAll - 1)] += tail_score * pull * first[i] * inverse;
+      information[pair(i, kTotal - 1)] -= d_nu_log_h * dh[i] * inverse;
+      outer[pair(i, kTotal - 1)] += d_nu * d_log_h * dh[i] * inverse;
     }
   }
 
-  COMMODITY_INLINE void advance(double square, bool seen, bool down) {
-    const double slope = seen ? beta : expected, missing = (seen ? 0.0 : 1.0) / kArms, arm = square + missing * h;
+  COMMODITY_INLINE void update_derivatives(double square, bool observed, bool negative) {
+    const double slope = observed ? beta : persistence, missing = (observed ? 0.0 : 1.0) / kAlphas,
+                 regressor = square + missing * h;
 #pragma unroll
     for (int j = 1; j < kVariance; ++j)
 #pragma unroll
       for (int i = 0; i <= j; ++i) {
         const double by_j = j == kBeta ? 1 : missing, by_i = i == kBeta ? 1 : i == 0 ? 0 : missing;
-        second[pair(i, j)] = slope * second[pair(i, j)] + by_j * first[i] + by_i * first[j];
+        d2h[pair(i, j)] = slope * d2h[pair(i, j)] + by_j * dh[i] + by_i * dh[j];
       }
 #pragma unroll
     for (int i = 0; i < kVariance; ++i) {
-      const bool other = kArms == 2 && ((i == 1 && down) || (i == 2 && !down && seen));
-      first[i] = (i == 0 ? 1 : i == kBeta ? h : other ? 0 : arm) + slope * first[i];
+      const bool other = kAlphas == 2 && ((i == 1 && negative) || (i == 2 && !negative && observed));
+      dh[i] = (i == 0 ? 1 : i == kBeta ? h : other ? 0 : regressor) + slope * dh[i];
     }
   }
 };
 
-template <int kArms, bool kTail, typename scalar_t>
+template <int kAlphas, bool kStudent, typename scalar_t>
 struct Score {
   const scalar_t *returns, *parameters, *backcast, *tail;
   scalar_t* y;
@@ -110,27 +109,28 @@ struct Score {
   bool derivatives;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    const auto of = [&](int64_t i) { return double(read(parameters + (panel * 4 + i) * assets + n)); };
-    const auto shape = [&](int64_t i) { return kTail ? double(read(tail + (panel * 2 + i) * assets + n)) : 0; };
-    Series<kArms, kTail> series(read(backcast + panel * assets + n), of(0), of(1), of(2), of(3), shape(0), shape(1));
+    const auto parameter = [&](int64_t i) { return double(read(parameters + (panel * 4 + i) * assets + n)); };
+    const auto tail_value = [&](int64_t i) { return kStudent ? double(read(tail + (panel * 2 + i) * assets + n)) : 0; };
+    Series<kAlphas, kStudent> series(read(backcast + panel * assets + n), parameter(0), parameter(1), parameter(2),
+                                     parameter(3), tail_value(0), tail_value(1));
 #pragma unroll 1
     for (int64_t t = 0; t < steps; ++t) series.step(read(returns + (panel * steps + t) * assets + n), derivatives);
     scalar_t* to = y + panel * statistics * assets + n;
-    const auto put = [&](double value) { *to = static_cast<scalar_t>(value), to += assets; };
-    put(series.likelihood);
-    for (const double value : series.score) put(value);
-    for (const double value : series.information) put(value);
-    for (const double value : series.outer) put(value);
+    const auto append = [&](double value) { *to = static_cast<scalar_t>(value), to += assets; };
+    append(series.likelihood);
+    for (const double value : series.score) append(value);
+    for (const double value : series.information) append(value);
+    for (const double value : series.outer) append(value);
   }
 };
 
-template <int kArms, bool kTail>
+template <int kAlphas, bool kStudent>
 void scores(const Tensor& returns, const Tensor& parameters, const Tensor& backcast, const std::optional<Tensor>& tail,
             Tensor& y, bool derivatives) {
   const Panels panels(returns);
   dispatch("garch_score", returns, [&]<typename scalar_t>() {
     launch_grid(y, Grid(panels.batch, panels.assets, 1),
-                Score<kArms, kTail, scalar_t>{
+                Score<kAlphas, kStudent, scalar_t>{
                     returns.const_data_ptr<scalar_t>(), parameters.const_data_ptr<scalar_t>(),
                     backcast.const_data_ptr<scalar_t>(), tail ? tail->const_data_ptr<scalar_t>() : nullptr,
                     y.mutable_data_ptr<scalar_t>(), panels.steps, panels.assets, y.size(-2), derivatives});

@@ -1,4 +1,4 @@
-"""The log-likelihood of GARCH with its first and second derivatives, in one pass over time: what `garch_fit` climbs."""
+"""Log-likelihood of GARCH with its first and second derivatives, in one pass over time; used by `garch_fit`."""
 
 import torch
 from torch import Tensor
@@ -8,79 +8,82 @@ from torchcommodity.opkit import Cases, Op, Sample
 
 def _reference(
     returns: Tensor,  # (..., T, N)
-    parameters: Tensor,  # (..., 4, N): omega, alpha of rising returns, alpha of falling ones, beta
-    backcast: Tensor,  # (..., N): the variance and the squared return before the first row
-    tail: Tensor | None,  # (..., 2, N): nu of Student's t, and the derivative of ln of its normalizing factor by nu
+    parameters: Tensor,  # (..., 4, N): omega, alpha of positive and of negative returns, beta
+    backcast: Tensor,  # (..., N): variance and squared return before the first row
+    tail: Tensor | None,  # (..., 2, N): nu of Student's t, and the derivative by nu of ln of its normalizing constant
     asymmetric: bool,
     derivatives: bool,
 ) -> Tensor:
-    """(..., statistics, N): the log-likelihood without its constants; its gradient by omega, alpha (two if asymmetric),
-    beta and nu; minus its second derivatives and the sum of squared scores, both as the columns of an upper triangle.
+    """Sums over time (..., statistics, N): the log-likelihood without its constants; its gradient by omega, alpha (two
+    if asymmetric), beta and nu; the upper triangles, by columns, of the negative Hessian and of the squared scores.
 
-    A missing return counts as its expectation in the variance, and not at all in the likelihood. Without
-    `derivatives` they are zero.
+    A missing return is replaced by its expectation in the variance and adds nothing to the likelihood. Without
+    `derivatives` all but the log-likelihood are zero.
     """
-    omega, rising, falling, beta = parameters.double().unbind(-2)
-    arms = 1 + asymmetric
-    size = arms + 2
-    one, before = torch.ones_like(omega), backcast.double()
-    by_arm, expected = [one / arms] * arms, (rising + falling) / 2 + beta
-    h = omega + expected * before
-    first = torch.stack([one, *(x * before for x in by_arm), before], -2)
-    second = first.unsqueeze(-2) * torch.zeros_like(first).unsqueeze(-3)
+    omega, alpha, alpha_negative, beta = parameters.double().unbind(-2)
+    alphas = 1 + asymmetric
+    size = alphas + 2
+    one, start = torch.ones_like(omega), backcast.double()
+    shares, persistence = [one / alphas] * alphas, (alpha + alpha_negative) / 2 + beta
+    h = omega + persistence * start
+    dh = torch.stack([one, *(x * start for x in shares), start], -2)  # derivatives of h by the parameters
+    d2h = dh.unsqueeze(-2) * torch.zeros_like(dh).unsqueeze(-3)
     zero = torch.zeros_like(one)
     sums: list[Tensor] = []
     for r in returns.double().unbind(-2):
-        seen = ~r.isnan()
-        x = torch.where(seen, r, 0)
-        likelihood, pull, bend, tailed = _row(x * x / h, tail, seen)
-        u = first / h.unsqueeze(-2)
-        score = torch.cat([pull.unsqueeze(-2) * u, *tailed[:1]], -2)
-        bent = (pull + bend)[..., None, None, :] * u.unsqueeze(-2) * u.unsqueeze(-3)
-        bent = bent - (pull / h)[..., None, None, :] * second
+        observed = ~r.isnan()
+        x = torch.where(observed, r, 0)
+        likelihood, d_log_h, curvature, by_nu = _row(x * x / h, tail, observed)
+        u = dh / h.unsqueeze(-2)
+        score = torch.cat([d_log_h.unsqueeze(-2) * u, *by_nu[:1]], -2)
+        information = (d_log_h + curvature)[..., None, None, :] * u.unsqueeze(-2) * u.unsqueeze(-3)
+        information = information - (d_log_h / h)[..., None, None, :] * d2h
         if tail is not None:
-            across = -(tailed[1] * u)
-            bent = torch.cat(
-                [torch.cat([bent, across.unsqueeze(-3)], -3), torch.cat([across, tailed[2]], -2).unsqueeze(-2)], -2
-            )
+            mixed = -(by_nu[1] * u)
+            columns = torch.cat([information, mixed.unsqueeze(-3)], -3)
+            information = torch.cat([columns, torch.cat([mixed, by_nu[2]], -2).unsqueeze(-2)], -2)
         outer = score.unsqueeze(-2) * score.unsqueeze(-3)
-        row = [likelihood - torch.where(seen, h.log() / 2, 0), score, bent, outer]
+        row = [likelihood - torch.where(observed, h.log() / 2, 0), score, information, outer]
         sums = [a + b for a, b in zip(sums, row)] if sums else row
-        slope = torch.where(seen, beta, expected)
-        by = torch.stack([zero, *(torch.where(seen, 0, share) for share in by_arm), one], -2)  # dslope / dparameter
-        second = (
-            slope[..., None, None, :] * second
-            + by.unsqueeze(-2) * first.unsqueeze(-3)
-            + by.unsqueeze(-3) * first.unsqueeze(-2)
+        slope = torch.where(observed, beta, persistence)
+        d_slope = torch.stack([zero, *(torch.where(observed, 0, share) for share in shares), one], -2)
+        d2h = (
+            slope[..., None, None, :] * d2h
+            + d_slope.unsqueeze(-2) * dh.unsqueeze(-3)
+            + d_slope.unsqueeze(-3) * dh.unsqueeze(-2)
         )
-        squares = [torch.where(seen, x * x * side, h * share) for side, share in zip(_sides(x, arms), by_arm)]
-        first = torch.stack([one, *squares, h], -2) + slope.unsqueeze(-2) * first
-        weight = torch.where(x < 0, falling, rising)
-        h = omega + torch.where(seen, weight * x * x + beta * h, expected * h)
-    return _packed(sums, returns, size + (tail is not None), derivatives)
+        squares = [torch.where(observed, x * x * sign, h * share) for sign, share in zip(_signs(x, alphas), shares)]
+        dh = torch.stack([one, *squares, h], -2) + slope.unsqueeze(-2) * dh
+        weight = torch.where(x < 0, alpha_negative, alpha)
+        h = omega + torch.where(observed, weight * x * x + beta * h, persistence * h)
+    return _pack(sums, returns, size + (tail is not None), derivatives)
 
 
-def _sides(x: Tensor, arms: int) -> list[Tensor]:
-    return [torch.ones_like(x)] if arms == 1 else [(x >= 0).to(x), (x < 0).to(x)]
+def _signs(x: Tensor, alphas: int) -> list[Tensor]:
+    """For each alpha, 1 where it applies to the return."""
+    return [torch.ones_like(x)] if alphas == 1 else [(x >= 0).to(x), (x < 0).to(x)]
 
 
-def _row(z: Tensor, tail: Tensor | None, seen: Tensor) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-    """The log-likelihood of a row without ln h, its derivative by ln h, minus the second, and the derivatives by nu."""
-    here = seen.to(z)
+def _row(z2: Tensor, tail: Tensor | None, observed: Tensor) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+    """Log-likelihood of a row without its ln h / 2, the derivative by ln h, minus the second one, and those by nu.
+
+    The last are the derivative by nu, the mixed one by nu and ln h, and minus the second one by nu. z2 is r^2 / h.
+    """
+    count = observed.to(z2)
     if tail is None:
-        return -z / 2, (z - here) / 2, z / 2, []
-    nu, normalizing = tail.double().unbind(-2)
-    rest, half = 1 / (nu - 2), (nu + 1) / 2
-    q = z * rest
-    part, share = q / (1 + q), 1 / (1 + q)
-    score = here * normalizing - q.log1p() / 2 + half * part * rest
-    across = part / 2 - half * part * share * rest
-    bend = half * q * rest**2 * share * (share + 1) - part * rest
-    by_nu = [x.unsqueeze(-2) for x in (score, across, bend)]
-    return -half * q.log1p(), half * part - here / 2, half * part * share, by_nu
+        return -z2 / 2, (z2 - count) / 2, z2 / 2, []
+    nu, constant_slope = tail.double().unbind(-2)
+    inverse_df, half = 1 / (nu - 2), (nu + 1) / 2
+    q = z2 * inverse_df
+    qw, w = q / (1 + q), 1 / (1 + q)
+    d_nu = count * constant_slope - q.log1p() / 2 + half * qw * inverse_df
+    d_nu_log_h = qw / 2 - half * qw * w * inverse_df
+    curvature_nu = half * q * inverse_df**2 * w * (w + 1) - qw * inverse_df
+    by_nu = [x.unsqueeze(-2) for x in (d_nu, d_nu_log_h, curvature_nu)]
+    return -half * q.log1p(), half * qw - count / 2, half * qw * w, by_nu
 
 
-def _packed(sums: list[Tensor], returns: Tensor, size: int, derivatives: bool) -> Tensor:
+def _pack(sums: list[Tensor], returns: Tensor, size: int, derivatives: bool) -> Tensor:
     y = returns.new_zeros((*returns.shape[:-2], 1 + size + size * (size + 1), returns.shape[-1]))
     if sums:
         columns = [(i, j) for j in range(size) for i in range(j + 1)]
@@ -100,18 +103,22 @@ def _fake(
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     returns = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
-    shares = torch.rand(2, 7, 3, dtype=torch.double, generator=generator) / 2 + 0.1
-    parameters, backcast, tail = shares[:, :4], 2 * shares[:, 4], shares[:, 5:] + torch.tensor([[4.0], [0.0]]).double()
+    uniform = torch.rand(2, 7, 3, dtype=torch.double, generator=generator) / 2 + 0.1
+    parameters, backcast, tail = (
+        uniform[:, :4],
+        2 * uniform[:, 4],
+        uniform[:, 5:] + torch.tensor([[4.0], [0.0]]).double(),
+    )
     symmetric = parameters[:, [0, 1, 1, 3]]
-    holes = returns.clone()
-    holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
+    gaps = returns.clone()
+    gaps[0, 0, 0] = gaps[0, 4:6, 1] = gaps[1, -1, 2] = torch.nan
     return Cases(
         function=_function,
         samples=(
             Sample(returns, parameters, backcast, tail, asymmetric=True),
-            Sample(holes, parameters, backcast, tail, asymmetric=True),
-            Sample(holes, symmetric, backcast, asymmetric=False),
-            Sample(holes, symmetric, backcast, tail, asymmetric=False, derivatives=False),
+            Sample(gaps, parameters, backcast, tail, asymmetric=True),
+            Sample(gaps, symmetric, backcast, asymmetric=False),
+            Sample(gaps, symmetric, backcast, tail, asymmetric=False, derivatives=False),
         ),
     )
 

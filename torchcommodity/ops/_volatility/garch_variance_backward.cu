@@ -1,5 +1,5 @@
-// What the parameters and the returns (..., T, N) owe to the gradient of garch_variance: (..., T + 5, N). Backwards in
-// time, L_t is what h_{t+1} owes, with all that follows from it: a linear recurrence.
+// Gradients of garch_variance with respect to the returns and the parameters: (..., T + 5, N). Scheme: see
+// variance_backward_device.h.
 #include "variance_backward_device.h"
 
 using namespace commodity;
@@ -7,36 +7,37 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-struct OfGarch {
+struct Garch {
   VarianceRows<scalar_t> rows;
 
+  // The weight of r^2; that of h where the return is missing.
   COMMODITY_INLINE double weight(int64_t panel, int64_t n, double x) const {
     const int64_t column = panel * rows.assets + n;
-    const double rising = read(rows.alpha + column), falling = rising + read(rows.gamma + column);
-    return x != x ? (falling + rising) / 2 : x < 0 ? falling : rising;
+    const double alpha = read(rows.alpha + column), alpha_negative = alpha + read(rows.gamma + column);
+    return x != x ? (alpha_negative + alpha) / 2 : x < 0 ? alpha_negative : alpha;
   }
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const int64_t at = rows.at(panel, t, n);
-    const double x = read(rows.r + at), variance = read(rows.h + at);
-    const double more = x == x ? 0 : weight(panel, n, x);
-    return {read(rows.beta + panel * rows.assets + n) + more, {variance == variance ? read(rows.grad + at) : 0}};
+    const int64_t i = rows.index(panel, t, n);
+    const double x = read(rows.r + i), h = read(rows.h + i);
+    const double missing = x == x ? 0 : weight(panel, n, x);
+    return {read(rows.beta + panel * rows.assets + n) + missing, {h == h ? read(rows.grad + i) : 0}};
   }
-  COMMODITY_INLINE scalar_t by_return(int64_t panel, int64_t t, int64_t n, double owed) const {
-    const double x = read(rows.r + rows.at(panel, t, n));
-    return x == x ? 2 * owed * weight(panel, n, x) * x : 0;
+  COMMODITY_INLINE scalar_t return_gradient(int64_t panel, int64_t t, int64_t n, double adjoint) const {
+    const double x = read(rows.r + rows.index(panel, t, n));
+    return x == x ? 2 * adjoint * weight(panel, n, x) * x : 0;
   }
-  COMMODITY_INLINE void add(int64_t panel, int64_t t, int64_t n, double (&sums)[kParts]) const {
-    const int64_t at = rows.at(panel, t, n);
-    const double x = read(rows.r + at), variance = read(rows.h + at), owed = rows.owed[at];
-    const double now = variance == variance ? variance : 0, square = owed * (x == x ? x * x : now);
-    sums[0] += owed, sums[1] += square, sums[2] += owed * now;
+  COMMODITY_INLINE void add_parameters(int64_t panel, int64_t t, int64_t n, double (&sums)[kTimeSums]) const {
+    const int64_t i = rows.index(panel, t, n);
+    const double x = read(rows.r + i), h = read(rows.h + i), adjoint = rows.adjoint[i];
+    const double variance = h == h ? h : 0, square = adjoint * (x == x ? x * x : variance);
+    sums[0] += adjoint, sums[1] += square, sums[2] += adjoint * variance;
     sums[3] += x != x ? square / 2 : x < 0 ? square : 0;
   }
 };
 
 Tensor garch_variance_backward(const Tensor& grad, const Tensor& returns, const Tensor& alpha, const Tensor& beta,
                                const Tensor& gamma, const Tensor& h) {
-  return variance_backward<OfGarch>("garch_variance_backward", grad, returns, alpha, beta, gamma, h);
+  return variance_backward<Garch>("garch_variance_backward", grad, returns, alpha, beta, gamma, h);
 }
 
 }  // namespace

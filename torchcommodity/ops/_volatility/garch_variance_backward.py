@@ -1,37 +1,39 @@
-"""The gradient of `garch_variance` in one pass backwards in time: its returns, its parameters, its start."""
+"""Backward pass of `garch_variance`: gradients of returns, parameters and initial variance in one reverse pass."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
-from torchcommodity.ops._volatility.parameters import following
+from torchcommodity.ops._volatility.parameters import lead
 
 
-def parts(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Missing rows as 0 and 1, their returns as 0, the share of gamma that counts, and alpha + gamma x that share."""
+def row_terms(returns: Tensor, alpha: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The terms of each row: missing (0 or 1), returns with 0 where missing, the indicator of a negative return (1/2
+    where missing), and the weight alpha + gamma x indicator."""
     missing = returns.isnan()
     r = returns.masked_fill(missing, 0)
-    falling = (r < 0).to(r) + 0.5 * missing
-    return missing.to(r), r, falling, alpha.unsqueeze(-2) + gamma.unsqueeze(-2) * falling
+    negative = (r < 0).to(r) + 0.5 * missing
+    return missing.to(r), r, negative, alpha.unsqueeze(-2) + gamma.unsqueeze(-2) * negative
 
 
 def _reference(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor) -> Tensor:
-    """(..., T + 5, N): by the returns, then by omega, alpha, beta, gamma and the initial variance.
+    """Gradients (..., T + 5, N) with respect to the T returns, omega, alpha, beta, gamma and the initial variance.
 
-    grad is the incoming gradient of h (..., T, N); where h is NaN it takes no part.
+    grad (..., T, N) is the incoming gradient of h; it is ignored where h is NaN.
     """
-    # L_t = grad_{t+1} + (dh_{t+2} / dh_{t+1}) L_{t+1} is what h_{t+1} owes: the same recurrence, backwards in time.
-    # With s_t = r_t^2, or h_t where r_t is missing:  domega = sum L_t         dalpha = sum L_t s_t
-    # dgamma = sum L_t falling_t s_t                  dbeta = sum L_t h_t      dr_t = 2 L_t weight_t r_t
-    missing, r, falling, weight = parts(returns, alpha, gamma)
+    # The adjoint a_t = dL / dh_{t+1} follows a linear recurrence in reverse time:
+    # a_t = grad_{t+1} + (dh_{t+2} / dh_{t+1}) a_{t+1}.
+    # With s_t = r_t^2, or h_t where r_t is missing:  domega = sum a_t         dalpha = sum a_t s_t
+    # dgamma = sum a_t negative_t s_t                 dbeta = sum a_t h_t      dr_t = 2 a_t weight_t r_t
+    missing, r, negative, weight = row_terms(returns, alpha, gamma)
     unknown = h.isnan()
     grad, h = grad.masked_fill(unknown, 0), h.masked_fill(unknown, 0)
     slope = beta.unsqueeze(-2) + weight * missing
-    later = recur(following(slope).flip(-2), following(grad).flip(-2), None).flip(-2)
+    adjoint = recur(lead(slope).flip(-2), lead(grad).flip(-2), None).flip(-2)
     square = r * r + missing * h
-    sums = [(later * x).sum(-2, keepdim=True) for x in (torch.ones_like(h), square, h, falling * square)]
-    return torch.cat([2 * later * weight * r, *sums, (grad + slope * later)[..., :1, :].sum(-2, keepdim=True)], -2)
+    sums = [(adjoint * x).sum(-2, keepdim=True) for x in (torch.ones_like(h), square, h, negative * square)]
+    return torch.cat([2 * adjoint * weight * r, *sums, (grad + slope * adjoint)[..., :1, :].sum(-2, keepdim=True)], -2)
 
 
 def _fake(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor) -> Tensor:
@@ -41,17 +43,17 @@ def _fake(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Ten
 def _backward(
     cotangent: Tensor, *, grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor
 ) -> tuple[Tensor, ...]:
-    return vjp(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)  # it is made of operators
+    return vjp(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     grad, returns, h = torch.randn(3, 2, 9, 3, dtype=torch.double, generator=generator)
     alpha, beta, gamma = torch.rand(3, 2, 3, dtype=torch.double, generator=generator) / 2
-    holes = returns.clone()
-    holes[0, 0, 0] = holes[0, 4:6, 1] = holes[1, -1, 2] = torch.nan
-    rest = (alpha, beta, gamma, h.exp())
-    return Cases(function=operator, samples=(Sample(grad, returns, *rest), Sample(grad, holes, *rest)))
+    gaps = returns.clone()
+    gaps[0, 0, 0] = gaps[0, 4:6, 1] = gaps[1, -1, 2] = torch.nan
+    parameters = (alpha, beta, gamma, h.exp())
+    return Cases(function=operator, samples=(Sample(grad, returns, *parameters), Sample(grad, gaps, *parameters)))
 
 
 operator = Op("garch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)

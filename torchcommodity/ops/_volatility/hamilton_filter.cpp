@@ -1,4 +1,5 @@
-// Filtered regime probabilities and log-likelihoods of returns (..., T, N): (..., T, K + 1, N). In float64 throughout.
+// Hamilton filter: regime probabilities and log-likelihoods of returns (..., T, N) -> (..., T, K + 1, N). In float64.
+// A block of columns predicts and updates each regime row by row; the loop over the columns is what vectorizes.
 #include "native.h"
 #include "vector_math.h"
 
@@ -8,18 +9,18 @@ namespace {
 
 using Row = double[kBlock];
 
-// Parameters of a block of columns: ln of the normal density of regime k is height - (r - mean)^2 steepness.
+// A block of columns: the log-density of regime k is log_peak - (r - mean)^2 half_precision.
 struct Regimes {
   int64_t count;
-  std::vector<Row> mean, height, steepness, transition, probability, joint;
+  std::vector<Row> mean, log_peak, half_precision, transition, probability, joint;
 
   template <typename scalar_t>
   Regimes(int64_t count, const scalar_t* means, const scalar_t* variances, const scalar_t* transitions,
           const scalar_t* initial, int64_t stride, int64_t width)
       : count(count),
         mean(count),
-        height(count),
-        steepness(count),
+        log_peak(count),
+        half_precision(count),
         transition(count * count),
         probability(count),
         joint(count) {
@@ -27,8 +28,8 @@ struct Regimes {
       for (int64_t n = 0; n < width; ++n) {
         const double variance = variances[k * stride + n];
         mean[k][n] = means[k * stride + n];
-        height[k][n] = -0.5 * std::log(6.283185307179586477 * variance);
-        steepness[k][n] = 0.5 / variance;
+        log_peak[k][n] = -0.5 * std::log(6.283185307179586477 * variance);
+        half_precision[k][n] = 0.5 / variance;
         joint[k][n] = initial[k * stride + n];
       }
     for (int64_t k = 0; k < count * count; ++k) std::copy_n(transitions + k * stride, width, transition[k]);
@@ -42,7 +43,7 @@ struct Regimes {
     }
   }
 
-  // Bayes' rule, by the largest density of a regime that is possible: nothing underflows that matters.
+  // Bayes' rule, with densities relative to the largest among the possible regimes, so that they do not all underflow.
   template <typename scalar_t>
   void update(const scalar_t* r, scalar_t* likelihood, int64_t width) {
     Row largest, total = {};
@@ -59,9 +60,9 @@ struct Regimes {
       for (int64_t n = 0; n < width; ++n) probability[k][n] = joint[k][n] / total[n];
   }
 
-  // A missing return says nothing: every regime has density 1.
+  // A missing return carries no information: every regime has density 1.
   double log_density(int64_t k, double r, int64_t n) const {
-    const double away = r - mean[k][n], density = height[k][n] - away * away * steepness[k][n];
+    const double deviation = r - mean[k][n], density = log_peak[k][n] - deviation * deviation * half_precision[k][n];
     return r == r ? density : 0;
   }
 };
@@ -89,16 +90,16 @@ Tensor hamilton_filter(const Tensor& returns_, const Tensor& mean_, const Tensor
   shape.insert(shape.end() - 1, count + 1);
   Tensor y = new_empty(returns, shape);
   THO_DISPATCH_V2(returns.scalar_type(), "hamilton_filter", AT_WRAP([&] {
-                    const scalar_t* from = returns.const_data_ptr<scalar_t>();
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    const scalar_t* r_data = returns.const_data_ptr<scalar_t>();
+                    scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * count * assets + first, width = last - first;
-                      Regimes regimes(count, mean.const_data_ptr<scalar_t>() + at,
-                                      variance.const_data_ptr<scalar_t>() + at,
+                      const int64_t offset = panel * count * assets + first, width = last - first;
+                      Regimes regimes(count, mean.const_data_ptr<scalar_t>() + offset,
+                                      variance.const_data_ptr<scalar_t>() + offset,
                                       transition.const_data_ptr<scalar_t>() + panel * count * count * assets + first,
-                                      initial.const_data_ptr<scalar_t>() + at, assets, width);
-                      filter(regimes, from + panel * panels.size() + first,
-                             to + panel * panels.size() * (count + 1) + first, panels.steps, assets, width);
+                                      initial.const_data_ptr<scalar_t>() + offset, assets, width);
+                      filter(regimes, r_data + panel * panels.size() + first,
+                             y_data + panel * panels.size() * (count + 1) + first, panels.steps, assets, width);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

@@ -1,5 +1,5 @@
-// Filtered regime probabilities and log-likelihoods of returns (..., T, N): (..., T, K + 1, N). In float64 throughout.
-// Bayes' rule divides in every row, so time cannot be cut: an item takes a column.
+// Hamilton filter: regime probabilities and log-likelihoods of returns (..., T, N) -> (..., T, K + 1, N). In float64.
+// Bayes' rule divides in every row, so that time cannot be split into chunks: one thread per series.
 #include "device.h"
 
 using namespace commodity;
@@ -35,7 +35,7 @@ struct Filter {
     }
   }
 
-  // Bayes' rule, by the largest density of a regime that is possible: nothing underflows that matters.
+  // Bayes' rule, with densities relative to the largest among the possible regimes, so that they do not all underflow.
   COMMODITY_INLINE double update(int64_t column, double r) const {
     double largest = -INFINITY, total = 0;
     for (int64_t k = 0; k < count; ++k) {
@@ -48,10 +48,10 @@ struct Filter {
     return largest + std::log(total);
   }
 
-  // A missing return says nothing: every regime has density 1.
+  // A missing return carries no information: every regime has density 1.
   COMMODITY_INLINE double log_density(int64_t at, double r) const {
-    const double spread = read(variance + at), away = r - read(mean + at);
-    return r == r ? -0.5 * (std::log(6.283185307179586477 * spread) + away * away / spread) : 0;
+    const double variance_k = read(variance + at), deviation = r - read(mean + at);
+    return r == r ? -0.5 * (std::log(6.283185307179586477 * variance_k) + deviation * deviation / variance_k) : 0;
   }
 };
 

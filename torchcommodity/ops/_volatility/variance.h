@@ -1,5 +1,11 @@
-// What the recursive variances share: their parameters (..., N) of returns (..., T, N), and on the CPU the doors, of
-// which an operator gives what one block of columns does.
+// GARCH and EGARCH variances of returns (..., T, N) with parameters (..., N): one recursion over time for each series.
+//
+// Columns are handled in blocks (see native.h). A kernel copies the parameters of its block to local arrays, keeps the
+// variance of every column there, and steps through time once; the loop over the columns of a row is what vectorizes.
+//
+// The gradient is the same in reverse time. The adjoint of row t is dL/dh_{t+1}, the gradient with respect to the next
+// variance through all later rows; the parameters' gradients are sums over time of adjoint x regressor. The result is
+// one tensor (..., T + 5, N): gradients with respect to the T returns, then omega, alpha, beta, gamma and initial.
 #pragma once
 #include <array>
 
@@ -7,81 +13,82 @@
 
 namespace commodity {
 
-constexpr int kSums = 5;  // what a gradient adds up: by omega, alpha, beta, gamma, initial
-constexpr double kMeanAbsolute = 0.79788456080286535588;  // of a standard normal number: sqrt(2 / pi)
+constexpr int kParameters = 5;                            // omega, alpha, beta, gamma, initial
+constexpr double kMeanAbsolute = 0.79788456080286535588;  // E|z| = sqrt(2 / pi) of a standard normal variable
 
 template <size_t count>
-std::array<Tensor, count> of_columns(const char* operation, const Tensor& returns, const Tensor (&given)[count]) {
+std::array<Tensor, count> check_parameters(const char* operation, const Tensor& returns,
+                                           const Tensor (&tensors)[count]) {
   std::array<Tensor, count> parameters;
   for (size_t i = 0; i < count; ++i) {
     STD_TORCH_CHECK(
-        given[i].numel() * returns.size(-2) == returns.numel() && given[i].scalar_type() == returns.scalar_type(),
+        tensors[i].numel() * returns.size(-2) == returns.numel() && tensors[i].scalar_type() == returns.scalar_type(),
         operation, ": parameters must be (..., N) and have the dtype of returns (..., T, N)");
-    parameters[i] = contiguous(given[i]);
+    parameters[i] = contiguous(tensors[i]);
   }
   return parameters;
 }
 
 template <typename scalar_t, size_t count>
-std::array<const scalar_t*, count> data_of_columns(const std::array<Tensor, count>& parameters, int64_t first = 0) {
-  std::array<const scalar_t*, count> data;
-  for (size_t i = 0; i < count; ++i) data[i] = parameters[i].template const_data_ptr<scalar_t>() + first;
-  return data;
+std::array<const scalar_t*, count> parameter_pointers(const std::array<Tensor, count>& parameters, int64_t column = 0) {
+  std::array<const scalar_t*, count> pointers;
+  for (size_t i = 0; i < count; ++i) pointers[i] = parameters[i].template const_data_ptr<scalar_t>() + column;
+  return pointers;
 }
 
-// A fresh (..., T + 5, N): by the returns, then the sums. Where there is no row these are zero, and still written.
-inline Tensor with_sums(const Tensor& returns) {
+// An uninitialized (..., T + 5, N). With T = 0 the gradients of the parameters are zero and must still be written.
+inline Tensor new_gradients(const Tensor& returns) {
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
-  shape[shape.size() - 2] += kSums;
+  shape[shape.size() - 2] += kParameters;
   return new_empty(returns, shape);
 }
 
-// body(parameters, returns, h, steps, stride, width) makes the variance h of a block of columns; Body::kName is the
-// operator.
-template <typename Body>
-Tensor variance(const Body& body, const Tensor& returns_, const Tensor (&given)[5]) {
+// kernel(parameters, returns, h, steps, stride, width) writes the variances of one block of columns.
+template <typename Kernel>
+Tensor variance(const Kernel& kernel, const Tensor& returns_, const Tensor (&tensors)[5]) {
   const Tensor returns = contiguous(returns_);
-  const auto parameters = of_columns(Body::kName, returns, given);
+  const auto parameters = check_parameters(Kernel::kName, returns, tensors);
   const Panels panels(returns);
   Tensor h = new_empty(returns, returns.sizes());
-  THO_DISPATCH_V2(returns.scalar_type(), Body::kName, AT_WRAP([&] {
-                    const scalar_t* from = returns.const_data_ptr<scalar_t>();
-                    scalar_t* to = h.mutable_data_ptr<scalar_t>();
+  THO_DISPATCH_V2(returns.scalar_type(), Kernel::kName, AT_WRAP([&] {
+                    const scalar_t* r_data = returns.const_data_ptr<scalar_t>();
+                    scalar_t* h_data = h.mutable_data_ptr<scalar_t>();
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * panels.size() + first;
-                      const auto columns = data_of_columns<scalar_t>(parameters, panel * panels.assets + first);
-                      body(columns.data(), from + at, to + at, panels.steps, panels.assets, last - first);
+                      const int64_t offset = panel * panels.size() + first;
+                      const auto block = parameter_pointers<scalar_t>(parameters, panel * panels.assets + first);
+                      kernel(block.data(), r_data + offset, h_data + offset, panels.steps, panels.assets, last - first);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return h;
 }
 
-// body(parameters, grad, returns, h, to, steps, stride, width) makes what a block of columns owes, of alpha, beta and
-// gamma.
-template <typename Body>
-Tensor variance_backward(const Body& body, const Tensor& grad_, const Tensor& returns_, const Tensor (&given)[3],
+// kernel(parameters, grad, returns, h, gradients, steps, stride, width) writes the gradients of one block of columns;
+// its parameters are alpha, beta and gamma.
+template <typename Kernel>
+Tensor variance_backward(const Kernel& kernel, const Tensor& grad_, const Tensor& returns_, const Tensor (&tensors)[3],
                          const Tensor& h_) {
-  check_same(Body::kName, grad_, returns_);
-  check_same(Body::kName, h_, returns_);
+  check_same(Kernel::kName, grad_, returns_);
+  check_same(Kernel::kName, h_, returns_);
   const Tensor grad = contiguous(grad_), returns = contiguous(returns_), h = contiguous(h_);
-  const auto parameters = of_columns(Body::kName, returns, given);
-  Tensor y = on_huge_pages(with_sums(returns));
-  const Panels panels(Panels(y).batch, returns.size(-2), returns.size(-1));
-  THO_DISPATCH_V2(returns.scalar_type(), Body::kName, AT_WRAP([&] {
-                    const scalar_t* of_h = h.const_data_ptr<scalar_t>();
-                    const scalar_t* of_grad = grad.const_data_ptr<scalar_t>();
-                    const scalar_t* of_r = returns.const_data_ptr<scalar_t>();
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+  const auto parameters = check_parameters(Kernel::kName, returns, tensors);
+  Tensor gradients = on_huge_pages(new_gradients(returns));
+  const Panels panels(Panels(gradients).batch, returns.size(-2), returns.size(-1));
+  THO_DISPATCH_V2(returns.scalar_type(), Kernel::kName, AT_WRAP([&] {
+                    const scalar_t* h_data = h.const_data_ptr<scalar_t>();
+                    const scalar_t* grad_data = grad.const_data_ptr<scalar_t>();
+                    const scalar_t* r_data = returns.const_data_ptr<scalar_t>();
+                    scalar_t* out = gradients.mutable_data_ptr<scalar_t>();
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * panels.size() + first;
-                      const auto columns = data_of_columns<scalar_t>(parameters, panel * panels.assets + first);
-                      body(columns.data(), of_grad + at, of_r + at, of_h + at, to + at + panel * kSums * panels.assets,
-                           panels.steps, panels.assets, last - first);
+                      const int64_t offset = panel * panels.size() + first;
+                      const auto block = parameter_pointers<scalar_t>(parameters, panel * panels.assets + first);
+                      kernel(block.data(), grad_data + offset, r_data + offset, h_data + offset,
+                             out + offset + panel * kParameters * panels.assets, panels.steps, panels.assets,
+                             last - first);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
-  return y;
+  return gradients;
 }
 
 }  // namespace commodity
