@@ -24,7 +24,7 @@ from pathlib import Path
 
 import aiohttp
 
-from torchcommodity import data, forecast, optimize
+from torchcommodity import data, export, forecast
 
 PATIENCE = 40.0  # seconds after which a request counts as never answered
 
@@ -42,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         panel = data.embedded()[asked.symbols.split(",")]
         fitted = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
-        artifact = optimize.export(fitted, Path(folder) / "artifact.pt2")
+        artifact = export.export(fitted, Path(folder) / "artifact.pt2")
         asyncio.run(measure(artifact, body(panel, asked.rows), asked))
 
 

@@ -12,9 +12,7 @@ import pytest
 import torch
 
 from torchcommodity.data import Finding, Panel, embedded
-from torchcommodity.export import Artifact, export
-from torchcommodity.export._metadata import about
-from torchcommodity.export._program import RawPrices
+from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard, document, empty
 from torchcommodity.serve.dashboard._background_refresh import Renewal
@@ -27,7 +25,7 @@ TODAY = date(2019, 1, 5)
 def artifact_of(panel: Panel, through: str) -> Artifact:
     """What `export` writes, without the file."""
     forecaster = fit(panel.between(None, through))
-    return Artifact(about(forecaster, "pt2"), RawPrices(forecaster))
+    return Artifact(make_metadata(forecaster, "pt2"), RawPriceForecaster(forecaster))
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +69,13 @@ def test_past_forecasts_are_an_exported_artefacts_answers_on_rows_cut_there(tmp_
     artifact = Artifact.load(export(fit(wti), tmp_path / "wti.pt2"))
     shown = document(artifact, wti, "embedded", TODAY)
     prices = closes(wti)
-    for h, rows in enumerate(artifact.about.horizons):
+    for h, rows in enumerate(artifact.metadata.horizons):
         past = past_of(shown, "WTI", rows)
         for k in (0, len(past["target"]) - 1):
             made, due = (shown["days"][past[name][k]] for name in ("origin", "target"))
             expected = prices[made] * answer(artifact, wti.between(None, made))[h, 0].exp()
             for level, path in past["quantiles"].items():
-                place = artifact.about.levels.index(float(level))
+                place = artifact.metadata.levels.index(float(level))
                 assert path[k] == pytest.approx(expected[place].item(), rel=1e-6)
             assert past["realized"][k] == pytest.approx(prices[due], rel=1e-6)
             assert past["target"][k] - past["origin"][k] == rows
@@ -205,7 +203,7 @@ def test_the_work_is_done_again_only_for_other_prices(artifact: Artifact, short:
     given[0] = replace(short, findings=(Finding("gap", "WTI", "2018-01-02", 0, "", ""),))
     assert dashboard()["findings"]
     assert dashboard() is not first
-    assert Dashboard(artifact)() | {"made": ""} == empty(artifact.about) | {"made": ""}
+    assert Dashboard(artifact)() | {"made": ""} == empty(artifact.metadata) | {"made": ""}
 
 
 def test_a_look_back_ends_with_the_program(artifact: Artifact, short: Panel, monkeypatch: pytest.MonkeyPatch) -> None:

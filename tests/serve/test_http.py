@@ -109,7 +109,7 @@ def test_the_bits_of_the_artefact_in_any_batch(live: Live, artifact: Path) -> No
         with forecast.threads.one_thread():
             expected = loaded(PANEL.values.plain()[-rows:][None], days[None])[0]
         assert torch.equal(torch.tensor(found["quantiles"], dtype=torch.double), expected)
-    assert answer["metadata"]["sha256"] == loaded.about.sha256
+    assert answer["metadata"]["sha256"] == loaded.metadata.sha256
 
 
 def test_prices_are_those_of_predict(live: Live) -> None:

@@ -17,9 +17,7 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 
 from torchcommodity.data import DataError, Panel, Provenance, embedded
-from torchcommodity.export import Artifact
-from torchcommodity.export._metadata import about
-from torchcommodity.export._program import RawPrices
+from torchcommodity.export import Artifact, RawPriceForecaster, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard
 from torchcommodity.serve.dashboard._router import router
@@ -43,7 +41,7 @@ Page = Any
 def desk(panel: Panel, source: str = "embedded") -> Dashboard:
     """A forecaster of a panel, as `export` would write it, and the last rows of the panel as its prices: few calls."""
     forecaster = fit(panel.between(None, "2018-06-29"))
-    artifact = Artifact(about(forecaster, "pt2"), RawPrices(forecaster))
+    artifact = Artifact(make_metadata(forecaster, "pt2"), RawPriceForecaster(forecaster))
     return Dashboard(artifact, lambda: panel.between(SHORT), source)
 
 
@@ -108,7 +106,7 @@ def site(panel: Panel) -> Iterator[Site]:
     }
     app = FastAPI()
     for name, dashboard in states.items():
-        app.include_router(router(normal.artifact.about, dashboard), prefix=f"/{name}")
+        app.include_router(router(normal.artifact.metadata, dashboard), prefix=f"/{name}")
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:

@@ -20,9 +20,9 @@ BITS_OF_EACH = {("har-garch", "pt2")}
 
 def together(artifact: Artifact, rows: int) -> int:
     """How many panels of so many rows are asked in one call."""
-    if (artifact.about.model, artifact.about.format) not in BITS_OF_EACH:
+    if (artifact.metadata.model, artifact.metadata.format) not in BITS_OF_EACH:
         return 1
-    return max(1, CELLS // (rows * len(artifact.about.symbols)))
+    return max(1, CELLS // (rows * len(artifact.metadata.symbols)))
 
 
 def groups(lengths: Iterable[int], most: Callable[[int], int]) -> Iterator[list[int]]:
@@ -52,12 +52,12 @@ def answers(artifact: Artifact, block: Sequence[Request]) -> tuple[Any, list[Ref
 
 
 def _why_not(artifact: Artifact, quantiles: torch.Tensor) -> str:
-    symbols = [s for s, x in zip(artifact.about.symbols, quantiles.transpose(0, 1)) if not x.isfinite().all()]
-    return f"expected more than {artifact.about.warmup} returns of every symbol; got too few of {', '.join(symbols)}"
+    symbols = [s for s, x in zip(artifact.metadata.symbols, quantiles.transpose(0, 1)) if not x.isfinite().all()]
+    return f"expected more than {artifact.metadata.warmup} returns of every symbol; got too few of {', '.join(symbols)}"
 
 
 def _table(artifact: Artifact, requests: list[Request], quantiles: list[torch.Tensor]) -> Any:
-    about = artifact.about
+    about = artifact.metadata
     H, N, Q = len(about.horizons), len(about.symbols), len(about.levels)
     starts = [last_prices(torch.from_numpy(each.prices)) for each in requests]
     days = np.array([each.days[row.numpy()] for each, (row, _) in zip(requests, starts)]).reshape(-1, N)

@@ -94,8 +94,8 @@ def _request(rows: Rows, about: Metadata, source: Source) -> Request:
 
     days, prices = _days(chosen["date"], about, at_mine), _prices(chosen["price"], at_mine)
     matrix, dates = _matrix(days, symbols[mine], prices, about, at_mine)
-    if len(dates) < about.least_rows:
-        raise ValueError(f"at least {about.least_rows} rows are needed; got {len(dates)}")
+    if len(dates) < about.min_rows:
+        raise ValueError(f"at least {about.min_rows} rows are needed; got {len(dates)}")
     check_warmup(torch.from_numpy(matrix), about.symbols, about.warmup)
     return Request(rows.panel, matrix, dates, rows.number - len(mine))
 
@@ -120,7 +120,7 @@ def _days(column: Any, about: Metadata, at: Callable[[int], str]) -> Array:
         days: Array = column.cast(pa.int32()).to_numpy().astype(np.int64)
     else:
         days = _days_of_text(column, at)
-    first, last = about.days
+    first, last = about.day_range
     if (odd := np.flatnonzero((days < first) | (days > last))).size:
         got = np.datetime64(int(days[odd[0]]), "D")
         raise ValueError(f"{at(int(odd[0]))}: expected a date from {' to '.join(about.calendar)}; got {got}")

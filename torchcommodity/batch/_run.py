@@ -74,7 +74,7 @@ def batch(
         True
     """
     if isinstance(source, Panel):
-        source = align_panel(source, artifact.about.symbols, artifact.about.contracts)
+        source = align_panel(source, artifact.metadata.symbols, artifact.metadata.contracts)
     with closing(duckdb.connect()) as connection:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         with _readable(source):
@@ -91,7 +91,7 @@ def batch(
 
 
 def _run(artifact: Artifact, table: Source) -> Run:
-    about = artifact.about
+    about = artifact.metadata
     name = hashlib.sha256(f"torchcommodity batch 1\n{about.sha256}\n{table.sha256}".encode()).hexdigest()
     versions = torchcommodity.__version__, torch.__version__
     return Run(name, about.sha256, about.model, *versions, table.place, table.sha256, utc_now())
@@ -154,7 +154,7 @@ def _sorted(connection: Any, unfinished: Unfinished) -> Any:
 def _blocks(panels: Iterable[Rows], artifact: Artifact, table: Source) -> Iterator[Block]:
     block = Block()
     for rows in panels:
-        block.take(rows, request(rows, artifact.about, table))
+        block.take(rows, request(rows, artifact.metadata, table))
         if block.rows >= BLOCK:
             yield block
             block = Block()

@@ -31,7 +31,7 @@ def export(
     fitted = Forecaster.load(forecaster)
     with show.steps(screen, f"Export to {format}"):
         path = write(fitted, out or forecaster.with_suffix(SUFFIX[format]), format, without_curve=without_curve)
-        about = Artifact.load(path).about
+        about = Artifact.load(path).metadata
     symbols = escape(", ".join(about.symbols))
     screen.print(f"{symbols}: {about.model}, trained through {about.trained_through}, horizons {about.horizons} rows.")
     screen.print(f"Wrote {escape(str(path))}, {path.stat().st_size:,} bytes, sha256 {about.sha256}", soft_wrap=True)

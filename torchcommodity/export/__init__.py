@@ -1,11 +1,17 @@
-"""One file that forecasts by itself: a fitted forecaster as PT2, AOTInductor or ONNX, with metadata and checksum."""
+"""Export a fitted forecaster to one file (PT2, AOTInductor or ONNX) with metadata and checksum."""
 
 from torchcommodity.export._artifact import Artifact as Artifact
 from torchcommodity.export._export import export as export
+from torchcommodity.export._export_program import RawPriceForecaster as RawPriceForecaster
+from torchcommodity.export._metadata import Format as Format
 from torchcommodity.export._metadata import Metadata as Metadata
+from torchcommodity.export._metadata import make_metadata as make_metadata
 
 __all__ = [
     "Artifact",
+    "Format",
     "Metadata",
+    "RawPriceForecaster",
     "export",
+    "make_metadata",
 ]

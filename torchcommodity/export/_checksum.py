@@ -1,6 +1,7 @@
-"""The checksum at the end of an artifact: over every byte before it, and in a place that its format allows.
+"""Checksum at the end of an artifact, over every byte before it.
 
-A zip archive ends with a comment, an ONNX file (a protobuf message) with one more field: other programs read both.
+It is placed where the format allows: in the comment that ends a zip archive, or in one more metadata field of an ONNX
+file (a protobuf message). Other programs can still read both.
 """
 
 import hashlib
@@ -8,42 +9,44 @@ import struct
 from pathlib import Path
 
 ZIP_END, ZIP_END_SIZE = b"PK\x05\x06", 22
-DIGITS = 64
-ZIP_MARK = b"torchcommodity sha256 "
-# field 14 of ModelProto, metadata_props: an entry of key 1 and value 2, each after its tag and its length
+DIGEST_SIZE = 64  # hexadecimal sha256
+ZIP_MARKER = b"torchcommodity sha256 "
+# field 14 of ModelProto, metadata_props: an entry of key (field 1) and value (field 2), each after its tag and length
 KEY = b"torchcommodity.sha256"
-ENTRY = b"\x0a" + bytes([len(KEY)]) + KEY + b"\x12" + bytes([DIGITS])
-ONNX_MARK = b"\x72" + bytes([len(ENTRY) + DIGITS]) + ENTRY
+ENTRY = b"\x0a" + bytes([len(KEY)]) + KEY + b"\x12" + bytes([DIGEST_SIZE])
+ONNX_MARKER = b"\x72" + bytes([len(ENTRY) + DIGEST_SIZE]) + ENTRY
 
 
-def sealed_zip(archive: bytes) -> bytes:
-    """The archive with its checksum as comment."""
+def append_zip_checksum(archive: bytes) -> bytes:
+    """Append the checksum to a zip archive as its comment."""
     end = archive[-ZIP_END_SIZE:]
-    assert (end[:4], end[-2:]) == (ZIP_END, b"\0\0"), "a zip archive without comment"
-    return _sealed(archive[:-2] + struct.pack("<H", len(ZIP_MARK) + DIGITS), ZIP_MARK)
+    assert (end[:4], end[-2:]) == (ZIP_END, b"\0\0"), "expected a zip archive without comment"
+    return _append(archive[:-2] + struct.pack("<H", len(ZIP_MARKER) + DIGEST_SIZE), ZIP_MARKER)
 
 
-def sealed_onnx(model: bytes) -> bytes:
-    """The model with its checksum as last entry of the metadata."""
-    return _sealed(model, ONNX_MARK)
+def append_onnx_checksum(model: bytes) -> bytes:
+    """Append the checksum to an ONNX model as its last metadata entry."""
+    return _append(model, ONNX_MARKER)
 
 
-def checked(path: Path) -> tuple[bytes, str]:
-    """The bytes of a sealed file and the checksum in it.
+def read_verified(path: Path) -> tuple[bytes, str]:
+    """Content of an artifact and its checksum.
 
     Raises:
-        ValueError: the file was not written by `export`, is cut short, or a byte of it has changed.
+        ValueError: the file was not written by `export`, is truncated, or a byte has changed.
     """
-    raw = path.read_bytes()
-    body, digest = raw[:-DIGITS], raw[-DIGITS:]
-    if not body.endswith((ZIP_MARK, ONNX_MARK)):
-        expected = "expected a whole file that torchcommodity export wrote"
-        raise ValueError(f"Artifact.load: {expected}; got {path}, which is cut short, damaged at its end, or foreign")
+    content = path.read_bytes()
+    body, digest = content[:-DIGEST_SIZE], content[-DIGEST_SIZE:]
+    if not body.endswith((ZIP_MARKER, ONNX_MARKER)):
+        raise ValueError(
+            f"Artifact.load: expected a complete file written by torchcommodity export; got {path}, which is "
+            "truncated, damaged at its end, or another kind of file"
+        )
     if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ValueError(f"Artifact.load: {path} is damaged: its contents do not have the checksum written with them")
-    return raw, digest.decode()
+        raise ValueError(f"Artifact.load: {path} is damaged (checksum mismatch)")
+    return content, digest.decode()
 
 
-def _sealed(body: bytes, mark: bytes) -> bytes:
-    body += mark
+def _append(body: bytes, marker: bytes) -> bytes:
+    body += marker
     return body + hashlib.sha256(body).hexdigest().encode()

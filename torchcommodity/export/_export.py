@@ -1,58 +1,59 @@
-"""A fitted forecaster leaves as one file that takes raw prices and gives quantiles."""
+"""Export a fitted forecaster to one file that takes raw prices and returns quantiles."""
 
 from pathlib import Path
 
 import torch
 
 from torchcommodity.data import write_atomic
-from torchcommodity.export import _checksum as seal
+from torchcommodity.export._checksum import append_onnx_checksum, append_zip_checksum
+from torchcommodity.export._export_program import export_program
 from torchcommodity.export._formats import aoti, onnx, pt2
-from torchcommodity.export._metadata import FORMATS, Metadata, about
-from torchcommodity.export._program import program
+from torchcommodity.export._metadata import FORMATS, Format, Metadata, make_metadata
 from torchcommodity.forecast import Forecaster
 
 
 @torch.no_grad()
-def export(forecaster: Forecaster, path: str | Path, format: str = "pt2", *, without_curve: bool = False) -> Path:
-    """Write a forecaster as one artifact: prices (B, T, N) and their days (B, T) in, quantiles (B, H, N, Q) out.
+def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, without_curve: bool = False) -> Path:
+    """Write a forecaster as one artifact: prices (B, T, N) and days (B, T) in, quantiles (B, H, N, Q) out.
 
-    The graph holds everything from raw prices on: operators, scale, network, the exchanges' roll rules. Any batch, any
-    number of rows. The file names its symbols, units, horizons, levels and sources, and ends with a checksum.
+    The graph contains everything from raw prices on: operators, scale, network, the exchanges' roll rules. Batch size
+    and number of rows are dynamic. The file holds its metadata (symbols, units, horizons, levels, sources) and ends
+    with a checksum.
 
     Args:
         forecaster: of `forecast.fit` or `Forecaster.load`.
-        path: the file to write; it appears whole or not at all.
-        format: `pt2`, the graph of `torch.export`, the bits of `forecast.predict`; `aoti`, machine code for this
+        path: the file to write, atomically.
+        format: `pt2`, the graph of `torch.export`, bit for bit `forecast.predict`; `aoti`, machine code for this
             processor; `onnx`, for onnxruntime without torch.
-        without_curve: an artifact reads no curve of nearby contracts. A forecaster that was fitted with one is only
-            exported if this is said: its roll gaps are then those of the past.
+        without_curve: an artifact takes no futures curve. A forecaster fitted with one is only exported with this flag:
+            it then expects the past roll gaps instead of those of the curve.
 
     Returns:
         the path.
 
     Raises:
-        ValueError: an unknown format, or a forecaster with a curve and no `without_curve`.
+        ValueError: an unknown format, or a forecaster with a curve and `without_curve=False`.
 
     Example:
-        >>> from torchcommodity import data, forecast, optimize
+        >>> from torchcommodity import data, export, forecast
         >>> fitted = forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
-        >>> folder = getfixture("tmp_path")
-        >>> artifact = optimize.Artifact.load(optimize.export(fitted, folder / "wti.pt2"))
-        >>> artifact.about.symbols, artifact.about.trained_through
+        >>> path = export.export(fitted, getfixture("tmp_path") / "wti.pt2")
+        >>> metadata = export.Artifact.load(path).metadata
+        >>> metadata.symbols, metadata.trained_through
         (('WTI',), '2018-12-31')
     """
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")
     if forecaster.record.curve and not without_curve:
         raise ValueError(
-            "export: the forecaster was fitted with the curve of nearby contracts, which an artifact does not read; "
-            "say without_curve (--without-curve) to export it with the past roll gaps in its place"
+            "export: the forecaster was fitted with a futures curve, which an artifact does not take; pass "
+            "without_curve=True (--without-curve) to expect the past roll gaps instead"
         )
-    return write_atomic(path, _packed(forecaster, about(forecaster, format)))
+    return write_atomic(path, _to_bytes(forecaster, make_metadata(forecaster, format)))
 
 
-def _packed(forecaster: Forecaster, facts: Metadata) -> bytes:
-    graph = program(forecaster, facts.least_rows)
-    if facts.format == "onnx":
-        return seal.sealed_onnx(onnx.to_bytes(graph, facts))
-    return seal.sealed_zip((aoti if facts.format == "aoti" else pt2).to_bytes(graph, facts))
+def _to_bytes(forecaster: Forecaster, metadata: Metadata) -> bytes:
+    program = export_program(forecaster, metadata.min_rows)
+    if metadata.format == "onnx":
+        return append_onnx_checksum(onnx.to_bytes(program, metadata))
+    return append_zip_checksum((aoti if metadata.format == "aoti" else pt2).to_bytes(program, metadata))

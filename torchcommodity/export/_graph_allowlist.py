@@ -1,7 +1,7 @@
-"""What the graph of a pt2 file may say: names, numbers, known operators.
+"""Allowlist for the graph of a pt2 file: names, numbers and known operators.
 
-`torch.export.load` looks up any function of torch by the name that a file gives, evaluates its expressions of sizes as
-Python, and unpickles. A file is not asked to run, so its graph is read before torch sees it.
+`torch.export.load` looks up any torch function that the file names, evaluates its size expressions as Python, and
+unpickles. The graph is therefore checked before torch reads it.
 """
 
 import re
@@ -14,11 +14,11 @@ TARGET = re.compile(
     r"|torch\.sym_(max|min|not|int)"
     r"|_operator\.(add|sub|mul|floordiv|truediv|mod|pow|neg|getitem|eq|ne|lt|le|gt|ge|and_|or_)"
 )
-NAME = re.compile(r"-?[\w.+]*")  # and numbers such as -Infinity
-SIZE = re.compile(  # numbers, names of sizes and a few functions: without a dot and other names there is no code
+NAME = re.compile(r"-?[\w.+]*")  # also numbers such as -Infinity
+SIZE = re.compile(  # numbers, size symbols and a few functions; without dots and other names it cannot be code
     r"('?[su]\d+'?|\d+|Symbol|Integer|Add|Mul|Max|Min|Mod|FloorDiv|PythonMod|(positive|integer)=True|[\s+\-*(),])*"
 )
-SPECS = {  # of (prices, days) and of one tensor; torch's own loader imports what a spec names
+SPECS = {  # of (prices, days) and of one tensor; torch's loader imports what a spec names
     "in_spec": '[1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": "builtins.tuple", '
     '"context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}, {"type": null, '
     '"context": null, "children_spec": []}]}, {"type": "builtins.dict", "context": "[]", "children_spec": []}]}]',
@@ -26,8 +26,8 @@ SPECS = {  # of (prices, days) and of one tensor; torch's own loader imports wha
 }
 
 
-def without_traces(graph: dict[str, Any]) -> dict[str, Any]:
-    """The graph without what it says of the code it came from: paths of this machine, and guards that are Python."""
+def strip_debug_info(graph: dict[str, Any]) -> dict[str, Any]:
+    """Remove stack traces, which contain local paths, and guards, which are Python code."""
     for node in graph["graph_module"]["graph"]["nodes"]:
         node["metadata"] = {}
     graph["graph_module"]["metadata"] = {}
@@ -35,27 +35,27 @@ def without_traces(graph: dict[str, Any]) -> dict[str, Any]:
     return graph
 
 
-def check(graph: dict[str, Any]) -> None:
-    """A ValueError where the graph names anything but operators on tensors, or holds any code."""
-    for key, text in _texts(graph, ""):
+def check_graph(graph: dict[str, Any]) -> None:
+    """Raise ValueError if the graph names anything but tensor operators, or contains code."""
+    for key, text in _strings(graph, ""):
         if key in SPECS:
-            fine = text == SPECS[key]
+            allowed = text == SPECS[key]
         elif key in ("target", "as_operator"):
-            fine = TARGET.fullmatch(text) is not None
+            allowed = TARGET.fullmatch(text) is not None
         else:
-            fine = (SIZE if key == "expr_str" else NAME).fullmatch(text) is not None
-        if not fine:
-            raise ValueError(f"a graph of tensor operators alone; its {key or 'keys'} has {text[:60]!r}")
+            allowed = (SIZE if key == "expr_str" else NAME).fullmatch(text) is not None
+        if not allowed:
+            raise ValueError(f"a graph with content other than tensor operators: {key or 'key'} {text[:60]!r}")
 
 
-def _texts(part: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Every text with the key that it stands under, and every key."""
-    if isinstance(part, str):
-        yield key, part
-    elif isinstance(part, list):
-        for item in part:
-            yield from _texts(item, key)
-    elif isinstance(part, dict):
-        for name, item in part.items():
+def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Every string with its key, and every key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item, key)
+    elif isinstance(value, dict):
+        for name, item in value.items():
             yield "", name
-            yield from _texts(item, name)
+            yield from _strings(item, name)

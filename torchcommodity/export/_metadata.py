@@ -1,8 +1,8 @@
-"""What an artifact says of itself."""
+"""Metadata of an artifact."""
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -12,32 +12,33 @@ from torchcommodity.export._roll_calendar import FIRST, LAST
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
 
-FORMATS = ("pt2", "aoti", "onnx")
+Format = Literal["pt2", "aoti", "onnx"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What an artifact reads and gives, and where it comes from.
+    """Inputs, outputs and provenance of an artifact.
 
     Args:
         format: `pt2`, `aoti` or `onnx`.
-        symbols: N names, the columns of the prices in their order.
-        units: N units of the prices; "" where not stated.
+        symbols: N names, the columns of the prices in order.
+        units: N units of the prices; "" if unknown.
         contracts: N product codes whose rolls the graph knows; None = spot.
         horizons: H numbers of rows ahead.
         levels: Q probabilities of the quantiles.
-        warmup: returns that a symbol must have before its first forecast; until then it is NaN.
-        calendar: the first and the last day that a row may have.
-        provenance: one record a symbol of the prices that the model learned from, as `Panel.sources` gives them.
-        trained_through: the last date of those prices.
+        warmup: returns a symbol needs before its first forecast, which is NaN until then.
+        calendar: first and last date a row may have.
+        provenance: one record per symbol of the training prices, see `Panel.sources`.
+        trained_through: last date of the training prices.
         model: its name in `models.MODELS`.
-        note: what training did, in words.
-        version: of torchcommodity, which wrote the file.
-        torch: the version with which it was written.
-        sha256: of the file up to the checksum that stands in it.
+        note: outcome of training, see `FitRecord`.
+        version: version of torchcommodity that wrote the file.
+        torch: version of torch that wrote the file.
+        sha256: the checksum stored in the file.
     """
 
-    format: str
+    format: Format
     symbols: tuple[str, ...]
     units: tuple[str, ...]
     contracts: tuple[str | None, ...]
@@ -54,23 +55,23 @@ class Metadata:
     sha256: str = ""
 
     @property
-    def least_rows(self) -> int:
-        """Rows that a forecast needs: one more than the returns of the warm-up."""
+    def min_rows(self) -> int:
+        """Rows needed for a forecast: one more than the returns of the warm-up."""
         return max(self.warmup + 1, 3)
 
     @property
-    def days(self) -> tuple[int, int]:
-        """The calendar in days since 1970-01-01."""
+    def day_range(self) -> tuple[int, int]:
+        """`calendar` in days since 1970-01-01."""
         first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in self.calendar)
         return first, last
 
-    def json(self) -> str:
-        """Without the checksum of the file that it stands in."""
+    def to_json(self) -> str:
+        """JSON without the checksum, which covers it."""
         return json.dumps(asdict(replace(self, sha256="")), sort_keys=True)
 
 
-def about(forecaster: Forecaster, format: str) -> Metadata:
-    """What an artifact of this forecaster will say."""
+def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
+    """Metadata of an artifact of this forecaster."""
     sources = forecaster.sources
     return Metadata(
         format=format,
@@ -90,8 +91,8 @@ def about(forecaster: Forecaster, format: str) -> Metadata:
     )
 
 
-def read(text: str, sha256: str) -> Metadata:
-    """What `Metadata.json` wrote, or a KeyError, TypeError or ValueError."""
+def parse_metadata(text: str, sha256: str) -> Metadata:
+    """Inverse of `Metadata.to_json`; raises KeyError, TypeError or ValueError for anything else."""
     values: dict[str, Any] = json.loads(text)
-    lists = {name: tuple(x) for name, x in values.items() if isinstance(x, list)}
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return Metadata(**{**values, **lists, "sha256": sha256})

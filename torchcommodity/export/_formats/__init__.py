@@ -1,0 +1,1 @@
+"""File formats of an artifact, each with `to_bytes` and a reader."""

@@ -1,4 +1,4 @@
-"""The format `aoti`: the graph as machine code for this kind of processor, and the library of our operators."""
+"""Format `aoti`: the graph compiled to machine code by AOTInductor, together with the native operator library."""
 
 import tempfile
 from collections.abc import Callable
@@ -12,35 +12,37 @@ from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
 from torchcommodity.opkit import native_libraries
 
-LIBRARY = "library/"  # in the archive: what a program without Python loads first
+LIBRARY = "library/"  # folder in the archive; a program without Python loads it first
 
 
-def to_bytes(program: torch.export.ExportedProgram, about: Metadata, options: dict[str, Any] | None = None) -> bytes:
-    """A package of AOTInductor; `options` are Inductor's.
+def to_bytes(
+    program: torch.export.ExportedProgram, metadata: Metadata, inductor_configs: dict[str, Any] | None = None
+) -> bytes:
+    """AOTInductor package of a graph.
 
     Raises:
-        ValueError: the native library of our operators is not loaded: the package would lack them.
+        ValueError: the native operator library is not loaded, so the package would lack it.
     """
-    carried = [path for path in native_libraries() if path.parent.name == "torchcommodity"]
-    if not carried:
-        raise ValueError("export: an aoti artifact carries the native library; it is not built or was switched off")
+    libraries = [path for path in native_libraries() if path.parent.name == "torchcommodity"]
+    if not libraries:
+        raise ValueError("export: an aoti artifact includes the native library, which is not built or is disabled")
     for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # paths of this machine
+        node.meta.pop("stack_trace", None)  # contains local paths
     with tempfile.TemporaryDirectory() as folder:
         package = torch._inductor.aoti_compile_and_package(
-            program, package_path=f"{folder}/model.pt2", inductor_configs=options
+            program, package_path=f"{folder}/model.pt2", inductor_configs=inductor_configs
         )
         records = pt2.read_records(Path(package).read_bytes())
-    records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # code is in the .so
-    records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in carried}
-    return pt2.packed(records | {pt2.ABOUT: about.json().encode()})
+    records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so
+    records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in libraries}
+    return pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()})
 
 
 def from_bytes(package: bytes) -> Callable[[Tensor, Tensor], Tensor]:
-    """The forecaster of a package that this processor can run; our operators are loaded already."""
+    """The forecaster of a package compiled for this processor; the `commodity` operators are already loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pt2")
-        path.write_bytes(package)  # what was checked, not what may lie there by now
+        path.write_bytes(package)  # the verified bytes: the original file may have changed since
         _check_processor(str(path))
         return torch._inductor.aoti_load_package(str(path))
 
@@ -48,7 +50,7 @@ def from_bytes(package: bytes) -> Callable[[Tensor, Tensor], Tensor]:
 def _check_processor(path: str) -> None:
     from torch._inductor.codecache import get_device_information
 
-    made_for = torch._C._aoti.AOTIModelPackageLoader.load_metadata_from_package(path, "model")  # type: ignore[attr-defined]
-    for name, here in get_device_information(made_for["AOTI_DEVICE_KEY"]).items():
-        if made_for.get(name, here) != here:
-            raise ValueError(f"machine code for this processor ({name} {here}); it was made for {made_for[name]}")
+    target = torch._C._aoti.AOTIModelPackageLoader.load_metadata_from_package(path, "model")  # type: ignore[attr-defined]
+    for name, local in get_device_information(target["AOTI_DEVICE_KEY"]).items():
+        if target.get(name, local) != local:
+            raise ValueError(f"machine code for another processor: {name} {target[name]}; this one has {local}")

@@ -30,7 +30,7 @@ class Dashboard:
 
     def __call__(self) -> Document:
         if self.read is None:
-            return empty(self.artifact.about)
+            return empty(self.artifact.metadata)
         panel, today = self.read(), date.fromisoformat(utc_now()[:10])
         if (made_of := f"{today} {_digest(panel)}") != self._made_of:
             self._document, self._made_of = document(self.artifact, panel, self.source, today), made_of

@@ -17,7 +17,7 @@ Places = Sequence[tuple[int, int]]  # (row of the origin, symbol)
 def coverage(found: Hindsight, panel: Panel, about: Metadata) -> list[dict[str, Any]]:
     """One record a symbol (None = all together), horizon, and whether training had seen the outcome.
 
-    `seen`: the outcome's day is no later than `about.trained_through`. `apart` counts forecasts that do not overlap, of
+    `seen`: the outcome's day is no later than `trained_through`. `apart` counts forecasts that do not overlap, of
     all symbols together no more than of one, for they move together. `chance` is where the share of a perfect forecast
     would lie in 95 of 100 cases, with that many independent ones.
     """

@@ -50,7 +50,7 @@ def document(artifact: Artifact, prices: Panel, source: str, today: date | None 
         ValueError: the panel is synthetic, lacks a symbol, or has too few rows; in words.
     """
     check_not_synthetic("dashboard", prices)
-    about = artifact.about
+    about = artifact.metadata
     panel = align_panel(prices, about.symbols, about.contracts)
     found, ahead = hindsight(artifact, panel), calendar(panel.dates)
     made = utc_now()

@@ -47,11 +47,11 @@ def hindsight(artifact: Artifact, panel: Panel, rows: int = ROWS) -> Hindsight:
         ValueError: what the artifact refuses, such as too few rows.
     """
     prices, days = panel.values.plain()[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
-    longest, last = max(artifact.about.horizons), len(panel) - 1
+    longest, last = max(artifact.metadata.horizons), len(panel) - 1
     shown = max(last + 1 - rows, 0)
-    first = min(max(artifact.about.least_rows - 1, shown - longest), last)
+    first = min(max(artifact.metadata.min_rows - 1, shown - longest), last)
     answers = [artifact(prices[:, : t + 1], days[:, : t + 1]) for t in _until_the_end(range(first, len(panel)))]
-    return Hindsight(first, shown, torch.cat(answers), targets(prices[0], artifact.about.horizons)[first:])
+    return Hindsight(first, shown, torch.cat(answers), targets(prices[0], artifact.metadata.horizons)[first:])
 
 
 def _until_the_end(rows: Iterable[int]) -> Iterator[int]:

@@ -100,7 +100,7 @@ class Desk:
     """Takes requests for predictions, as many at once as the limits allow."""
 
     def __init__(self, about: Metadata, pool: Pool, limits: Limits) -> None:
-        self.about, self.pool, self.limits, self.busy = about, pool, limits, 0
+        self.metadata, self.pool, self.limits, self.busy = about, pool, limits, 0
 
     async def answer(self, request: Received) -> Response:
         """The answer to one request, within the time there is."""
@@ -120,11 +120,11 @@ class Desk:
 
     async def _predicted(self, request: Received, received: bytes) -> Response:
         asked = parsed(received)
-        which, instances = wanted(asked.parameters, self.about), windows(asked, self.about, self.limits)
+        which, instances = wanted(asked.parameters, self.metadata), windows(asked, self.metadata, self.limits)
         request.scope["told"]["instances"] = len(instances)
         found = await self.pool.answer(instances)
-        predictions = [prediction(self.about, *pair, which) for pair in zip(instances, found)]
-        content = {"predictions": predictions, "metadata": metadata(self.about)}
+        predictions = [prediction(self.metadata, *pair, which) for pair in zip(instances, found)]
+        content = {"predictions": predictions, "metadata": metadata(self.metadata)}
         return Response(json.dumps(content, allow_nan=False), media_type="application/json")
 
 

@@ -52,7 +52,7 @@ def serve(
         OSError: the file or the port cannot be had.
     """
     artifact = Artifact.load(path)
-    about, metrics = artifact.about, Metrics(artifact.about)
+    about, metrics = artifact.metadata, Metrics(artifact.metadata)
     with one_thread(), _logging(), _listening(host, port) as listener:
         server = Server(limits.seconds)
         pool = Pool(path, about.sha256, workers, limits, metrics.batch.observe, server.give_up)

@@ -27,8 +27,8 @@ class Window:
 class Wanted:
     """Which of the artifact's quantiles are asked for, and as what."""
 
-    horizons: list[int]  # places in `about.horizons`
-    levels: list[int]  # places in `about.levels`
+    horizons: list[int]  # places in `metadata.horizons`
+    levels: list[int]  # places in `metadata.levels`
     quantity: str
 
 
@@ -67,8 +67,8 @@ def _places(name: str, asked: Sequence[float] | None, known: Sequence[float]) ->
 
 def _window(instance: Instance, place: str, about: Metadata, limits: Limits) -> Window:
     rows = len(instance.dates)
-    if not about.least_rows <= rows <= limits.rows:
-        raise expected(f"{place}.dates", f"{about.least_rows} to {limits.rows} days", rows)
+    if not about.min_rows <= rows <= limits.rows:
+        raise expected(f"{place}.dates", f"{about.min_rows} to {limits.rows} days", rows)
     days = _days(instance.dates, f"{place}.dates", about)
     given = instance.prices
     if isinstance(given, Mapping):
@@ -104,7 +104,7 @@ def _days(dates: Sequence[str], field: str, about: Metadata) -> npt.NDArray[np.i
         days = np.array(dates, dtype="datetime64[D]").astype(np.int64)
     except ValueError:
         raise _no_day(dates, field) from None
-    first, last = about.days
+    first, last = about.day_range
     outside = np.flatnonzero((days < first) | (days > last))
     if outside.size:
         raise expected(f"{field}[{outside[0]}]", f"a day from {' to '.join(about.calendar)}", dates[outside[0]])

@@ -30,7 +30,7 @@ class Forecasts(LitAPI):  # type: ignore[misc]
             signal.signal(number, signal.SIG_IGN)
         torch.set_num_threads(1)
         self.artifact = Artifact.load(self.path)
-        if self.artifact.about.sha256 != self.sha256:
+        if self.artifact.metadata.sha256 != self.sha256:
             raise ValueError(f"serve: expected {self.path} to be the artifact {self.sha256}; got another one since")
 
     def batch(self, inputs: list[Numbers]) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,21 @@
+"""Metadata of an artifact."""
+
+from pathlib import Path
+
+from torchcommodity.export import Artifact
+from torchcommodity.forecast import Forecaster
+
+
+def test_metadata_describes_the_forecaster(artifact: Artifact, pt2_file: Path, forecaster: Forecaster) -> None:
+    metadata = artifact.metadata
+    assert (metadata.format, metadata.symbols, metadata.contracts) == ("pt2", ("WTI", "SP500"), ("CL", None))
+    assert (metadata.horizons, metadata.levels, metadata.warmup) == ((2, 5), (0.1, 0.5, 0.9), 30)
+    assert metadata.units == ("$/bbl", "index")
+    assert metadata.provenance == forecaster.sources
+    assert metadata.provenance[0]["publisher"].startswith("US EIA")
+    assert metadata.trained_through == "2016-12-30"
+    assert pt2_file.read_bytes().endswith(metadata.sha256.encode())
+
+
+def test_metadata_and_graph_contain_no_local_path(pt2_file: Path) -> None:
+    assert str(Path(__file__).parents[2]).encode() not in pt2_file.read_bytes()

@@ -1,0 +1,71 @@
+"""ONNX artifact: runs in onnxruntime without torch, and detects damage."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from torchcommodity import forecast
+from torchcommodity.data import Panel
+from torchcommodity.export import Artifact, export
+from torchcommodity.forecast import Forecaster
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+WITHOUT_TORCH = """
+import json, sys
+import numpy as np, onnxruntime
+model, inputs, output = sys.argv[1:]
+session = onnxruntime.InferenceSession(model)
+arrays = np.load(inputs)
+for name in ("single", "batch"):
+    feed = {"prices": arrays[f"{name}_prices"], "days": arrays[f"{name}_days"]}
+    np.save(f"{output}_{name}.npy", session.run(["quantiles"], feed)[0])
+assert json.loads(session.get_modelmeta().custom_metadata_map["metadata"])["symbols"] == ["WTI", "SP500"]
+assert not {"torch", "torchcommodity"} & sys.modules.keys()
+"""
+WINDOWS = {"single": ("2014-06-02", 1), "batch": ("2011-01-03", 3)}  # first date, batch size
+LAST = "2016-12-26"
+
+
+@pytest.fixture(scope="module")
+def onnx_file(forecaster: Forecaster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(forecaster, tmp_path_factory.mktemp("onnx") / "small.onnx", "onnx")
+
+
+def test_onnx_equals_predict_with_and_without_torch(
+    onnx_file: Path,
+    forecaster: Forecaster,
+    panel: Panel,
+    inputs: Callable[..., tuple[Tensor, Tensor]],
+    tmp_path: Path,
+) -> None:
+    artifact = Artifact.load(onnx_file)
+    assert artifact.metadata.format == "onnx"
+    batches = {
+        name: [x.repeat_interleave(size, 0) for x in inputs(first, LAST)] for name, (first, size) in WINDOWS.items()
+    }
+    arrays = {f"{name}_{k}": x.numpy() for name, batch in batches.items() for k, x in zip(("prices", "days"), batch)}
+    np.savez(tmp_path / "inputs.npz", **arrays)  # type: ignore[arg-type]
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(onnx_file), str(tmp_path / "inputs.npz"), str(tmp_path / "out")]
+    subprocess.run(command, check=True)
+    for name, (first, size) in WINDOWS.items():
+        expected = forecast.predict(forecaster, panel.between(first, LAST)).log_returns.expand(size, 2, 2, 3)
+        without_torch = torch.from_numpy(np.load(tmp_path / f"out_{name}.npy"))
+        torch.testing.assert_close(without_torch, expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(artifact(*batches[name]), expected, atol=1e-5, rtol=0)
+
+
+def test_onnx_checksum_detects_changed_byte(onnx_file: Path, tmp_path: Path) -> None:
+    content = bytearray(onnx_file.read_bytes())
+    content[len(content) // 2] ^= 1
+    path = tmp_path / "damaged.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged"):
+        Artifact.load(path)

@@ -1,0 +1,25 @@
+"""RollCalendar: the roll rules of `data` as tensors."""
+
+import numpy as np
+import pytest
+import torch
+
+from torchcommodity import data
+from torchcommodity.export._roll_calendar import RollCalendar
+
+
+@pytest.mark.parametrize("code", ["CL", "BRN", "G", "C", "GC", "FC"])
+def test_roll_calendar_equals_roll_months(code: str) -> None:
+    days = np.arange("1970-01-01", "2060-12-31", dtype="datetime64[D]")
+    sample = days[np.random.default_rng(0).random(len(days)) < 0.6]
+    for first, last in ((0, len(sample)), (0, 5), (700, 900), (11000, 11003)):
+        rows = sample[first:last]
+        rolls = RollCalendar([None, code], 126)(torch.from_numpy(rows.astype(np.int64))[None])[0]
+        assert np.array_equal(rolls[:, 1].numpy(), data.roll_months(code, rows, 126))
+        assert not rolls[:, 0].any()
+
+
+@pytest.mark.parametrize("day", [-1, -40, 60000])
+def test_roll_calendar_rejects_day_outside_its_range(day: int) -> None:
+    with pytest.raises(IndexError):
+        RollCalendar(["CL"], 5)(torch.tensor([[day]]))

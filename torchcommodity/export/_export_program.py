@@ -1,0 +1,33 @@
+"""Graph of a forecaster from raw prices and dates to quantiles."""
+
+import torch
+from torch import Tensor, nn
+
+from torchcommodity.export._roll_calendar import RollCalendar
+from torchcommodity.forecast import Forecaster
+
+
+class RawPriceForecaster(nn.Module):
+    """The forecaster's model together with its roll calendar.
+
+    The result is bit for bit that of `forecast.predict`: both call the same model with the same rolls.
+    """
+
+    def __init__(self, forecaster: Forecaster) -> None:
+        super().__init__()
+        self.model = forecaster.model.eval()
+        has_rolls = any(forecaster.contracts)
+        self.calendar = RollCalendar(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
+
+    def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N), (B, T) int64 -> (B, H, N, Q)
+        quantiles: Tensor = self.model(prices, None if self.calendar is None else self.calendar(days))
+        return quantiles
+
+
+def export_program(forecaster: Forecaster, min_rows: int) -> torch.export.ExportedProgram:
+    """Graph of ATen and `commodity` operators, for any batch size and any number of rows from `min_rows` on."""
+    dynamic = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=min_rows)}
+    prices = torch.full((2, min_rows + 1, len(forecaster.symbols)), 50.0, dtype=torch.double)
+    days = torch.arange(min_rows + 1).repeat(2, 1)
+    with torch.no_grad():
+        return torch.export.export(RawPriceForecaster(forecaster), (prices, days), dynamic_shapes=(dynamic, dynamic))
