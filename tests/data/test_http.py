@@ -203,7 +203,10 @@ def test_a_damaged_copy_is_asked_for_again(damage, http):
 
 def test_a_cache_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with serving(reply()) as (_, base), pytest.warns(UserWarning, match="not kept"):
+    with (
+        serving(reply()) as (_, base),
+        pytest.warns(UserWarning, match="file.cache: the response was not cached: Not a directory"),
+    ):
         data.fred("DCOILWTICO", base=base, http=data.Http(cache=tmp_path / "file" / "cache"))
 
 

@@ -69,9 +69,8 @@ def test_any_hole_and_no_later_row(missing, cut):
     dates = pd.bdate_range("2019-01-02", periods=251, name="date")
     curve = 100 * torch.exp(torch.arange(20, dtype=torch.float64) / 100).expand(251, 1, 20).clone()
     curve[missing] = torch.nan
-    panel = data.Panel.from_pandas(
-        pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"]), contracts=["CL"], curve=curve
-    )
+    frame = pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"])
+    panel = data.Panel.from_pandas(frame, contracts=["CL"]).with_curve(curve)
     gaps = forecast.roll_gaps(panel)
     scheduled = data.roll_months("CL", panel.dates, ahead=0) > 0
     rows = np.flatnonzero(~panel.values[:, 0].isnan().numpy())

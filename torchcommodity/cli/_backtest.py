@@ -11,6 +11,7 @@ from rich.markup import escape
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.cli._train import Config, Model, wanted
+from torchcommodity.data import frame_to_csv
 from torchcommodity.forecast import cached_backtest, calendar
 from torchcommodity.report import check_output_folder, write_files
 from torchcommodity.training import FitConfig, make_executor
@@ -47,6 +48,6 @@ def backtest(
         screen.print(f"Left out for want of history: {escape(', '.join(summary.excluded))}.")
     screen.print(show.scores(summary, calendar(panel.dates)))
     if out is not None:
-        table = pd.DataFrame(list(map(asdict, summary.scores))).to_csv(index=False, lineterminator="\n")
+        table = frame_to_csv(pd.DataFrame(list(map(asdict, summary.scores))))
         write_files(out, {FILE: table.encode()})
         screen.print(f"Wrote {escape(str(out / FILE))}", soft_wrap=True)

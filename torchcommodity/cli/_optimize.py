@@ -11,7 +11,7 @@ from rich.markup import escape
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
 from torchcommodity.cli._train import Config
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, frame_to_csv
 from torchcommodity.forecast import Forecaster, cached_fit
 from torchcommodity.models import HarLstmConfig
 from torchcommodity.optimize import ALL, ORIGINAL, Row, batch, steps, table, verdict
@@ -57,7 +57,7 @@ def optimize(
         made = steps(fitted, quoted.before(start), one, compiled=compiled, seed=seed, progress=step)
     found = table(made, quoted, start, rows=rows, large=large, calls=calls)
     frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"gain": str(row.gain)} for row in found])
-    csv = frame.drop(columns="size").to_csv(index=False, lineterminator="\n")
+    csv = frame_to_csv(frame.drop(columns="size"))
     write_files(out, dict(zip(FILES, (made[ALL].forecaster.to_bytes(), csv.encode()))))
     screen.print(f"{', '.join(fitted.symbols)}; {escape(fitted.record.note)}; verdict from {chosen.dates[start]} on.")
     screen.print(_size(found))

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
-from torchcommodity.data import utc_now
+from torchcommodity.data import frame_to_csv, utc_now
 from torchcommodity.forecast import data_hash
 from torchcommodity.models import PortfolioLstmConfig
 from torchcommodity.portfolio import FoldResult, Result, TrainConfig, walk
@@ -60,8 +60,8 @@ def portfolio(
     contents = PortfolioReportData(panel, walked, run)
     frames = (portfolio_table(walked), portfolio_days(walked), portfolio_weights(walked))
     texts = (
-        frames[0].to_csv(index=False, lineterminator="\n"),
-        *(frame.to_csv(lineterminator="\n") for frame in frames[1:]),
+        frame_to_csv(frames[0]),
+        *(frame_to_csv(frame, index=True) for frame in frames[1:]),
         portfolio_html(contents),
     )
     write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})

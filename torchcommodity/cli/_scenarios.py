@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _show as show
-from torchcommodity.data import Panel, utc_now
+from torchcommodity.data import Panel, frame_to_csv, utc_now
 from torchcommodity.forecast import data_hash
 from torchcommodity.report import (
     RunRecord,
@@ -87,16 +87,14 @@ def paths_csv(made: Scenarios, after: Panel) -> str:
     walks = [made.panel(path, after) for path in range(len(made))]
     frame.insert(1, "date", [str(day) for walk in walks for day in walk.dates for _ in walk.symbols])
     frame.insert(3, "close", [price for walk in walks for row in walk.values.tolist() for price in row])
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    return text
+    return frame_to_csv(frame)
 
 
 def facts_csv(judgement: ScenarioEvaluation) -> str:
     """A row a family of facts: the distance of each maker and the mean fact of each and of the real windows."""
     table = pd.concat({"distance": judgement.frame(), "mean": judgement.means()}, axis=1)
     table.columns = [" ".join(pair) for pair in table.columns]
-    text: str = table.to_csv(index_label="facts", lineterminator="\n")
-    return text
+    return frame_to_csv(table, index=True, index_label="facts")
 
 
 def _table(judgement: ScenarioEvaluation) -> object:

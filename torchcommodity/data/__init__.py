@@ -2,23 +2,28 @@
 
 from torchcommodity.data import _extra as _extra
 from torchcommodity.data._atomic_write import write_atomic as write_atomic
+from torchcommodity.data._atomic_write import write_files_atomic as write_files_atomic
 from torchcommodity.data._cells import parse_date as parse_date
 from torchcommodity.data._cells import parse_price as parse_price
 from torchcommodity.data._cells import parse_prices as parse_prices
 from torchcommodity.data._contracts import CONTRACTS as CONTRACTS
 from torchcommodity.data._contracts import Contract as Contract
 from torchcommodity.data._contracts import contract as contract
+from torchcommodity.data._csv_text import frame_to_csv as frame_to_csv
+from torchcommodity.data._csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
 from torchcommodity.data._curve import Curve as Curve
 from torchcommodity.data._eia import eia as eia
 from torchcommodity.data._embedded import embedded as embedded
 from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
+from torchcommodity.data._errors import summarize_names as summarize_names
 from torchcommodity.data._expiry import business_days as business_days
 from torchcommodity.data._files import read_curve as read_curve
+from torchcommodity.data._folders import cache_dir as cache_dir
+from torchcommodity.data._folders import store_path as store_path
 from torchcommodity.data._fred import fred as fred
 from torchcommodity.data._http import Http as Http
-from torchcommodity.data._http import default_cache as default_cache
 from torchcommodity.data._inspect import inspect as inspect
 from torchcommodity.data._layout import layout as layout
 from torchcommodity.data._panel import Panel as Panel
@@ -28,7 +33,6 @@ from torchcommodity.data._read import read as read
 from torchcommodity.data._rolls import roll_days as roll_days
 from torchcommodity.data._rolls import roll_months as roll_months
 from torchcommodity.data._store import Store as Store
-from torchcommodity.data._store import default_store as default_store
 from torchcommodity.data._synthetic import SYNTHETIC as SYNTHETIC
 from torchcommodity.data._synthetic import SyntheticTensor as SyntheticTensor
 from torchcommodity.data._synthetic import check_not_synthetic as check_not_synthetic
@@ -54,12 +58,12 @@ __all__ = [
     "Store",
     "SyntheticTensor",
     "business_days",
+    "cache_dir",
     "check_not_synthetic",
     "contract",
-    "default_cache",
-    "default_store",
     "eia",
     "embedded",
+    "frame_to_csv",
     "fred",
     "hold_out",
     "inspect",
@@ -69,12 +73,16 @@ __all__ = [
     "parse_date",
     "parse_price",
     "parse_prices",
+    "quote_spreadsheet_cell",
     "read",
     "read_curve",
     "roll_days",
     "roll_months",
+    "store_path",
+    "summarize_names",
     "to_panel",
     "utc_now",
     "walk_forward",
     "write_atomic",
+    "write_files_atomic",
 ]

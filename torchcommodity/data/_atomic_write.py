@@ -1,19 +1,67 @@
-"""A file that is there whole or not at all."""
+"""Write files so that a reader, or a crash, never sees one half-written."""
 
 import os
-import tempfile
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 
-def write_atomic(path: str | Path, content: bytes) -> Path:
-    """Write a file beside its place, then move it there: whoever reads finds the old one or the new one, whole.
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file beside its place, flush it to disk, and rename it into place.
+
+    A reader sees the old file or the new one. After a power failure one of the two is there.
+
+    Raises:
+        OSError: the file cannot be written; the old one is unchanged.
 
     >>> write_atomic(getfixture("tmp_path") / "prices.csv", b"date,WTI").read_bytes()
     b'date,WTI'
     """
     path = Path(path)
-    with tempfile.TemporaryDirectory(prefix=".torchcommodity-", dir=path.parent) as staging:
-        whole = Path(staging) / path.name
-        whole.write_bytes(content)
-        os.replace(whole, path)
-    return path
+    return write_files_atomic(path.parent, {path.name: content})[0]
+
+
+def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
+    """Write several files of one folder as `write_atomic` does: all of them beside their places first, then rename.
+
+    An error before the first rename leaves all old files.
+
+    >>> [path.name for path in write_files_atomic(getfixture("tmp_path"), {"a.csv": b"1", "b.csv": b"2"})]
+    ['a.csv', 'b.csv']
+    """
+    folder, token = Path(folder), secrets.token_hex(4)
+    partial = {folder / name: folder / f".{name}.{token}.part" for name in files}
+    try:
+        for path, content in zip(partial.values(), files.values()):
+            _write_through(path, content)
+        for path, part in partial.items():
+            os.replace(part, path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise type(error)(
+            f"{folder}: expected a folder where {', '.join(files)} can be written; got {reason}"
+        ) from None
+    finally:
+        for part in partial.values():
+            with suppress(OSError):
+                part.unlink()
+    _flush_folder(folder)
+    return list(partial)
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush the renames; a no-op on a file system that cannot flush a folder."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchcommodity.data._errors import DataError, Finding
+from torchcommodity.data._errors import DataError, Finding, summarize_names
 
 Days = np.ndarray[Any, np.dtype[np.datetime64]]
 FAR = 0.1  # of log price: a front whose median distance from the price is more belongs to another series
@@ -36,8 +36,8 @@ class Curve:
         known = [n for n, symbol in enumerate(symbols) if symbol in self.symbols]
         if not len(shared) or not known:
             raise DataError(
-                f"curve: expected rows of {', '.join(symbols)} from {dates[0]} to {dates[-1]}; "
-                f"got {', '.join(self.symbols)} from {self.dates[0]} to {self.dates[-1]}"
+                f"curve: expected rows of {summarize_names(symbols)} from {dates[0]} to {dates[-1]}; "
+                f"got {summarize_names(self.symbols)} from {self.dates[0]} to {self.dates[-1]}"
             )
         found = self.values.new_full((len(dates), len(symbols), self.values.shape[-1]), torch.nan)
         for n in known:

@@ -68,6 +68,17 @@ TREATMENTS = {
 }
 
 
+def summarize_names(names: Iterable[str], limit: int = LISTED) -> str:
+    """The first few names, and how many more there are: error messages stay short for panels of any width.
+
+    >>> summarize_names(["WTI", "BRENT"]), summarize_names((f"S{i}" for i in range(5000)), limit=2)
+    ('WTI, BRENT', 'S0, S1 and 4,998 more')
+    """
+    names = list(names)
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
 def found(kind: str, symbol: str = "", date: object = "", line: int = 0, value: object = "", count: int = 1) -> Finding:
     """A finding with the treatment that its kind states."""
     return Finding(kind, symbol, str(date), int(line), str(value), TREATMENTS[kind], count)

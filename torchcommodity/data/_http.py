@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,7 +15,9 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
+from torchcommodity.data._atomic_write import write_atomic
 from torchcommodity.data._errors import DataError
+from torchcommodity.data._folders import cache_dir
 from torchcommodity.data._panel import utc_now
 
 T = TypeVar("T")
@@ -27,19 +27,12 @@ LARGEST = 2**26  # bytes of one answer
 LONGEST_PAUSE = 30.0  # seconds, whatever Retry-After asks for
 
 
-def default_cache() -> Path:
-    """`$TORCHCOMMODITY_CACHE`, or `torchcommodity` in the user's cache folder."""
-    if path := os.environ.get("TORCHCOMMODITY_CACHE"):
-        return Path(path)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchcommodity"
-
-
 @dataclass(frozen=True)
 class Http:
     """How publishers are asked.
 
     Args:
-        cache: folder of kept answers; default: `default_cache()`.
+        cache: folder of kept answers; default: `cache_dir()`.
         max_age: seconds for which a kept answer is used without asking again; 0 asks always.
         timeout: seconds to connect, and between two pieces of an answer.
         deadline: seconds for one whole answer.
@@ -93,7 +86,7 @@ def get(
     kept copy of any age is returned with `old=True`; without one, and for every refusal (404, 403 ...), a `DataError`.
     """
     shown = f"{address}?{urlencode(query)}" if query else address
-    path = (http.cache or default_cache()) / f"{hashlib.sha256(shown.encode()).hexdigest()}.reply"
+    path = (http.cache or cache_dir()) / f"{hashlib.sha256(shown.encode()).hexdigest()}.reply"
     kept = _kept(path, shown)
     if kept is not None and _age(kept) <= http.max_age:
         return kept, parse(kept)
@@ -190,8 +183,6 @@ def _keep(path: Path, reply: Reply) -> None:
     head = json.dumps({"address": reply.address, "retrieved": reply.retrieved, "sha256": reply.sha256}).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as stream:
-            stream.write(head + b"\n" + reply.body)
-        os.replace(stream.name, path)  # whole or not at all
+        write_atomic(path, head + b"\n" + reply.body)
     except OSError as error:
-        warnings.warn(f"{path}: the answer was not kept: {error.strerror}", stacklevel=3)
+        warnings.warn(f"{path.parent}: the response was not cached: {error.strerror or error}", stacklevel=3)

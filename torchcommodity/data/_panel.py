@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from torchcommodity.data._curve import Curve, check_series, checked_curve
-from torchcommodity.data._errors import DataError, Finding
+from torchcommodity.data._errors import DataError, Finding, summarize_names
 from torchcommodity.data._rolls import check_contracts, priced_rolls
 from torchcommodity.data._synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
@@ -118,8 +118,8 @@ class Panel:
         """These symbols, in this order, on all dates; an unknown symbol is a `DataError` that lists the known ones."""
         wanted, places = list(symbols), {symbol: column for column, symbol in enumerate(self.symbols)}
         if unknown := [symbol for symbol in wanted if symbol not in places]:
-            known = ", ".join(self.symbols[:20]) + (", ..." if len(self.symbols) > 20 else "")
-            raise DataError(f"symbols: expected names among {known}; got {', '.join(map(repr, unknown))}")
+            known = summarize_names(self.symbols, limit=20)
+            raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}")
         columns = [places[symbol] for symbol in wanted]
         return Panel(
             MetadataTensor(self.values.plain()[:, columns]),
@@ -288,8 +288,8 @@ class Panel:
         ]
 
     def __repr__(self) -> str:
-        shown = ", ".join(self.symbols[:6]) + (", ..." if len(self.symbols) > 6 else "")
-        return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {len(self.symbols)} symbols: {shown})"
+        symbols = f"{len(self.symbols)} symbols: {summarize_names(self.symbols, limit=6)}"
+        return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
 
 
 def _same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:

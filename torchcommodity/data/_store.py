@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from torchcommodity.data._errors import DataError, Finding
+from torchcommodity.data._errors import DataError, Finding, summarize_names
+from torchcommodity.data._folders import store_path
 from torchcommodity.data._panel import Panel, Provenance, utc_now
 from torchcommodity.opkit import MetadataTensor
 
@@ -43,21 +44,13 @@ class Entry(NamedTuple):
     findings: int
 
 
-def default_store() -> Path:
-    """`$TORCHCOMMODITY_STORE`, or `torchcommodity/prices.duckdb` in the user's data folder."""
-    if path := os.environ.get("TORCHCOMMODITY_STORE"):
-        return Path(path)
-    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(home) / "torchcommodity" / "prices.duckdb"
-
-
 class Store:
     """Panels by name in one DuckDB file.
 
     Every call opens the file, works in one transaction and closes it; a call that fails leaves the file as it was.
 
     Args:
-        path: the file, made by the first `add`; default: `default_store()`.
+        path: the file, made by the first `add`; default: `store_path()`.
 
     Raises:
         DataError: the file is no DuckDB store, is held by another process, or the name is taken or unknown.
@@ -72,7 +65,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = Path(path) if path is not None else default_store()
+        self.path = Path(path) if path is not None else store_path()
 
     def add(self, panel: Panel, name: str, *, replace: bool = False) -> None:
         """Write a panel with provenance and findings under a new name, or in place of the old one with `replace`."""
@@ -111,9 +104,8 @@ class Store:
         entries = self.list()
         known = [entry.name for entry in entries]
         if not known or (name is not None and name not in known):
-            raise DataError(
-                f"{self.path}: expected the name of a stored panel ({', '.join(known) or 'none yet'}); got {name!r}"
-            )
+            names = summarize_names(known, limit=20) or "none yet"
+            raise DataError(f"{self.path}: expected the name of a stored panel ({names}); got {name!r}")
         with self._open() as connection:
             return _loaded(connection, known[-1] if name is None else name)
 

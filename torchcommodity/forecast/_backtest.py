@@ -10,9 +10,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, to_panel, walk_forward
+from torchcommodity.data import Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.forecast._history import few
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
 from torchcommodity.models import HarConfig, model_name
@@ -96,8 +95,8 @@ class Backtest:
 
     def __repr__(self) -> str:
         span = f"{len(self.origins):,} origins {self.origins[0]} to {self.origins[-1]}"
-        horizons = ", ".join(map(str, self.horizons))
-        return f"Backtest({self.model}, {few(self.symbols)}; {span}; horizons {horizons}; {len(self.quantiles)} models)"
+        symbols, horizons = summarize_names(self.symbols), ", ".join(map(str, self.horizons))
+        return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {len(self.quantiles)} models)"
 
     def _table(self, model: str, models: Sequence[str]) -> pd.DataFrame:
         quantiles = self.quantiles[model]
@@ -191,7 +190,10 @@ def _test_blocks(panel: Panel, prices: Tensor, first_year: int | None, config: H
     """The rows of each test year; every symbol must have prices, and the first test year enough rows before it."""
     positive = torch.isfinite(prices) & (prices > 0)
     if empty := [s for s, any_price in zip(panel.symbols, positive.any(0).tolist()) if not any_price]:
-        raise ValueError(f"backtest: every symbol must have positive prices; got none for {few(empty)}")
+        raise ValueError(
+            f"backtest: every symbol must have positive prices; got none for {summarize_names(empty)} "
+            "(leave out such symbols with symbols=... or --symbols)"
+        )
     years, min_rows = _years(panel.dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= min_rows:
         raise ValueError(f"backtest: the panel must have more than {min_rows} rows; got {len(years)}")

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import torch
 
 import torchcommodity
-from torchcommodity.data import Panel, default_cache, write_atomic
+from torchcommodity.data import Panel, cache_dir, write_atomic
 from torchcommodity.training import FitConfig, to_toml
 
 MAX_FILES = 200
@@ -32,7 +32,7 @@ class CacheEntry(NamedTuple):
 
 
 def cache_entries() -> list[CacheEntry]:
-    """List the cached results in `data.default_cache() / "models"`, least recently used first."""
+    """List the cached results in `data.cache_dir() / "models"`, least recently used first."""
     entries = []
     for path in _folder().glob("*"):
         if path.suffix in KINDS:
@@ -104,7 +104,7 @@ def code_hash() -> str:
 
 
 def _folder() -> Path:
-    return default_cache() / "models"
+    return cache_dir() / "models"
 
 
 def _excess(entries: list[CacheEntry]) -> list[CacheEntry]:

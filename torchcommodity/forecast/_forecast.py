@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar
-from torchcommodity.forecast._history import few
 from torchcommodity.forecast._plot import fan_chart, figure, level_index
 
 
@@ -109,9 +108,9 @@ class Forecast:
         """
         symbol = self.symbols[0] if symbol is None else symbol
         if symbol not in self.symbols:
-            raise ValueError(f"plot: symbol must be one of {few(self.symbols, 20)}; got {symbol!r}")
+            raise ValueError(f"plot: symbol must be one of {summarize_names(self.symbols, 20)}; got {symbol!r}")
         return figure(fan_chart(self, self.symbols.index(symbol)), title=symbol)
 
     def __repr__(self) -> str:
-        horizons = ", ".join(map(str, self.horizons))
-        return f"Forecast({few(self.symbols)}; from {self.origin}; horizons {horizons}; {len(self.levels)} levels)"
+        symbols, horizons = summarize_names(self.symbols), ", ".join(map(str, self.horizons))
+        return f"Forecast({symbols}; from {self.origin}; horizons {horizons}; {len(self.levels)} levels)"

@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from torchcommodity.data import Panel, write_atomic
+from torchcommodity.data import Panel, summarize_names, write_atomic
 from torchcommodity.forecast._forecast import Forecast
-from torchcommodity.forecast._history import few
 from torchcommodity.forecast._predict import predict
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
@@ -111,8 +110,8 @@ class Forecaster:
 
     def __repr__(self) -> str:
         fitted = f"fitted {self.record.first} to {self.record.through}, {self.record.rows:,} rows"
-        horizons = ", ".join(map(str, self.horizons))
-        return f"Forecaster({model_name(self.model.config)}, {few(self.symbols)}; {fitted}; horizons {horizons})"
+        symbols, horizons = summarize_names(self.symbols), ", ".join(map(str, self.horizons))
+        return f"Forecaster({model_name(self.model.config)}, {symbols}; {fitted}; horizons {horizons})"
 
 
 def align_panel(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:
@@ -123,8 +122,8 @@ def align_panel(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | 
     """
     if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
         raise ValueError(
-            f"forecaster: the panel must have every symbol of the forecaster; {few(missing)} not in "
-            f"{few(panel.symbols, 20)}"
+            f"forecaster: the panel must have every symbol of the forecaster; {summarize_names(missing)} not in "
+            f"{summarize_names(panel.symbols, 20)}"
         )
     panel = panel.select(symbols)
     for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):

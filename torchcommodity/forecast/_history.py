@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from torchcommodity.data import summarize_names
+
 
 def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)
     """The row of each symbol's last positive price, and that price: zero, negative and NaN have no log-return."""
@@ -17,14 +19,4 @@ def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
     """ValueError if a symbol has no more than `warmup` positive prices; prices (T, N), N symbols."""
     counts = (torch.isfinite(prices) & (prices > 0)).sum(0).tolist()
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count <= warmup]:
-        raise ValueError(f"every symbol must have more than {warmup} positive prices; got {', '.join(short)}")
-
-
-def few(names: Sequence[str], limit: int = 6) -> str:
-    """The first names and the number of the others.
-
-    >>> few(("WTI", "BRENT", "CORN"), limit=2)
-    'WTI, BRENT and 1 more'
-    """
-    rest = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+        raise ValueError(f"every symbol must have more than {warmup} positive prices; got {summarize_names(short)}")

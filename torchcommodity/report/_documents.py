@@ -5,6 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from torchcommodity.data import frame_to_csv
 from torchcommodity.report._report_data import ReportData
 
 
@@ -37,9 +38,8 @@ def to_json(report: ReportData) -> str:
 
 
 def to_csv(report: ReportData) -> str:
-    """`Forecast.to_pandas()` as CSV: a row per symbol, horizon and level."""
-    text: str = report.forecast.to_pandas().to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%d")
-    return text
+    """`Forecast.to_pandas()` as CSV: a row per symbol, horizon and level; text safe for spreadsheets."""
+    return frame_to_csv(report.forecast.to_pandas())
 
 
 def _symbol(report: ReportData, n: int) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """Write the files of a report together."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchcommodity.data import write_atomic
+from torchcommodity.data import write_files_atomic
 
 
 def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
@@ -26,12 +25,8 @@ def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files, or none if one of them cannot be written.
 
-    Each is written to a temporary folder and then moved, so that readers see old or new files, never partial ones.
+    Readers see old or new files, never partial ones: see `data.write_files_atomic`.
     """
     check_output_folder(folder, tuple(files))
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".torchcommodity-", dir=folder) as staging:
-        for name, content in files.items():
-            write_atomic(Path(staging) / name, content)
-        for name in files:
-            os.replace(Path(staging) / name, folder / name)
+    write_files_atomic(folder, files)

@@ -2,13 +2,13 @@
 
 import hashlib
 import io
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from torchcommodity.data import write_atomic
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._trainer import Trainer
 
@@ -47,7 +47,8 @@ class Checkpoint:
         """Delete the file at the end of training."""
         if self.path is not None and self.writer:
             self.path.unlink(missing_ok=True)
-            _partial(self.path).unlink(missing_ok=True)  # left behind by a process killed while writing
+            for partial in self.path.parent.glob(f".{self.path.name}.*.part"):  # of a process killed while writing
+                partial.unlink(missing_ok=True)
 
 
 def training_fingerprint(inputs: ModelInputs, *settings: object) -> str:
@@ -63,16 +64,7 @@ def _write(path: Path, state: dict[str, Any]) -> None:
     torch.save(state, buffer)
     content = buffer.getvalue()
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = _partial(path)
-    with partial.open("wb") as file:
-        file.write(hashlib.sha256(content).digest() + content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
+    write_atomic(path, hashlib.sha256(content).digest() + content)
 
 
 def _read(path: Path, fingerprint: str) -> dict[str, Any]:

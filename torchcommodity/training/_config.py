@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from torchcommodity.data import summarize_names
 from torchcommodity.models import HarConfig, HarGarchConfig, ModelConfig
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._runtime import Device, MatmulPrecision, Precision
+
+LEAVE_OUT = "leave out such symbols with symbols=... or --symbols"
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,13 @@ def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) 
         raise ValueError("fit: the panel must have at least one symbol; got none")
     counts = (torch.isfinite(inputs.prices) & (inputs.prices > 0)).sum(0).tolist()
     if empty := [symbol for symbol, count in zip(symbols, counts) if count == 0]:
-        raise ValueError(f"fit: every symbol must have positive prices; got none for {', '.join(empty)}")
+        raise ValueError(
+            f"fit: every symbol must have positive prices; got none for {summarize_names(empty)} ({LEAVE_OUT})"
+        )
     min_rows = config.warmup + 2 * config.horizons[-1] + 1
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count < min_rows]:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
         raise ValueError(
-            f"fit: every symbol must have at least {min_rows} positive prices ({reason}); got {', '.join(short)}"
+            f"fit: every symbol must have at least {min_rows} positive prices ({reason}); "
+            f"got {summarize_names(short)} ({LEAVE_OUT})"
         )
