@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_returns, of_rows
+from torchcommodity.losses._moments import check_returns, reduce_rows
 from torchcommodity.losses._reduction import Reduction
 
 
@@ -11,26 +11,26 @@ def cvar_loss(
     returns: Tensor,  # (..., T)
     level: float = 0.95,
     *,
-    threshold: Tensor | None = None,  # (...), or what broadcasts to it
+    threshold: Tensor | None = None,  # (...), or broadcastable to it
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none", (...)
-    """Conditional value at risk: a + mean of max(-r - a, 0) / (1 - level), least over the threshold a.
+    """Conditional value at risk (expected shortfall): min over a of a + mean(max(-r - a, 0)) / (1 - level).
 
     Args:
-        returns: what the portfolio made over each row, a simple return after costs (`net_returns`). NaN takes no
-            part; an infinite return shows in the loss.
-        level: share of rows that are not in the tail, in [0, 1); 0.95 is about the mean of the worst twentieth.
-        threshold: a, a loss per row, to be learned together with the portfolio; None takes the best one for these
+        returns: simple portfolio return per row after costs, see `net_returns`. NaN is left out; an infinite return
+            shows in the loss.
+        level: share of rows that are not in the tail, in [0, 1); 0.95 averages about the worst twentieth.
+        threshold: a, a loss per row, to be trained together with the portfolio; None takes the minimizer for these
             returns, their empirical value at risk.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none".
 
     Returns:
-        the mean loss in the tail, positive where money is lost; an atom that lies across the level counts with the part
-        that lies in the tail. Convex in the returns. Value and gradient are finite at zero variance, for one asset and
-        for one step, where it is the loss itself.
+        mean loss in the tail, per row, positive for a loss. The observation at the edge of the tail counts with the
+        part that lies in it. Convex in the returns. Value and gradient are finite at zero variance, for one asset, and
+        for T = 1, where it is the loss itself.
 
     Raises:
-        ValueError: `returns` is no floating-point (..., T), the level lies outside [0, 1), the reduction is unknown.
+        ValueError: `returns` is not floating point (..., T), level is outside [0, 1), or reduction is unknown.
 
     References:
         Rockafellar, Uryasev (2000). Optimization of conditional value-at-risk. J. Risk 2(3).
@@ -43,23 +43,34 @@ def cvar_loss(
     """
     check_returns("cvar_loss", returns)
     if not 0 <= level < 1:
-        raise ValueError(f"cvar_loss: level must lie in [0, 1); got {level}")
-    known = ~returns.isnan()
-    count = known.sum(-1).to(returns)
+        raise ValueError(f"cvar_loss: level must be in [0, 1); got {level}")
+    valid = ~returns.isnan()
+    count = valid.sum(-1).to(returns)
     a = _value_at_risk(returns, count, level) if threshold is None else threshold
-    excess = torch.where(known, (-returns - torch.as_tensor(a).unsqueeze(-1)).clamp(min=0), 0.0).sum(-1)
-    return of_rows("cvar_loss", a + excess / ((1 - level) * count.clamp(min=1)), returns, reduction)
+    excess = torch.where(valid, (-returns - torch.as_tensor(a).unsqueeze(-1)).clamp(min=0), 0.0).sum(-1)
+    return reduce_rows("cvar_loss", a + excess / ((1 - level) * count.clamp(min=1)), returns, reduction)
 
 
 def _value_at_risk(returns: Tensor, count: Tensor, level: float) -> Tensor:  # (..., T), (...) -> (...)
-    """The least loss that at least `level` of the losses do not exceed: it minimizes over the threshold."""
+    """Smallest loss that at least a share `level` of the losses do not exceed."""
     losses = torch.where(returns.isnan(), torch.inf, -returns).sort(-1).values
-    place = ((level * count).ceil().long() - 1).clamp(min=0)
-    return torch.where(count > 0, losses.gather(-1, place.unsqueeze(-1)).squeeze(-1), 0.0)
+    index = ((level * count).ceil().long() - 1).clamp(min=0)
+    return torch.where(count > 0, losses.gather(-1, index.unsqueeze(-1)).squeeze(-1), 0.0)
 
 
 class CVaRLoss(nn.Module):
-    """Module of `cvar_loss`; a `threshold` to start from makes it a parameter that is learned with the portfolio."""
+    """Conditional value at risk as a Module; arguments, units and NaN rule are those of `cvar_loss`.
+
+    Args:
+        level: share of rows that are not in the tail, in [0, 1).
+        threshold: initial value of a learned threshold; None takes the empirical value at risk.
+        reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> import torch
+        >>> CVaRLoss(0.5)(torch.tensor([0.01, -0.04, 0.02, -0.02]))
+        tensor(0.0300)
+    """
 
     def __init__(self, level: float = 0.95, *, threshold: float | None = None, reduction: Reduction = "mean") -> None:
         super().__init__()
@@ -68,4 +79,5 @@ class CVaRLoss(nn.Module):
         self.reduction: Reduction = reduction
 
     def forward(self, returns: Tensor) -> Tensor:
+        """Loss of portfolio returns (..., T)."""
         return cvar_loss(returns, self.level, threshold=self.threshold, reduction=self.reduction)

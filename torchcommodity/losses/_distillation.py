@@ -1,13 +1,13 @@
-"""Distillation of quantile forecasts: a small model learns from a large one and from the truth."""
+"""Distillation of quantile forecasts: a student trained on a teacher's quantiles and on the target."""
 
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.losses._quantile import check_quantiles, pinball
+from torchcommodity.losses._quantiles import check_quantiles, pinball
 from torchcommodity.losses._reduction import Reduction, reduce
 
 
-def distillation(
+def distillation_loss(
     quantiles: Tensor,  # (..., Q)
     teacher: Tensor,  # (..., Q)
     target: Tensor,  # (...)
@@ -16,27 +16,27 @@ def distillation(
     weight: float = 0.5,
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none", (..., Q)
-    """Distillation: (1 - weight) pinball(quantiles, target) + weight |quantiles - teacher|.
+    """Distillation loss: (1 - weight) pinball(quantiles, target) + weight |quantiles - teacher|.
 
-    The mean of the second term over evenly spaced levels is the Wasserstein-1 distance between student and teacher, in
-    the unit of the target like the pinball loss, so that the weight needs no tuning of scales. A target that is not
-    known yet (the last rows of a panel) still teaches through the teacher, and where the teacher is silent (its
-    warm-up) the truth teaches alone: each term is reduced over what it knows.
+    The mean of the second term over evenly spaced levels is the Wasserstein-1 distance between student and teacher.
+    Both terms have the unit of the target, so that the weight needs no scaling. Each term is reduced over its own valid
+    elements: a missing target (the last rows of a panel) leaves the teacher's term, a teacher in its warm-up leaves the
+    pinball term.
 
     Args:
         quantiles: the student's, in the unit of `target`, one per level on the last axis.
-        teacher: the teacher's. No gradient reaches it; NaN takes no part.
-        target: what came true. NaN takes no part.
+        teacher: the teacher's, detached. NaN is left out.
+        target: realized value. NaN is left out.
         levels: tau, strictly between 0 and 1.
         weight: of the teacher, in [0, 1].
-        reduction: "mean" or "sum" of each term over what takes part (a term without any is left out; NaN if both are),
-            or "none", where an item with only one term has that term with its weight, and one with neither is NaN.
+        reduction: "mean" or "sum" of each term over its valid elements (a term without any is dropped; NaN if both
+            are), or "none": an element with one valid term has that term times its weight, one with neither is NaN.
 
     Returns:
-        the loss in the unit of `target`.
+        loss in the unit of `target`.
 
     Raises:
-        ValueError: shapes do not fit, a level or the weight is outside its range, the reduction is unknown.
+        ValueError: shapes do not match, a level or the weight is out of range, or reduction is unknown.
 
     References:
         Hinton, Vinyals, Dean (2015). Distilling the knowledge in a neural network. arXiv:1503.02531.
@@ -45,27 +45,40 @@ def distillation(
         >>> import torch
         >>> student, teacher = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5])
         >>> levels = torch.tensor([0.1, 0.5])
-        >>> distillation(student, teacher, torch.tensor(3.0), levels, weight=0.5, reduction="none")
+        >>> distillation_loss(student, teacher, torch.tensor(3.0), levels, weight=0.5, reduction="none")
         tensor([0.1000, 0.5000])
     """
-    check_quantiles("distillation", quantiles, target, levels)
+    check_quantiles("distillation_loss", quantiles, target, levels)
     if teacher.shape != quantiles.shape:
         shapes = f"{tuple(teacher.shape)}, {tuple(quantiles.shape)}"
-        raise ValueError(f"distillation: teacher and quantiles must be of one shape; got {shapes}")
+        raise ValueError(f"distillation_loss: teacher and quantiles must have the same shape; got {shapes}")
     if not 0 <= weight <= 1:
-        raise ValueError(f"distillation: weight must lie in [0, 1]; got {weight}")
-    heard = torch.isfinite(teacher)
-    known = torch.isfinite(target).unsqueeze(-1).expand_as(quantiles)
-    soft = weight * torch.where(heard, quantiles - torch.where(heard, teacher, 0.0).detach(), 0.0).abs()
-    hard = (1 - weight) * torch.where(known, pinball(quantiles, target, levels, reduction="none"), 0.0)
+        raise ValueError(f"distillation_loss: weight must be in [0, 1]; got {weight}")
+    has_teacher = torch.isfinite(teacher)
+    has_target = torch.isfinite(target).unsqueeze(-1).expand_as(quantiles)
+    distance = torch.where(has_teacher, quantiles - torch.where(has_teacher, teacher, 0.0).detach(), 0.0).abs()
+    soft = weight * distance
+    hard = (1 - weight) * torch.where(has_target, pinball(quantiles, target, levels, reduction="none"), 0.0)
     if reduction != "mean":
-        return reduce("distillation", soft + hard, heard | known, reduction)
-    terms = torch.stack([soft.sum() / heard.sum().clamp(min=1), hard.sum() / known.sum().clamp(min=1)])
-    return torch.where((heard | known).any(), terms.sum(), torch.nan)
+        return reduce("distillation_loss", soft + hard, has_teacher | has_target, reduction)
+    terms = torch.stack([soft.sum() / has_teacher.sum().clamp(min=1), hard.sum() / has_target.sum().clamp(min=1)])
+    return torch.where((has_teacher | has_target).any(), terms.sum(), torch.nan)
 
 
-class Distillation(nn.Module):
-    """Module of `distillation`, which owns its levels (Q,)."""
+class DistillationLoss(nn.Module):
+    """Distillation loss as a Module; arguments, units and NaN rule are those of `distillation_loss`.
+
+    Args:
+        levels: (Q,) tau, kept as a buffer.
+        weight: of the teacher, in [0, 1].
+        reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> import torch
+        >>> loss = DistillationLoss(torch.tensor([0.1, 0.5]))
+        >>> loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), torch.tensor(3.0))
+        tensor(0.3000)
+    """
 
     levels: Tensor
 
@@ -76,4 +89,5 @@ class Distillation(nn.Module):
         self.reduction: Reduction = reduction
 
     def forward(self, quantiles: Tensor, teacher: Tensor, target: Tensor) -> Tensor:
-        return distillation(quantiles, teacher, target, self.levels, weight=self.weight, reduction=self.reduction)
+        """Loss of quantiles (..., Q) against the teacher's (..., Q) and a target (...)."""
+        return distillation_loss(quantiles, teacher, target, self.levels, weight=self.weight, reduction=self.reduction)

@@ -1,10 +1,10 @@
-"""Maximum drawdown of a portfolio's wealth."""
+"""Maximum drawdown of portfolio returns."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from torchcommodity.losses._moments import check_returns, of_rows
+from torchcommodity.losses._moments import check_returns, reduce_rows
 from torchcommodity.losses._reduction import Reduction
 
 
@@ -16,17 +16,16 @@ def drawdown_loss(
     """Maximum drawdown: max over t of 1 - W_t / max_{s <= t} W_s, wealth W_t = prod_{s <= t} (1 + r_s), W_0 = 1.
 
     Args:
-        returns: what the portfolio made over each row, a simple return after costs (`net_returns`). NaN takes no
-            part: wealth stands still.
+        returns: simple portfolio return per row after costs, see `net_returns`. NaN leaves wealth unchanged.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none".
 
     Returns:
-        the largest loss from a peak, as a share of the peak, in [0, 1]; above 1 where a return below -1 made wealth
-        negative. The first peak is the start, so that a first loss counts. The gradient reaches the returns between the
-        peak and the trough only; it is finite where wealth never falls, for one asset and for one step.
+        largest loss from a peak as a fraction of the peak, in [0, 1]; above 1 where a return below -1 made wealth
+        negative. The start counts as a peak. The gradient reaches only the returns between peak and trough; it is
+        finite where wealth never falls, for one asset and for T = 1.
 
     Raises:
-        ValueError: `returns` is no floating-point (..., T), the reduction is unknown.
+        ValueError: `returns` is not floating point (..., T), or reduction is unknown.
 
     References:
         Magdon-Ismail, Atiya (2004). Maximum drawdown. Risk Magazine 17(10).
@@ -40,15 +39,22 @@ def drawdown_loss(
     growth = 1 + torch.where(returns.isnan(), 0.0, returns)
     wealth = F.pad(growth, (1, 0), value=1.0).cumprod(-1)
     drawdown = 1 - wealth / wealth.cummax(-1).values
-    return of_rows("drawdown_loss", drawdown.max(-1).values, returns, reduction)
+    return reduce_rows("drawdown_loss", drawdown.max(-1).values, returns, reduction)
 
 
 class DrawdownLoss(nn.Module):
-    """Module of `drawdown_loss`."""
+    """Maximum drawdown as a Module; arguments, units and NaN rule are those of `drawdown_loss`.
+
+    Example:
+        >>> import torch
+        >>> DrawdownLoss()(torch.tensor([0.25, -0.20, -0.25, 0.50]))
+        tensor(0.4000)
+    """
 
     def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__()
         self.reduction: Reduction = reduction
 
     def forward(self, returns: Tensor) -> Tensor:
+        """Loss of portfolio returns (..., T)."""
         return drawdown_loss(returns, reduction=self.reduction)

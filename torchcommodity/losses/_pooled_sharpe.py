@@ -1,37 +1,37 @@
-"""The exact gradient of the pooled Sharpe ratio of a batch in parts: microbatches, processes, or both."""
+"""Exact gradient of the pooled Sharpe ratio over microbatches, processes, or both."""
 
 import torch
 from torch import Tensor, distributed
 
-from torchcommodity.losses._moments import check_returns, count_mean_square
+from torchcommodity.losses._moments import check_returns, count_mean_squares
 from torchcommodity.losses._sharpe import EPS
 
-AGREE = 1e-4  # relative: a second pass in low precision may differ by its rounding, not by a dropout mask
+TOLERANCE = 1e-4  # relative: allows for the rounding of low precision between two passes, not for a dropout mask
 
 
 class PooledSharpe:
-    """The loss `sharpe_loss(all returns, pooled=True)` of returns that never stand in memory together.
+    """Gradient accumulation for `sharpe_loss(all_returns, pooled=True)` when the returns do not fit into memory.
 
-    The ratio is no mean over parts, so that the mean of the parts' gradients is not its gradient. Two passes give the
-    exact one. The first, without gradients, collects count, mean and squared deviations of every part. In the second
-    each part gets a loss that is linear in its returns, with the coefficients
+    The ratio is not a mean over microbatches, so that the mean of their gradients is not its gradient. Two passes give
+    the exact one. The first, without gradients, collects count, mean and squared deviations of every microbatch. In the
+    second each microbatch gets a loss that is linear in its returns, with coefficients from the pooled moments:
 
         d loss / d r_i = -1 / (n (s + eps)) + (mean - risk_free) (r_i - mean) / ((s + eps)^2 (n - ddof) s)
 
-    of the whole. Gradients of the parts then *sum* to the gradient of the whole; do not divide by their number.
+    The gradients of the microbatches *sum* to the gradient of the pooled loss; do not divide by their number.
 
-    Where `torch.distributed` runs, the first call of `loss` gathers the moments of all processes, so every process must
-    come to it. `DistributedDataParallel` and Fabric *average* gradients over processes; `averaged=True` multiplies by
-    their number, which makes the average the sum. With several microbatches a process, wrap all but the last in
-    `no_sync`. One object serves one optimizer step.
+    Under `torch.distributed` the first call of `loss` gathers the moments of all processes, so every process must make
+    it. `DistributedDataParallel` and Fabric *average* gradients over processes; with `averaged=True` the loss is
+    multiplied by their number, which turns the average into the sum. With several microbatches per process, wrap all
+    but the last in `no_sync`. One object serves one optimizer step.
 
     Args:
         risk_free, eps, ddof: those of `sharpe_loss`.
-        averaged: whether gradients will be averaged over processes; False where they are summed.
+        averaged: whether gradients will be averaged over processes; False if they are summed.
 
     Raises:
-        ValueError: the parts of the second pass are not those of the first, in the same order: a model that drops out
-            at random, or normalizes over its batch, has no two equal passes.
+        ValueError: the microbatches of the second pass differ from those of the first, or come in another order. Models
+            with dropout, or with batch norm in training mode, do not repeat their output.
 
     References:
         Chan, Golub, LeVeque (1983). Algorithms for computing the sample variance. American Statistician 37(3).
@@ -40,88 +40,91 @@ class PooledSharpe:
     Example:
         >>> import torch
         >>> weight = torch.tensor([0.5], requires_grad=True)
-        >>> parts = torch.tensor([0.01, -0.02, 0.03]).split(2)
+        >>> microbatches = torch.tensor([0.01, -0.02, 0.03]).split(2)
         >>> pool = PooledSharpe()
         >>> with torch.no_grad():
-        ...     for part in parts:
-        ...         pool.collect(weight * part)
-        >>> for part in parts:
-        ...     pool.loss(weight * part).backward()
+        ...     for returns in microbatches:
+        ...         pool.collect(weight * returns)
+        >>> for returns in microbatches:
+        ...     pool.loss(weight * returns).backward()
         >>> weight.grad  # of the three returns together
         tensor([-0.0041])
     """
 
     def __init__(self, *, risk_free: float = 0.0, eps: float = EPS, ddof: int = 1, averaged: bool = True) -> None:
         self.risk_free, self.eps, self.ddof, self.averaged = risk_free, eps, ddof, averaged
-        self._parts: list[Tensor] = []  # of this process: count, mean, squared deviations of each
-        self._seen = 0
-        self._whole: Tensor | None = None
+        self._collected: list[Tensor] = []  # count, mean, squared deviations of each microbatch of this process
+        self._position = 0
+        self._pooled: Tensor | None = None
 
     def collect(self, returns: Tensor) -> None:  # (..., T)
-        """First pass: take note of one part."""
+        """First pass: record the moments of one microbatch."""
         check_returns("PooledSharpe", returns)
-        if self._whole is not None:
-            raise ValueError("PooledSharpe: expected all parts to be collected before the first loss; got one after it")
-        self._parts.append(_moments(returns))
+        if self._pooled is not None:
+            raise ValueError("PooledSharpe: collect every microbatch before the first loss; got one after it")
+        self._collected.append(_moments(returns))
 
     def loss(self, returns: Tensor) -> Tensor:  # (..., T) -> ()
-        """Second pass: a part's share of the loss, its count over n; its gradient is a part of that of the whole."""
+        """Second pass: a microbatch's share of the loss, by its number of returns, with its part of the gradient."""
         check_returns("PooledSharpe", returns)
-        part = self._next(returns)
+        moments = self._next_moments(returns)
         count, mean, volatility = self._statistics(returns.device)
         scale = volatility + self.eps
-        slope = -1 / (count * scale)
-        bend = (mean - self.risk_free) / (scale**2 * max(count - self.ddof, 1) * volatility) if volatility else 0.0
-        known = ~returns.isnan()
-        moved = torch.where(known, returns - returns.detach(), 0.0)  # 0, with the gradient of the returns
-        coefficients = torch.where(known, slope + bend * (returns.detach() - mean), 0.0)
-        share = -(mean - self.risk_free) / scale * part[0].item() / count
-        return share + self._averaged_over() * (coefficients * moved).sum()
+        of_mean = -1 / (count * scale)
+        of_deviation = 0.0
+        if volatility:
+            of_deviation = (mean - self.risk_free) / (scale**2 * max(count - self.ddof, 1) * volatility)
+        valid = ~returns.isnan()
+        zeros = torch.where(valid, returns - returns.detach(), 0.0)  # 0, with the gradient of the returns
+        coefficients = torch.where(valid, of_mean + of_deviation * (returns.detach() - mean), 0.0)
+        share = -(mean - self.risk_free) / scale * moments[0].item() / count
+        return share + self._processes() * (coefficients * zeros).sum()
 
-    def _next(self, returns: Tensor) -> Tensor:
-        """The moments of the part whose turn it is, after a check that the second pass agrees with the first."""
-        found = _moments(returns)
-        if self._seen >= len(self._parts):
-            raise ValueError(f"PooledSharpe: expected the {len(self._parts)} parts that were collected; got one more")
-        part = self._parts[self._seen]
-        if not torch.allclose(found, part, rtol=AGREE, atol=AGREE * EPS, equal_nan=True):
+    def _next_moments(self, returns: Tensor) -> Tensor:
+        """Moments collected for this microbatch, after a check that the second pass agrees with the first."""
+        moments = _moments(returns)
+        if self._position >= len(self._collected):
+            raise ValueError(f"PooledSharpe: {len(self._collected)} microbatches were collected; got one more")
+        collected = self._collected[self._position]
+        if not torch.allclose(moments, collected, rtol=TOLERANCE, atol=TOLERANCE * EPS, equal_nan=True):
             raise ValueError(
                 "PooledSharpe: both passes must give the same returns in the same order (no dropout, no batch norm in "
-                f"training mode); part {self._seen} had (count, mean, squares) {part.tolist()}, now {found.tolist()}"
+                f"training mode); microbatch {self._position} had (count, mean, squared deviations) "
+                f"{collected.tolist()}, now {moments.tolist()}"
             )
-        self._seen += 1
-        return part
+        self._position += 1
+        return collected
 
     def _statistics(self, device: torch.device) -> tuple[float, float, float]:
-        """Count, mean and volatility of all parts of all processes."""
-        if self._whole is None:
-            self._whole = _merge(_gather(_merge(torch.stack(self._parts)), device))
-        count, mean, square = self._whole.tolist()
-        return count, mean, (square / max(count - self.ddof, 1)) ** 0.5
+        """Count, mean and volatility over all microbatches of all processes."""
+        if self._pooled is None:
+            self._pooled = _merge(_gather(_merge(torch.stack(self._collected)), device))
+        count, mean, squares = self._pooled.tolist()
+        return count, mean, (squares / max(count - self.ddof, 1)) ** 0.5
 
-    def _averaged_over(self) -> int:
+    def _processes(self) -> int:
         return distributed.get_world_size() if self.averaged and _is_distributed() else 1
 
 
 def _moments(returns: Tensor) -> Tensor:  # (..., T) -> (3,)
-    return torch.stack([x.double() for x in count_mean_square(returns.detach().cpu().double().reshape(-1))])
+    return torch.stack([x.double() for x in count_mean_squares(returns.detach().cpu().double().reshape(-1))])
 
 
-def _merge(parts: Tensor) -> Tensor:  # (K, 3) -> (3,)
-    """Moments of parts together: squares about the common mean, never E[r^2] - E[r]^2."""
-    count, mean, square = parts.unbind(1)
-    whole = (count * mean).sum() / count.sum().clamp(min=1)
-    return torch.stack([count.sum(), whole, (square + count * (mean - whole).square()).sum()])
+def _merge(moments: Tensor) -> Tensor:  # (K, 3) -> (3,)
+    """Moments of the union: squares about the common mean, never E[r^2] - E[r]^2."""
+    count, mean, squares = moments.unbind(1)
+    pooled = (count * mean).sum() / count.sum().clamp(min=1)
+    return torch.stack([count.sum(), pooled, (squares + count * (mean - pooled).square()).sum()])
 
 
 def _is_distributed() -> bool:
     return distributed.is_available() and distributed.is_initialized()
 
 
-def _gather(mine: Tensor, device: torch.device) -> Tensor:  # (3,) -> (processes, 3)
+def _gather(moments: Tensor, device: torch.device) -> Tensor:  # (3,) -> (processes, 3)
     if not _is_distributed():
-        return mine.unsqueeze(0)
-    mine = mine.to(device)  # NCCL knows no memory but its own
-    everyone = [torch.empty_like(mine) for _ in range(distributed.get_world_size())]
-    distributed.all_gather(everyone, mine)
-    return torch.stack(everyone).cpu()
+        return moments.unsqueeze(0)
+    moments = moments.to(device)  # NCCL needs tensors on its device
+    gathered = [torch.empty_like(moments) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(gathered, moments)
+    return torch.stack(gathered).cpu()

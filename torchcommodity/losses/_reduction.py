@@ -1,4 +1,4 @@
-"""From the losses of all items to what is asked for, without the items that take no part."""
+"""Reduction of elementwise losses of which some are missing."""
 
 from typing import Literal
 
@@ -8,14 +8,14 @@ from torch import Tensor
 Reduction = Literal["mean", "sum", "none"]
 
 
-def reduce(name: str, loss: Tensor, known: Tensor, reduction: Reduction) -> Tensor:
-    """The mean or sum of what is known; with "none" every loss, NaN where it is not known."""
+def reduce(operation: str, loss: Tensor, valid: Tensor, reduction: Reduction) -> Tensor:
+    """Mean or sum over the valid elements; with "none" every element, NaN where it is not valid."""
     if reduction == "none":
-        return torch.where(known, loss, torch.nan)
+        return torch.where(valid, loss, torch.nan)
     # not nansum: a NaN forecast of a known target must show
-    total = torch.where(known, loss, 0.0).sum()
+    total = torch.where(valid, loss, 0.0).sum()
     if reduction == "sum":
         return total
     if reduction == "mean":
-        return total / known.sum()
-    raise ValueError(f'{name}: reduction must be "mean", "sum" or "none"; got {reduction!r}')
+        return total / valid.sum()
+    raise ValueError(f'{operation}: reduction must be "mean", "sum" or "none"; got {reduction!r}')

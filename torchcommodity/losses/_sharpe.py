@@ -1,11 +1,11 @@
-"""Negative Sharpe ratio of portfolio returns, of every row by itself or of all of them pooled."""
+"""Negative Sharpe ratio of portfolio returns, per row or pooled over all rows."""
 
 from torch import Tensor, nn
 
-from torchcommodity.losses._moments import check_returns, count_mean_square, of_rows, root
+from torchcommodity.losses._moments import check_returns, count_mean_squares, reduce_rows, safe_sqrt
 from torchcommodity.losses._reduction import Reduction
 
-EPS = 1e-4  # one basis point of volatility per row: without it the ratio of a portfolio that stands still is 0 / 0
+EPS = 1e-4  # one basis point of volatility per row: without it the ratio of constant returns is 0 / 0
 
 
 def sharpe_loss(
@@ -20,22 +20,22 @@ def sharpe_loss(
     """Negative Sharpe ratio: -(mean - risk_free) / (s + eps), s^2 = sum (r - mean)^2 / (n - ddof).
 
     Args:
-        returns: what the portfolio made over each row, a simple return after costs (`net_returns`). NaN takes no
-            part; an infinite return shows in the loss.
-        pooled: one ratio of all returns together instead of one a row. For the pooled ratio of a batch that does not
-            fit into memory, or lies on several processes, see `PooledSharpe`.
-        risk_free: return per row that costs no risk.
-        eps: added to the volatility s, a return per row. It bounds the loss where nothing varies.
-        ddof: 1 for the unbiased variance, 0 for that of the sample. With n <= ddof the variance counts as 0.
-        reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none". "mean" of a batch of equal rows is
-            the loss of one of them, whatever their number. The pooled ratio is one number under each.
+        returns: simple portfolio return per row after costs, see `net_returns`. NaN is left out; an infinite return
+            shows in the loss.
+        pooled: one ratio of all returns together instead of one per row. For a batch that does not fit into memory, or
+            is spread over several processes, see `PooledSharpe`.
+        risk_free: risk-free return per row.
+        eps: added to the volatility s, a return per row. It bounds the loss at zero variance.
+        ddof: 1 for the unbiased variance, 0 for the population variance. With n <= ddof the variance counts as 0.
+        reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none". The mean does not depend on the
+            number of equal rows. The pooled ratio is one number under each.
 
     Returns:
-        the negative ratio per row, not per year: sqrt(rows a year) times it is the usual number. Value and gradient are
-        finite at zero variance, for one asset and for one step.
+        negative ratio per row, not per year: multiply by sqrt(rows per year) for the usual number. Value and gradient
+        are finite at zero variance, for one asset and for T = 1.
 
     Raises:
-        ValueError: `returns` is no floating-point (..., T), eps is negative, the reduction is unknown.
+        ValueError: `returns` is not floating point (..., T), eps is negative, or reduction is unknown.
 
     References:
         Sharpe (1994). The Sharpe ratio. J. Portfolio Management 21(1). doi:10.3905/jpm.1994.409501. As a loss: Moody,
@@ -52,13 +52,19 @@ def sharpe_loss(
     if eps < 0:
         raise ValueError(f"sharpe_loss: eps must be >= 0; got {eps}")
     returns = returns.reshape(-1) if pooled else returns
-    count, mean, square = count_mean_square(returns)
-    volatility = root(square / (count - ddof).clamp(min=1))
-    return of_rows("sharpe_loss", -(mean - risk_free) / (volatility + eps), returns, reduction)
+    count, mean, squares = count_mean_squares(returns)
+    volatility = safe_sqrt(squares / (count - ddof).clamp(min=1))
+    return reduce_rows("sharpe_loss", -(mean - risk_free) / (volatility + eps), returns, reduction)
 
 
 class SharpeLoss(nn.Module):
-    """Module of `sharpe_loss`."""
+    """Negative Sharpe ratio as a Module; arguments, units and NaN rule are those of `sharpe_loss`.
+
+    Example:
+        >>> import torch
+        >>> SharpeLoss(eps=0.01)(torch.tensor([0.02, 0.00, 0.01]))
+        tensor(-0.5000)
+    """
 
     def __init__(
         self,
@@ -74,6 +80,7 @@ class SharpeLoss(nn.Module):
         self.reduction: Reduction = reduction
 
     def forward(self, returns: Tensor) -> Tensor:
+        """Loss of portfolio returns (..., T)."""
         return sharpe_loss(
             returns,
             pooled=self.pooled,

@@ -1,4 +1,4 @@
-"""Loss of variance forecasts: QLIKE. A realized variance that is NaN takes no part."""
+"""QLIKE, the loss of variance forecasts."""
 
 import torch
 from torch import Tensor, nn
@@ -12,21 +12,22 @@ def qlike(
     *,
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none", (...)
-    """Quasi-likelihood loss of a variance forecast: ln h + s / h, least in expectation where h is the expected s.
+    """Quasi-likelihood loss of a variance forecast h for a realized variance s: ln h + s / h.
+
+    Its expectation is minimal where h is the expected s.
 
     Args:
         variance: forecast h of the variance (not the volatility), > 0.
-        realized: what came true: a squared return or a realized variance, in the unit of `variance`, >= 0. NaN takes no
-            part: its loss is NaN with "none", left out of "mean" and "sum".
-        reduction: "mean" over what takes part (NaN if nothing does), "sum", or "none".
+        realized: squared return or realized variance s, in the unit of `variance`, >= 0. Where it is NaN, the loss is
+            NaN with "none" and left out of "mean" and "sum".
+        reduction: "mean" over the known values (NaN if there are none), "sum", or "none".
 
     Returns:
-        the loss, robust to noise in `realized`. It is a Gaussian log-likelihood up to constants; only differences mean
-        something.
+        dimensionless loss, robust to noise in `realized`. It is a Gaussian log-likelihood up to constants; only
+        differences are meaningful. A variance that is not positive gives NaN or infinity.
 
     Raises:
-        ValueError: shapes differ, the reduction is unknown. A variance that is not positive gives a NaN or infinite
-            loss.
+        ValueError: shapes differ, or reduction is unknown.
 
     References:
         Patton (2011). Volatility forecast comparison using imperfect volatility proxies. J. Econometrics 160(1).
@@ -37,20 +38,25 @@ def qlike(
         tensor(1.)
     """
     if variance.shape != realized.shape:
-        raise ValueError(
-            f"qlike: variance and realized must be of one shape; got {tuple(variance.shape)}, {tuple(realized.shape)}"
-        )
-    known = torch.isfinite(realized)
-    h = torch.where(known, variance, 1.0)
-    return reduce("qlike", h.log() + torch.where(known, realized, 0.0) / h, known, reduction)
+        shapes = f"{tuple(variance.shape)}, {tuple(realized.shape)}"
+        raise ValueError(f"qlike: variance and realized must have the same shape; got {shapes}")
+    valid = torch.isfinite(realized)
+    h = torch.where(valid, variance, 1.0)
+    return reduce("qlike", h.log() + torch.where(valid, realized, 0.0) / h, valid, reduction)
 
 
-class QLIKE(nn.Module):
-    """Module of `qlike`."""
+class QLIKELoss(nn.Module):
+    """QLIKE as a Module; arguments, units and NaN rule are those of `qlike`.
+
+    Example:
+        >>> QLIKELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, torch.nan]))
+        tensor(1.)
+    """
 
     def __init__(self, *, reduction: Reduction = "mean") -> None:
         super().__init__()
         self.reduction: Reduction = reduction
 
     def forward(self, variance: Tensor, realized: Tensor) -> Tensor:
+        """Loss of a variance forecast (...) for a realized variance (...)."""
         return qlike(variance, realized, reduction=self.reduction)

@@ -17,7 +17,7 @@ def distill(
     symmetry: float = 0.5,
     seed: int = 0,
 ) -> Forecaster:
-    """Train a small network on the quantiles of `teacher` and on what came true, see `losses.distillation`.
+    """Train a small network on the quantiles of `teacher` and on what came true, see `losses.distillation_loss`.
 
     The econometric part is the teacher's. The student corrects those of the teacher's horizons at which it came nearer
     to teacher and truth than the econometric baseline, on held-back rows.

@@ -62,7 +62,7 @@ def train(
         symmetry: see `calibrate`.
         seed: of the order of sequences and of dropout.
         options: progress, checkpoints and logs.
-        teacher: a trained model; the loss is then `losses.distillation`, in validation too.
+        teacher: a trained model; the loss is then `losses.distillation_loss`, in validation too.
 
     Returns:
         a TrainResult; at epoch 0 no epoch improved on the econometric baseline, which the model then keeps.

@@ -8,7 +8,7 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from torchcommodity.losses import distillation, pinball
+from torchcommodity.losses import distillation_loss, pinball
 from torchcommodity.models import HarOutput
 from torchcommodity.training._batches import TrainingBatch
 from torchcommodity.training._runtime import all_reduce_gradients
@@ -139,7 +139,7 @@ class Trainer:
                 sums.append(pinball(quantiles, target, levels, reduction="sum"))
             else:
                 teacher_quantiles = soft[:, :, h].detach().unsqueeze(-1) * z
-                loss = distillation(
+                loss = distillation_loss(
                     quantiles, teacher_quantiles, target, levels, weight=self.teacher.weight, reduction="sum"
                 )
                 sums.append(loss)

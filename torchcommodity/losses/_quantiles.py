@@ -1,4 +1,4 @@
-"""Losses of quantile forecasts: pinball and CRPS. A target that is NaN takes no part."""
+"""Losses of quantile forecasts: pinball and CRPS."""
 
 import torch
 from torch import Tensor, nn
@@ -17,15 +17,15 @@ def pinball(
 
     Args:
         quantiles: forecast quantiles, in the unit of `target`, one per level on the last axis.
-        target: what came true. NaN takes no part: its loss is NaN with "none", left out of "mean" and "sum".
+        target: realized value y. Where it is NaN, the loss is NaN with "none" and left out of "mean" and "sum".
         levels: tau, strictly between 0 and 1.
-        reduction: "mean" over what takes part (NaN if nothing does), "sum", or "none".
+        reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
     Returns:
-        the loss in the unit of `target`. No gradient reaches the quantiles of a missing target.
+        loss in the unit of `target`. No gradient reaches the quantiles of a missing target.
 
     Raises:
-        ValueError: shapes do not fit, a level is outside (0, 1), the reduction is unknown.
+        ValueError: shapes do not match, a level is outside (0, 1), or reduction is unknown.
 
     References:
         Koenker, Bassett (1978). Regression quantiles. Econometrica 46(1). doi:10.2307/1913643.
@@ -35,10 +35,10 @@ def pinball(
         tensor([0.2000, 0.5000])
     """
     check_quantiles("pinball", quantiles, target, levels)
-    known = torch.isfinite(target)
-    error = torch.where(known, target, 0.0).unsqueeze(-1) - quantiles
+    valid = torch.isfinite(target)
+    error = torch.where(valid, target, 0.0).unsqueeze(-1) - quantiles
     loss = torch.maximum(levels * error, (levels - 1) * error)
-    return reduce("pinball", loss, known.unsqueeze(-1).expand_as(loss), reduction)
+    return reduce("pinball", loss, valid.unsqueeze(-1).expand_as(loss), reduction)
 
 
 def crps(
@@ -48,21 +48,21 @@ def crps(
     *,
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none", (...)
-    """Continuous ranked probability score from quantiles: 2 x the mean over the levels of the pinball loss.
+    """Continuous ranked probability score from quantiles: twice the mean pinball loss over the levels.
 
-    CRPS = integral over tau in (0, 1) of 2 pinball_tau; the sum over evenly spaced levels is its quadrature.
+    CRPS = integral over tau in (0, 1) of 2 pinball_tau; the mean over evenly spaced levels is its quadrature.
 
     Args:
         quantiles: forecast quantiles, in the unit of `target`, one per level on the last axis.
-        target: what came true. NaN takes no part: its score is NaN with "none", left out of "mean" and "sum".
+        target: realized value. Where it is NaN, the score is NaN with "none" and left out of "mean" and "sum".
         levels: tau, strictly between 0 and 1, evenly spaced.
-        reduction: "mean" over what takes part (NaN if nothing does), "sum", or "none".
+        reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
     Returns:
-        the score in the unit of `target`; for a forecast of one point, the absolute error.
+        score in the unit of `target`; the absolute error of a forecast whose quantiles are all equal.
 
     Raises:
-        ValueError: shapes do not fit, a level is outside (0, 1), the reduction is unknown.
+        ValueError: shapes do not match, a level is outside (0, 1), or reduction is unknown.
 
     References:
         Gneiting, Raftery (2007). Strictly proper scoring rules, prediction, and estimation. JASA 102.
@@ -77,8 +77,17 @@ def crps(
     return reduce("crps", score, torch.isfinite(target), reduction)
 
 
-class Pinball(nn.Module):
-    """Module of `pinball`, which owns its levels (Q,)."""
+class PinballLoss(nn.Module):
+    """Pinball loss as a Module; units and NaN rule are those of `pinball`.
+
+    Args:
+        levels: (Q,) tau, kept as a buffer.
+        reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> PinballLoss(torch.tensor([0.1, 0.5]))(torch.tensor([1.0, 2.0]), torch.tensor(3.0))
+        tensor(0.3500)
+    """
 
     levels: Tensor
 
@@ -88,11 +97,21 @@ class Pinball(nn.Module):
         self.reduction: Reduction = reduction
 
     def forward(self, quantiles: Tensor, target: Tensor) -> Tensor:
+        """Loss of quantiles (..., Q) for a target (...)."""
         return pinball(quantiles, target, self.levels, reduction=self.reduction)
 
 
-class CRPS(nn.Module):
-    """Module of `crps`, which owns its levels (Q,)."""
+class CRPSLoss(nn.Module):
+    """Continuous ranked probability score as a Module; units and NaN rule are those of `crps`.
+
+    Args:
+        levels: (Q,) tau, evenly spaced, kept as a buffer.
+        reduction: "mean", "sum" or "none".
+
+    Example:
+        >>> CRPSLoss(torch.tensor([0.25, 0.5, 0.75]))(torch.tensor([2.0, 2.0, 2.0]), torch.tensor(3.0))
+        tensor(1.)
+    """
 
     levels: Tensor
 
@@ -102,12 +121,14 @@ class CRPS(nn.Module):
         self.reduction: Reduction = reduction
 
     def forward(self, quantiles: Tensor, target: Tensor) -> Tensor:
+        """Score of quantiles (..., Q) for a target (...)."""
         return crps(quantiles, target, self.levels, reduction=self.reduction)
 
 
-def check_quantiles(name: str, quantiles: Tensor, target: Tensor, levels: Tensor) -> None:
+def check_quantiles(operation: str, quantiles: Tensor, target: Tensor, levels: Tensor) -> None:
+    """Raise ValueError unless the shapes match and every level lies in (0, 1)."""
     if levels.dim() != 1 or quantiles.shape != (*target.shape, *levels.shape):
         shapes = f"{tuple(quantiles.shape)}, {tuple(target.shape)}, {tuple(levels.shape)}"
-        raise ValueError(f"{name}: quantiles must be (..., Q) for target (...) and levels (Q,); got {shapes}")
+        raise ValueError(f"{operation}: quantiles must be (..., Q) for target (...) and levels (Q,); got {shapes}")
     if not torch.compiler.is_compiling() and not bool(((levels > 0) & (levels < 1)).all()):
-        raise ValueError(f"{name}: levels must lie strictly between 0 and 1; got {levels.tolist()}")
+        raise ValueError(f"{operation}: levels must lie strictly between 0 and 1; got {levels.tolist()}")
