@@ -27,25 +27,25 @@ Call = Callable[[], object]
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = "| operator | what, float32 unless said | ms | GB/s | of copy | peer | its ms | ratio |"
 RULE = "|---|---|---:|---:|---:|---|---:|---:|"
-PROMISES = [
-    "inputs_kept",
-    "no_alias",
+CHECK_NAMES = [
+    "inputs_unchanged",
+    "no_aliasing",
     "values_float64",
     "values_float32",
     "causal",
-    "warm_up",
-    "missing_value",
+    "warmup",
+    "missing_values",
     "strides",
-    "short",
-    "no_rows",
+    "short_series",
+    "zero_rows",
     "one_asset",
-    "no_batch",
+    "empty_batch",
     "batch_axes",
-    "level",
-    "long",
+    "large_level",
+    "long_series",
     "gradcheck",
-    "missing_gradient",
-    "nan_gradient",
+    "missing_values_gradient",
+    "nan_output_gradient",
 ]
 
 
@@ -72,13 +72,13 @@ def build() -> None:
 
 
 def failures(name: str) -> list[str]:
-    """The promises that an operator breaks on the device."""
-    from torchcommodity.opkit import OPERATORS, ROWS
-    from torchcommodity.opkit._check.rows import judged
-    from torchcommodity.opkit._check.runner import subjects_of
+    """Checks of the contract that an operator fails on the device."""
+    from torchcommodity.opkit import CHECKS, OPERATORS
+    from torchcommodity.opkit._contract.checks import run_check
+    from torchcommodity.opkit._contract.runner import build_cases
 
-    subjects = [subject.mapped(lambda x: x.cuda()) for subject in subjects_of(OPERATORS[f"commodity::{name}"])]
-    results = [judged(ROWS[promise], subjects) for promise in PROMISES]
+    cases = [case.map_tensors(lambda x: x.cuda()) for case in build_cases(OPERATORS[f"commodity::{name}"])]
+    results = [run_check(CHECKS[check], cases) for check in CHECK_NAMES]
     return [f"{result.name} ({result.cause})" for result in results if result.status == "fail"]
 
 

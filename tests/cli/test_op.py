@@ -2,7 +2,7 @@
 
 import json
 
-from mutants import FAULTS
+from mutants import MUTANTS
 from typer.testing import CliRunner
 
 from torchcommodity.cli._op import app
@@ -23,13 +23,13 @@ def test_check_prints_a_table_and_succeeds() -> None:
 
 
 def test_check_fails_with_code_1_and_says_what_to_do() -> None:
-    op = next(fault for fault in FAULTS if fault.row == "warm_up").build()
+    op = next(mutant for mutant in MUTANTS if mutant.check == "warmup").build()
     result = runner.invoke(app, ["check", op.qualified_name, "--quick", "--json"])
     assert result.exit_code == 1
     (report,) = json.loads(result.stdout)
-    broken = [row for row in report["rows"] if row["status"] == "fail"]
-    assert [row["name"] for row in broken] == ["warm_up"]
-    assert "warmup" in broken[0]["remedy"]
+    failures = [result for result in report["results"] if result["status"] == "fail"]
+    assert [result["name"] for result in failures] == ["warmup"]
+    assert "warmup" in failures[0]["fix"]
 
 
 def test_an_unknown_operator_is_refused_in_words() -> None:

@@ -1,4 +1,4 @@
-"""Operators of other makes: healthy ones, and ones that lie in a way that PyTorch's own checks let through."""
+"""Operators without a record: correct ones, and faulty ones, some of which pass PyTorch's own tests."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 
-@torch.library.custom_op("foreign::lying", mutates_args=())
-def lying(x: Tensor) -> Tensor:
-    """With `register_autograd`, forward mode gives zeros (pytorch#168393)."""
+@torch.library.custom_op("foreign::zero_tangent", mutates_args=())
+def zero_tangent(x: Tensor) -> Tensor:
+    """Forward mode gives zeros, as for every operator with `register_autograd` (pytorch#168393)."""
     return x * x
 
 
-lying.register_fake(torch.empty_like)
-lying.register_autograd(
+zero_tangent.register_fake(torch.empty_like)
+zero_tangent.register_autograd(
     lambda ctx, grad: 2 * ctx.saved_tensors[0] * grad,
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
 )
@@ -53,12 +53,12 @@ def contiguous_only(x: Tensor) -> Tensor:
 
 
 @torch.library.triton_op("foreign::doubled", mutates_args={})
-def doubled(x: Tensor) -> Tensor:  # of operators alone, as a triton_op is where there is no GPU
+def doubled(x: Tensor) -> Tensor:  # made of operators only, so that it runs without a GPU
     return x * 2
 
 
 class Cube(torch.autograd.Function):
-    """Healthy, with all that torch.func wants."""
+    """Correct, with everything that torch.func needs."""
 
     generate_vmap_rule = True
 
@@ -80,8 +80,8 @@ class Cube(torch.autograd.Function):
         return 3 * ctx.saved_tensors[0] ** 2 * tangent
 
 
-class OldCube(torch.autograd.Function):
-    """Healthy, in the old style: torch.func refuses it in the open."""
+class CombinedForwardCube(torch.autograd.Function):
+    """Correct, without `setup_context`: torch.func raises."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -93,8 +93,8 @@ class OldCube(torch.autograd.Function):
         return 3 * ctx.saved_tensors[0] ** 2 * grad
 
 
-class Constant(OldCube):
-    """The second derivative is lost."""
+class DetachedCube(CombinedForwardCube):
+    """Its second derivative is zero."""
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
@@ -105,5 +105,5 @@ def smooth(x: Tensor, y: Tensor) -> Tensor:
     return torch.logaddexp(x, y).sin()
 
 
-def scaled(x: Tensor, by: float, times: int) -> Tensor:
-    return x * by**times
+def scaled(x: Tensor, factor: float, power: int) -> Tensor:
+    return x * factor**power

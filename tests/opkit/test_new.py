@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from torchcommodity import opkit
 from torchcommodity.cli._op import app
-from torchcommodity.opkit import ROWS
+from torchcommodity.opkit import CHECKS
 
 PAGE = Path(__file__).parents[2] / "docs" / "writing-an-op.md"
-ROWS_THAT_DO_NOT_COMPILE = [f"[{row.name}]" for row in ROWS.values() if not row.compiled]
+FAST_CHECKS = [f"[{check.name}]" for check in CHECKS.values() if not check.compiled]
 JUDGED = "import halve; from torchcommodity import opkit; print(opkit.check(halve.operator, compiled=False))"
-CHOSEN = " or ".join(["kernel_is_loaded", "halve", *ROWS_THAT_DO_NOT_COMPILE])
+CHOSEN = " or ".join(["kernel_is_loaded", "halve", *FAST_CHECKS])
 
 
 def run(folder: Path, *command: str) -> str:

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit._check.compare import same
-from torchcommodity.opkit._check.exported import run_ahead_of_time, run_onnx
-from torchcommodity.opkit._check.graphs import Doors, exported
-from torchcommodity.opkit._check.runner import subjects_of
+from torchcommodity.opkit._contract.compare import assert_close
+from torchcommodity.opkit._contract.exported import run_ahead_of_time, run_onnx
+from torchcommodity.opkit._contract.module import CaseModule, export_program
+from torchcommodity.opkit._contract.runner import build_cases
 
 assert ops.NATIVE is not None
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
@@ -22,28 +22,28 @@ def nothing_compiled_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def doors() -> Doors:
-    """Every operator with a door of its own, on its first sample; the others come in with the gradients of these."""
-    return Doors([subjects_of(opkit.OPERATORS[f"commodity::{name}"])[0] for name in PUBLIC])
+def module() -> CaseModule:
+    """Every public operator on its first sample; the others run as gradients of these."""
+    return CaseModule([build_cases(opkit.OPERATORS[f"commodity::{name}"])[0] for name in PUBLIC])
 
 
-def test_compiled_forward_and_backward(doors: Doors) -> None:
-    compiled = doors.gradients(torch.compile(doors.loss, fullgraph=True), doors.inputs())
-    same(compiled, doors.gradients(doors.loss, doors.inputs()), 1e-10, "the gradients, compiled")
+def test_compiled_forward_and_backward(module: CaseModule) -> None:
+    compiled = module.gradients(torch.compile(module.loss, fullgraph=True), module.inputs())
+    assert_close(compiled, module.gradients(module.loss, module.inputs()), 1e-10, "the gradients, compiled")
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_exported_with_free_sizes(doors: Doors, strict: bool) -> None:
-    program = exported(doors, strict)
-    for inputs in (doors.inputs(), doors.inputs(batch=3, rows=40)):
-        same(program.module()(*inputs), doors(*inputs), 1e-10, "all operators, exported")
+def test_exported_with_free_sizes(module: CaseModule, strict: bool) -> None:
+    program = export_program(module, strict)
+    for inputs in (module.inputs(), module.inputs(batch=3, rows=40)):
+        assert_close(program.module()(*inputs), module(*inputs), 1e-10, "all operators, exported")
 
 
-def test_ahead_of_time_in_a_fresh_process(doors: Doors) -> None:
-    run_ahead_of_time(doors)
+def test_ahead_of_time_in_a_fresh_process(module: CaseModule) -> None:
+    run_ahead_of_time(module)
 
 
-def test_onnx(doors: Doors) -> None:
+def test_onnx(module: CaseModule) -> None:
     pytest.importorskip("onnxscript")
     pytest.importorskip("onnxruntime")
-    run_onnx(doors, time=False)
+    run_onnx(module, time=False)

@@ -76,9 +76,9 @@ def test_the_parts_add_up(monthly: Tensor) -> None:
 
 
 def by_definition(operator: Op, call: Callable[[], Any]) -> Any:
-    from torchcommodity.opkit._check.subject import Instead
+    from torchcommodity.opkit._contract.case import Redirect
 
-    with torch.no_grad(), Instead(operator.overload, operator.reference):
+    with torch.no_grad(), Redirect(operator.overload, operator.reference):
         return call()
 
 

@@ -90,7 +90,7 @@ def _table(report: Report) -> Table:
         title=f"{report.operator}: {verdict}",
     )
     for row in report:
-        words = row.cause if row.status != "fail" else f"{row.cause}\non: {row.sample}\nfix: {row.remedy}"
+        words = row.cause if row.status != "fail" else f"{row.cause}\non: {row.sample}\nfix: {row.fix}"
         table.add_row(row.name, f"[{COLOURS[row.status]}]{row.status}[/]", f"{row.seconds:.2f}", escape(words))
     return table
 

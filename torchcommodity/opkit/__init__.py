@@ -9,10 +9,10 @@ from torchcommodity.opkit._cases import Bad as Bad
 from torchcommodity.opkit._cases import Cases as Cases
 from torchcommodity.opkit._cases import Golden as Golden
 from torchcommodity.opkit._cases import Sample as Sample
-from torchcommodity.opkit._check.rows import ROWS as ROWS
-from torchcommodity.opkit._check.rows import Report as Report
-from torchcommodity.opkit._check.rows import Result as Result
-from torchcommodity.opkit._check.runner import check as check
+from torchcommodity.opkit._contract.checks import CHECKS as CHECKS
+from torchcommodity.opkit._contract.report import Report as Report
+from torchcommodity.opkit._contract.report import Result as Result
+from torchcommodity.opkit._contract.runner import check as check
 from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
 from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis
 from torchcommodity.opkit._diagnose.findings import Finding as Finding
@@ -31,9 +31,9 @@ from torchcommodity.opkit._op import Op as Op
 from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
 
 __all__ = [
+    "CHECKS",
     "HALF_DTYPES",
     "OPERATORS",
-    "ROWS",
     "Bad",
     "BuildError",
     "Cases",

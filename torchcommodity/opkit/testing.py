@@ -1,4 +1,4 @@
-"""The contract as pytest sees it: one class, a test for each row.
+"""The operator contract for pytest: a test class with one test per check.
 
 class TestSquare(OpContract):
     operator = operator
@@ -8,23 +8,24 @@ from functools import cache
 from typing import Any, ClassVar
 from unittest import SkipTest
 
-from torchcommodity.opkit._check.rows import ROWS, Report
-from torchcommodity.opkit._check.runner import check
+from torchcommodity.opkit._contract.checks import CHECKS
+from torchcommodity.opkit._contract.report import Report
+from torchcommodity.opkit._contract.runner import check
 
 
 class OpContract:
-    """Subclass it in a test module and name the operator; rows that do not apply are skipped with a reason."""
+    """Base class: subclass it in a test module and set `operator`. Checks that do not apply are skipped."""
 
-    operator: ClassVar[Any]  # a record, or an operator of any other make
-    cases: ClassVar[Any] = None  # for one that has none of its own, as `check` takes them
-    compiled: ClassVar[bool] = True  # also the rows that compile and export, which take seconds each
+    operator: ClassVar[Any]  # an Op record, or any other operator
+    cases: ClassVar[Any] = None  # for an operator without a record, as `check` takes them
+    compiled: ClassVar[bool] = True  # include the checks that compile and export, which take seconds each
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        rows = [row.name for row in ROWS.values() if metafunc.cls.compiled or not row.compiled]
-        metafunc.parametrize("row", rows)
+        names = [check.name for check in CHECKS.values() if metafunc.cls.compiled or not check.compiled]
+        metafunc.parametrize("name", names)
 
-    def test_contract(self, row: str) -> None:
-        result = _report(vars(type(self))["operator"], self.cases, self.compiled)[row]
+    def test_contract(self, name: str) -> None:
+        result = _report(vars(type(self))["operator"], self.cases, self.compiled)[name]
         if result.status == "skip":
             raise SkipTest(result.cause)
         assert result.status == "pass", str(result)

@@ -14,30 +14,30 @@ os.environ["TORCHCOMMODITY_NATIVE"] = "0"
 import torch
 
 from torchcommodity import opkit, ops
-from torchcommodity.opkit._check.compare import same, same_bits
-from torchcommodity.opkit._check.resize import resized
-from torchcommodity.opkit._check.runner import subjects_of
-from torchcommodity.opkit._check.subject import Skip, Subject
+from torchcommodity.opkit._contract.case import Case, SkipCheck
+from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
+from torchcommodity.opkit._contract.resize import resize
+from torchcommodity.opkit._contract.runner import build_cases
 
-ROWS = [
-    "inputs_kept",
-    "no_alias",
-    "memory",
+CHECKS = [
+    "inputs_unchanged",
+    "no_aliasing",
+    "uninitialized_memory",
     "values_float64",
     "values_float32",
     "oracle",
     "golden",
     "causal",
-    "warm_up",
-    "missing_value",
+    "warmup",
+    "missing_values",
     "strides",
-    "short",
-    "no_rows",
+    "short_series",
+    "zero_rows",
     "one_asset",
-    "no_batch",
+    "empty_batch",
     "batch_axes",
-    "level",
-    "long",
+    "large_level",
+    "long_series",
 ]
 assert not ops.NATIVE
 
@@ -45,7 +45,7 @@ assert not ops.NATIVE
 def failures(op: opkit.Op, library: ctypes.CDLL) -> Iterator[str]:
     if not torch._C._dispatch_has_kernel_for_dispatch_key(op.qualified_name, "CPU"):
         yield "no kernel was registered"
-    yield from (f"{failure.name}: {failure.cause}" for failure in opkit.check(op, only=ROWS).failures)
+    yield from (f"{failure.name}: {failure.cause}" for failure in opkit.check(op, only=CHECKS).failures)
     try:
         _any_order(op, library)
     except AssertionError as error:
@@ -53,26 +53,28 @@ def failures(op: opkit.Op, library: ctypes.CDLL) -> Iterator[str]:
 
 
 def _any_order(op: opkit.Op, library: ctypes.CDLL) -> None:
-    for subject in subjects_of(op):
+    for case in build_cases(op):
         for batch, rows, assets in ((None, None, None), (2, 150, None), (1, 70, 37)):
-            large = _resized(subject, batch, rows, assets)
+            large = _resized(case, batch, rows, assets)
             library.run_backwards(True)
             try:
                 last_first = large.call()
             except (ValueError, RuntimeError):  # refused: weights do not fit so many assets
                 continue
             library.run_backwards(False)
-            same_bits(last_first, large.call(), f"{rows} rows, {assets} assets: items run backwards: the result")
-            same(last_first, large.defined(), 1e-9, f"{rows} rows, {assets} assets: the result")
+            assert_bitwise_equal(
+                last_first, large.call(), f"{rows} rows, {assets} assets: items run backwards: the result"
+            )
+            assert_close(last_first, large.call_reference(), 1e-9, f"{rows} rows, {assets} assets: the result")
 
 
-def _resized(subject: Subject, batch: int | None, rows: int | None, assets: int | None) -> Subject:
-    if rows is None or subject.op.time is None:
-        return subject
+def _resized(case: Case, batch: int | None, rows: int | None, assets: int | None) -> Case:
+    if rows is None or case.op.time is None:
+        return case
     try:
-        return resized(subject, batch=batch, rows=rows, assets=assets)
-    except Skip:
-        return subject
+        return resize(case, batch=batch, rows=rows, assets=assets)
+    except SkipCheck:
+        return case
 
 
 if __name__ == "__main__":

@@ -1,0 +1,32 @@
+"""Bad input raises the documented error."""
+
+import re
+
+from torchcommodity.opkit._cases import Bad
+from torchcommodity.opkit._contract.case import Case, SkipCheck
+from torchcommodity.opkit._contract.checks import register
+
+
+@register(
+    "Check arguments once, in the public function. Name the operator, the argument, what is expected and what was "
+    "received: `opkit.arguments` has the checks.",
+    first_sample_only=True,
+)
+def bad_input(case: Case) -> None:
+    """Each bad input raises the expected error."""
+    if not case.cases.bad:
+        raise SkipCheck("the record has no bad inputs")
+    for bad in case.cases.bad:
+        _assert_raises(case, bad)
+
+
+def _assert_raises(case: Case, bad: Bad) -> None:
+    try:
+        case.cases.function(*bad.sample.tensors, **bad.sample.settings)
+    except bad.error as error:
+        message = str(error)
+    except Exception as error:
+        raise AssertionError(f"{bad.sample}: expected {bad.error.__name__}; got {error!r}") from error
+    else:
+        raise AssertionError(f"{bad.sample}: expected {bad.error.__name__} {bad.message!r}; got no error")
+    assert re.search(bad.message, message), f"{bad.sample}: expected {bad.message!r}; got {message!r}"

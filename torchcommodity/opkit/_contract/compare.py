@@ -1,0 +1,44 @@
+"""Comparison of results: NaN equals NaN; dtype and shape must match."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+FLOOR = 1e-3  # smallest scale of the tolerance: a result that should be zero may be a rounding error
+
+
+def assert_close(actual: Sequence[Tensor], expected: Sequence[Tensor], tolerance: float, label: str) -> None:
+    """Check equality up to `tolerance`, relative to each element and to the median size of the tensor."""
+    assert len(actual) == len(expected), f"{label}: expected {len(expected)} tensors; got {len(actual)}"
+    for i, (x, y) in enumerate(zip(actual, expected)):
+        name = f"{label}{f' (output {i})' if len(actual) > 1 else ''}"
+        assert x.shape == y.shape, f"{name}: expected shape {tuple(y.shape)}; got {tuple(x.shape)}"
+        assert x.dtype == y.dtype, f"{name}: expected {y.dtype}; got {x.dtype}"
+        _assert_elements_close(x.detach(), y.detach(), tolerance, name)
+
+
+def assert_bitwise_equal(actual: Sequence[Tensor], expected: Sequence[Tensor], label: str) -> None:
+    assert_close(actual, expected, 0.0, label)
+
+
+def first_index(mask: Tensor) -> tuple[int, ...] | None:
+    """Index of the first True element."""
+    indices = mask.nonzero()
+    return tuple(indices[0].tolist()) if len(indices) else None
+
+
+def _assert_elements_close(x: Tensor, y: Tensor, tolerance: float, name: str) -> None:
+    i = first_index(x.isnan() != y.isnan())
+    assert i is None, f"{name}: expected {y[i].item()} at {i}; got {x[i].item()}"
+    error = torch.where(x == y, 0.0, (x - y).abs().double()).nan_to_num(0.0, posinf=torch.inf)
+    allowed = tolerance * (y.abs().double().nan_to_num(0.0) + _scale(y))
+    i = first_index(error > allowed)
+    if i is not None:
+        count = f"{int((error > allowed).sum())} of {x.numel()} elements differ"
+        raise AssertionError(f"{name}: expected {y[i].item():.8g} at {i}; got {x[i].item():.8g}; {count}")
+
+
+def _scale(y: Tensor) -> Tensor:
+    sizes = y.double().abs()[y.isfinite() & (y != 0)]
+    return sizes.median().clamp(min=FLOOR) if sizes.numel() else torch.tensor(FLOOR, dtype=torch.double)

@@ -1,0 +1,138 @@
+"""The operator without Python: `torch.export`, AOTInductor in a fresh process, ONNX."""
+
+import logging
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import torch
+
+from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
+from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.compare import assert_close
+from torchcommodity.opkit._contract.module import CaseModule, export_program
+from torchcommodity.opkit._contract.values import VALUES
+from torchcommodity.opkit._native import native_libraries
+
+FAST_BUILD = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
+FRESH_PROCESS = """
+import sys, torch
+folder, *libraries = sys.argv[1:]
+for library in libraries: torch.ops.load_library(library)
+model = torch._inductor.aoti_load_package(f"{folder}/model.pt2")
+for inputs, expected in torch.load(f"{folder}/data.pt"):
+    torch.testing.assert_close(tuple(model(*inputs)), expected, rtol=1e-9, atol=1e-9, equal_nan=True)
+assert not any(name.startswith("torchcommodity") for name in sys.modules)
+"""
+
+
+@register(
+    "Export without Dynamo fails: the public function must not branch on values or turn a shape into a Python number.",
+    depends_on=(*VALUES, "no_data_dependence", "compile_forward", "compile_shapes"),
+    compiled=True,
+)
+def export(case: Case) -> None:
+    """`torch.export` keeps the operator, for any batch size and any number of rows."""
+    _assert_exports(case, strict=False)
+
+
+@register(
+    "Only export by Dynamo fails: look at what the public function does under strict=True.",
+    depends_on=("export",),
+    compiled=True,
+)
+def export_strict(case: Case) -> None:
+    """`torch.export(strict=True)` does so too."""
+    _assert_exports(case, strict=True)
+
+
+def _assert_exports(case: Case, strict: bool) -> None:
+    module = CaseModule([case])
+    program = export_program(module, strict)
+    targets = [node.target for node in program.graph.nodes]
+    assert case.op.overload in targets, f"{case.op.qualified_name} is not in the exported graph"
+    for inputs in _sizes(module):
+        shapes = [tuple(x.shape) for x in inputs]
+        assert_close(program.module()(*inputs), module(*inputs), 1e-12, f"exported, called with {shapes}")
+
+
+def _sizes(module: CaseModule) -> list[Tensors]:
+    return [module.inputs(), module.inputs(3, 2 * module.rows)]
+
+
+@register(
+    "The ahead-of-time model fails without Python: declare the schema in the native library (COMMODITY_OPERATOR does), "
+    "and write the reference with PyTorch's own operators.",
+    depends_on=("export",),
+    compiled=True,
+)
+def aot_inductor(case: Case) -> None:
+    """AOTInductor runs in a fresh process without the Python package, by the native library or by the reference."""
+    run_ahead_of_time(CaseModule([case]))
+
+
+def run_ahead_of_time(module: CaseModule) -> None:
+    """Compile with AOTInductor and compare in a fresh process.
+
+    Operators of a native library stay in the graph; the others are replaced by their references, at fixed sizes.
+    """
+    libraries = native_libraries()
+    references = {case.op.overload: case.op.reference for case in module.cases if not case.op.native}
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        program = export_program(module, time=not references)
+        if references:
+            program = program.run_decompositions(torch.export.default_decompositions() | references)
+        package = f"{folder}/model.pt2"
+        torch._inductor.aoti_compile_and_package(program, package_path=package, inductor_configs=FAST_BUILD)
+        sizes = [module.inputs()] if references else _sizes(module)
+        torch.save([(inputs, module(*inputs)) for inputs in sizes], Path(folder, "data.pt"))
+        command = [sys.executable, "-c", FRESH_PROCESS, folder, *map(str, libraries)]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert not process.returncode, f"in the fresh process: {process.stderr.strip()[-400:]}"
+
+
+@register(
+    "The reference has no ONNX form. Give the record a `decomposition`: no loop over time, operators that ONNX knows.",
+    depends_on=("export",),
+    compiled=True,
+)
+def onnx(case: Case) -> None:
+    """ONNX in onnxruntime agrees: for any number of rows, or without a `decomposition`, for the sample's."""
+    _require_onnx()
+    try:
+        run_onnx(CaseModule([case]))
+    except Exception:
+        if case.op.decomposition is not None:
+            raise
+        run_onnx(CaseModule([case]), time=False)
+
+
+def _require_onnx() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise SkipCheck(f"ONNX is not installed: {error}") from error
+
+
+def run_onnx(module: CaseModule, time: bool = True) -> None:
+    """Export with a dynamic batch size and, with `time`, a dynamic number of rows; compare in onnxruntime."""
+    import onnxruntime
+
+    sizes = _sizes(module) if time else [module.inputs()]
+    torch._dynamo.reset()
+    registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns without torchvision
+    # Dynamo recompiles each `scan` of a graph for other shapes, and would then add an input for their size.
+    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
+    with torch.no_grad(), shapes, mock.patch.object(registration, "disabled", True):
+        program = torch.onnx.export(
+            module, module.inputs(), dynamic_shapes=(module.dynamic_shapes(time),), dynamo=True, verbose=False
+        )
+    assert program is not None, "torch.onnx.export returned nothing"
+    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
+    for inputs in sizes:
+        feed = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs, strict=True)}
+        actual = tuple(torch.from_numpy(y) for y in session.run(None, feed))
+        assert_close(actual, module(*inputs), 1e-9, f"ONNX, called with {[tuple(x.shape) for x in inputs]}")

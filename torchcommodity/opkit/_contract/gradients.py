@@ -1,0 +1,106 @@
+"""Derivatives against finite differences, and forward mode against backward mode."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from torchcommodity.opkit._autograd import Gradients, autograd_kernel
+from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
+from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.compare import assert_close
+from torchcommodity.opkit._contract.values import VALUES
+
+GRADIENTS = (*VALUES, "strides", "gradcheck")
+
+
+def require_gradient(case: Case) -> Case:
+    """Return the case, or skip the check if the operator is not differentiable."""
+    if not case.op.backward:
+        raise SkipCheck("not differentiable: the record has no backward formula, or no output requires a gradient")
+    if not case.float_indices or not case.finite_outputs():
+        raise SkipCheck("no floating-point input and output")
+    return case
+
+
+@register(
+    "`backward` is not the derivative of the forward pass: derive it again, and look at the first and last rows.",
+    depends_on=VALUES,
+)
+def gradcheck(case: Case) -> None:
+    """The gradient agrees with finite differences."""
+    case = require_gradient(case)
+    torch.autograd.gradcheck(case.finite_outputs, case.leaves(), atol=1e-6, rtol=1e-5, check_undefined_grad=False)
+
+
+@register(
+    "The derivative of `backward` is wrong: it must be made of operators, without `detach`, `.data` or `no_grad`.",
+    depends_on=GRADIENTS,
+)
+def gradgradcheck(case: Case) -> None:
+    """The second derivative agrees with finite differences of the first."""
+    case = require_gradient(case)
+    torch.autograd.gradgradcheck(
+        lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
+        case.leaves(),
+        check_undefined_grad=False,
+        fast_mode=True,
+    )
+
+
+def _random_like(tensors: Tensors, seed: int) -> Tensors:
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(torch.randn(x.shape, dtype=x.dtype, generator=generator) for x in tensors)
+
+
+def _jvp(case: Case, tangents: Tensors) -> Tensors:
+    """Tangent of each output by forward mode, without torch.func."""
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(x.detach(), t) for x, t in zip(case.inputs(), tangents)]
+        outputs = [forward_ad.unpack_dual(y) for y in case.finite_outputs(*duals)]
+    return tuple(torch.zeros_like(y.primal) if y.tangent is None else y.tangent for y in outputs)
+
+
+@register(
+    "`jvp` is not the transpose of `backward`: derive it again, or omit it, and it is derived from `backward`.",
+    depends_on=GRADIENTS,
+)
+def forward_mode(case: Case) -> None:
+    """Forward mode is the transpose of backward mode: <u, J v> = <J' u, v>."""
+    case = require_gradient(case)
+    leaves, tangents = case.leaves(), _random_like(case.inputs(), 1)
+    for i, x in enumerate(case.inputs()):  # one input at a time, then all: so that no lost tangent goes unnoticed
+        single = tuple(t if j == i else torch.zeros_like(t) for j, t in enumerate(tangents))
+        _assert_transposed(case, leaves, single, f"tensor {case.float_indices[i]} {tuple(x.shape)}")
+    _assert_transposed(case, leaves, tangents, "all tensors")
+
+
+def _assert_transposed(case: Case, leaves: Tensors, tangents: Tensors, label: str) -> None:
+    outputs, output_tangents = case.finite_outputs(*leaves), _jvp(case, tangents)
+    for i, (y, output_tangent) in enumerate(zip(outputs, output_tangents)):
+        (cotangent,) = _random_like((y,), 2 + i)
+        gradients = torch.autograd.grad(y, leaves, cotangent, retain_graph=True, materialize_grads=True)
+        expected = torch.stack([(g * t).sum() for g, t in zip(gradients, tangents)]).sum()
+        actual = (cotangent * output_tangent).sum()
+        assert_close([actual], [expected.detach()], 1e-8, f"<u, J v> of output {i}, along {label}")
+
+
+@register("`jvp` and `backward` differ slightly: compare them term by term.", depends_on=("forward_mode",))
+def jvp_formula(case: Case) -> None:
+    """The record's `jvp` agrees with the one derived from `backward`."""
+    case = require_gradient(case)
+    if not case.op.jvp:
+        raise SkipCheck("the record has no jvp formula: it is derived from backward")
+    tangents = _random_like(case.inputs(), 1)
+    actual, expected = _jvp(case, tangents), _without_jvp_formula(case.op, lambda: _jvp(case, tangents))
+    assert_close(actual, expected, 1e-10, "tangent by the jvp formula")
+
+
+def _without_jvp_formula(op: Any, run: Callable[[], Tensors]) -> Tensors:
+    kernel, derived = op.kernel, Gradients(op.overload, op.backward, None, op.mask_nan_grad, op.materialize_grads)
+    object.__setattr__(op, "kernel", autograd_kernel(derived))
+    try:
+        return run()
+    finally:
+        object.__setattr__(op, "kernel", kernel)

@@ -1,0 +1,114 @@
+"""Missing values and warm-up: NaN is where the record says, and never reaches a gradient."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
+from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.compare import assert_close, first_index
+from torchcommodity.opkit._contract.gradients import require_gradient
+from torchcommodity.opkit._contract.values import VALUES
+
+
+def _outputs_with_warmup(case: Case, outputs: Tensors) -> list[tuple[Tensor, int]]:
+    """Each output, time first, with its warm-up; one output may have a warm-up for each entry of its last axis.
+
+    Outputs that are NaN in all rows are left out, such as the correlation of a single asset with the others.
+    """
+    warmup, axis = case.warmup, case.time[1]
+    time_first = [y.movedim(axis, 0) for y in outputs]
+    if isinstance(warmup, int):
+        pairs = [(y, warmup) for y in time_first]
+    else:
+        pairs = list(zip(time_first if len(time_first) == len(warmup) else time_first[0].unbind(-1), warmup))
+    return [(y, rows) for y, rows in pairs if y.is_floating_point() and not y.isnan().all()]
+
+
+@register(
+    "The first `warmup` rows must be NaN and, for complete input, no later row may be. Fix the operator or the "
+    "`warmup` of its record.",
+    depends_on=VALUES,
+    needs_time=True,
+)
+def warmup(case: Case) -> None:
+    """The first `warmup` rows are NaN, and no later row is."""
+    if any(isinstance(x, Tensor) and not x.isfinite().all() for x in case.tensors):
+        raise SkipCheck("the sample has missing values")
+    for i, (y, rows) in enumerate(_outputs_with_warmup(case, case.call())):
+        numbers = _rows_with(~y[:rows].isnan())
+        assert not numbers, f"output {i}: row {numbers[0]} is not NaN, but the warm-up is {rows} rows"
+        last = len(y) if case.causal else len(y) - rows  # an operator that looks ahead lacks as many rows at the end
+        gaps = _rows_with(y[rows:last].isnan())
+        assert not gaps, f"output {i}: row {rows + gaps[0]} is NaN, but the warm-up is {rows} rows"
+
+
+def _rows_with(flags: Tensor) -> list[int]:
+    """Rows in which a flag is set."""
+    flags = flags.unsqueeze(-1).flatten(1)
+    return flags.any(1).nonzero().flatten().tolist() if flags.numel() else []
+
+
+def _set_missing(case: Case, index: int) -> Case:
+    """Set one value in the middle of one panel to NaN."""
+
+    def remove(x: Tensor) -> Tensor:
+        x = x.clone()
+        x.movedim(case.time[0], 0)[(case.rows // 2,) + (0,) * (x.dim() - 1)] = torch.nan
+        return x
+
+    return case.with_tensors([remove(x) if i == index else x for i, x in enumerate(case.tensors)])
+
+
+def _with_missing_values(case: Case) -> list[Case]:
+    """For each floating-point panel, the case with one missing value in it."""
+    if not case.rows:
+        raise SkipCheck("the sample has no rows")
+    return [_set_missing(case, i) for i in case.panel_indices if case.tensors[i].is_floating_point()]
+
+
+@register(
+    "Kernel and reference differ for a missing value: decide on the rule, document it, and fix one of them.",
+    depends_on=VALUES,
+    needs_time=True,
+)
+def missing_values(case: Case) -> None:
+    """With a missing value, kernel and reference agree."""
+    for missing in _with_missing_values(case):
+        assert_close(missing.call(), missing.call_reference(), 1e-10, "result with a missing value")
+
+
+def _gradients(case: Case, at_nan: float) -> Tensors:
+    """Gradients for an incoming gradient of one, and of `at_nan` where the output is NaN."""
+    leaves = case.leaves()
+    outputs = [y for y in float_tensors(case.outputs(*leaves)) if y.requires_grad]
+    incoming = [torch.ones_like(y).masked_fill(y.isnan(), at_nan) for y in outputs]
+    return torch.autograd.grad(outputs, leaves, incoming, materialize_grads=True)
+
+
+@register(
+    "NaN in the input reaches the gradient: 0 * NaN is NaN. Replace it before the multiplication (`torch.where`, "
+    "`nan_to_num`), not by a mask afterwards.",
+    depends_on=("missing_values", "gradcheck"),
+    needs_time=True,
+)
+def missing_values_gradient(case: Case) -> None:
+    """With a missing value, every gradient is finite."""
+    for missing in _with_missing_values(require_gradient(case)):
+        for i, gradient in zip(missing.float_indices, _gradients(missing, 0.0)):
+            at = first_index(~gradient.isfinite())
+            assert at is None, f"gradient of tensor {i} at {at}: expected a finite value; got {gradient[at].item()}"
+
+
+@register(
+    "A NaN output passes on its incoming gradient. Make the NaN inside the operator, where the record masks it, not "
+    "with `y + nan` in the public function.",
+    depends_on=("missing_values_gradient",),
+)
+def nan_output_gradient(case: Case) -> None:
+    """The incoming gradient of a NaN output is ignored."""
+    require_gradient(case)
+    for missing in (case, *(_with_missing_values(case) if case.op.time else ())):
+        expected = _gradients(missing, 0.0)
+        for value in (torch.nan, 1e30):
+            label = f"gradient for an incoming gradient of {value} at NaN outputs"
+            assert_close(_gradients(missing, value), expected, 1e-12, label)

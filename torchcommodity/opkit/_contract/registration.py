@@ -1,0 +1,109 @@
+"""What PyTorch knows about an operator: its schema, fake, autograd formula and name."""
+
+import copy
+import functools
+import pickle
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch._subclasses import FakeTensorMode
+
+from torchcommodity.opkit._contract.case import Case, as_tuple, float_tensors
+from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.values import BASE
+
+
+def _opcheck(case: Case, test: str) -> None:
+    """Run one of PyTorch's own operator tests, on the arguments that the public function passes."""
+    arguments = [_as_leaf(x) if case.op.backward else x for x in case.arguments]
+    # opcheck compares without equal_nan, and so fails on every operator with a warm-up.
+    assert_close = functools.partial(torch.testing.assert_close, equal_nan=True)
+    with mock.patch("torch.testing.assert_close", assert_close):
+        results = torch.library.opcheck(case.op.overload, tuple(arguments), test_utils=test, raise_exception=False)
+    if isinstance(results[test], Exception):
+        raise AssertionError(str(results[test]))
+
+
+def _as_leaf(x: Any) -> Any:
+    floating = isinstance(x, Tensor) and x.is_floating_point()
+    return x.detach().clone().requires_grad_() if floating else x
+
+
+@register("The kernel does not do what its schema says: it changes an argument or returns one.", depends_on=BASE)
+def schema(case: Case) -> None:
+    """The kernel agrees with the schema (`opcheck`)."""
+    _opcheck(case, "test_schema")
+
+
+@register(
+    "`fake` must give every output the shape, dtype and strides of the kernel's: `x.new_empty(shape)`.",
+    depends_on=BASE,
+)
+def fake(case: Case) -> None:
+    """`fake` gives the shape, dtype and strides of the outputs (`opcheck`)."""
+    _opcheck(case, "test_faketensor")
+
+
+@register(
+    "Differentiate on the Autograd key only: pass `backward` to the record, and keep `autograd.Function` out of the "
+    "kernel.",
+    depends_on=BASE,
+)
+def autograd_registration(case: Case) -> None:
+    """Outputs are differentiable if, and only if, the record has a backward formula (`opcheck`)."""
+    outputs = case.op.overload(*map(_as_leaf, case.arguments))
+    actual = [y.requires_grad for y in float_tensors(as_tuple(outputs))]
+    expected = bool(case.op.backward) and any(x.requires_grad for x in map(_as_leaf, case.tensors) if x is not None)
+    assert actual == [expected] * len(actual), f"outputs that require a gradient: expected {expected}; got {actual}"
+    if expected:
+        _opcheck(case, "test_autograd_registration")
+
+
+@register(
+    "The public function reads values: `.item()`, `float(x)`, `if x.any()`. Branch on shapes and settings, and select "
+    "with `torch.where`.",
+    depends_on=("fake",),
+)
+def no_data_dependence(case: Case) -> None:
+    """The public function runs on fake tensors, without reading values."""
+    expected = case.call()
+    with FakeTensorMode() as mode:
+        outputs = case.map_tensors(lambda x: mode.from_tensor(x)).call()
+    actual, expected_forms = ([(tuple(y.shape), y.dtype) for y in ys] for ys in (outputs, expected))
+    assert actual == expected_forms, f"on fake tensors: expected {expected_forms}; got {actual}"
+
+
+@register(
+    "Under AOT dispatch the operator or its backward formula gives another result: make both of operators only.",
+    depends_on=("fake", "autograd_registration"),
+    first_sample_only=True,
+)
+def aot_dispatch(case: Case) -> None:
+    """Eager mode and AOT dispatch agree, for any shape (`opcheck`)."""
+    _opcheck(case, "test_aot_dispatch_dynamic")
+
+
+@register(
+    "The public function creates a tensor on the CPU. Create it on the device of the input: `x.new_zeros`, "
+    "`device=x.device`.",
+    depends_on=("no_data_dependence",),
+)
+def meta(case: Case) -> None:
+    """On the meta device: the shape, dtype and strides of the CPU result."""
+    outputs, expected = case.map_tensors(lambda x: x.to("meta")).call(), case.call()
+    for y, z in zip(outputs, expected, strict=True):
+        assert y.device.type == "meta", f"meta input: expected meta output; got {y.device.type}"
+        on_meta, on_cpu = ((tuple(v.shape), v.stride(), v.dtype) for v in (y, z))
+        assert on_meta == on_cpu, f"on meta: expected {on_cpu}; got {on_meta}"
+
+
+@register(
+    "Records are pickled by name: keep the operator's module importable, and its reference at module level.",
+    first_sample_only=True,
+)
+def pickle_and_copy(case: Case) -> None:
+    """The record survives pickle and deepcopy."""
+    assert copy.deepcopy(case.op).overload is case.op.overload, "deepcopy gives another operator"
+    assert pickle.loads(pickle.dumps(case.op)).overload is case.op.overload, "pickle gives another operator"

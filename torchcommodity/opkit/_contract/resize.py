@@ -1,0 +1,38 @@
+"""A sample in another size. Its values are repeated, so that they stay in the domain of the operator."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit._contract.case import Case
+
+
+def resize(case: Case, *, batch: int | None = None, rows: int | None = None, assets: int | None = None) -> Case:
+    """Resize the first batch axis, the time axis and the asset axis; axes of length one stay, as they broadcast."""
+    first = case.tensors[0]
+    width, leading = first.shape[-1], first.shape[: case.num_batch_axes]
+
+    def resize_tensor(i: int, x: Tensor) -> Tensor:
+        is_panel = i in case.panel_indices
+        if is_panel and rows is not None:
+            x = repeat_to(x, case.time[0], rows)
+        if assets is not None and width > 1:
+            for axis in range(1 + case.time[0] if is_panel else -1, 0):
+                x = repeat_to(x, axis, assets) if x.dim() >= -axis and x.shape[axis] == width else x
+        return repeat_to(x, 0, batch) if batch is not None and has_batch_axis(i, x) else x
+
+    def has_batch_axis(i: int, x: Tensor) -> bool:
+        if not leading or x.dim() <= (len(leading) if i in case.panel_indices else 0):
+            return False
+        is_asset_axis = i not in case.panel_indices and x.dim() == 1 and width == leading[0]
+        return bool(x.shape[0] == leading[0] > 1) and not is_asset_axis
+
+    tensors = [resize_tensor(i, x) if isinstance(x, Tensor) else x for i, x in enumerate(case.tensors)]
+    return case.with_tensors(tensors)
+
+
+def repeat_to(x: Tensor, axis: int, length: int) -> Tensor:
+    """Repeat x along an axis, forwards and backwards in turn: without jumps, and without new constant stretches."""
+    if not x.shape[axis]:
+        return x
+    parts = [x, x.flip(axis)] * (length // (2 * x.shape[axis]) + 1)
+    return torch.cat(parts, axis).narrow(axis, 0, length).contiguous()
