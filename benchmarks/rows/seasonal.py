@@ -1,4 +1,4 @@
-"""Seasonality."""
+"""Seasonal decomposition and STL, against statsmodels."""
 
 from collections.abc import Callable
 

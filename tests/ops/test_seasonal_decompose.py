@@ -1,4 +1,4 @@
-"""What the contract cannot see: real prices against statsmodels, and what the seasonal sums to."""
+"""`seasonal_decompose` against statsmodels on WTI prices."""
 
 import pytest
 import torch
@@ -17,22 +17,21 @@ def monthly() -> torch.Tensor:
 
 @pytest.mark.parametrize("model", ["additive", "multiplicative"])
 @pytest.mark.parametrize("period", [7, 12])
-def test_monthly_oil_as_statsmodels(monthly: torch.Tensor, model: str, period: int) -> None:
-    ours = ops.seasonal_decompose(monthly, period, model, causal=False)
-    theirs = statsmodels.seasonal_decompose(monthly.squeeze(-1).numpy(), model, period=period)
-    for part, expected in zip(ours, (theirs.trend, theirs.seasonal, theirs.resid)):
+def test_seasonal_decompose_matches_statsmodels_on_wti(monthly: torch.Tensor, model: str, period: int) -> None:
+    result = ops.seasonal_decompose(monthly, period, model, causal=False)
+    reference = statsmodels.seasonal_decompose(monthly.squeeze(-1).numpy(), model, period=period)
+    for part, expected in zip(result, (reference.trend, reference.seasonal, reference.resid)):
         torch.testing.assert_close(part.squeeze(-1), torch.tensor(expected), equal_nan=True, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("period", [7, 12])
-def test_trailing_trend_is_the_two_sided_one_delivered_later(monthly: torch.Tensor, period: int) -> None:
-    late = ops.seasonal_decompose(monthly, period).trend[period // 2 :]
-    torch.testing.assert_close(
-        late, ops.seasonal_decompose(monthly, period, causal=False).trend[: len(late)], equal_nan=True
-    )
+def test_seasonal_decompose_causal_trend_is_lagged_two_sided_trend(monthly: torch.Tensor, period: int) -> None:
+    causal = ops.seasonal_decompose(monthly, period).trend[period // 2 :]
+    two_sided = ops.seasonal_decompose(monthly, period, causal=False).trend[: len(causal)]
+    torch.testing.assert_close(causal, two_sided, equal_nan=True)
 
 
-def test_multiplicative_skips_what_is_not_positive(monthly: torch.Tensor) -> None:
+def test_seasonal_decompose_multiplicative_skips_negative_price(monthly: torch.Tensor) -> None:
     negative, missing = monthly.clone(), monthly.clone()
     negative[100], missing[100] = -37.63, torch.nan
     for x, y in zip(*(ops.seasonal_decompose(prices, 12, "multiplicative") for prices in (negative, missing))):

@@ -1,4 +1,4 @@
-"""LOESS of evenly spaced rows, in plain PyTorch: a local line (or constant) under tricube weights, row by row."""
+"""LOESS of evenly spaced rows in plain PyTorch: a local line (or constant) under tricube weights at each row."""
 
 from typing import NamedTuple
 
@@ -6,109 +6,107 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-FAR, NEAR = 0.999, 0.001  # in bandwidths: from here the tricube weight is 0, up to here it is 1
-SPREAD = 0.001  # of all rows: rows closer together than this carry no slope
+ZERO_FROM, ONE_UP_TO = 0.999, 0.001  # distance in bandwidths from which the tricube weight is 0, up to which it is 1
+MIN_STD = 0.001  # as a fraction of all rows: rows that are closer together determine no slope
 
 
 class Smoother(NamedTuple):
-    """`length` rows about a fitted one, a polynomial of `degree` 0 or 1, a fit every `jump` rows, lines between."""
+    """Settings of a LOESS smoother."""
 
-    length: int
-    degree: int
-    jump: int
+    length: int  # rows in the window
+    degree: int  # of the polynomial, 0 or 1
+    jump: int  # rows from one fit to the next; linear interpolation between
 
 
 class Windows(NamedTuple):
-    """The rows of the fits, and of each fit to each row the distance down and the weight."""
+    """The rows of the fits, and the signed distance and the tricube weight of each row in each fit."""
 
     at: Tensor  # (fits)
     distance: Tensor  # (fits, T)
     weight: Tensor  # (fits, T)
 
 
-def windows(like: Tensor, smoother: Smoother, beyond: bool) -> Windows:
-    """Of the fits every `jump` rows and at the last row; with `beyond` at the row before the first and after the last.
+def windows(like: Tensor, smoother: Smoother, extend: bool) -> Windows:
+    """Windows of the fits at every `jump`-th row and at the last row; with `extend`, also one row before and after.
 
-    A last row off the grid is fitted in the window of the grid's last row, as the authors' program does.
+    As in the Fortran program of Cleveland et al., a last row off the grid uses the window of the last grid row.
     """
-    rows = int(like.shape[-2])  # the windows are Python's: each number of rows has a graph of its own
-    step, room = min(smoother.jump, rows - 1), max(rows - smoother.length, 0)
+    rows = int(like.shape[-2])  # a Python int: torch.compile makes one graph for each number of rows
+    step, max_first = min(smoother.jump, rows - 1), max(rows - smoother.length, 0)
     row = torch.arange(rows, device=like.device, dtype=like.dtype)
     at = row[::step]
-    first = (at - smoother.length // 2).clamp(0, room)
+    first = (at - smoother.length // 2).clamp(0, max_first)
     if (rows - 1) % step:
         at, first = torch.cat([at, row[-1:]]), torch.cat([first, first[-1:]])
-    if beyond:
+    if extend:
         at = pad(pad(at, (1, 0), value=-1), (0, 1), value=rows)
-        first = pad(pad(first, (1, 0)), (0, 1), value=room)
+        first = pad(pad(first, (1, 0)), (0, 1), value=max_first)
     last = (first + (smoother.length - 1)).clamp(max=rows - 1)
     bandwidth = torch.maximum(at - first, last - at) + max(smoother.length - rows, 0) // 2
     distance = row - at.unsqueeze(-1)
-    far = distance.abs() / bandwidth.unsqueeze(-1)
-    seen = (row >= first.unsqueeze(-1)) & (row <= last.unsqueeze(-1)) & (far <= FAR)
-    return Windows(at, distance, ((1 - far**3) ** 3).where(far > NEAR, 1).where(seen, 0))
+    u = distance.abs() / bandwidth.unsqueeze(-1)
+    inside = (row >= first.unsqueeze(-1)) & (row <= last.unsqueeze(-1)) & (u <= ZERO_FROM)
+    return Windows(at, distance, ((1 - u**3) ** 3).where(u > ONE_UP_TO, 1).where(inside, 0))
 
 
 class Loess:
-    """The smoother of panels (..., T, N) under given weights; `beyond` fits the row before the first and one more.
+    """A smoother of panels (..., T, N) under fixed weights; with `extend`, the smooth has a row more at both ends.
 
-    A window whose weights are all zero has no fit: y stands in where it is present, else the last fit before, else the
-    first one after, else zero.
+    A window whose weights are all zero has no fit. It is replaced by y at its row if present, else by the last fit
+    before, else by the first fit after, else by zero.
     """
 
-    def __init__(self, weights: Tensor, present: Tensor, smoother: Smoother, beyond: bool = False) -> None:
+    def __init__(self, weights: Tensor, present: Tensor, smoother: Smoother, extend: bool = False) -> None:
         rows = weights.shape[-2]
-        self.weights, (self.at, distance, self.kernel) = weights, windows(weights, smoother, beyond)
-        self.moment, total = self.kernel * distance, self.kernel @ weights
-        self.weighed = total > 0
-        share = total.where(self.weighed, 1).reciprocal()
-        center = self.moment @ weights * share
-        spread = (self.moment * distance) @ weights * share - center.square()
-        wide = (spread > (SPREAD * (rows - 1)) ** 2) & (smoother.degree > 0)
-        tilt = (center / spread.where(wide, 1)).where(wide, 0)
-        self.direct, self.tilted = (1 + tilt * center) * share * self.weighed, tilt * share * self.weighed
-        self.itself = self.at.clamp(0, rows - 1).long()
-        inside = ((self.at >= 0) & (self.at < rows)).unsqueeze(-1)
-        known = self.weighed | (inside & present.index_select(-2, self.itself))
-        fits = torch.arange(len(self.at), device=known.device).unsqueeze(-1).expand(known.shape)
-        self.source, self.found = _carried(fits, known), known.any(-2, keepdim=True)
-        self._lines(rows + 2 * beyond)
+        self.weights, (self.at, distance, self.kernel) = weights, windows(weights, smoother, extend)
+        self.moment, weight_sum = self.kernel * distance, self.kernel @ weights
+        self.fitted = weight_sum > 0
+        inverse = weight_sum.where(self.fitted, 1).reciprocal()
+        center = self.moment @ weights * inverse
+        variance = (self.moment * distance) @ weights * inverse - center.square()
+        has_slope = (variance > (MIN_STD * (rows - 1)) ** 2) & (smoother.degree > 0)
+        tilt = (center / variance.where(has_slope, 1)).where(has_slope, 0)
+        self.level, self.slope = (1 + tilt * center) * inverse * self.fitted, tilt * inverse * self.fitted
+        self.fit_row = self.at.clamp(0, rows - 1).long()
+        in_panel = ((self.at >= 0) & (self.at < rows)).unsqueeze(-1)
+        valid = self.fitted | (in_panel & present.index_select(-2, self.fit_row))
+        fits = torch.arange(len(self.at), device=valid.device).unsqueeze(-1).expand(valid.shape)
+        self.source, self.any_valid = _fill_forward_then_backward(fits, valid), valid.any(-2, keepdim=True)
+        self._set_interpolation(rows + 2 * extend)
 
-    def _lines(self, rows: int) -> None:
-        """Between fits: the one before each row, and how far on to the next."""
+    def _set_interpolation(self, rows: int) -> None:
+        """For each row the fit before it, and its position between that and the next one."""
         row = torch.arange(rows, device=self.at.device, dtype=self.at.dtype) + self.at[0]
         self.before = (row.unsqueeze(-1) >= self.at[:-1]).sum(-1) - 1
         start, end = self.at[self.before], self.at[self.before + 1]
-        self.onward = ((row - start) / (end - start)).unsqueeze(-1)
+        self.share = ((row - start) / (end - start)).unsqueeze(-1)
 
     def smooth(self, y: Tensor) -> Tensor:
         weighted = self.weights * y
-        fit = self.direct * (self.kernel @ weighted) - self.tilted * (self.moment @ weighted)
-        fit = fit.where(self.weighed, y.index_select(-2, self.itself))
-        fit = fit.gather(-2, self.source).where(self.found, 0)
+        fit = self.level * (self.kernel @ weighted) - self.slope * (self.moment @ weighted)
+        fit = fit.where(self.fitted, y.index_select(-2, self.fit_row))
+        fit = fit.gather(-2, self.source).where(self.any_valid, 0)
         before, after = fit.index_select(-2, self.before), fit.index_select(-2, self.before + 1)
-        return before + self.onward * (after - before)
+        return before + self.share * (after - before)
 
-    def spread(self, grad: Tensor) -> Tensor:
-        """The transpose of every line of `smooth`, last to first."""
-        none = torch.zeros_like(self.direct)
-        before, after = grad * (1 - self.onward), grad * self.onward
-        fit = none.index_add(-2, self.before, before).index_add(-2, self.before + 1, after)
-        fit = none.scatter_add(-2, self.source, fit.where(self.found, 0))
-        stood_in = torch.zeros_like(self.weights).index_add(-2, self.itself, fit.where(~self.weighed, 0))
-        return stood_in + self.weights * (self.kernel.mT @ (self.direct * fit) - self.moment.mT @ (self.tilted * fit))
+    def transpose(self, grad: Tensor) -> Tensor:
+        """The transpose of `smooth`, which is linear: each of its lines transposed, in reverse order."""
+        zero = torch.zeros_like(self.level)
+        before, after = grad * (1 - self.share), grad * self.share
+        fit = zero.index_add(-2, self.before, before).index_add(-2, self.before + 1, after)
+        fit = zero.scatter_add(-2, self.source, fit.where(self.any_valid, 0))
+        replaced = torch.zeros_like(self.weights).index_add(-2, self.fit_row, fit.where(~self.fitted, 0))
+        return replaced + self.weights * (self.kernel.mT @ (self.level * fit) - self.moment.mT @ (self.slope * fit))
 
 
-def _carried(fits: Tensor, known: Tensor) -> Tensor:
-    """What is not known is the last before it, else the first after it."""
+def _fill_forward_then_backward(fits: Tensor, valid: Tensor) -> Tensor:
+    """Replace invalid entries by the last valid one before, else by the first one after."""
     for _ in range(2):
         reach = 1
         while reach < fits.shape[-2]:
             shift = (0, 0, reach, -reach)
-            fits, known = (
-                fits.where(known, pad(fits, shift)),
-                known | (pad(known.to(fits), shift) > 0),
-            )  # of a padded bool Inductor makes no C++
+            # Inductor generates no valid C++ for a padded bool, so the mask is padded as a number
+            fits, valid = fits.where(valid, pad(fits, shift)), valid | (pad(valid.to(fits), shift) > 0)
             reach *= 2
-        fits, known = fits.flip(-2), known.flip(-2)
+        fits, valid = fits.flip(-2), valid.flip(-2)
     return fits

@@ -1,12 +1,15 @@
-// Trend, seasonal and residual of prices (..., T, N): a moving average, and the means of what it leaves by phase.
+// Classical seasonal decomposition of prices (..., T, N): the trend is a moving average over one period; the seasonal
+// is the mean of the detrended prices of each phase less the mean of all phases; the residual is the rest.
+//
+// One pass over time for a block of columns: slide the window sum, write trend and detrended price, update the means of
+// the phase, write seasonal and residual. Two-sided, the last step needs the means of all rows and is a second pass.
 #include "native.h"
 
 using namespace commodity;
 
 namespace {
 
-constexpr int64_t kWide =
-    64;  // columns handled together: four cache lines of each row, so that pages change less often
+constexpr int64_t kColumns = 64;  // columns per block: four cache lines of each row, for fewer page changes
 
 struct Settings {
   int64_t period, steps, stride, width;
@@ -14,52 +17,53 @@ struct Settings {
 };
 
 template <typename scalar_t>
-bool present(const Settings& s, scalar_t x) {
+bool is_present(const Settings& s, scalar_t x) {
   return std::isfinite(x) && (!s.multiplicative || x > 0);
 }
 
-// A block of columns on its way. Most are `whole`: of full width and without a missing price, so that nothing is
-// counted. The rest, price less trend or over it, stands in `residual` until its seasonal is known.
-template <bool whole, typename scalar_t>
+// A block of columns. Most are `complete`, of full width without missing prices, and skip the counting. The detrended
+// price is kept in `residual` until the seasonal of its row is computed.
+template <bool complete, typename scalar_t>
 struct Block {
   const Settings& s;
   const scalar_t* x;
   scalar_t *trend, *seasonal, *residual;
-  const int64_t width = whole ? kWide : s.width;
+  const int64_t width = complete ? kColumns : s.width;
   const bool even = s.period % 2 == 0;
-  const int64_t lookback = even ? s.period : s.period - 1, ahead = s.causal ? 0 : s.period / 2;
-  double sum[kWide] = {}, count[kWide] = {}, last_sum[kWide] = {}, last_count[kWide] = {}, rest[kWide] = {};
-  double mean[kWide] = {}, middle[kWide] = {}, known[kWide] = {};
-  std::vector<double> sums = zeros(), counts = zeros(), means = zeros();  // of each phase
+  const int64_t warmup = even ? s.period : s.period - 1, lead = s.causal ? 0 : s.period / 2;
+  double sum[kColumns] = {}, count[kColumns] = {}, previous_sum[kColumns] = {}, previous_count[kColumns] = {},
+         detrended[kColumns] = {};
+  double mean[kColumns] = {}, center[kColumns] = {}, observed_phases[kColumns] = {};
+  std::vector<double> phase_sums = zeros(), phase_counts = zeros(), phase_means = zeros();  // of each phase
 
-  std::vector<double> zeros() const { return std::vector<double>(s.period * kWide); }
+  std::vector<double> zeros() const { return std::vector<double>(s.period * kColumns); }
 
   void run() {
-    for (int64_t t = 0; t < s.steps + ahead; ++t) {
-      if (t < s.steps) slide(t);
-      if (t < ahead) continue;
-      detrend(t - ahead, t >= lookback && t < s.steps);
-      see(t - ahead);
-      if (s.causal) write(t);
+    for (int64_t t = 0; t < s.steps + lead; ++t) {
+      if (t < s.steps) slide_window(t);
+      if (t < lead) continue;
+      detrend(t - lead, t >= warmup && t < s.steps);
+      update_phase(t - lead);
+      if (s.causal) write_row(t);
     }
     if (s.causal) return;
-    average();
-    for (int64_t t = 0; t < s.steps; ++t) write(t);
+    finish_phases();
+    for (int64_t t = 0; t < s.steps; ++t) write_row(t);
   }
 
   void add(int64_t t, double sign) {
     const scalar_t* row = x + t * s.stride;
     for (int64_t n = 0; n < width; ++n) {
-      const bool counts = whole || present(s, row[n]);
-      sum[n] += counts ? sign * double(row[n]) : 0;
-      if (!whole) count[n] += counts ? sign : 0;
+      const bool add_row = complete || is_present(s, row[n]);
+      sum[n] += add_row ? sign * double(row[n]) : 0;
+      if (!complete) count[n] += add_row ? sign : 0;
     }
   }
 
-  // The sum over the last `period` rows, taken anew once a period, so that no error is carried along.
-  void slide(int64_t t) {
-    std::copy_n(sum, width, last_sum);
-    std::copy_n(count, width, last_count);
+  // The sum over the last `period` rows, recomputed once per period so that rounding errors do not accumulate.
+  void slide_window(int64_t t) {
+    std::copy_n(sum, width, previous_sum);
+    std::copy_n(count, width, previous_count);
     if (t % s.period == 0) {
       std::fill_n(sum, width, 0.0);
       std::fill_n(count, width, 0.0);
@@ -70,85 +74,86 @@ struct Block {
     add(t, 1);
   }
 
-  // An even period counts each of its inner rows twice and the two ends once: the sum at t and the sum at t - 1. Means
-  // are finished before they are used: fused into a difference, a whole block would have other bits than one that is
-  // not.
-  void detrend(int64_t t, bool full) {
+  // An even period weighs the two ends by half: the sum at t plus the sum at t - 1. The mean is stored before it is
+  // subtracted: contracted to a fused multiply-add, complete and incomplete blocks would differ in the last bit.
+  void detrend(int64_t t, bool in_range) {
     const scalar_t* price = x + t * s.stride;
-    scalar_t *to = trend + t * s.stride, *left = residual + t * s.stride;
-    const double* other = even ? last_sum : sum;
-    const double* others = even ? last_count : count;
-    const double share = full ? 1 / double(2 * s.period) : std::nan("");
+    scalar_t *to = trend + t * s.stride, *residual_row = residual + t * s.stride;
+    const double* other_sum = even ? previous_sum : sum;
+    const double* other_count = even ? previous_count : count;
+    const double inverse_weight = in_range ? 1 / double(2 * s.period) : std::nan("");
     for (int64_t n = 0; n < width; ++n) {
-      const double weight = count[n] + others[n];
-      const bool enough = full && weight >= s.period;  // half of 2 x period
-      mean[n] = whole || enough ? (sum[n] + other[n]) * (whole ? share : 1 / weight) : std::nan("");
+      const double weight = count[n] + other_count[n];
+      const bool has_trend = in_range && weight >= s.period;  // at least half of the total weight, 2 x period
+      mean[n] =
+          complete || has_trend ? (sum[n] + other_sum[n]) * (complete ? inverse_weight : 1 / weight) : std::nan("");
     }
     for (int64_t n = 0; n < width; ++n) {
-      const double known = whole || present(s, price[n]) ? double(price[n]) : std::nan("");
-      rest[n] = s.multiplicative ? known / mean[n] : known - mean[n];
+      const double value = complete || is_present(s, price[n]) ? double(price[n]) : std::nan("");
+      detrended[n] = s.multiplicative ? value / mean[n] : value - mean[n];
       to[n] = scalar_t(mean[n]);
-      left[n] = scalar_t(rest[n]);
+      residual_row[n] = scalar_t(detrended[n]);
     }
   }
 
-  // The sum of each phase; when the seasonal of a row is the next to be known, its mean, and the mean of these means.
-  void see(int64_t t) {
-    const int64_t phase = t % s.period * kWide;
+  // Updates the sum of the phase of row t and, if causal, its mean and the mean of all phase means.
+  void update_phase(int64_t t) {
+    const int64_t phase = t % s.period * kColumns;
     for (int64_t n = 0; n < width; ++n) {
-      const bool counts_here = rest[n] == rest[n];
-      sums[phase + n] += counts_here ? rest[n] : 0;
-      counts[phase + n] += counts_here ? 1 : 0;
+      const bool observed = detrended[n] == detrended[n];
+      phase_sums[phase + n] += observed ? detrended[n] : 0;
+      phase_counts[phase + n] += observed ? 1 : 0;
     }
     if (!s.causal) return;
-    if (phase == 0) gather();
+    if (phase == 0) average_phases();
     for (int64_t n = 0; n < width; ++n) {
-      const bool counts_here = rest[n] == rest[n];
-      known[n] += counts_here && counts[phase + n] == 1 ? 1 : 0;
-      const double before = means[phase + n];
-      means[phase + n] = counts[phase + n] > 0 ? sums[phase + n] / counts[phase + n] : 0;
-      middle[n] += (means[phase + n] - before) / double(s.period);
+      const bool observed = detrended[n] == detrended[n];
+      observed_phases[n] += observed && phase_counts[phase + n] == 1 ? 1 : 0;
+      const double before = phase_means[phase + n];
+      phase_means[phase + n] = phase_counts[phase + n] > 0 ? phase_sums[phase + n] / phase_counts[phase + n] : 0;
+      center[n] += (phase_means[phase + n] - before) / double(s.period);
     }
   }
 
-  void average() {
-    for (int64_t k = 0; k < s.period * kWide; ++k) {
-      known[k % kWide] += counts[k] > 0 ? 1 : 0;
-      means[k] = counts[k] > 0 ? sums[k] / counts[k] : 0;
+  void finish_phases() {
+    for (int64_t k = 0; k < s.period * kColumns; ++k) {
+      observed_phases[k % kColumns] += phase_counts[k] > 0 ? 1 : 0;
+      phase_means[k] = phase_counts[k] > 0 ? phase_sums[k] / phase_counts[k] : 0;
     }
-    gather();
+    average_phases();
   }
 
-  void gather() {
-    std::fill_n(middle, kWide, 0.0);
-    for (int64_t k = 0; k < s.period * kWide; ++k) middle[k % kWide] += means[k];
-    for (double& m : middle) m /= double(s.period);
+  void average_phases() {
+    std::fill_n(center, kColumns, 0.0);
+    for (int64_t k = 0; k < s.period * kColumns; ++k) center[k % kColumns] += phase_means[k];
+    for (double& m : center) m /= double(s.period);
   }
 
-  void write(int64_t t) {
-    const double* of_phase = means.data() + t % s.period * kWide;
-    scalar_t *to = seasonal + t * s.stride, *left = residual + t * s.stride;
+  void write_row(int64_t t) {
+    const double* phase_mean = phase_means.data() + t % s.period * kColumns;
+    scalar_t *to = seasonal + t * s.stride, *residual_row = residual + t * s.stride;
     for (int64_t n = 0; n < width; ++n) {
-      const double found = s.multiplicative ? of_phase[n] / middle[n] : of_phase[n] - middle[n];
-      const double season = known[n] < double(s.period) ? std::nan("") : found;
-      to[n] = scalar_t(season);
-      left[n] = scalar_t(s.multiplicative ? double(left[n]) / season : double(left[n]) - season);
+      const double value = s.multiplicative ? phase_mean[n] / center[n] : phase_mean[n] - center[n];
+      const double seasonal_value = observed_phases[n] < double(s.period) ? std::nan("") : value;
+      to[n] = scalar_t(seasonal_value);
+      residual_row[n] = scalar_t(s.multiplicative ? double(residual_row[n]) / seasonal_value
+                                                  : double(residual_row[n]) - seasonal_value);
     }
   }
 };
 
 template <typename scalar_t>
-bool complete(const Settings& s, const scalar_t* x) {
-  int32_t missing = s.width < kWide;
+bool is_complete(const Settings& s, const scalar_t* x) {
+  int32_t missing = s.width < kColumns;
   for (int64_t t = 0; t < s.steps && !missing; ++t)
-    for (int64_t n = 0; n < kWide; ++n) missing |= !present(s, x[t * s.stride + n]);
+    for (int64_t n = 0; n < kColumns; ++n) missing |= !is_present(s, x[t * s.stride + n]);
   return !missing;
 }
 
 template <typename scalar_t>
 COMMODITY_SIMD void decompose(const Settings& s, const scalar_t* x, scalar_t* trend, scalar_t* seasonal,
                               scalar_t* residual) {
-  if (complete(s, x)) return Block<true, scalar_t>{s, x, trend, seasonal, residual}.run();
+  if (is_complete(s, x)) return Block<true, scalar_t>{s, x, trend, seasonal, residual}.run();
   Block<false, scalar_t>{s, x, trend, seasonal, residual}.run();
 }
 
@@ -158,14 +163,14 @@ void decompose_all(const Tensor& prices, int64_t period, bool multiplicative, bo
   const scalar_t* x = prices.const_data_ptr<scalar_t>();
   scalar_t* to[3];
   for (int i = 0; i < 3; ++i) to[i] = parts[i].mutable_data_ptr<scalar_t>();
-  const int64_t blocks = (panels.assets + kWide - 1) / kWide;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, panels.steps * kWide));
+  const int64_t blocks = (panels.assets + kColumns - 1) / kColumns;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, panels.steps * kColumns));
   torch::stable::parallel_for(0, panels.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % blocks * kWide, at = i / blocks * panels.size() + first;
-      const int64_t width = std::min(kWide, panels.assets - first);
+      const int64_t first = i % blocks * kColumns, offset = i / blocks * panels.size() + first;
+      const int64_t width = std::min(kColumns, panels.assets - first);
       const Settings s{period, panels.steps, panels.assets, width, multiplicative, causal};
-      decompose(s, x + at, to[0] + at, to[1] + at, to[2] + at);
+      decompose(s, x + offset, to[0] + offset, to[1] + offset, to[2] + offset);
     }
   });
 }

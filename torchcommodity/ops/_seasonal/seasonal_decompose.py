@@ -1,4 +1,4 @@
-"""Trend, seasonal and residual of a price: a moving average of one period, and the means of what it leaves by phase."""
+"""Classical seasonal decomposition: a moving average, and the mean of the detrended prices of each phase."""
 
 from typing import NamedTuple
 
@@ -9,14 +9,14 @@ from torch.nn import functional as F
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._seasonal import seasonal_decompose_backward
-from torchcommodity.ops._seasonal.steps import Steps, present_rows
+from torchcommodity.ops._seasonal.decomposition_steps import DecompositionSteps, present_rows
 
-Three = tuple[Tensor, Tensor, Tensor]
+Components = tuple[Tensor, Tensor, Tensor]
 MODELS = ("additive", "multiplicative")
 
 
 class Decomposition(NamedTuple):
-    """Price = trend + seasonal + residual, or their product; each is (..., T, N)."""
+    """Price = trend + seasonal + residual, or their product; each (..., T, N)."""
 
     trend: Tensor
     seasonal: Tensor
@@ -29,31 +29,32 @@ def seasonal_decompose(
     model: str = "additive",
     causal: bool = True,
 ) -> Decomposition:  # each (..., T, N)
-    """Seasonal decomposition; `causal=False` looks ahead, and no model may use it on targets.
+    """Seasonal decomposition by moving averages; with `causal=False` it looks ahead: do not use that on targets.
 
-    The trend averages one period: an odd one weighs its `period` rows alike; an even one takes `period` + 1 rows, the
-    two ends with half a weight. The window ends at row t, or with `causal=False` is centered on it (the classical
-    decomposition). m_t is the mean of price - trend (or price / trend) over the rows of t's phase, t modulo `period`:
-    over those up to t, or with `causal=False` over all. The seasonal is m_t less (or over) the mean of the latest m of
-    every phase known at t, so that the season known at any row sums to zero (has mean one). The residual is the rest.
+    The trend is a moving average over one period; for an even period it spans `period` + 1 rows, the two ends with
+    half weight. Its window ends at row t, or is centered on it with `causal=False` (the classical decomposition). m_t
+    is the mean of price - trend (or price / trend) over the rows of the same phase, t modulo `period`, up to t, or
+    over all with `causal=False`. The seasonal is m_t minus (or divided by) the mean of the latest m of all phases, so
+    that a season sums to zero (or has mean one). The residual is price - trend - seasonal (or the quotient).
 
     Args:
-        prices: in any unit; NaN and infinity are missing, and with the multiplicative model zero and below too.
-        period: rows in a full season, >= 2.
-        model: "additive", whose three parts have the unit of `prices`, or "multiplicative", where only the trend has.
-        causal: whether row t depends on rows <= t only.
+        prices: in any unit; NaN and infinity are missing, in the multiplicative model also values <= 0.
+        period: rows per season, >= 2.
+        model: "additive" (all components in the unit of `prices`) or "multiplicative" (only the trend).
+        causal: row t depends on rows <= t only.
 
     Returns:
-        (trend, seasonal, residual). A missing price is skipped: the trend averages what is present of its window, if
-        that has half of the weight or more, else it is NaN; the seasonal goes on; the residual is NaN. Warm-up, NaN:
-        the trend's window less one row, and period - 1 rows more until every phase is known; with `causal=False` the
-        trend and residual lack half a window at both ends.
+        `(trend, seasonal, residual)`, each (..., T, N). Missing prices are skipped: the trend averages the prices
+        present in its window, and is NaN if they have less than half of the weight; the seasonal continues; the
+        residual is NaN. Warm-up (NaN): the trend's window less one row, and `period` - 1 more rows for the seasonal
+        and residual, until all phases have occurred. With `causal=False`, trend and residual lack half a window at
+        both ends.
 
     Raises:
-        ValueError, TypeError: `prices` is no floating-point panel, `period` < 2, the model is unknown, or
-            `causal=False` and T < 2 period.
+        ValueError, TypeError: `prices` is not a floating-point panel, `period` < 2, `model` is unknown, or
+            `causal=False` with T < 2 period.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes.
+    Devices: CPU and CUDA; the reference elsewhere. Differentiable to any order, in both modes.
 
     References:
         Kendall, Stuart (1983). The advanced theory of statistics, vol. 3, 410-414. Griffin.
@@ -70,58 +71,59 @@ def seasonal_decompose(
     if model not in MODELS:
         raise_invalid("seasonal_decompose", f"model must be one of {', '.join(MODELS)}", model=model)
     if not causal and prices.shape[-2] < 2 * period:
-        raise_invalid("seasonal_decompose", "causal=False needs T >= 2 period", period=period, prices=prices)
+        raise_invalid("seasonal_decompose", "causal=False requires T >= 2 period", period=period, prices=prices)
     return Decomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
 
 
 def _weights(prices: Tensor, period: int) -> Tensor:
-    """Of the rows in the window of the trend: whole numbers, 2 x period in sum."""
+    """Weights of the rows in the window of the trend: integers that sum to 2 periods."""
     if period % 2:
         return prices.new_full((period,), 2)
     return F.pad(prices.new_full((period - 1,), 2), (1, 1), value=1.0)
 
 
-def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
+def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
     present, weights = present_rows(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
-    span, steps = len(weights), prices.shape[-2]
+    width, steps = len(weights), prices.shape[-2]
     trend, seasonal = prices.new_full(prices.shape, torch.nan), prices.new_full(prices.shape, torch.nan)
-    for t in range(span - 1, steps):
-        window = slice(t - span + 1, t + 1)
-        share = weights * present[..., window, :]
-        mean = (share * prices[..., window, :].where(present[..., window, :], 0)).sum(-2) / share.sum(-2)
-        trend[..., t if causal else t - span // 2, :] = mean.where(share.sum(-2) >= period, torch.nan)
-    known = prices.where(present, torch.nan)
-    rest = known / trend if multiplicative else known - trend
+    for t in range(width - 1, steps):
+        window = slice(t - width + 1, t + 1)
+        w = weights * present[..., window, :]
+        mean = (w * prices[..., window, :].where(present[..., window, :], 0)).sum(-2) / w.sum(-2)
+        trend[..., t if causal else t - width // 2, :] = mean.where(w.sum(-2) >= period, torch.nan)
+    prices = prices.where(present, torch.nan)
+    detrended = prices / trend if multiplicative else prices - trend
     for t in range(steps):
         last = t if causal else steps - 1
-        phases = [rest[..., k % period : last + 1 : period, :].nanmean(-2) for k in range(t + 1, t + 1 + period)]
-        middle = torch.stack(phases).mean(0)  # the last of them is the phase of t
-        seasonal[..., t, :] = phases[-1] / middle if multiplicative else phases[-1] - middle
-    return trend, seasonal, rest / seasonal if multiplicative else rest - seasonal
+        means = [detrended[..., k % period : last + 1 : period, :].nanmean(-2) for k in range(t + 1, t + 1 + period)]
+        center = torch.stack(means).mean(0)  # the last of the means is that of the phase of t
+        seasonal[..., t, :] = means[-1] / center if multiplicative else means[-1] - center
+    return trend, seasonal, detrended / seasonal if multiplicative else detrended - seasonal
 
 
-def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
+def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
     trend, seasonal, residual = (prices.new_empty(prices.shape) for _ in range(3))
     return trend, seasonal, residual
 
 
-def _decomposition(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    s = Steps(prices, period, multiplicative, causal)
-    residual = s.residual.where(s.counted & s.known, torch.nan)
-    return s.trend.where(s.whole, torch.nan), s.seasonal.where(s.known, torch.nan), residual
+def _decomposition(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
+    s = DecompositionSteps(prices, period, multiplicative, causal)
+    residual = s.residual.where(s.has_detrended & s.has_seasonal, torch.nan)
+    return s.trend.where(s.has_trend, torch.nan), s.seasonal.where(s.has_seasonal, torch.nan), residual
 
 
-def _jvp(d: Tensor, *, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Three:
-    # rest = price - trend, seasonal = mean - center, residual = rest - seasonal, or the quotients; the rest is linear
-    s = Steps(prices, period, multiplicative, causal)
+def _jvp(d: Tensor, *, prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
+    # detrended = price - trend, seasonal = mean - center, residual = detrended - seasonal (or quotients); trend, mean
+    # and center are linear
+    s = DecompositionSteps(prices, period, multiplicative, causal)
     d = d.where(s.present, 0)
     d_trend = s.average(d)
-    d_rest = (d - s.rest * d_trend) / s.trend if multiplicative else d - d_trend
-    d_mean = s.mean(d_rest)
-    d_centre = s.middle(d_mean)
-    d_seasonal = (d_mean - s.seasonal * d_centre) / s.center if multiplicative else d_mean - d_centre
-    d_seasonal = d_seasonal * s.known
-    d_residual = (d_rest - s.residual * d_seasonal) / s.seasonal if multiplicative else d_rest - d_seasonal
+    d_detrended = (d - s.detrended * d_trend) / s.trend if multiplicative else d - d_trend
+    d_mean = s.phase_mean(d_detrended)
+    d_center = s.center(d_mean)
+    d_seasonal = (d_mean - s.seasonal * d_center) / s.phase_center if multiplicative else d_mean - d_center
+    d_seasonal = d_seasonal * s.has_seasonal
+    d_residual = (d_detrended - s.residual * d_seasonal) / s.seasonal if multiplicative else d_detrended - d_seasonal
     return d_trend, d_seasonal, d_residual
 
 
@@ -141,15 +143,15 @@ def _backward(
     return dx
 
 
-def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Three:
-    from statsmodels.tsa.seasonal import seasonal_decompose as classical
+def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Components:
+    from statsmodels.tsa import seasonal as statsmodels
 
-    rows = prices.transpose(-1, -2).flatten(0, -2).numpy()
-    found = [classical(row, model=model, period=period) for row in rows]
-    shape = prices.transpose(-1, -2).shape
-    columns = ([torch.from_numpy(getattr(x, part)) for x in found] for part in ("trend", "seasonal", "resid"))
-    parts = (torch.stack(column).view(shape) for column in columns)
-    trend, seasonal, residual = (x.transpose(-1, -2) for x in parts)
+    series = prices.transpose(-1, -2)
+    results = [statsmodels.seasonal_decompose(x, model=model, period=period) for x in series.flatten(0, -2).numpy()]
+    trend, seasonal, residual = (
+        torch.stack([torch.from_numpy(getattr(x, name)) for x in results]).view(series.shape).transpose(-1, -2)
+        for name in ("trend", "seasonal", "resid")
+    )
     return trend, seasonal, residual
 
 
@@ -160,19 +162,19 @@ def _warmup(period: int, multiplicative: bool, causal: bool) -> tuple[int, int, 
 
 def _cases() -> Cases:
     prices = torch.rand(2, 11, 2, dtype=torch.double, generator=torch.Generator().manual_seed(0)) + 1
-    holes = prices.clone()
-    holes[0, 0, 0] = holes[0, 5:7, 1] = holes[1, -1, 0] = torch.nan
+    gaps = prices.clone()
+    gaps[0, 0, 0] = gaps[0, 5:7, 1] = gaps[1, -1, 0] = torch.nan
     two_sided = [Sample(prices, period=p, model=m, causal=False) for p, m in ((4, "additive"), (3, "multiplicative"))]
-    steps = torch.tensor([[1.0], [3.0], [2.0], [4.0], [3.0], [5.0]], dtype=torch.double)
+    by_hand = torch.tensor([[1.0], [3.0], [2.0], [4.0], [3.0], [5.0]], dtype=torch.double)
     trend = torch.tensor([[torch.nan], [2.25], [2.75], [3.25], [3.75], [torch.nan]], dtype=torch.double)
     season = torch.tensor([[-0.75], [0.75]] * 3, dtype=torch.double)
     return Cases(
         function=seasonal_decompose,
         samples=(
             Sample(prices, period=3),
-            Sample(holes, period=4, model="multiplicative"),
+            Sample(gaps, period=4, model="multiplicative"),
             two_sided[0],
-            Sample(holes, period=3, model="multiplicative", causal=False),
+            Sample(gaps, period=3, model="multiplicative", causal=False),
         ),
         bad=(
             Bad(Sample(prices[0, 0], period=3), r"seasonal_decompose: prices must be \(\.\.\., T, N\)"),
@@ -181,9 +183,13 @@ def _cases() -> Cases:
             Bad(
                 Sample(prices, period=3, model="sum"), "model must be one of additive, multiplicative; got model='sum'"
             ),
-            Bad(Sample(prices, period=9, causal=False), r"needs T >= 2 period; got period=9 with prices \(2, 11, 2\)"),
+            Bad(
+                Sample(prices, period=9, causal=False), r"requires T >= 2 period; got period=9 with prices \(2, 11, 2\)"
+            ),
         ),
-        golden=(Golden(Sample(steps, period=2, causal=False), (trend, season), "by hand: 2.25 = (1 + 2 x 3 + 2) / 4"),),
+        golden=(
+            Golden(Sample(by_hand, period=2, causal=False), (trend, season), "by hand: 2.25 = (1 + 2 x 3 + 2) / 4"),
+        ),
         oracle=_oracle,
         oracle_samples=tuple(two_sided),
     )

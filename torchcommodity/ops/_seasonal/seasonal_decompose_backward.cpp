@@ -1,5 +1,6 @@
-// The gradient of seasonal_decompose in its prices: the transpose of its moving average and of its means by phase.
-#include "adjoint.h"
+// Gradient of seasonal_decompose with respect to the prices, a SIMD vector of columns at a time. Scheme: see
+// seasonal_adjoint.h.
+#include "seasonal_adjoint.h"
 #include "trailing.h"
 
 using namespace commodity;
@@ -11,11 +12,11 @@ struct Settings {
   bool multiplicative, causal;
 };
 
-// The columns of a vector, and what is kept of each row: one row of all kinds after the other.
-template <typename scalar_t, bool whole>
+// Access to the columns of a vector and to the stored values of each row, all kinds of a row side by side.
+template <typename scalar_t, bool complete>
 struct Memory {
   using Lane = Vec<double>;
-  using Prices = Columns<scalar_t, double, whole>;
+  using Prices = Columns<scalar_t, double, complete>;
   Prices prices, gradients[3];
   scalar_t* dx;
   Lane *rows, *phases;
@@ -29,30 +30,34 @@ struct Memory {
   Lane& phase(int kind, int64_t k) const { return phases[k * kPhaseKinds + kind]; }
 };
 
-template <typename scalar_t, bool whole>
-void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t at, int64_t width,
-             AlignedVector<Vec<double>>& kept, scalar_t* dx) {
+template <typename scalar_t, bool complete>
+void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t offset, int64_t width,
+             AlignedVector<Vec<double>>& storage, scalar_t* dx) {
   const auto columns = [&](const scalar_t* from) {
-    return Columns<scalar_t, double, whole>{from + at, s.steps, s.stride, width};
+    return Columns<scalar_t, double, complete>{from + offset, s.steps, s.stride, width};
   };
-  std::fill(kept.begin() + s.steps * kRowKinds, kept.end(), Vec<double>{});
-  Vec<double>* rows = kept.data();
-  const Memory<scalar_t, whole> memory{
-      columns(x), {columns(grads[0]), columns(grads[1]), columns(grads[2])}, dx + at, rows, rows + s.steps * kRowKinds};
-  SeasonalAdjoint<Vec<double>, Memory<scalar_t, whole>>(memory, s.period, s.steps, s.multiplicative, s.causal).run();
+  std::fill(storage.begin() + s.steps * kRowKinds, storage.end(), Vec<double>{});
+  Vec<double>* rows = storage.data();
+  const Memory<scalar_t, complete> access{columns(x),
+                                          {columns(grads[0]), columns(grads[1]), columns(grads[2])},
+                                          dx + offset,
+                                          rows,
+                                          rows + s.steps * kRowKinds};
+  SeasonalAdjoint<Vec<double>, Memory<scalar_t, complete>>(access, s.period, s.steps, s.multiplicative, s.causal).run();
 }
 
 template <typename scalar_t>
-COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t at,
+COMMODITY_SIMD void adjoint(const Settings& s, const scalar_t* x, const scalar_t* const* grads, int64_t offset,
                             int64_t width, scalar_t* dx) {
   constexpr int64_t count = Simd<double>::count;
-  AlignedVector<Vec<double>> memory(s.steps * kRowKinds + s.period * kPhaseKinds);
-  for (; width >= count; width -= count, at += count) adjoint<scalar_t, true>(s, x, grads, at, count, memory, dx);
-  if (width > 0) adjoint<scalar_t, false>(s, x, grads, at, width, memory, dx);
+  AlignedVector<Vec<double>> storage(s.steps * kRowKinds + s.period * kPhaseKinds);
+  for (; width >= count; width -= count, offset += count)
+    adjoint<scalar_t, true>(s, x, grads, offset, count, storage, dx);
+  if (width > 0) adjoint<scalar_t, false>(s, x, grads, offset, width, storage, dx);
 }
 
 template <typename scalar_t>
-void adjoint_all(const Settings& s, const Tensor& prices, const std::array<Tensor, 3>& gradients, Tensor& dx) {
+void adjoint_blocks(const Settings& s, const Tensor& prices, const std::array<Tensor, 3>& gradients, Tensor& dx) {
   const Panels panels(prices);
   const scalar_t *x = prices.const_data_ptr<scalar_t>(), *grads[3];
   for (int i = 0; i < 3; ++i) grads[i] = gradients[i].const_data_ptr<scalar_t>();
@@ -73,7 +78,7 @@ Tensor seasonal_decompose_backward(const Tensor& prices_, const Tensor& d_trend_
   const std::array<Tensor, 3> gradients = {d_trend, d_seasonal, d_residual};
   const Settings s{period, prices.size(-2), prices.size(-1), multiplicative, causal};
   THO_DISPATCH_V2(prices.scalar_type(), "seasonal_decompose_backward",
-                  AT_WRAP([&] { adjoint_all<scalar_t>(s, prices, gradients, dx); }), AT_EXPAND(AT_FLOATING_TYPES));
+                  AT_WRAP([&] { adjoint_blocks<scalar_t>(s, prices, gradients, dx); }), AT_EXPAND(AT_FLOATING_TYPES));
   return dx;
 }
 

@@ -1,6 +1,6 @@
-// The gradient of seasonal_decompose in its prices: an item does a column, with what it keeps of each row in memory.
-#include "adjoint.h"
+// Gradient of seasonal_decompose with respect to the prices: one thread per column. Scheme: see seasonal_adjoint.h.
 #include "device_windows.h"
+#include "seasonal_adjoint.h"
 
 using namespace commodity;
 

@@ -1,29 +1,41 @@
-// Seasonal-trend decomposition by LOESS: the inner loop over eight series, forwards and transposed, in double.
+// STL, seasonal-trend decomposition by LOESS (Cleveland et al., 1990), of kLanes series at once, in double.
+//
+// One inner pass, with C the period and all smoothers from loess.h:
+//   1. input = y - trend; smooth the rows of each phase (t modulo C), extended by one row at both ends -> cycles
+//   2. low-pass the cycles: moving averages of C, C and 3 rows, then LOESS
+//   3. seasonal = cycles - low pass
+//   4. input = y - seasonal; smooth it -> trend
+// With the weights fixed every step is linear; inner_pass_transpose applies the transposed steps in reverse order,
+// which is the gradient. An outer pass recomputes the robustness weights from the residuals.
 #pragma once
+#include <array>
+
 #include "loess.h"
 
 namespace commodity {
 
-// What all series share. The first phases have one row more than the others, if T is no multiple of the period.
+// The settings and windows, shared by all series. If T is not a multiple of the period, the first phases are one row
+// longer.
 struct Plan {
   int64_t steps, period, inner, outer;
   bool weighted;
-  Loess longer, shorter, trend, low_pass;
-  Plan(int64_t steps_, int64_t period_, const Smoother (&by)[3], int64_t inner_, int64_t outer_, bool weighted_)
+  Loess long_phase, short_phase, trend, low_pass;
+  Plan(int64_t steps_, int64_t period_, const std::array<Smoother, 3>& smoothers, int64_t inner_, int64_t outer_,
+       bool weighted_)
       : steps(steps_),
         period(period_),
         inner(inner_),
         outer(outer_),
         weighted(weighted_),
-        longer(steps / period + 1, by[0], true, weighted),
-        shorter(steps / period, by[0], true, weighted),
-        trend(steps, by[1], false, weighted),
-        low_pass(steps, by[2], false, false) {}
-  const Loess& phase(int64_t j) const { return j < steps % period ? longer : shorter; }
+        long_phase(steps / period + 1, smoothers[0], true, weighted),
+        short_phase(steps / period, smoothers[0], true, weighted),
+        trend(steps, smoothers[1], false, weighted),
+        low_pass(steps, smoothers[2], false, false) {}
+  const Loess& phase(int64_t j) const { return j < steps % period ? long_phase : short_phase; }
 };
 
-// Averages of `rows` rows each, of x[t .. t + rows - 1] to to[t], which may be x itself.
-inline void moving(const double* x, int64_t steps, int64_t rows, double* to) {
+// Moving averages: to[t] is the mean of x[t .. t + rows - 1]; `to` may be x.
+inline void moving_average(const double* x, int64_t steps, int64_t rows, double* to) {
   double sum[kLanes] = {};
   for (int64_t t = 0; t < rows - 1; ++t)
     for (int64_t n = 0; n < kLanes; ++n) sum[n] += x[t * kLanes + n];
@@ -36,8 +48,8 @@ inline void moving(const double* x, int64_t steps, int64_t rows, double* to) {
     }
 }
 
-// The transpose: the gradient of `steps` rows from that of their averages, which may not be the same memory.
-inline void spread_moving(const double* grad, int64_t steps, int64_t rows, double* to) {
+// The transpose: the gradient of `steps` rows from that of their averages; `to` must not be `grad`.
+inline void moving_average_transpose(const double* grad, int64_t steps, int64_t rows, double* to) {
   double sum[kLanes] = {};
   const int64_t averages = steps - rows + 1;
   for (int64_t t = 0; t < steps; ++t)
@@ -48,131 +60,137 @@ inline void spread_moving(const double* grad, int64_t steps, int64_t rows, doubl
     }
 }
 
-// Eight series on their way.
-struct Series {
+// The state of kLanes series, interleaved: row t of series n is at t * kLanes + n.
+struct StlBlock {
   const Plan& plan;
   int64_t size;
-  std::vector<double> y, weights, trend, seasonal, rest, weighted, cycles, work;
+  std::vector<double> y, weights, trend, seasonal, input, weighted_input, cycles, work;
   std::unique_ptr<bool[]> present;
   double level[kLanes] = {}, count[kLanes] = {};
-  std::vector<Balance> phases;
-  std::vector<Balance> of_trend;
+  std::vector<FitFactors> phase_factors;
+  std::vector<FitFactors> trend_factors;
   Scratch scratch;
   bool missing = false;
 
-  explicit Series(const Plan& plan_)
+  explicit StlBlock(const Plan& plan_)
       : plan(plan_),
         size(plan.steps * kLanes),
         y(size),
         weights(size, 1.0),
         trend(size),
         seasonal(size),
-        rest(size),
-        weighted(size),
+        input(size),
+        weighted_input(size),
         cycles(size + 2 * plan.period * kLanes),
         work(cycles.size()),
         present(std::make_unique<bool[]>(size)) {
     std::fill_n(present.get(), size, true);
   }
 
-  // Less its level, on which the parts do not depend, but their digits do.
+  // Subtracts the mean of each series, which preserves precision and does not change the components.
   template <typename scalar_t>
   void read(const scalar_t* x, int64_t stride, int64_t width) {
     for (int64_t t = 0; t < plan.steps; ++t)
       for (int64_t n = 0; n < width; ++n) {
-        const bool known = std::isfinite(x[t * stride + n]);
-        present[t * kLanes + n] = known;
-        level[n] += known ? x[t * stride + n] : 0;
-        count[n] += known;
+        const bool finite = std::isfinite(x[t * stride + n]);
+        present[t * kLanes + n] = finite;
+        level[n] += finite ? x[t * stride + n] : 0;
+        count[n] += finite;
       }
     for (int64_t n = 0; n < width; ++n) level[n] /= std::max(count[n], 1.0);
     for (int64_t t = 0; t < plan.steps; ++t)
       for (int64_t n = 0; n < width; ++n) {
-        const bool known = present[t * kLanes + n];
-        y[t * kLanes + n] = known ? x[t * stride + n] - level[n] : 0;
-        weights[t * kLanes + n] = known;
-        missing |= !known;
+        const bool finite = present[t * kLanes + n];
+        y[t * kLanes + n] = finite ? x[t * stride + n] - level[n] : 0;
+        weights[t * kLanes + n] = finite;
+        missing |= !finite;
       }
   }
 
-  void balance_all() {
-    phases.clear(), of_trend.clear();
+  void update_fit_factors() {
+    phase_factors.clear(), trend_factors.clear();
     for (int64_t j = 0; j < plan.period; ++j)
-      phases.push_back(balance(plan.phase(j), &weights[j * kLanes], &present[j * kLanes], plan.period * kLanes));
-    of_trend.push_back(balance(plan.trend, weights.data(), present.get(), kLanes));
+      phase_factors.push_back(
+          fit_factors(plan.phase(j), &weights[j * kLanes], &present[j * kLanes], plan.period * kLanes));
+    trend_factors.push_back(fit_factors(plan.trend, weights.data(), present.get(), kLanes));
   }
 
-  void weigh(bool by_weights) {
-    for (int64_t i = 0; i < size && by_weights; ++i) weighted[i] = weights[i] * rest[i];
+  void weight_input(bool use_weights) {
+    for (int64_t i = 0; i < size && use_weights; ++i) weighted_input[i] = weights[i] * input[i];
   }
 
-  void inner_pass(bool by_weights) {
-    const int64_t period = plan.period, apart = period * kLanes;
-    for (int64_t i = 0; i < size; ++i) rest[i] = y[i] - trend[i];
-    weigh(by_weights);
+  void inner_pass(bool use_weights) {
+    const int64_t period = plan.period, period_stride = period * kLanes;
+    for (int64_t i = 0; i < size; ++i) input[i] = y[i] - trend[i];
+    weight_input(use_weights);
     for (int64_t j = 0; j < period; ++j) {
-      const int64_t at = j * kLanes;
-      by_weights ? smooth(plan.phase(j), phases[j], &rest[at], &weighted[at], apart, &cycles[at], apart, scratch)
-                 : smooth(plan.phase(j), &rest[at], apart, &cycles[at], apart, scratch);
+      const int64_t offset = j * kLanes;
+      use_weights ? smooth(plan.phase(j), phase_factors[j], &input[offset], &weighted_input[offset], period_stride,
+                           &cycles[offset], period_stride, scratch)
+                  : smooth(plan.phase(j), &input[offset], period_stride, &cycles[offset], period_stride, scratch);
     }
-    moving(cycles.data(), plan.steps + 2 * period, period, work.data());
-    moving(work.data(), plan.steps + period + 1, period, work.data());
-    moving(work.data(), plan.steps + 2, 3, work.data());
-    smooth(plan.low_pass, work.data(), kLanes, rest.data(), kLanes, scratch);
+    moving_average(cycles.data(), plan.steps + 2 * period, period, work.data());
+    moving_average(work.data(), plan.steps + period + 1, period, work.data());
+    moving_average(work.data(), plan.steps + 2, 3, work.data());
+    smooth(plan.low_pass, work.data(), kLanes, input.data(), kLanes, scratch);
     for (int64_t i = 0; i < size; ++i) {
-      seasonal[i] = cycles[apart + i] - rest[i];
-      rest[i] = y[i] - seasonal[i];
+      seasonal[i] = cycles[period_stride + i] - input[i];
+      input[i] = y[i] - seasonal[i];
     }
-    weigh(by_weights);
-    by_weights ? smooth(plan.trend, of_trend[0], rest.data(), weighted.data(), kLanes, trend.data(), kLanes, scratch)
-               : smooth(plan.trend, rest.data(), kLanes, trend.data(), kLanes, scratch);
+    weight_input(use_weights);
+    use_weights ? smooth(plan.trend, trend_factors[0], input.data(), weighted_input.data(), kLanes, trend.data(),
+                         kLanes, scratch)
+                : smooth(plan.trend, input.data(), kLanes, trend.data(), kLanes, scratch);
   }
 
-  // The transpose of every line of inner_pass, last to first. What came to the trend and the seasonal stands in
-  // `trend` and `seasonal`; what goes to y is added to `y`, to the trend before is left in `trend`.
-  void inner_pass_back(bool by_weights) {
-    const int64_t period = plan.period, apart = period * kLanes;
-    const auto fill = [](std::vector<double>& x) { std::fill(x.begin(), x.end(), 0.0); };
-    const auto finish = [&] {
-      for (int64_t i = 0; i < size && by_weights; ++i) rest[i] += weights[i] * weighted[i];
-      for (int64_t i = 0; i < size; ++i) y[i] += rest[i];
-      fill(weighted);
+  // The transposed steps of inner_pass in reverse order. `trend` and `seasonal` hold the incoming gradients; the
+  // gradient of y is added to `y`, and `trend` receives the gradient of the trend of the previous pass.
+  void inner_pass_transpose(bool use_weights) {
+    const int64_t period = plan.period, period_stride = period * kLanes;
+    const auto clear = [](std::vector<double>& x) { std::fill(x.begin(), x.end(), 0.0); };
+    const auto add_input_gradient = [&] {
+      for (int64_t i = 0; i < size && use_weights; ++i) input[i] += weights[i] * weighted_input[i];
+      for (int64_t i = 0; i < size; ++i) y[i] += input[i];
+      clear(weighted_input);
     };
-    fill(rest);
-    by_weights ? spread(plan.trend, of_trend[0], trend.data(), kLanes, rest.data(), weighted.data(), kLanes, scratch)
-               : spread(plan.trend, trend.data(), kLanes, rest.data(), kLanes, scratch);
-    finish();
-    for (int64_t i = 0; i < size; ++i) seasonal[i] -= rest[i];
-    fill(work), fill(cycles);
-    spread(plan.low_pass, seasonal.data(), kLanes, work.data(), kLanes, scratch);
-    spread_moving(work.data(), plan.steps + 2, 3, cycles.data());
-    spread_moving(cycles.data(), plan.steps + period + 1, period, work.data());
-    spread_moving(work.data(), plan.steps + 2 * period, period, cycles.data());
+    clear(input);
+    use_weights ? smooth_transpose(plan.trend, trend_factors[0], trend.data(), kLanes, input.data(),
+                                   weighted_input.data(), kLanes, scratch)
+                : smooth_transpose(plan.trend, trend.data(), kLanes, input.data(), kLanes, scratch);
+    add_input_gradient();
+    for (int64_t i = 0; i < size; ++i) seasonal[i] -= input[i];
+    clear(work), clear(cycles);
+    smooth_transpose(plan.low_pass, seasonal.data(), kLanes, work.data(), kLanes, scratch);
+    moving_average_transpose(work.data(), plan.steps + 2, 3, cycles.data());
+    moving_average_transpose(cycles.data(), plan.steps + period + 1, period, work.data());
+    moving_average_transpose(work.data(), plan.steps + 2 * period, period, cycles.data());
     for (double& g : cycles) g = -g;
-    for (int64_t i = 0; i < size; ++i) cycles[apart + i] += seasonal[i];
-    fill(rest), fill(seasonal);
+    for (int64_t i = 0; i < size; ++i) cycles[period_stride + i] += seasonal[i];
+    clear(input), clear(seasonal);
     for (int64_t j = 0; j < period; ++j) {
-      const int64_t at = j * kLanes;
-      by_weights ? spread(plan.phase(j), phases[j], &cycles[at], apart, &rest[at], &weighted[at], apart, scratch)
-                 : spread(plan.phase(j), &cycles[at], apart, &rest[at], apart, scratch);
+      const int64_t offset = j * kLanes;
+      use_weights
+          ? smooth_transpose(plan.phase(j), phase_factors[j], &cycles[offset], period_stride, &input[offset],
+                             &weighted_input[offset], period_stride, scratch)
+          : smooth_transpose(plan.phase(j), &cycles[offset], period_stride, &input[offset], period_stride, scratch);
     }
-    finish();
-    for (int64_t i = 0; i < size; ++i) trend[i] = -rest[i];
+    add_input_gradient();
+    for (int64_t i = 0; i < size; ++i) trend[i] = -input[i];
   }
 
-  // (1 - (r / 6 medians)^2)^2, where r is the size of the residual.
-  void weigh_outliers() {
+  // Bisquare weights (1 - (r / 6 median r)^2)^2, r = |residual|.
+  void update_robustness_weights() {
     std::vector<double> sizes;
     for (int64_t n = 0; n < kLanes; ++n) {
       sizes.clear();
       for (int64_t i = n; i < size; i += kLanes) {
-        rest[i] = std::abs(y[i] - trend[i] - seasonal[i]);
-        if (present[i]) sizes.push_back(rest[i]);
+        input[i] = std::abs(y[i] - trend[i] - seasonal[i]);
+        if (present[i]) sizes.push_back(input[i]);
       }
       const double scale = 6 * median(sizes);
       for (int64_t i = n; i < size; i += kLanes) {
-        const double far = scale > 0 ? rest[i] / scale : 0, fall = 1 - far * far;
-        weights[i] = !present[i] ? 0 : far <= 0.001 ? 1 : far <= 0.999 ? fall * fall : 0;
+        const double u = scale > 0 ? input[i] / scale : 0, complement = 1 - u * u;
+        weights[i] = !present[i] ? 0 : u <= 0.001 ? 1 : u <= 0.999 ? complement * complement : 0;
       }
     }
   }
@@ -185,29 +203,29 @@ struct Series {
   }
 
   void run() {
-    for (int64_t outside = 0; outside <= plan.outer; ++outside) {
-      if (outside) weigh_outliers();
-      const bool by_weights = outside || missing;
-      if (by_weights) balance_all();
-      for (int64_t inside = 0; inside < plan.inner; ++inside) inner_pass(by_weights);
+    for (int64_t outer_pass = 0; outer_pass <= plan.outer; ++outer_pass) {
+      if (outer_pass) update_robustness_weights();
+      const bool use_weights = outer_pass || missing;
+      if (use_weights) update_fit_factors();
+      for (int64_t pass = 0; pass < plan.inner; ++pass) inner_pass(use_weights);
     }
   }
 
   template <typename scalar_t>
-  void write(scalar_t* const (&to)[4], int64_t at, int64_t stride, int64_t width) const {
+  void write(scalar_t* const (&to)[4], int64_t offset, int64_t stride, int64_t width) const {
     constexpr scalar_t nan = std::numeric_limits<scalar_t>::quiet_NaN();
-    for (int64_t t = 0; t < plan.steps; ++t, at += stride)
+    for (int64_t t = 0; t < plan.steps; ++t, offset += stride)
       for (int64_t n = 0; n < width; ++n) {
         const int64_t i = t * kLanes + n;
-        to[0][at + n] = count[n] > 0 ? scalar_t(trend[i] + level[n]) : nan;
-        to[1][at + n] = count[n] > 0 ? scalar_t(seasonal[i]) : nan;
-        to[2][at + n] = present[i] ? scalar_t(y[i] - trend[i] - seasonal[i]) : nan;
-        to[3][at + n] = scalar_t(weights[i]);
+        to[0][offset + n] = count[n] > 0 ? scalar_t(trend[i] + level[n]) : nan;
+        to[1][offset + n] = count[n] > 0 ? scalar_t(seasonal[i]) : nan;
+        to[2][offset + n] = present[i] ? scalar_t(y[i] - trend[i] - seasonal[i]) : nan;
+        to[3][offset + n] = scalar_t(weights[i]);
       }
   }
 };
 
-// Calls body(first element, width) for every eight series of every panel, in parallel.
+// Calls body(offset, width) for each block of up to kLanes series of every panel, in parallel.
 template <typename Body>
 void for_each_lanes(const Panels& panels, const Body& body) {
   const int64_t blocks = (panels.assets + kLanes - 1) / kLanes;
@@ -221,18 +239,19 @@ void for_each_lanes(const Panels& panels, const Body& body) {
 }
 
 template <typename scalar_t>
-bool complete(const Tensor& x) {
+bool all_finite(const Tensor& x) {
   const scalar_t* from = x.const_data_ptr<scalar_t>();
   return std::all_of(from, from + x.numel(), [](scalar_t value) { return std::isfinite(value); });
 }
 
-struct Smoothers {
-  Smoother by[3];
-  Smoothers(const std::vector<int64_t>& lengths, const std::vector<int64_t>& degrees,
-            const std::vector<int64_t>& jumps) {
-    STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3, "stl: has three smoothers");
-    for (int i = 0; i < 3; ++i) by[i] = {lengths[i], degrees[i], jumps[i]};
-  }
-};
+// The smoothers of the phases, the trend and the low pass.
+inline std::array<Smoother, 3> make_smoothers(const std::vector<int64_t>& lengths, const std::vector<int64_t>& degrees,
+                                              const std::vector<int64_t>& jumps) {
+  STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3,
+                  "stl: lengths, degrees and jumps must have 3 elements");
+  std::array<Smoother, 3> smoothers;
+  for (int i = 0; i < 3; ++i) smoothers[i] = {lengths[i], degrees[i], jumps[i]};
+  return smoothers;
+}
 
 }  // namespace commodity

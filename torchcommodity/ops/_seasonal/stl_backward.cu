@@ -1,132 +1,139 @@
-// The transpose of stl without robustness weights, in double: every line of its inner pass, last to first. Each item
-// gathers what is owed to it, so that no two add to the same number.
+// Gradient of stl without robustness weights, in double: the transposed steps of its inner pass in reverse order (see
+// stl.h). Each thread gathers the terms of one gradient, so that no two threads add to the same address.
 #include "loess_device.h"
 
 using namespace commodity;
 
 namespace {
 
-// What a fit is owed by the lines that begin or end in it.
-struct FromLines {
+// Transpose of Lines: the gradient of a fit, from the rows interpolated from it.
+struct LinesTranspose {
   Fits fits;
   Rows target;
   const double* grad;
   double* to;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item / fits.most, f = item % fits.most, count = fits.rows.count(phase);
-    const int64_t size = fits.by.fits(count), beyond = fits.by.beyond;
+    const int64_t phase = item / fits.max_fits, f = item % fits.max_fits, count = fits.rows.count(phase);
+    const int64_t size = fits.smoother.fits(count), extend = fits.smoother.extend;
     if (f >= size) return;
-    const auto owed = [&](int64_t row) { return grad[target.at(panel, phase, row + beyond, n)]; };
-    const int64_t own = fits.by.row(f, count);
-    double sum = owed(own);
+    const auto row_grad = [&](int64_t k) { return grad[target.offset(panel, phase, k + extend, n)]; };
+    const int64_t row = fits.smoother.row(f, count);
+    double sum = row_grad(row);
     if (f + 1 < size) {
-      const int64_t next = fits.by.row(f + 1, count);
-      for (int64_t k = own + 1; k < next; ++k) sum += owed(k) * static_cast<double>(next - k) / double(next - own);
+      const int64_t next = fits.smoother.row(f + 1, count);
+      for (int64_t k = row + 1; k < next; ++k) sum += row_grad(k) * static_cast<double>(next - k) / double(next - row);
     }
     if (f > 0) {
-      const int64_t last = fits.by.row(f - 1, count);
-      for (int64_t k = last + 1; k < own; ++k) sum += owed(k) * static_cast<double>(k - last) / double(own - last);
+      const int64_t previous = fits.smoother.row(f - 1, count);
+      for (int64_t k = previous + 1; k < row; ++k)
+        sum += row_grad(k) * static_cast<double>(k - previous) / double(row - previous);
     }
-    to[fits.place(panel, phase, f, n)] = sum;
+    to[fits.index(panel, phase, f, n)] = sum;
   }
 };
 
-// What the weights make of every fit; a total of -1 says that the fit is its own row, 0 that it is another's.
-struct Weigh {
+// The factors of every fit. A weight_sum of -1 marks a fit replaced by the value of its row, 0 one replaced by another.
+struct ComputeFactors {
   Fits fits;
-  Smoother::Balance* to;
+  Smoother::Factors* to;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t item) const {
-    const int64_t phase = item / fits.most, f = item % fits.most, count = fits.rows.count(phase);
-    if (f >= fits.by.fits(count)) return;
-    const auto weight = [&](int64_t k) { return fits.weights ? fits.weights[fits.rows.at(panel, phase, k, n)] : 1; };
-    Smoother::Balance b = fits.by.balance(f, count, weight, [](int64_t, double, double) {});
-    const int64_t k = fits.by.row(f, count);
+    const int64_t phase = item / fits.max_fits, f = item % fits.max_fits, count = fits.rows.count(phase);
+    if (f >= fits.smoother.fits(count)) return;
+    const auto weight = [&](int64_t k) {
+      return fits.weights ? fits.weights[fits.rows.offset(panel, phase, k, n)] : 1;
+    };
+    Smoother::Factors c = fits.smoother.factors(f, count, weight, [](int64_t, double, double) {});
+    const int64_t k = fits.smoother.row(f, count);
     const bool inside = k >= 0 && k < count;
-    if (b.total == 0 && inside && fits.present[fits.rows.at(panel, phase, k, n)] != 0) b.total = -1;
-    to[fits.place(panel, phase, f, n)] = b;
+    if (c.weight_sum == 0 && inside && fits.present[fits.rows.offset(panel, phase, k, n)] != 0) c.weight_sum = -1;
+    to[fits.index(panel, phase, f, n)] = c;
   }
 };
 
-// A fit that was taken from another owes it everything.
-struct FromFill {
+// Transpose of Fill: the gradient of a replaced fit goes to the fit that replaced it.
+struct FillTranspose {
   Fits fits;
-  const Smoother::Balance* balances;
-  double* owed;
+  const Smoother::Factors* factors;
+  double* fit_grad;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t phase) const {
-    const int64_t size = fits.by.fits(fits.rows.count(phase));
-    const auto known = [&](int64_t f) { return balances[fits.place(panel, phase, f, n)].total != 0; };
+    const int64_t size = fits.smoother.fits(fits.rows.count(phase));
+    const auto has_value = [&](int64_t f) { return factors[fits.index(panel, phase, f, n)].weight_sum != 0; };
     int64_t source = 0;
-    while (source < size && !known(source)) ++source;
+    while (source < size && !has_value(source)) ++source;
     for (int64_t f = 0; f < size; ++f) {
-      if (known(f)) source = f;
-      if (source == f || known(f)) continue;
-      double& own = owed[fits.place(panel, phase, f, n)];
-      if (source < size) owed[fits.place(panel, phase, source, n)] += own;
-      own = 0;
+      if (has_value(f)) source = f;
+      if (source == f || has_value(f)) continue;
+      double& gradient = fit_grad[fits.index(panel, phase, f, n)];
+      if (source < size) fit_grad[fits.index(panel, phase, source, n)] += gradient;
+      gradient = 0;
     }
   }
 };
 
-// What a row is owed by the fits that see it.
-struct FromFits {
+// Transpose of Fits: the gradient of a row, from the fits whose windows contain it.
+struct FitsTranspose {
   Fits fits;
-  const Smoother::Balance* balances;
-  const double* owed;
+  const Smoother::Factors* factors;
+  const double* fit_grad;
   double* to;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
     const int64_t phase = t % fits.rows.period, k = t / fits.rows.period, count = fits.rows.count(phase);
-    const int64_t size = fits.by.fits(count), step = fits.by.step(count), at = fits.rows.at(panel, phase, k, n);
-    const int64_t near = (k - fits.by.length) / step - 2, far = (k + fits.by.length) / step + 4;
-    const double own = fits.weights ? fits.weights[at] : 1;
+    const int64_t size = fits.smoother.fits(count), step = fits.smoother.step(count),
+                  i = fits.rows.offset(panel, phase, k, n);
+    const int64_t first_fit = (k - fits.smoother.length) / step - 2, last_fit = (k + fits.smoother.length) / step + 4;
+    const double weight = fits.weights ? fits.weights[i] : 1;
     double sum = 0;
-    for (int64_t f = near < 0 ? 0 : near; f < size && f <= far; ++f) sum += share(panel, phase, f, k, n, count, own);
-    if (fits.by.beyond && far < size - 1) sum += share(panel, phase, size - 1, k, n, count, own);
-    if (fits.by.beyond && near > 0) sum += share(panel, phase, 0, k, n, count, own);
-    to[at] = sum;
+    for (int64_t f = first_fit < 0 ? 0 : first_fit; f < size && f <= last_fit; ++f)
+      sum += term(panel, phase, f, k, n, count, weight);
+    if (fits.smoother.extend && last_fit < size - 1) sum += term(panel, phase, size - 1, k, n, count, weight);
+    if (fits.smoother.extend && first_fit > 0) sum += term(panel, phase, 0, k, n, count, weight);
+    to[i] = sum;
   }
-  COMMODITY_INLINE double share(int64_t panel, int64_t phase, int64_t f, int64_t k, int64_t n, int64_t count,
-                                double own) const {
-    const int64_t place = fits.place(panel, phase, f, n), begin = fits.by.first(f, count), row = fits.by.row(f, count);
-    const Smoother::Balance b = balances[place];
-    if (b.total < 0) return k == row ? owed[place] : 0;
-    if (b.total == 0 || k < begin || k >= begin + fits.by.length) return 0;
+  COMMODITY_INLINE double term(int64_t panel, int64_t phase, int64_t f, int64_t k, int64_t n, int64_t count,
+                               double weight) const {
+    const int64_t index = fits.index(panel, phase, f, n), begin = fits.smoother.first(f, count),
+                  row = fits.smoother.row(f, count);
+    const Smoother::Factors c = factors[index];
+    if (c.weight_sum < 0) return k == row ? fit_grad[index] : 0;
+    if (c.weight_sum == 0 || k < begin || k >= begin + fits.smoother.length) return 0;
     const double distance = static_cast<double>(k - row);
-    return owed[place] * own * Smoother::tricube(distance, b.bandwidth) * (b.tilted - b.tilt * distance) / b.total;
+    return fit_grad[index] * weight * Smoother::tricube(distance, c.bandwidth) * (c.level - c.slope * distance) /
+           c.weight_sum;
   }
 };
 
-// Each row of x is owed by the averages that hold it.
+// Transpose of MovingAverage.
 template <int kWindows>
-struct FromMoving {
+struct MovingAverageTranspose {
   static constexpr int kRows = kWindows;
   const double* grad;
   double* to;
-  int64_t steps, assets, window;  // of x: `grad` has window - 1 rows less
+  int64_t steps, assets, window;  // steps of x; `grad` has window - 1 fewer
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    const int64_t left = steps - window + 1;
-    const auto see = [&](Sums<double, 1>& sum, int64_t t) {
-      if (t >= 0 && t < left) sum.term[0] += grad[(panel * left + t) * assets + n];
+    const int64_t averages = steps - window + 1;
+    const auto visit = [&](Sums<double, 1>& sum, int64_t t) {
+      if (t >= 0 && t < averages) sum.term[0] += grad[(panel * averages + t) * assets + n];
     };
-    for_each_window<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
+    for_each_window<kRows, Sums<double, 1>>(first, window, visit, [&](int k, const Sums<double, 1>& sum) {
       if (first + k < steps) to[(panel * steps + first + k) * assets + n] = sum.term[0] / static_cast<double>(window);
     });
   }
 };
 
-// What has come so far to y, to the trend and to the seasonal, each (B, T, N).
+// Gradients accumulated so far, each (B, T, N), and that of the mean `level` (B, N).
 struct Planes {
-  double *y, *present, *trend, *seasonal, *rest, *level;
+  double *y, *present, *trend, *seasonal, *input, *level;
   int64_t steps, assets;
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
 };
 
 template <typename scalar_t>
-struct Read {
+struct ReadGradients {
   FiniteValues<scalar_t> x;
   const scalar_t *trend, *seasonal, *residual;
   Planes to;
@@ -134,97 +141,100 @@ struct Read {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
     double sum = 0;
     for (int64_t t = 0; t < x.steps; ++t) {
-      const int64_t at = x.at(panel, t, n);
+      const int64_t i = x.at(panel, t, n);
       const scalar_t value = x(panel, t, n);
-      to.present[at] = value == value;
-      to.y[at] = value == value ? read(residual + at) : 0;
-      to.trend[at] = read(trend + at) - to.y[at], to.seasonal[at] = read(seasonal + at) - to.y[at];
-      sum += read(trend + at);
+      to.present[i] = value == value;
+      to.y[i] = value == value ? read(residual + i) : 0;
+      to.trend[i] = read(trend + i) - to.y[i], to.seasonal[i] = read(seasonal + i) - to.y[i];
+      sum += read(trend + i);
     }
     to.level[panel * x.assets + n] = sum;
   }
 };
 
-struct ToSeasonal {  // rest = y - seasonal
-  Planes of;
-  COMMODITY_INLINE void operator()(int64_t at) const { of.y[at] += of.rest[at], of.seasonal[at] -= of.rest[at]; }
-};
-
-struct ToCycles {  // seasonal = cycles - low
-  Planes of;
-  double* cycles;
-  int64_t period;
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
-    double& cycle = cycles[(panel * (of.steps + 2 * period) + t) * of.assets + n];
-    const bool inside = t >= period && t < of.steps + period;
-    cycle = (inside ? of.seasonal[of.at(panel, t - period, n)] : 0) - cycle;
+struct AddTrendInput {  // input = y - seasonal
+  Planes planes;
+  COMMODITY_INLINE void operator()(int64_t i) const {
+    planes.y[i] += planes.input[i], planes.seasonal[i] -= planes.input[i];
   }
 };
 
-struct ToTrend {  // rest = y - trend
-  Planes of;
-  COMMODITY_INLINE void operator()(int64_t at) const {
-    of.y[at] += of.rest[at], of.trend[at] = -of.rest[at], of.seasonal[at] = 0;
+struct CyclesGradient {  // seasonal = cycles - low
+  Planes planes;
+  double* cycles;
+  int64_t period;
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
+    double& cycle = cycles[(panel * (planes.steps + 2 * period) + t) * planes.assets + n];
+    const bool inside = t >= period && t < planes.steps + period;
+    cycle = (inside ? planes.seasonal[planes.at(panel, t - period, n)] : 0) - cycle;
+  }
+};
+
+struct AddCycleInput {  // input = y - trend
+  Planes planes;
+  COMMODITY_INLINE void operator()(int64_t i) const {
+    planes.y[i] += planes.input[i], planes.trend[i] = -planes.input[i], planes.seasonal[i] = 0;
   }
 };
 
 template <typename scalar_t>
 struct Write {
-  Planes of;
+  Planes planes;
   scalar_t* to;
 
-  // y = x - level, and the level comes back to the trend
+  // forward: y = x - level, and level is added to the trend
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    double level = of.level[panel * of.assets + n], count = 0;
-    for (int64_t t = 0; t < of.steps; ++t) {
-      const bool there = of.present[of.at(panel, t, n)] != 0;
-      level -= there ? of.y[of.at(panel, t, n)] : 0, count += there;
+    double level = planes.level[panel * planes.assets + n], count = 0;
+    for (int64_t t = 0; t < planes.steps; ++t) {
+      const bool present = planes.present[planes.at(panel, t, n)] != 0;
+      level -= present ? planes.y[planes.at(panel, t, n)] : 0, count += present;
     }
-    for (int64_t t = 0; t < of.steps; ++t) {
-      const int64_t at = of.at(panel, t, n);
-      to[at] = static_cast<scalar_t>(of.present[at] != 0 ? of.y[at] + level / count : 0);
+    for (int64_t t = 0; t < planes.steps; ++t) {
+      const int64_t i = planes.at(panel, t, n);
+      to[i] = static_cast<scalar_t>(planes.present[i] != 0 ? planes.y[i] + level / count : 0);
     }
   }
 };
 
-struct Course {
-  const Tensor& on;
+struct Launcher {
+  const Tensor& like;
   int64_t batch, steps, assets, period;
   Smoother seasonal, trend, low_pass;
-  Planes of;
+  Planes planes;
 
-  void spread(const Smoother& by, const Rows& rows, const double* grad, const Rows& target, const double* weights,
-              double* to) const {
-    const int64_t most = std::max(by.fits(rows.count(0)), by.fits(rows.count(rows.period - 1)));
-    const int64_t size = batch * rows.period * most * assets;
-    const Tensor owing = scratch(on, size), memory = scratch(on, 4 * size);
-    double* owed = data_ptr<double>(owing);
-    const auto balances = data_ptr<Smoother::Balance>(memory);
-    const Fits fits{by, rows, nullptr, weights, of.present, nullptr, most};
-    launch_grid(on, Grid(batch, assets, rows.period * most), FromLines{fits, target, grad, owed});
-    launch_grid(on, Grid(batch, assets, rows.period * most), Weigh{fits, balances});
-    launch_grid(on, Grid(batch, assets, rows.period), FromFill{fits, balances, owed});
-    launch_grid(on, Grid(batch, assets, rows.steps), FromFits{fits, balances, owed, to});
+  void smooth_transpose(const Smoother& smoother, const Rows& rows, const double* grad, const Rows& target,
+                        const double* weights, double* to) const {
+    const int64_t max_fits = std::max(smoother.fits(rows.count(0)), smoother.fits(rows.count(rows.period - 1)));
+    const int64_t size = batch * rows.period * max_fits * assets;
+    const Tensor fit_grads = scratch(like, size), memory = scratch(like, 4 * size);
+    double* fit_grad = data_ptr<double>(fit_grads);
+    const auto factors = data_ptr<Smoother::Factors>(memory);
+    const Fits fits{smoother, rows, nullptr, weights, planes.present, nullptr, max_fits};
+    launch_grid(like, Grid(batch, assets, rows.period * max_fits), LinesTranspose{fits, target, grad, fit_grad});
+    launch_grid(like, Grid(batch, assets, rows.period * max_fits), ComputeFactors{fits, factors});
+    launch_grid(like, Grid(batch, assets, rows.period), FillTranspose{fits, factors, fit_grad});
+    launch_grid(like, Grid(batch, assets, rows.steps), FitsTranspose{fits, factors, fit_grad, to});
   }
-  void moving(const double* grad, int64_t rows, int64_t window, double* to) const {
+  void moving_average_transpose(const double* grad, int64_t rows, int64_t window, double* to) const {
     dispatch_rows<8>(window, [&]<int kRows>() {
-      launch_windows(on, Panels(batch, rows, assets), FromMoving<kRows>{grad, to, rows, assets, window});
+      launch_windows(like, Panels(batch, rows, assets), MovingAverageTranspose<kRows>{grad, to, rows, assets, window});
     });
   }
-  void inner_pass() const {
-    const int64_t longer = steps + 2 * period;
-    const Tensor cycles = scratch(on, batch * longer * assets), work = scratch(on, batch * longer * assets);
-    double *cycle = data_ptr<double>(cycles), *average = data_ptr<double>(work);
+  void inner_pass_transpose() const {
+    const int64_t extended = steps + 2 * period;
+    const Tensor cycles = scratch(like, batch * extended * assets), work = scratch(like, batch * extended * assets);
+    double *cycle_data = data_ptr<double>(cycles), *average_data = data_ptr<double>(work);
     const Rows all{steps, 1, assets};
-    spread(trend, all, of.trend, all, of.present, of.rest);
-    launch(on, batch * steps * assets, ToSeasonal{of});
-    spread(low_pass, all, of.seasonal, all, nullptr, cycle);
-    moving(cycle, steps + 2, 3, average);
-    moving(average, steps + period + 1, period, cycle);
-    moving(cycle, longer, period, average);
-    launch_grid(on, Grid(batch, assets, longer), ToCycles{of, average, period});
-    spread(seasonal, {steps, period, assets}, average, {longer, period, assets}, of.present, of.rest);
-    launch(on, batch * steps * assets, ToTrend{of});
+    smooth_transpose(trend, all, planes.trend, all, planes.present, planes.input);
+    launch(like, batch * steps * assets, AddTrendInput{planes});
+    smooth_transpose(low_pass, all, planes.seasonal, all, nullptr, cycle_data);
+    moving_average_transpose(cycle_data, steps + 2, 3, average_data);
+    moving_average_transpose(average_data, steps + period + 1, period, cycle_data);
+    moving_average_transpose(cycle_data, extended, period, average_data);
+    launch_grid(like, Grid(batch, assets, extended), CyclesGradient{planes, average_data, period});
+    smooth_transpose(seasonal, {steps, period, assets}, average_data, {extended, period, assets}, planes.present,
+                     planes.input);
+    launch(like, batch * steps * assets, AddCycleInput{planes});
   }
 };
 
@@ -232,7 +242,8 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
                     int64_t period, std::vector<int64_t> lengths, std::vector<int64_t> degrees,
                     std::vector<int64_t> jumps, int64_t inner) {
   STD_TORCH_CHECK(period >= 2 && x_.size(-2) >= 2 * period, "stl_backward: needs T >= 2 period");
-  STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3, "stl: has three smoothers");
+  STD_TORCH_CHECK(lengths.size() == 3 && degrees.size() == 3 && jumps.size() == 3,
+                  "stl_backward: lengths, degrees and jumps must have 3 elements");
   for (const Tensor* grad : {&trend_, &seasonal_, &residual_}) check_same("stl_backward", *grad, x_);
   const Tensor x = contiguous(x_), trend = contiguous(trend_), seasonal = contiguous(seasonal_);
   const Tensor residual = contiguous(residual_);
@@ -240,18 +251,19 @@ Tensor stl_backward(const Tensor& trend_, const Tensor& seasonal_, const Tensor&
   const Panels panels(x);
   const int64_t size = x.numel();
   const Tensor memory = scratch(x, 5 * size + panels.batch * panels.assets);
-  double* at = data_ptr<double>(memory);
-  const Planes of{at,           at + size,    at + 2 * size, at + 3 * size, at + 4 * size, at + 5 * size,
-                  panels.steps, panels.assets};
-  const auto by = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
-  const Course course{x, panels.batch, panels.steps, panels.assets, period, by(0), by(1), by(2), of};
+  double* p = data_ptr<double>(memory);
+  const Planes planes{p, p + size, p + 2 * size, p + 3 * size, p + 4 * size, p + 5 * size, panels.steps, panels.assets};
+  const auto smoother = [&](int i) { return Smoother{lengths[i], degrees[i], jumps[i], i == 0}; };
+  const Launcher launcher{x,           panels.batch, panels.steps, panels.assets, period,
+                          smoother(0), smoother(1),  smoother(2),  planes};
   const Grid columns(panels.batch, panels.assets, 1);
   dispatch("stl_backward", x, [&]<typename scalar_t>() {
-    launch_grid(x, columns,
-                Read<scalar_t>{finite_values<scalar_t>(x, panels), trend.const_data_ptr<scalar_t>(),
-                               seasonal.const_data_ptr<scalar_t>(), residual.const_data_ptr<scalar_t>(), of});
-    for (int64_t pass = 0; pass < inner; ++pass) course.inner_pass();
-    launch_grid(x, columns, Write<scalar_t>{of, to.mutable_data_ptr<scalar_t>()});
+    launch_grid(
+        x, columns,
+        ReadGradients<scalar_t>{finite_values<scalar_t>(x, panels), trend.const_data_ptr<scalar_t>(),
+                                seasonal.const_data_ptr<scalar_t>(), residual.const_data_ptr<scalar_t>(), planes});
+    for (int64_t pass = 0; pass < inner; ++pass) launcher.inner_pass_transpose();
+    launch_grid(x, columns, Write<scalar_t>{planes, to.mutable_data_ptr<scalar_t>()});
   });
   return to;
 }

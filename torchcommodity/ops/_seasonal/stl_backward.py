@@ -1,13 +1,11 @@
-"""The gradient of `stl` without robustness weights, which is then linear in x: the transpose, as an operator."""
+"""Backward pass of `stl` without robustness weights: then stl is linear in x, and this is its transpose."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.ops._seasonal.inner_loop import InnerLoop, centered
-
-Three = tuple[Tensor, Tensor, Tensor]
+from torchcommodity.ops._seasonal.stl_inner_loop import InnerLoop, centered
 
 
 def _reference(
@@ -21,11 +19,11 @@ def _reference(
     jumps: list[int],
     inner: int,
 ) -> Tensor:
-    # y = x - level, residual = y - trend - seasonal, and the level comes back to the trend
+    # forward: y = x - level, residual = y - trend - seasonal, and level is added to the trend
     present = x.isfinite()
     loop = InnerLoop(present.to(x), present, period, lengths, degrees, jumps)
     d_residual = d_residual.where(present, 0)
-    d_y = d_residual + loop.back(d_trend - d_residual, d_seasonal - d_residual, inner)
+    d_y = d_residual + loop.transpose(d_trend - d_residual, d_seasonal - d_residual, inner)
     d_y = d_y.where(present, 0)
     d_level = d_trend.sum(-2, keepdim=True) - d_y.sum(-2, keepdim=True)
     return (d_y + d_level / present.sum(-2, keepdim=True).clamp(min=1)).where(present, 0)
@@ -34,7 +32,7 @@ def _reference(
 def _backward(
     grad: Tensor, *, x: Tensor, period: int, lengths: list[int], degrees: list[int], jumps: list[int], inner: int
 ) -> tuple[Tensor, Tensor, Tensor, None]:
-    # the transpose of the transpose: the parts of `grad`, with the missing rows of x
+    # the transpose of the transpose: the components of `grad`, with the missing rows of x
     present = x.isfinite()
     y, level = centered(grad, present)
     loop = InnerLoop(present.to(x), present, period, lengths, degrees, jumps)
@@ -43,10 +41,10 @@ def _backward(
 
 
 def _function(*tensors: Tensor, period: int, jump: int = 1) -> Tensor:
-    """The operator on gradients of which none is missing: the contract may make them so."""
+    """The operator on finite gradients, since the contract also tries missing values."""
     *grads, x = tensors
     if x.shape[-2] < 2 * period:
-        raise_invalid("stl_backward", "needs T >= 2 period", period=period, x=x)
+        raise_invalid("stl_backward", "requires T >= 2 period", period=period, x=x)
     grads = [grad.where(grad.isfinite(), 0) for grad in grads]
     d_x: Tensor = operator(*grads, x, period, [3, 2 * period + 1, period + 1 | 1], [1, 1, 1], [1, jump, 2], 2)
     return d_x
@@ -54,9 +52,9 @@ def _function(*tensors: Tensor, period: int, jump: int = 1) -> Tensor:
 
 def _cases() -> Cases:
     x, *grads = torch.randn(4, 2, 11, 2, dtype=torch.double, generator=torch.Generator().manual_seed(0))
-    holes = x.clone()
-    holes[0, 0, 0] = holes[0, 5:7, 1] = holes[1, -1, 0] = torch.nan
-    return Cases(function=_function, samples=(Sample(*grads, x, period=3), Sample(*grads, holes, period=4, jump=3)))
+    gaps = x.clone()
+    gaps[0, 0, 0] = gaps[0, 5:7, 1] = gaps[1, -1, 0] = torch.nan
+    return Cases(function=_function, samples=(Sample(*grads, x, period=3), Sample(*grads, gaps, period=4, jump=3)))
 
 
 operator = Op("stl_backward", reference=_reference, backward=_backward, cases=_cases, causal=False)
