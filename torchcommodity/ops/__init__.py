@@ -1,10 +1,10 @@
-"""Native differentiable verbs on price panels (..., T, N): stateless, causal unless they say so."""
+"""Native differentiable functions on price panels (..., T, N): stateless, and causal unless documented otherwise."""
 
 from pathlib import Path
 
 from torchcommodity.opkit import load_native_library
 
-NATIVE = load_native_library(Path(__file__).parent.parent)  # before the records below: the library owns the schemas
+NATIVE = load_native_library(Path(__file__).parent.parent)  # first: it defines the schemas of the operators below
 
 from torchcommodity.ops import indicators  # noqa: E402
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402

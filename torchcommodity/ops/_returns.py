@@ -1,4 +1,4 @@
-"""Log-returns of raw prices, a formula on the linear recurrence: gaps are bridged."""
+"""Log-returns of prices with gaps."""
 
 import torch
 from torch import Tensor
@@ -10,21 +10,20 @@ from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 def log_returns(
     prices: Tensor,  # (..., T, N)
 ) -> Tensor:  # (..., T, N)
-    """Log-return of each price over the last positive, finite price before it: r_t = ln p_t - ln p_s, s < t.
+    """Log-return of each price against the last valid price before it: r_t = ln p_t - ln p_s, s < t.
 
     Args:
-        prices: in any unit; NaN where missing. A price that is zero, negative or infinite has no logarithm and counts
-            as missing.
+        prices: Prices in any unit; NaN where missing. Zero, negative and infinite prices count as missing too.
 
     Returns:
-        r, a log-return (no unit): NaN where today's price is missing and before the second price. A return after a gap
-        spans the whole gap, so the finite returns of a column sum to ln(last price / first price). Causal.
+        Log-returns, dimensionless. NaN where the price is missing and up to the first valid price. A return after a gap
+        spans the gap, so the returns of a column sum to ln(last price / first price). Causal.
 
     Raises:
-        ValueError, TypeError: `prices` is no floating-point panel.
+        ValueError, TypeError: If `prices` is not a floating-point panel.
 
-    Devices: those of `linear_recurrence`. Differentiable; a missing price gets gradient zero, a NaN return takes no
-        part.
+    Devices: those of `linear_recurrence`. Differentiable; a missing price has gradient zero, the gradient of a NaN
+    return is ignored.
 
     References:
         Campbell, Lo, MacKinlay (1997). The Econometrics of Financial Markets, section 1.4. Princeton University Press.
@@ -36,11 +35,10 @@ def log_returns(
         tensor([    nan,  0.0953,     nan, -0.2231])
     """
     check_panel("log_returns", prices=prices)
-    present = torch.isfinite(prices) & (prices > 0)
-    logs = torch.where(present, prices, 1.0).log()
-    last = linear_recurrence(
-        (~present).to(logs), torch.where(present, logs, 0.0)
-    )  # forward fill: y = missing y + present x
-    before = torch.cat([torch.zeros_like(last[..., :1, :]), last[..., :-1, :]], dim=-2)
-    second = present & (present.cumsum(-2) > 1)
-    return torch.where(second, logs - before, torch.nan)
+    valid = torch.isfinite(prices) & (prices > 0)
+    logs = torch.where(valid, prices, 1.0).log()
+    # forward fill as a recurrence: y_t = missing_t y_{t-1} + valid_t ln p_t
+    last = linear_recurrence((~valid).to(logs), torch.where(valid, logs, 0.0))
+    previous = torch.cat([torch.zeros_like(last[..., :1, :]), last[..., :-1, :]], dim=-2)
+    has_previous = valid & (valid.cumsum(-2) > 1)
+    return torch.where(has_previous, logs - previous, torch.nan)

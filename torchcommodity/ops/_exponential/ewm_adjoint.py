@@ -1,4 +1,4 @@
-"""What an exponentially weighted mean makes of a gradient."""
+"""Gradient of the exponentially weighted mean, and the shares on which both depend."""
 
 from collections.abc import Callable
 
@@ -7,10 +7,10 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
-from torchcommodity.ops._scan.linear_recurrence import operator as recurrence
-from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as recurrence_adjoint
+from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
+from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as linear_recurrence_adjoint
 
-Pull = Callable[[Tensor], Tensor]
+Pullback = Callable[[Tensor], Tensor]  # from the gradient of the shares to the gradient of alpha, row by row
 
 
 def ewm_adjoint(
@@ -21,19 +21,24 @@ def ewm_adjoint(
     ignore_na: bool = False,
     min_periods: int = 0,
 ) -> Tensor:  # (..., T, N)
-    """The gradient of `ewm_mean` with respect to x, for a gradient of it: each value gets its share of every later row.
+    """Gradient of `ewm_mean` with respect to x.
 
-    L_t = grad_t + (1 - b_{t+1}) L_{t+1} and dx_t = b_t L_t, where b_t is the share of x_t in row t; of x it reads only
-    where values are missing. Rows before `min_periods` values, where the mean is NaN, take no part. It looks ahead.
+    L_t = grad_t + (1 - b_{t+1}) L_{t+1} and dx_t = b_t L_t, where b_t is the share of x_t in row t. It looks ahead. It
+    depends on x only through the mask of missing values.
+
+    Args:
+        grad: Gradient of the mean; ignored in the rows before `min_periods` valid values, where the mean is NaN.
+        x, alpha, adjust, ignore_na, min_periods: As in `ewm_mean`.
 
     Raises:
-        ValueError, TypeError: these are no floating-point panels of one shape, alpha is not (..., N).
+        ValueError, TypeError: If `grad` and `x` are not floating-point panels of one shape or alpha is not (..., N).
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in grad and alpha to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in grad and alpha to any order, in
+    reverse and forward mode.
 
     Example:
         >>> import torch
-        >>> from torchcommodity.ops.exponential.ewm_adjoint import ewm_adjoint
+        >>> from torchcommodity.ops._exponential.ewm_adjoint import ewm_adjoint
         >>> ewm_adjoint(torch.ones(3, 1), torch.ones(3, 1), torch.full((1,), 0.5), adjust=False).squeeze(-1)
         tensor([1.7500, 0.7500, 0.5000])
     """
@@ -45,80 +50,78 @@ def ewm_adjoint(
 
 
 def shares(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
-    """b_t, the share of row t in the mean of row t, zero where it is missing: the definition, row by row."""
-    old, rows = torch.zeros_like(alpha), []
+    """b_t, the share of x_t in the mean of row t, zero where x_t is missing: the definition, row by row."""
+    weight, rows = torch.zeros_like(alpha), []  # weight: of all values so far
     for t in range(x.shape[-2]):
-        present = x[..., t, :].isfinite()
-        faded = old if ignore_na else old * (1 - alpha)
-        faded = torch.where(present, old * (1 - alpha), faded)
-        fresh = torch.ones_like(alpha) if adjust else torch.where(old == 0, 1, alpha)
-        rows.append(torch.where(present, fresh / (faded + fresh), 0))
-        old = torch.where(present, faded + fresh if adjust else 1, faded)
+        valid = x[..., t, :].isfinite()
+        decayed = weight if ignore_na else weight * (1 - alpha)
+        decayed = torch.where(valid, weight * (1 - alpha), decayed)
+        new = torch.ones_like(alpha) if adjust else torch.where(weight == 0, 1, alpha)
+        rows.append(torch.where(valid, new / (decayed + new), 0))
+        weight = torch.where(valid, decayed + new if adjust else 1, decayed)
     return torch.stack(rows, -2) if rows else x.new_empty(x.shape)
 
 
-def known_rows(x: Tensor, min_periods: int) -> Tensor:
-    """The rows by which a column has had enough values; before them the mean is NaN."""
+def has_min_periods(x: Tensor, min_periods: int) -> Tensor:
+    """Mask of the rows with at least `min_periods` valid values so far; the mean of the others is NaN."""
     return x.isfinite().cumsum(-2) >= max(min_periods, 1)
 
 
 def _reference(
     grad: Tensor, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
 ) -> Tensor:
-    share, grad = shares(x, alpha, adjust, ignore_na), grad.where(known_rows(x, min_periods), 0)
-    carried, rows = torch.zeros_like(alpha), []
+    share, grad = shares(x, alpha, adjust, ignore_na), grad.where(has_min_periods(x, min_periods), 0)
+    later, rows = torch.zeros_like(alpha), []
     for t in reversed(range(x.shape[-2])):
-        total = grad[..., t, :] + carried
+        total = grad[..., t, :] + later
         rows.append(share[..., t, :] * total)
-        carried = total - rows[-1]
+        later = total - rows[-1]
     return torch.stack(rows[::-1], -2) if rows else x.new_empty(x.shape)
 
 
-def pull_alpha(grad: Tensor, x: Tensor, y: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
-    """The gradient with respect to alpha of y = ewm_mean(x), for a gradient of y; y is zero before the first value."""
-    # y_t = y_{t-1} + b_t (x_t - y_{t-1}), so db_t = L_t (x_t - y_{t-1}); then b_t, a formula of alpha
-    present, keep = x.isfinite(), 1 - alpha.unsqueeze(-2)
-    weigh = _adjusted if adjust else _plain
-    share, pull = weigh(present, keep, ignore_na)
-    pushed, total = recurrence_adjoint(grad, 1 - share, y, None)
-    d_share = (total * x.where(present, 0) - pushed).where(present, 0)
-    return pull(d_share).sum(-2)
+def alpha_gradient(grad: Tensor, x: Tensor, y: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
+    """Gradient with respect to alpha of y = ewm_mean(x), with zeros in y before the first valid value."""
+    # y_t = y_{t-1} + b_t (x_t - y_{t-1}), so db_t = L_t (x_t - y_{t-1}); then b_t as a function of alpha
+    valid, keep = x.isfinite(), 1 - alpha.unsqueeze(-2)
+    share, pullback = (_adjusted_shares if adjust else _plain_shares)(valid, keep, ignore_na)
+    d_keep, total = linear_recurrence_adjoint(grad, 1 - share, y, None)
+    d_share = (total * x.where(valid, 0) - d_keep).where(valid, 0)
+    return pullback(d_share).sum(-2)
 
 
-def shares_by_formula(present: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
-    """b_t as in `shares`, made of operators; alpha is (..., 1, N)."""
-    weigh = _adjusted if adjust else _plain
-    return weigh(present, 1 - alpha, ignore_na)[0]
+def fast_shares(valid: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
+    """b_t as in `shares`, from the mask of valid values, without a loop over time; alpha is (..., 1, N)."""
+    return (_adjusted_shares if adjust else _plain_shares)(valid, 1 - alpha, ignore_na)[0]
 
 
-def _adjusted(present: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pull]:
-    # b_t = 1 / W_t with W_t = decay_t W_{t-1} + 1 where there is a value
-    fades = present if ignore_na else torch.ones_like(present)
-    decay, one = keep.where(fades, 1), present.to(keep.dtype)
-    weight = recurrence(decay, one, None)
-    held = weight.where(weight > 0, 1)
+def _adjusted_shares(valid: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pullback]:
+    # b_t = 1 / W_t with W_t = decay_t W_{t-1} + 1 where x_t is valid
+    decays = valid if ignore_na else torch.ones_like(valid)
+    decay, new = keep.where(decays, 1), valid.to(keep.dtype)
+    weight = linear_recurrence(decay, new, None)
+    positive = weight.where(weight > 0, 1)
 
-    def pull(d_share: Tensor) -> Tensor:
-        d_decay: Tensor = recurrence_adjoint(-d_share * one / held.square(), decay, weight, None)[0]
-        return -d_decay.where(fades, 0)
+    def pullback(d_share: Tensor) -> Tensor:
+        d_decay: Tensor = linear_recurrence_adjoint(-d_share * new / positive.square(), decay, weight, None)[0]
+        return -d_decay.where(decays, 0)
 
-    return one / held, pull
+    return new / positive, pullback
 
 
-def _plain(present: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pull]:
-    # b_t = alpha / (keep^k + alpha), the last value k rows ago; the first value has all
-    rows = torch.arange(present.shape[-2], device=present.device).unsqueeze(-1)
-    last = torch.where(present, rows, -1).cummax(-2).values
+def _plain_shares(valid: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pullback]:
+    # b_t = alpha / (keep^k + alpha), where the last valid value is k rows ago; the first valid value has share 1
+    rows = torch.arange(valid.shape[-2], device=valid.device).unsqueeze(-1)
+    last = torch.where(valid, rows, -1).cummax(-2).values
     last = torch.cat([torch.full_like(last[..., :1, :], -1), last], -2)[..., :-1, :]
     age = torch.ones_like(keep) if ignore_na else (rows - last).to(keep.dtype)
-    old, alpha = keep**age, 1 - keep
-    share = torch.where(last < 0, 1, alpha / (old + alpha)).where(present, 0)
+    weight, alpha = keep**age, 1 - keep
+    share = torch.where(last < 0, 1, alpha / (weight + alpha)).where(valid, 0)
 
-    def pull(d_share: Tensor) -> Tensor:
-        slope = (old + alpha * age * keep ** (age - 1)) / (old + alpha).square()
-        return d_share * slope.where(present & (last >= 0), 0)
+    def pullback(d_share: Tensor) -> Tensor:
+        slope = (weight + alpha * age * keep ** (age - 1)) / (weight + alpha).square()
+        return d_share * slope.where(valid & (last >= 0), 0)
 
-    return share, pull
+    return share, pullback
 
 
 def _backward(
@@ -132,26 +135,28 @@ def _backward(
     min_periods: int,
     learned: bool,
 ) -> tuple[Tensor | None, ...]:
-    # linear in grad, and the transpose is the mean itself, of what comes in
-    pulled, known = grad_dx.where(x.isfinite(), torch.nan), known_rows(x, min_periods)
-    y = torch.ops.commodity.ewm_mean(pulled, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
-    d_alpha = pull_alpha(grad.where(known & ~grad.isnan(), 0), pulled, y, alpha, adjust, ignore_na) if learned else None
-    return y.where(known, 0), None, d_alpha
+    # linear in grad; the transpose is the mean itself, of u
+    u, valid = grad_dx.where(x.isfinite(), torch.nan), has_min_periods(x, min_periods)
+    y = torch.ops.commodity.ewm_mean(u, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
+    d_alpha = None
+    if learned:
+        d_alpha = alpha_gradient(grad.where(valid & ~grad.isnan(), 0), u, y, alpha, adjust, ignore_na)
+    return y.where(valid, 0), None, d_alpha
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     grad, x = torch.randn(2, 2, 9, 3, dtype=torch.double, generator=generator)
     alpha = 0.1 + 0.8 * torch.rand(2, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, :3, 1] = holed[0, 5:7, 1] = holed[1, 4, 2] = torch.nan
+    x_nan = x.clone()
+    x_nan[0, :3, 1] = x_nan[0, 5:7, 1] = x_nan[1, 4, 2] = torch.nan
     ones, half = torch.ones(3, 1, dtype=torch.double), torch.full((1,), 0.5, dtype=torch.double)
     return Cases(
         function=ewm_adjoint,
         samples=(
-            Sample(grad, holed, alpha),
-            Sample(grad, holed, alpha, adjust=False, min_periods=3),
-            Sample(grad, holed, alpha, ignore_na=True),
+            Sample(grad, x_nan, alpha),
+            Sample(grad, x_nan, alpha, adjust=False, min_periods=3),
+            Sample(grad, x_nan, alpha, ignore_na=True),
             Sample(grad, x, alpha, adjust=False, ignore_na=True),
         ),
         bad=(Bad(Sample(grad, x, alpha[0]), r"alpha \(\.\.\., N\); got .*alpha \(3,\)"),),

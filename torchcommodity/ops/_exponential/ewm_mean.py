@@ -4,46 +4,48 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._exponential.decay import Speed, check_decay
-from torchcommodity.ops._exponential.ewm_adjoint import known_rows, pull_alpha, shares, shares_by_formula
-from torchcommodity.ops._exponential.ewm_adjoint import operator as adjoint
-from torchcommodity.ops._scan.linear_recurrence import operator as recur
+from torchcommodity.ops._exponential import ewm_adjoint
+from torchcommodity.ops._exponential.decay import Decay, check_decay
+from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
 
 
 def ewm_mean(
     x: Tensor,  # (..., T, N)
     *,
-    com: Speed = None,
-    span: Speed = None,
-    halflife: Speed = None,
-    alpha: Speed = None,
+    com: Decay = None,
+    span: Decay = None,
+    halflife: Decay = None,
+    alpha: Decay = None,
     adjust: bool = True,
     ignore_na: bool = False,
     min_periods: int = 0,
 ) -> Tensor:  # (..., T, N)
-    """Exponentially weighted mean, pandas' `ewm(...).mean()`: y_t = y_{t-1} + b_t (x_t - y_{t-1}).
+    """Exponentially weighted mean, as pandas `ewm(...).mean()`: y_t = y_{t-1} + b_t (x_t - y_{t-1}).
+
+    Exactly one of com, span, halflife and alpha gives the decay: a number, or a Tensor that broadcasts to (..., N) and
+    may require a gradient, for a half-life that is learned.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        com: center of mass in rows, >= 0: alpha = 1 / (1 + com).
-        span: rows of a simple mean of the same mean age, >= 1: alpha = 2 / (span + 1).
-        halflife: rows after which a value weighs half, > 0: alpha = 1 - 2^(-1 / halflife).
-        alpha: the factor itself, in (0, 1]. Exactly one of the four, a number or a Tensor that broadcasts to (..., N);
-            a Tensor may require a gradient: a half-life that is learned.
-        adjust: divide by the sum of the weights so far; else the mean starts at the first value, and b_t = alpha.
-        ignore_na: weights by the number of values since; else by the number of rows, missing ones included.
-        min_periods: values that must have been, >= 0.
+        x: Values in any unit. NaN and infinite values count as missing.
+        com: Center of mass in rows, >= 0: alpha = 1 / (1 + com).
+        span: Length of the simple moving average with the same mean age, >= 1: alpha = 2 / (span + 1).
+        halflife: Number of rows after which a value has half its weight, > 0: alpha = 1 - 2^(-1 / halflife).
+        alpha: Smoothing factor, in (0, 1].
+        adjust: Divide by the sum of the weights so far. Otherwise the mean starts at the first value and b_t = alpha.
+        ignore_na: Weights decay with each valid value; otherwise with each row.
+        min_periods: Minimum number of valid values so far, >= 0.
 
     Returns:
-        y, in the unit of x. A missing value carries y on; NaN before the first value, and where fewer than
-        `min_periods` have been. Causal.
+        Mean in the unit of x. A missing value leaves it unchanged. NaN before the first valid value and before
+        `min_periods` valid values. Causal.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range, or not exactly one of com,
-            span, halflife, alpha is given.
+        ValueError, TypeError: If `x` is not a floating-point panel, an argument is out of range, or not exactly one of
+            com, span, halflife and alpha is given.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes, in x and in the Tensor
-    that says how fast; a missing value gets gradient zero, a NaN row takes no part.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode, in x and in a Tensor that gives the decay. A missing value has gradient zero; the gradient of a NaN output is
+    ignored.
 
     References:
         Roberts (1959). Control chart tests based on geometric moving averages. doi:10.1080/00401706.1959.10489860.
@@ -60,32 +62,34 @@ def ewm_mean(
 
 
 def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
-    share = shares(x, alpha, adjust, ignore_na)
-    finite, mean, rows = x.isfinite(), torch.zeros_like(alpha), []
+    share = ewm_adjoint.shares(x, alpha, adjust, ignore_na)
+    valid, mean, rows = x.isfinite(), torch.zeros_like(alpha), []
     for t in range(x.shape[-2]):
-        mean = mean + torch.where(finite[..., t, :], share[..., t, :] * (x[..., t, :] - mean), 0)
+        mean = mean + torch.where(valid[..., t, :], share[..., t, :] * (x[..., t, :] - mean), 0)
         rows.append(mean)
-    return torch.stack(rows, -2).where(known_rows(x, min_periods), torch.nan) if rows else x.new_empty(x.shape)
+    if not rows:
+        return x.new_empty(x.shape)
+    return torch.stack(rows, -2).where(ewm_adjoint.has_min_periods(x, min_periods), torch.nan)
 
 
 def _decomposition(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
     # y_t = (1 - b_t) y_{t-1} + b_t x_t
-    finite = x.isfinite()
-    share = shares_by_formula(finite, alpha.unsqueeze(-2), adjust, ignore_na)
-    mean: Tensor = recur(1 - share, share * x.where(finite, 0), None)
-    return mean.where(known_rows(x, min_periods), torch.nan)
+    valid = x.isfinite()
+    share = ewm_adjoint.fast_shares(valid, alpha.unsqueeze(-2), adjust, ignore_na)
+    mean: Tensor = linear_recurrence(1 - share, share * x.where(valid, 0), None)
+    return mean.where(ewm_adjoint.has_min_periods(x, min_periods), torch.nan)
 
 
 def _backward(
     grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
 ) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + (1 - b_{t+1}) L_{t+1},  dx_t = b_t L_t,  db_t = L_t (x_t - y_{t-1})
-    dx = adjoint(grad, x, alpha, adjust, ignore_na, min_periods, learned)
+    dx = ewm_adjoint.operator(grad, x, alpha, adjust, ignore_na, min_periods, learned)
     if not learned:
         return dx, None
     y = operator(x, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
-    grad = grad.where(known_rows(x, min_periods), 0)
-    return dx, pull_alpha(grad, x, y, alpha, adjust, ignore_na)
+    grad = grad.where(ewm_adjoint.has_min_periods(x, min_periods), 0)
+    return dx, ewm_adjoint.alpha_gradient(grad, x, y, alpha, adjust, ignore_na)
 
 
 def _function(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tensor:
@@ -105,19 +109,19 @@ def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
     alpha = 0.1 + 0.8 * torch.rand(2, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, :3, 1] = holed[0, 5:7, 1] = holed[1, 4, 2] = torch.nan
-    tall = 1e6 + 1e-2 * torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
-    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
-    rule = [{"adjust": a, "ignore_na": i} for a in (True, False) for i in (True, False)]
+    x_nan = x.clone()
+    x_nan[0, :3, 1] = x_nan[0, 5:7, 1] = x_nan[1, 4, 2] = torch.nan
+    long = 1e6 + 1e-2 * torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
+    long_nan = long.where(torch.rand(long.shape, generator=generator) < 0.7, torch.nan)
+    rules = [{"adjust": a, "ignore_na": i} for a in (True, False) for i in (True, False)]
     return Cases(
         function=_function,
         samples=(
             Sample(x, alpha, min_periods=3),
-            Sample(holed, alpha[:1]),
-            Sample(holed, alpha, adjust=False),
-            Sample(holed, alpha, ignore_na=True),
-            Sample(holed, span=5, min_periods=2),
+            Sample(x_nan, alpha[:1]),
+            Sample(x_nan, alpha, adjust=False),
+            Sample(x_nan, alpha, ignore_na=True),
+            Sample(x_nan, span=5, min_periods=2),
         ),
         bad=(
             Bad(Sample(x[0, 0], span=5), r"ewm_mean: x must be \(\.\.\., T, N\); got x \(3,\)"),
@@ -139,9 +143,9 @@ def _cases() -> Cases:
         ),
         oracle=_oracle,
         oracle_samples=(
-            *(Sample(gaps, span=20, **settings) for settings in rule),
-            Sample(gaps, halflife=3, min_periods=5),
-            Sample(tall, com=2.5),
+            *(Sample(long_nan, span=20, **rule) for rule in rules),
+            Sample(long_nan, halflife=3, min_periods=5),
+            Sample(long, com=2.5),
         ),
     )
 
@@ -152,6 +156,6 @@ operator = Op(
     backward=_backward,
     decomposition=_decomposition,
     cases=_cases,
-    mask_nan_grad=False,  # the adjoint does it
+    mask_nan_grad=False,  # the backward operator masks
     warmup=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
 )

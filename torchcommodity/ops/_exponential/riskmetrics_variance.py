@@ -1,4 +1,4 @@
-"""Exponentially weighted variance of returns about zero, a formula on `ewm_mean`."""
+"""RiskMetrics variance: an exponentially weighted average of squared returns."""
 
 import torch
 from torch import Tensor
@@ -13,22 +13,26 @@ def riskmetrics_variance(
     *,
     adjust: bool = True,
 ) -> Tensor:  # (..., T, N)
-    """RiskMetrics variance: v_t = (1 - a) v_{t-1} + a r_t^2 with a = 1 - 2^(-1/halflife); row t uses r_t.
+    """RiskMetrics variance about zero: v_t = (1 - alpha) v_{t-1} + alpha r_t^2 with alpha = 1 - 2^(-1/halflife).
+
+    For the variance about an exponentially weighted mean, see `ewm_var`.
 
     Args:
-        returns: log-returns per step; NaN where missing.
-        halflife: steps with a return after which a squared return weighs half; > 0. RiskMetrics' lambda = 0.94 is 11.2.
-        adjust: divide by the sum of the weights so far, so that the first returns do not weigh too much (pandas' rule);
-            otherwise v starts at the first squared return.
+        returns: Log-returns per step; NaN where missing.
+        halflife: Number of returns after which a squared return has half its weight, > 0. RiskMetrics' lambda = 0.94 is
+            a half-life of 11.2.
+        adjust: Divide by the sum of the weights so far, as pandas does, so that the first returns are not overweighted.
+            Otherwise v starts at the first squared return.
 
     Returns:
-        v, a variance per step (not a volatility): pandas' `(r ** 2).ewm(halflife=..., ignore_na=True).mean()`. A
-        missing return carries v on; NaN before the first return. Causal.
+        Variance per step (not a volatility), as pandas `(r ** 2).ewm(halflife=..., ignore_na=True).mean()`. Row t uses
+        r_t. A missing return leaves v unchanged; v is NaN before the first return. Causal.
 
     Raises:
-        ValueError, TypeError: `returns` is no floating-point panel, `halflife` is not positive.
+        ValueError, TypeError: If `returns` is not a floating-point panel or `halflife` is not positive.
 
-    Devices: those of `ewm_mean`. Differentiable; a missing return gets gradient zero, a NaN row takes no part.
+    Devices: those of `ewm_mean`. Differentiable; a missing return has gradient zero, the gradient of a NaN output is
+    ignored.
 
     References:
         J.P. Morgan, Reuters (1996). RiskMetrics Technical Document, 4th edition, section 5.2.
@@ -42,6 +46,6 @@ def riskmetrics_variance(
     check_panel("riskmetrics_variance", returns=returns)
     if not halflife > 0:
         raise_invalid("riskmetrics_variance", "halflife must be > 0", halflife=halflife, returns=returns)
-    present = returns.isfinite()
-    squared = returns.where(present, 0).square().where(present, torch.nan)
+    valid = returns.isfinite()
+    squared = returns.where(valid, 0).square().where(valid, torch.nan)
     return ewm_mean(squared, halflife=halflife, adjust=adjust, ignore_na=True)

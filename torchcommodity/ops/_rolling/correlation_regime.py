@@ -1,4 +1,4 @@
-"""When the structure of correlations changes: how far it moved, and a running number of the regime."""
+"""Regimes of a correlation structure: how far it has shifted, and a running regime number."""
 
 import math
 from typing import NamedTuple
@@ -12,6 +12,8 @@ from torchcommodity.opkit.arguments import check_integer, check_panel, raise_inv
 
 
 class CorrelationRegime(NamedTuple):
+    """Result of `correlation_regime`."""
+
     shift: Tensor  # (..., T)
     regime: Tensor  # (..., T) int64
 
@@ -23,23 +25,27 @@ def correlation_regime(
     *,
     packed: bool = False,
 ) -> CorrelationRegime:
-    """Regimes of a correlation structure: shift_t = mean over i != j of |r_ij(t) - r_ij(t - lag)|; the number of the
-    regime starts at 0 and rises by one when shift_t > `threshold`, at most once in `lag` rows.
+    """Shift of a correlation structure against `lag` rows ago, and the number of the current regime.
+
+    shift_t is the mean over i != j of |r_ij(t) - r_ij(t - lag)|. The regime number starts at 0 and rises by one when
+    shift_t > `threshold`, at most once in `lag` rows.
 
     Args:
-        correlation: such as `rolling_correlation` gives; without unit.
-        threshold: the shift that makes a new regime, >= 0.
-        lag: rows between the two structures, >= 1. 21 rows are a month of trading days.
-        packed: the last axis holds each pair once, as `rolling_correlation(..., packed=True)` gives them.
+        correlation: Correlations as `rolling_correlation` returns them.
+        threshold: Shift that starts a new regime, >= 0.
+        lag: Rows between the two structures, >= 1. 21 rows are one month of trading days.
+        packed: The last axis holds each pair once, as from `rolling_correlation(..., packed=True)`.
 
     Returns:
-        shift, over the pairs that are finite in both rows, and NaN where there is none or t < `lag`; and regime, which
-        a NaN shift leaves as it is. Causal.
+        shift: Mean over the pairs that are valid in both rows; NaN where there is no such pair or t < `lag`.
+        regime: Regime number, unchanged where shift is NaN. Causal.
 
     Raises:
-        ValueError, TypeError: `correlation` is not (..., T, N, N) of floating point, a setting is out of its range.
+        ValueError, TypeError: If `correlation` is not a floating-point Tensor (..., T, N, N) or an argument is out of
+            range.
 
-    Devices: CPU and CUDA; elsewhere the reference. `shift` is differentiable in both modes; `regime` is a count.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. `shift` is differentiable in reverse and forward
+    mode; `regime` has no gradient.
 
     Example:
         >>> import torch
@@ -51,7 +57,7 @@ def correlation_regime(
     check_panel("correlation_regime", correlation=correlation)
     check_integer("correlation_regime", 1, lag=lag)
     if packed:
-        correlation = correlation.unsqueeze(-2)  # one row, without diagonal
+        correlation = correlation.unsqueeze(-2)  # a matrix of one row, all of which counts
     elif correlation.dim() < 3 or correlation.shape[-1] != correlation.shape[-2]:
         raise_invalid("correlation_regime", "correlation must be (..., T, N, N)", correlation=correlation)
     if not (math.isfinite(threshold) and threshold >= 0):
@@ -60,14 +66,14 @@ def correlation_regime(
 
 
 def _reference(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
-    change, counted = _change(correlation, lag, packed)
-    pairs = counted.sum((-2, -1))
+    change, valid = _change(correlation, lag, packed)
+    pairs = valid.sum((-2, -1))
     shift = (change.abs().sum((-2, -1)) / pairs).masked_fill(pairs == 0, torch.nan)
     number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)
-    since, numbers = torch.full_like(number, lag), []
+    age, numbers = torch.full_like(number, lag), []
     for t in range(shift.shape[-1]):
-        rises = (shift[..., t] > threshold) & (since >= lag)
-        number, since = number + rises, torch.where(rises, 1, since + 1)
+        starts = (shift[..., t] > threshold) & (age >= lag)
+        number, age = number + starts, torch.where(starts, 1, age + 1)
         numbers.append(number)
     return shift, torch.stack(numbers, -1) if numbers else shift.to(torch.int64)
 
@@ -78,26 +84,26 @@ def _fake(correlation: Tensor, threshold: float, lag: int, packed: bool = False)
 
 
 def _change(correlation: Tensor, lag: int, packed: bool) -> tuple[Tensor, Tensor]:
-    """r(t) - r(t - lag), zero where it does not count, and where it counts: off the diagonal, finite in both rows."""
-    before = pad(correlation, (0, 0, 0, 0, lag, 0), value=torch.nan)[..., : correlation.shape[-3], :, :]
-    counted = (correlation - before).isfinite()
+    """r(t) - r(t - lag), zero where not valid; valid where off the diagonal and finite in both rows."""
+    previous = pad(correlation, (0, 0, 0, 0, lag, 0), value=torch.nan)[..., : correlation.shape[-3], :, :]
+    valid = (correlation - previous).isfinite()
     if not packed:
-        counted = counted & ~torch.eye(correlation.shape[-1], dtype=torch.bool, device=correlation.device)
-    return (correlation.where(counted, 0) - before.where(counted, 0)), counted
+        valid = valid & ~torch.eye(correlation.shape[-1], dtype=torch.bool, device=correlation.device)
+    return (correlation.where(valid, 0) - previous.where(valid, 0)), valid
 
 
 def _backward(grad: Tensor, _: Tensor | None, *, correlation: Tensor, lag: int, packed: bool) -> Tensor:
     # d shift_t / d r(t) = sign(r(t) - r(t - lag)) / pairs, and its negative at r(t - lag)
-    change, counted = _change(correlation, lag, packed)
-    each = change.sign() * (grad / counted.sum((-2, -1)).clamp(min=1))[..., None, None]
-    return each - pad(each, (0, 0, 0, 0, 0, lag))[..., lag:, :, :]
+    change, valid = _change(correlation, lag, packed)
+    d_change = change.sign() * (grad / valid.sum((-2, -1)).clamp(min=1))[..., None, None]
+    return d_change - pad(d_change, (0, 0, 0, 0, 0, lag))[..., lag:, :, :]
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     r = torch.rand(2, 9, 3, 3, dtype=torch.double, generator=generator) * 2 - 1
-    holed = r.clone()
-    holed[0, 3, 1] = holed[1, 4:6] = torch.nan
+    r_nan = r.clone()
+    r_nan[0, 3, 1] = r_nan[1, 4:6] = torch.nan
     steps = torch.tensor([0.1, 0.1, 0.6, 0.0, 0.6], dtype=torch.double).reshape(5, 1, 1).expand(5, 2, 2)
     shift = torch.tensor([torch.nan, 0, 0.5, 0.6, 0.6], dtype=torch.double)
     regime = torch.tensor([0, 0, 1, 2, 3])
@@ -105,7 +111,7 @@ def _cases() -> Cases:
         function=correlation_regime,
         samples=(
             Sample(r, threshold=0.6, lag=2),
-            Sample(holed, lag=3),
+            Sample(r_nan, lag=3),
             Sample(r[:1, :, :2, :2], lag=1),
         ),
         bad=(

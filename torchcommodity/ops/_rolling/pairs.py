@@ -1,4 +1,4 @@
-"""The pairs i < j of symmetric matrices (..., N, N), packed: (..., N (N - 1) / 2), in `torch.triu_indices`' order."""
+"""Symmetric matrices (..., N, N) and their packed form: the pairs i < j, in the order of `torch.triu_indices`."""
 
 import math
 
@@ -12,16 +12,16 @@ from torchcommodity.opkit.arguments import check_panel, raise_invalid
 def correlation_matrix(
     pairs: Tensor,  # (..., T, P)
 ) -> Tensor:  # (..., T, N, N)
-    """The matrices of packed correlations: what `rolling_correlation(..., packed=True)` left out.
+    """Correlation matrices from packed pairs, as `rolling_correlation(..., packed=True)` returns them.
 
     Args:
-        pairs: one value for each i < j, in the order of `torch.triu_indices(N, N, offset=1)`: P = N (N - 1) / 2.
+        pairs: One correlation for each i < j, in the order of `torch.triu_indices(N, N, offset=1)`: P = N (N - 1) / 2.
 
     Returns:
-        symmetric; 1 on the diagonal where an asset has a finite correlation with any other, else NaN.
+        Symmetric matrices. The diagonal is 1 where an asset has a valid correlation with any other asset, else NaN.
 
     Raises:
-        ValueError, TypeError: `pairs` is no floating-point panel, P is not N (N - 1) / 2.
+        ValueError, TypeError: If `pairs` is not a floating-point panel or P is not N (N - 1) / 2 for any N.
 
     Devices: all. Differentiable.
 
@@ -37,26 +37,29 @@ def correlation_matrix(
     assets = (1 + math.isqrt(1 + 8 * pairs.shape[-1])) // 2
     if assets * (assets - 1) != 2 * pairs.shape[-1]:
         raise_invalid("correlation_matrix", "pairs must be (..., T, N (N - 1) / 2)", pairs=pairs)
-    matrices = matrices_of(pairs, assets)
-    known = (matrices.isfinite() & ~torch.eye(assets, dtype=torch.bool, device=pairs.device)).any(-1)
-    return torch.where(
-        torch.eye(assets, dtype=torch.bool, device=pairs.device),
-        torch.where(known, 1.0, torch.nan).to(pairs).unsqueeze(-1),
-        matrices,
-    )
+    matrices = unpack_pairs(pairs, assets)
+    diagonal = torch.eye(assets, dtype=torch.bool, device=pairs.device)
+    valid = (matrices.isfinite() & ~diagonal).any(-1)
+    return torch.where(diagonal, torch.where(valid, 1.0, torch.nan).to(pairs).unsqueeze(-1), matrices)
 
 
-def pairs_of(matrices: Tensor) -> Tensor:
+def pack_pairs(matrices: Tensor) -> Tensor:
     """(..., N, N) -> (..., P)."""
     assets = matrices.shape[-1]
     row, column = torch.triu_indices(assets, assets, offset=1, device=matrices.device)
     return matrices[..., row, column]
 
 
-def matrices_of(pairs: Tensor, assets: int) -> Tensor:
-    """(..., P) -> (..., N, N), zero on the diagonal."""
+def unpack_pairs(pairs: Tensor, assets: int) -> Tensor:
+    """(..., P) -> (..., N, N), with zeros on the diagonal."""
     n = torch.arange(assets, device=pairs.device)
     low, high = torch.minimum(n, n.unsqueeze(-1)), torch.maximum(n, n.unsqueeze(-1))
-    place = low * (2 * assets - low - 1) // 2 + high - low - 1
-    place = place.where(low < high, pairs.shape[-1])
-    return pad(pairs, (0, 1))[..., place]
+    position = low * (2 * assets - low - 1) // 2 + high - low - 1
+    position = position.where(low < high, pairs.shape[-1])
+    return pad(pairs, (0, 1))[..., position]
+
+
+def all_pairs(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(..., T, N) -> two panels (..., T, N * N): the first and the second asset of every ordered pair."""
+    square = (*x.shape, x.shape[-1])
+    return x.unsqueeze(-1).expand(square).flatten(-2), x.unsqueeze(-2).expand(square).flatten(-2)

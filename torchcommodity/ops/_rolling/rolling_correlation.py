@@ -1,4 +1,4 @@
-"""Pearson correlation of every pair of columns over a trailing window."""
+"""Rolling Pearson correlation of every pair of assets."""
 
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling import rolling_correlation_backward
-from torchcommodity.ops._rolling.pairs import pairs_of
+from torchcommodity.ops._rolling.pairs import pack_pairs
 
 
 def rolling_correlation(
@@ -19,27 +19,28 @@ def rolling_correlation(
     min_periods: int | None = None,
     packed: bool = False,
 ) -> Tensor:  # (..., T, N, N), or (..., T, N (N - 1) / 2) if packed
-    """Pearson correlation of every pair over the last `window` rows, by pandas' rules for missing values.
+    """Rolling Pearson correlation of every pair, as pandas `DataFrame.rolling(window, min_periods).corr()`.
 
-    r_ij = c_ij / sqrt(c_ii c_jj), where c sums products about the means, over the rows of the window in which both
-    values are finite: `pandas.DataFrame.rolling(window, min_periods).corr()`.
+    r_ij = c_ij / sqrt(c_ii c_jj), where c_ij is the sum of products about the means, over the rows of the window in
+    which both values are valid.
 
     Args:
-        returns: log-returns per step, or any values. One that is not finite is missing.
-        window: rows, in [2, T].
-        min_periods: the fewest rows that a pair must share, in [1, window]; `window` if None. One row never moves, so
-            two are needed in any case.
-        packed: give each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`: row by row of the upper
-            triangle. `correlation_matrix` makes matrices of them.
+        returns: Log-returns per step, or values in any unit. NaN and infinite values count as missing.
+        window: Window length in rows, in [2, T].
+        min_periods: Minimum number of rows in which both values of a pair are valid, in [1, window]. Default: `window`.
+        packed: Return each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`: the upper triangle
+            row by row. `correlation_matrix` turns pairs into matrices.
 
     Returns:
-        symmetric, in [-1, 1], the diagonal exactly 1; without unit. NaN where a pair shares fewer than `min_periods`
-        rows, or either stands still on them. Causal; the first `min_periods - 1` rows are NaN.
+        Symmetric matrices with entries in [-1, 1] and an exact 1 on the diagonal; dimensionless. NaN where a pair has
+        fewer than `min_periods` (at least two) common rows or one of its values is constant on them. Causal; the first
+        `min_periods - 1` rows are NaN.
 
     Raises:
-        ValueError, TypeError: `returns` is no floating-point panel, `window` or `min_periods` is out of its range.
+        ValueError, TypeError: If `returns` is not a floating-point panel or `window` or `min_periods` is out of range.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode.
 
     References:
         Pearson (1895). Notes on regression and inheritance in the case of two parents. doi:10.1098/rspl.1895.0041.
@@ -53,15 +54,15 @@ def rolling_correlation(
         >>> ops.rolling_correlation(returns, window=3, packed=True).shape
         torch.Size([4, 1])
     """
-    chosen = pairs_operator if packed else operator
-    check_panel(chosen.name, returns=returns)
-    least = window if min_periods is None else min_periods
-    check_integer(chosen.name, 1, window=window, min_periods=least)
+    op = pairs_operator if packed else operator
+    check_panel(op.name, returns=returns)
+    min_periods = window if min_periods is None else min_periods
+    check_integer(op.name, 1, window=window, min_periods=min_periods)
     if not 2 <= window <= returns.shape[-2]:
-        raise_invalid(chosen.name, "window must be in [2, T]", window=window, returns=returns)
-    if least > window:
-        raise_invalid(chosen.name, "min_periods must be in [1, window]", min_periods=least, window=window)
-    y: Tensor = chosen(returns, window, least)
+        raise_invalid(op.name, "window must be in [2, T]", window=window, returns=returns)
+    if min_periods > window:
+        raise_invalid(op.name, "min_periods must be in [1, window]", min_periods=min_periods, window=window)
+    y: Tensor = op(returns, window, min_periods)
     return y
 
 
@@ -69,22 +70,22 @@ def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
     matrices = []
     for t in range(returns.shape[-2]):
         x = returns[..., max(t - window + 1, 0) : t + 1, :]
-        both = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): of i and of j
-        count = both.sum(-3).clamp(min=1)
-        x = x.unsqueeze(-1).expand(both.shape)
-        low, high = x.where(both, torch.inf).amin(-3), x.where(both, -torch.inf).amax(-3)
-        mean = (x - low.unsqueeze(-3)).where(both, 0).sum(-3) / count
-        centered = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(both, 0)
+        common = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): both i and j are valid
+        count = common.sum(-3).clamp(min=1)
+        x = x.unsqueeze(-1).expand(common.shape)
+        low, high = x.where(common, torch.inf).amin(-3), x.where(common, -torch.inf).amax(-3)
+        mean = (x - low.unsqueeze(-3)).where(common, 0).sum(-3) / count
+        centered = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(common, 0)
         scale = centered.square().sum(-3).sqrt()
         r = ((centered / scale.unsqueeze(-3)) * (centered / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
         r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
-        moves = (low < high) & (both.sum(-3) >= min_periods)
-        matrices.append(r.where(moves & moves.mT, torch.nan))
+        defined = (low < high) & (common.sum(-3) >= min_periods)
+        matrices.append(r.where(defined & defined.mT, torch.nan))
     return torch.stack(matrices, -3) if matrices else _fake(returns, window, min_periods)
 
 
 def _pairs_reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
-    return pairs_of(_reference(returns, window, min_periods))
+    return pack_pairs(_reference(returns, window, min_periods))
 
 
 def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
@@ -109,23 +110,23 @@ def _oracle(returns: Tensor, window: int, *, min_periods: int | None = None, pac
         for panel in returns.reshape(-1, *returns.shape[-2:])
     ]
     matrices = torch.stack([torch.as_tensor(panel) for panel in panels]).reshape(*returns.shape, -1)
-    return pairs_of(matrices) if packed else matrices
+    return pack_pairs(matrices) if packed else matrices
 
 
 def _cases(packed: bool = False) -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 9, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 3, 1] = holed[1, 6, 0] = holed[1, 2, 2] = torch.nan
-    holed[0, 7, 2] = torch.inf
-    still = x.clone()
-    still[0, 2:7, 1] = 0.1
-    wide = torch.randn(400, 5, dtype=torch.double, generator=generator)
-    wide[torch.rand(400, 5, generator=generator) < 0.2] = torch.nan
+    x_nan = x.clone()
+    x_nan[0, 3, 1] = x_nan[1, 6, 0] = x_nan[1, 2, 2] = torch.nan
+    x_nan[0, 7, 2] = torch.inf
+    constant = x.clone()
+    constant[0, 2:7, 1] = 0.1
+    long = torch.randn(400, 5, dtype=torch.double, generator=generator)
+    long[torch.rand(400, 5, generator=generator) < 0.2] = torch.nan
     ramp = torch.tensor([[1.0, 4.0], [2.0, 3.0], [3.0, 1.0], [4.0, 2.0]], dtype=torch.double)
-    expected = torch.full((4, 2, 2), torch.nan, dtype=torch.double)
-    expected[3] = torch.tensor([[1.0, -0.8], [-0.8, 1.0]], dtype=torch.double)
-    expected = pairs_of(expected) if packed else expected
+    golden = torch.full((4, 2, 2), torch.nan, dtype=torch.double)
+    golden[3] = torch.tensor([[1.0, -0.8], [-0.8, 1.0]], dtype=torch.double)
+    golden = pack_pairs(golden) if packed else golden
     spearman = "Spearman's rank example: 1 - 6 sum d^2 / (n (n^2 - 1))"
     single = () if packed else (Sample(x[0, :, :1], window=2),)
 
@@ -136,8 +137,8 @@ def _cases(packed: bool = False) -> Cases:
         function=rolling_correlation,
         samples=(
             sample(x, window=4),
-            sample(holed, window=4, min_periods=3),
-            sample(holed, window=9, min_periods=2),
+            sample(x_nan, window=4, min_periods=3),
+            sample(x_nan, window=9, min_periods=2),
             *single,
         ),
         bad=(
@@ -154,12 +155,12 @@ def _cases(packed: bool = False) -> Cases:
             Bad(sample(x.long(), window=4), "returns must be floating-point", TypeError),
             Bad(sample(x, window=4.0), "window must be an int", TypeError),
         ),
-        golden=(Golden(sample(ramp, window=4), expected, spearman),),
+        golden=(Golden(sample(ramp, window=4), golden, spearman),),
         oracle=_oracle,
         oracle_samples=(
-            sample(still, window=4, min_periods=3),
-            sample(wide, window=30, min_periods=12),
-            sample(wide.nan_to_num(0.3), window=60),
+            sample(constant, window=4, min_periods=3),
+            sample(long, window=30, min_periods=12),
+            sample(long.nan_to_num(0.3), window=60),
         ),
     )
 

@@ -1,9 +1,10 @@
-"""Formulas on window sums: z-scores, betas and covariance matrices over rolling windows."""
+"""Rolling z-score, beta and covariance: formulas on window sums."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var
 from torchcommodity.ops._rolling.window import check_window
@@ -17,21 +18,22 @@ def rolling_zscore(
     min_periods: int | None = None,
     ddof: int = 1,
 ) -> Tensor:  # (..., T, N)
-    """Distance of each value from its rolling mean, in rolling standard deviations: z_t = (x_t - mean_t) / sd_t.
+    """Rolling z-score: z_t = (x_t - mean_t) / std_t, over the last `window` rows, row t included.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        window: rows of a window, W >= 1, this row among them.
-        min_periods: values that a window must hold, in [0, W]; by default all.
-        ddof: as in `rolling_std`.
+        x: Values in any unit. NaN and infinite values count as missing and are skipped.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of valid values in a window, in [0, W]. Default: W.
+        ddof: Delta degrees of freedom of the standard deviation, >= 0.
 
     Returns:
-        z without unit; NaN where x is missing, where `rolling_std` is, and where the window does not move. Causal.
+        z-scores, dimensionless. NaN where x is missing, where `rolling_std` is NaN, and where the window is constant.
+        Causal.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `x` is not a floating-point panel or an argument is out of range.
 
-    Devices: those of `rolling_var`. Differentiable to any order, in both modes.
+    Devices: those of `rolling_var`. Differentiable to any order, in reverse and forward mode.
 
     Example:
         >>> import torch
@@ -39,11 +41,12 @@ def rolling_zscore(
         >>> ops.rolling_zscore(torch.tensor([[1.0], [3.0], [3.0], [9.0]]), 2).squeeze(-1)
         tensor([   nan, 0.7071,    nan, 0.7071])
     """
-    least = check_window("rolling_zscore", window, min_periods, x=x)
-    mean, moved = rolling_mean(x, window, min_periods=least), rolling_std(x, window, min_periods=least, ddof=ddof)
-    known = x.isfinite() & (moved > 0)
-    apart = x.where(known, 0) - mean.where(known, 0)
-    return (apart / moved.where(known, 1)).where(known, torch.nan)
+    min_periods = check_window("rolling_zscore", window, min_periods, x=x)
+    mean = rolling_mean(x, window, min_periods=min_periods)
+    std = rolling_std(x, window, min_periods=min_periods, ddof=ddof)
+    valid = x.isfinite() & (std > 0)
+    centered = x.where(valid, 0) - mean.where(valid, 0)
+    return (centered / std.where(valid, 1)).where(valid, torch.nan)
 
 
 def rolling_beta(
@@ -53,22 +56,23 @@ def rolling_beta(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Slope of y on x over rolling windows: beta_t = cov_t(y, x) / var_t(x), over the rows that have both.
+    """Rolling beta of y on x: beta_t = cov_t(y, x) / var_t(x), over the rows of the window in which both are valid.
 
     Args:
-        y: what is explained, such as the returns of an asset; NaN or infinite where missing.
-        x: what explains, such as the returns of a market; broadcasts against y.
-        window: rows of a window, W >= 1.
-        min_periods: pairs that a window must hold, in [0, W]; by default all.
+        y: Dependent variable, such as the returns of an asset. NaN and infinite values count as missing.
+        x: Explanatory variable, such as the returns of a market; broadcasts against y.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of valid pairs in a window, in [0, W]. Default: W.
 
     Returns:
-        beta, in the unit of y over that of x; NaN where pairs are fewer than `min_periods` or two, or x does not move.
-        Causal.
+        Slopes, in the unit of y over the unit of x. NaN where fewer than `min_periods` or two pairs are valid, or x is
+        constant. Causal.
 
     Raises:
-        ValueError, TypeError: these are no floating-point panels that broadcast, a setting is out of its range.
+        ValueError, TypeError: If `y` and `x` are not floating-point panels that broadcast or an argument is out of
+            range.
 
-    Devices: those of `window_sum`. Differentiable to any order, in both modes.
+    Devices: those of `window_sum`. Differentiable to any order, in reverse and forward mode.
 
     Example:
         >>> import torch
@@ -77,16 +81,16 @@ def rolling_beta(
         >>> ops.rolling_beta(2 * x + 1, x, 3).squeeze(-1)
         tensor([nan, nan, 2., 2.])
     """
-    least = check_window("rolling_beta", window, min_periods, y=y, x=x)
+    min_periods = check_window("rolling_beta", window, min_periods, y=y, x=x)
     try:
         y, x = torch.broadcast_tensors(y, x)
     except RuntimeError:
         raise_invalid("rolling_beta", "y and x must broadcast to (..., T, N)", y=y, x=x)
-    both = y.isfinite() & x.isfinite()
-    covariance = _pairs(y, x, both, window, least, 1)
-    variance = rolling_var(x.where(both, torch.nan), window, min_periods=least)
-    known = (variance > 0) & ~covariance.isnan()
-    return (covariance.where(known, 0) / variance.where(known, 1)).where(known, torch.nan)
+    common = y.isfinite() & x.isfinite()
+    covariance = _covariance(y, x, common, window, min_periods, 1)
+    variance = rolling_var(x.where(common, torch.nan), window, min_periods=min_periods)
+    valid = (variance > 0) & ~covariance.isnan()
+    return (covariance.where(valid, 0) / variance.where(valid, 1)).where(valid, torch.nan)
 
 
 def rolling_covariance(
@@ -96,22 +100,22 @@ def rolling_covariance(
     min_periods: int | None = None,
     ddof: int = 1,
 ) -> Tensor:  # (..., T, N, N)
-    """Rolling covariance of every pair, pandas' `rolling(window, min_periods).cov(ddof=ddof)`.
+    """Rolling covariance of every pair, as pandas `DataFrame.rolling(window, min_periods).cov(ddof=ddof)`.
 
     Args:
-        returns: log-returns per step, or anything else; NaN or infinite where missing.
-        window: rows of a window, W >= 1.
-        min_periods: rows of a window that must have both of a pair, in [0, W]; by default all.
-        ddof: what is taken off the number of pairs, >= 0.
+        returns: Log-returns per step, or values in any unit. NaN and infinite values count as missing.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of rows in which both values of a pair are valid, in [0, W]. Default: W.
+        ddof: Delta degrees of freedom, >= 0.
 
     Returns:
-        Covariances over the rows that have both, in the square of the unit of `returns`; NaN where these are fewer than
-        `min_periods`, or no more than `ddof`. Causal.
+        Symmetric matrices, in the squared unit of `returns`. NaN where a pair has fewer than `min_periods` or at most
+        `ddof` common rows. Causal.
 
     Raises:
-        ValueError, TypeError: `returns` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `returns` is not a floating-point panel or an argument is out of range.
 
-    Devices: those of `window_sum`. Differentiable to any order, in both modes.
+    Devices: those of `window_sum`. Differentiable to any order, in reverse and forward mode.
 
     Example:
         >>> import torch
@@ -120,30 +124,24 @@ def rolling_covariance(
         tensor([[2., 4.],
                 [4., 8.]])
     """
-    least = check_window("rolling_covariance", window, min_periods, returns=returns)
+    min_periods = check_window("rolling_covariance", window, min_periods, returns=returns)
     check_integer("rolling_covariance", 0, ddof=ddof)
-    x, y = pairs(returns)
-    covariance = _pairs(x, y, x.isfinite() & y.isfinite(), window, least, ddof)
+    x, y = all_pairs(returns)
+    covariance = _covariance(x, y, x.isfinite() & y.isfinite(), window, min_periods, ddof)
     return covariance.reshape(*returns.shape, returns.shape[-1])
 
 
-def pairs(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(..., T, N) -> two panels (..., T, N * N): the first and the second of every pair."""
-    square = (*x.shape, x.shape[-1])
-    return x.unsqueeze(-1).expand(square).flatten(-2), x.unsqueeze(-2).expand(square).flatten(-2)
-
-
-def _pairs(y: Tensor, x: Tensor, both: Tensor, window: int, least: int, ddof: int) -> Tensor:
-    a, b = _anchored(y, both), _anchored(x, both)
-    n = window_sum(both.to(a), window)
-    known = (n >= least) & (n > ddof)
-    n = n.where(known, ddof + 1)
+def _covariance(y: Tensor, x: Tensor, common: Tensor, window: int, min_periods: int, ddof: int) -> Tensor:
+    a, b = _anchored(y, common), _anchored(x, common)
+    n = window_sum(common.to(a), window)
+    valid = (n >= min_periods) & (n > ddof)
+    n = n.where(valid, ddof + 1)
     products = window_sum(a * b, window) - window_sum(a, window) * window_sum(b, window) / n
-    return (products / (n - ddof)).where(known, torch.nan).to(y.dtype)
+    return (products / (n - ddof)).where(valid, torch.nan).to(y.dtype)
 
 
-def _anchored(x: Tensor, both: Tensor) -> Tensor:
-    """In float64 against the first value, so that a level costs no digits; zero where it does not count."""
-    first = both & (both.cumsum(-2) == 1)
+def _anchored(x: Tensor, valid: Tensor) -> Tensor:
+    """x minus its first valid value, in float64, so that a high level costs no digits; zero where not valid."""
+    first = valid & (valid.cumsum(-2) == 1)
     anchor = x.double().where(first, 0).sum(-2, keepdim=True).detach()
-    return (x.double() - anchor).where(both, 0)
+    return (x.double() - anchor).where(valid, 0)

@@ -1,4 +1,4 @@
-"""Rolling minimum and maximum, and how many rows ago they stood."""
+"""Rolling minimum and maximum, and their lag: how many rows ago they occurred."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,14 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.window import check_window, windows
+from torchcommodity.ops._rolling.window import check_window, sliding_windows
 
 
 class RollingExtrema(NamedTuple):
+    """Result of `rolling_extrema`."""
+
     values: Tensor  # (..., T, N)
-    since: Tensor  # (..., T, N) int64
+    lag: Tensor  # (..., T, N) int64
 
 
 def rolling_extrema(
@@ -22,24 +24,25 @@ def rolling_extrema(
     min_periods: int | None = None,
     largest: bool = True,
 ) -> RollingExtrema:
-    """Rolling maximum, or minimum, and the age of it: values_t = x_{t - since_t}.
+    """Rolling maximum or minimum over the last `window` rows, and its lag: values_t = x_{t - lag_t}.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        window: rows of a window, W >= 1.
-        min_periods: values that a window must hold, in [0, W]; by default all.
-        largest: the maximum, else the minimum.
+        x: Values in any unit. NaN and infinite values count as missing and are skipped.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of valid values in a window, in [0, W]. Default: W.
+        largest: Return the maximum, otherwise the minimum.
 
     Returns:
-        values, pandas' `rolling(window, min_periods).max()` or `.min()`, in the unit of x; since, the rows from it to
-        here, the fewest where equal values compete. NaN and -1 where the window holds fewer than `min_periods` values,
-        or none. Missing values are skipped. Causal; warm-up min_periods - 1 rows.
+        values: As pandas `rolling(window, min_periods).max()` or `.min()`, in the unit of x.
+        lag: Rows since the extremum; of equal values the latest counts.
+        NaN and -1 where fewer than `min_periods` values are valid, or none. Causal; the first min_periods - 1 rows are
+        NaN.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `x` is not a floating-point panel or an argument is out of range.
 
-    Devices: CPU and CUDA; elsewhere the reference. `values` is differentiable to any order, in both modes: the gradient
-    goes to the row `since` rows ago. `since` is a count.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. `values` is differentiable to any order, in reverse
+    and forward mode: the gradient goes to the row of the extremum. `lag` has no gradient.
 
     References:
         van Herk (1992). A fast algorithm for local minimum and maximum filters. doi:10.1016/0167-8655(92)90069-C.
@@ -47,12 +50,12 @@ def rolling_extrema(
     Example:
         >>> import torch
         >>> from torchcommodity import ops
-        >>> values, since = ops.rolling_extrema(torch.tensor([[1.0], [3.0], [2.0], [0.0]]), 2)
-        >>> values.squeeze(-1), since.squeeze(-1)
+        >>> values, lag = ops.rolling_extrema(torch.tensor([[1.0], [3.0], [2.0], [0.0]]), 2)
+        >>> values.squeeze(-1), lag.squeeze(-1)
         (tensor([nan, 3., 3., 2.]), tensor([-1,  0,  1,  1]))
     """
-    least = check_window("rolling_extrema", window, min_periods, x=x)
-    return RollingExtrema(*operator(x, window, least, largest))
+    min_periods = check_window("rolling_extrema", window, min_periods, x=x)
+    return RollingExtrema(*operator(x, window, min_periods, largest))
 
 
 def rolling_max(
@@ -61,7 +64,9 @@ def rolling_max(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling maximum, pandas' `rolling(window, min_periods).max()`: the values of `rolling_extrema`.
+    """Rolling maximum over the last `window` rows, as pandas `rolling(window, min_periods).max()`.
+
+    See `rolling_extrema` for arguments, errors and gradients.
 
     Example:
         >>> import torch
@@ -69,8 +74,8 @@ def rolling_max(
         >>> ops.rolling_max(torch.tensor([[1.0], [3.0], [2.0], [0.0]]), 2).squeeze(-1)
         tensor([nan, 3., 3., 2.])
     """
-    least = check_window("rolling_max", window, min_periods, x=x)
-    y: Tensor = operator(x, window, least, True)[0]
+    min_periods = check_window("rolling_max", window, min_periods, x=x)
+    y: Tensor = operator(x, window, min_periods, True)[0]
     return y
 
 
@@ -80,7 +85,9 @@ def rolling_min(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling minimum, pandas' `rolling(window, min_periods).min()`: the values of `rolling_extrema`.
+    """Rolling minimum over the last `window` rows, as pandas `rolling(window, min_periods).min()`.
+
+    See `rolling_extrema` for arguments, errors and gradients.
 
     Example:
         >>> import torch
@@ -88,17 +95,17 @@ def rolling_min(
         >>> ops.rolling_min(torch.tensor([[1.0], [3.0], [2.0], [0.0]]), 2).squeeze(-1)
         tensor([nan, 1., 2., 0.])
     """
-    least = check_window("rolling_min", window, min_periods, x=x)
-    y: Tensor = operator(x, window, least, False)[0]
+    min_periods = check_window("rolling_min", window, min_periods, x=x)
+    y: Tensor = operator(x, window, min_periods, False)[0]
     return y
 
 
 def _reference(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple[Tensor, Tensor]:
-    rows = windows(x if largest else -x, window).flip(-1)  # the latest first: argmax takes the first of equals
-    finite = rows.isfinite()
-    known = finite.sum(-1) >= max(min_periods, 1)
-    best, since = rows.where(finite, -torch.inf).max(-1)
-    return (best if largest else -best).where(known, torch.nan), since.where(known, -1)
+    rows = sliding_windows(x if largest else -x, window).flip(-1)  # latest first: argmax takes the first of equals
+    valid = rows.isfinite()
+    defined = valid.sum(-1) >= max(min_periods, 1)
+    maximum, lag = rows.where(valid, -torch.inf).max(-1)
+    return (maximum if largest else -maximum).where(defined, torch.nan), lag.where(defined, -1)
 
 
 def _fake(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple[Tensor, Tensor]:
@@ -106,38 +113,38 @@ def _fake(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple[Tens
 
 
 def _backward(grad: Tensor, _: Tensor | None, *, output: tuple[Tensor, Tensor]) -> Tensor:
-    # dx_s = sum of g_t over the rows t whose extremum stood at s
-    return gather_lag(grad, output[1], spread=True)
+    # dx_s = sum of g_t over the rows t whose extremum is row s
+    return gather_lag(grad, output[1], scatter=True)
 
 
 def _oracle(x: Tensor, window: int, min_periods: int | None = None, largest: bool = True) -> tuple[Tensor, Tensor]:
     import numpy as np
     import pandas as pd
 
-    def age(rows: np.ndarray) -> float:
-        latest = (rows if largest else -rows)[::-1]
-        return float(np.nanargmax(latest)) if np.isfinite(latest).any() else -1.0
+    def lag_of(rows: np.ndarray) -> float:
+        latest_first = (rows if largest else -rows)[::-1]
+        return float(np.nanargmax(latest_first)) if np.isfinite(latest_first).any() else -1.0
 
     rolling = pd.DataFrame(x.reshape(x.shape[-2:]).numpy()).rolling(window, min_periods)
-    values, since = (rolling.max() if largest else rolling.min()), rolling.apply(age, raw=True).fillna(-1)
-    return torch.tensor(values.to_numpy()).reshape(x.shape), torch.tensor(since.to_numpy()).long().reshape(x.shape)
+    values, lag = (rolling.max() if largest else rolling.min()), rolling.apply(lag_of, raw=True).fillna(-1)
+    return torch.tensor(values.to_numpy()).reshape(x.shape), torch.tensor(lag.to_numpy()).long().reshape(x.shape)
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 11, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 3:7, 1] = holed[1, 5, 2] = torch.nan
-    tall = torch.randint(9, (1, 200, 2), generator=generator).double()
-    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
+    x_nan = x.clone()
+    x_nan[0, 3:7, 1] = x_nan[1, 5, 2] = torch.nan
+    long = torch.randint(9, (1, 200, 2), generator=generator).double()
+    long_nan = long.where(torch.rand(long.shape, generator=generator) < 0.7, torch.nan)
     steps = torch.tensor([2.0, 2.0, 1.0, 1.0, 0.0], dtype=torch.double).reshape(5, 1)
-    most = torch.tensor([torch.nan, torch.nan, 2, 2, 1], dtype=torch.double).reshape(5, 1)
+    maxima = torch.tensor([torch.nan, torch.nan, 2, 2, 1], dtype=torch.double).reshape(5, 1)
     return Cases(
         function=rolling_extrema,
         samples=(
             Sample(x, window=4),
-            Sample(holed, window=3, min_periods=1, largest=False),
-            Sample(holed, window=2, min_periods=0),
+            Sample(x_nan, window=3, min_periods=1, largest=False),
+            Sample(x_nan, window=2, min_periods=0),
         ),
         bad=(
             Bad(Sample(x[0, 0], window=2), r"rolling_extrema: x must be \(\.\.\., T, N\); got x \(3,\)"),
@@ -145,9 +152,9 @@ def _cases() -> Cases:
             Bad(Sample(x, window=2, min_periods=3), r"min_periods must be in \[0, window\]"),
             Bad(Sample(x.long(), window=2), "x must be floating-point", TypeError),
         ),
-        golden=(Golden(Sample(steps, window=3), (most, torch.tensor([[-1], [-1], [1], [2], [1]])), "by hand"),),
+        golden=(Golden(Sample(steps, window=3), (maxima, torch.tensor([[-1], [-1], [1], [2], [1]])), "by hand"),),
         oracle=_oracle,
-        oracle_samples=(Sample(tall, window=30), Sample(gaps, window=20, min_periods=5, largest=False)),
+        oracle_samples=(Sample(long, window=30), Sample(long_nan, window=20, min_periods=5, largest=False)),
         oracle_tolerance=0.0,
     )
 

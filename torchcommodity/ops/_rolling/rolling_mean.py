@@ -1,11 +1,11 @@
-"""Rolling mean and sum over what a window holds."""
+"""Rolling mean and sum."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._rolling.rolling_adjoint import operator as adjoint
-from torchcommodity.ops._rolling.window import check_window, present
+from torchcommodity.ops._rolling import rolling_adjoint
+from torchcommodity.ops._rolling.window import check_window, valid_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 
@@ -15,22 +15,22 @@ def rolling_mean(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling mean, pandas' `rolling(window, min_periods).mean()`.
+    """Rolling mean over the last `window` rows, as pandas `rolling(window, min_periods).mean()`.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        window: rows of a window, W >= 1.
-        min_periods: values that a window must hold, in [0, W]; by default all.
+        x: Values in any unit. NaN and infinite values count as missing and are skipped.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of valid values in a window, in [0, W]. Default: W.
 
     Returns:
-        The mean of the values among the last W rows, in the unit of x; NaN where they are fewer than `min_periods`, or
-        none. Missing values are skipped. Causal; warm-up min_periods - 1 rows.
+        Mean of the valid values in the window, in the unit of x. NaN where fewer than `min_periods` values are valid,
+        or none. Causal; the first min_periods - 1 rows are NaN.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `x` is not a floating-point panel or an argument is out of range.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes; a missing value gets
-    gradient zero, a NaN row takes no part.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode. A missing value has gradient zero; the gradient of a NaN output is ignored.
 
     References:
         McKinney (2010). Data structures for statistical computing in Python. doi:10.25080/Majora-92bf1922-00a.
@@ -41,8 +41,8 @@ def rolling_mean(
         >>> ops.rolling_mean(torch.tensor([[1.0], [torch.nan], [3.0], [5.0]]), 2, min_periods=1).squeeze(-1)
         tensor([1., 1., 3., 4.])
     """
-    least = check_window("rolling_mean", window, min_periods, x=x)
-    y: Tensor = operator(x, window, least)
+    min_periods = check_window("rolling_mean", window, min_periods, x=x)
+    y: Tensor = operator(x, window, min_periods)
     return y
 
 
@@ -52,8 +52,10 @@ def rolling_sum(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling sum, pandas' `rolling(window, min_periods).sum()`: as `rolling_mean`, and zero for a window that holds
-    nothing where `min_periods` = 0.
+    """Rolling sum over the last `window` rows, as pandas `rolling(window, min_periods).sum()`.
+
+    Arguments, errors and gradients are those of `rolling_mean`. With `min_periods=0`, the sum of a window without valid
+    values is zero.
 
     Example:
         >>> import torch
@@ -61,25 +63,25 @@ def rolling_sum(
         >>> ops.rolling_sum(torch.tensor([[1.0], [torch.nan], [3.0], [5.0]]), 2, min_periods=1).squeeze(-1)
         tensor([1., 1., 3., 8.])
     """
-    least = check_window("rolling_sum", window, min_periods, x=x)
-    finite = x.isfinite()
-    total = window_sum(x.where(finite, 0), window)
-    return total.where(window_sum(finite.to(x.dtype), window) >= least, torch.nan)
+    min_periods = check_window("rolling_sum", window, min_periods, x=x)
+    valid = x.isfinite()
+    total = window_sum(x.where(valid, 0), window)
+    return total.where(window_sum(valid.to(x.dtype), window) >= min_periods, torch.nan)
 
 
 def _reference(x: Tensor, window: int, min_periods: int) -> Tensor:
-    rows, _, count = present(x, window, min_periods)
+    rows, _, count = valid_windows(x, window, min_periods)
     return rows.sum(-1) / count.where(count > 0, torch.nan)
 
 
 def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int) -> Tensor:
-    # dx_s = sum of g_t / n_t over the windows that hold s, n_t values each
-    dx: Tensor = adjoint(grad, x, None, window, min_periods, 0, 1)
+    # dx_s = sum of g_t / n_t over the windows t that contain s, with n_t valid values each
+    dx: Tensor = rolling_adjoint.operator(grad, x, None, window, min_periods, 0, 1)
     return dx
 
 
 def _jvp(d_x: Tensor, *, x: Tensor, window: int) -> Tensor:
-    # dy_t = the mean of the tangents of what the window holds
+    # dy_t = mean of the tangents of the valid values in the window
     dy: Tensor = operator(d_x.where(x.isfinite(), torch.nan), window, 1)
     return dy.nan_to_num(0)
 
@@ -94,14 +96,14 @@ def _oracle(x: Tensor, window: int, min_periods: int | None = None) -> Tensor:
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 11, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 3:7, 1] = holed[1, 5, 2] = torch.nan
-    tall = 1e6 + 1e-2 * torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
-    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
+    x_nan = x.clone()
+    x_nan[0, 3:7, 1] = x_nan[1, 5, 2] = torch.nan
+    long = 1e6 + 1e-2 * torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
+    long_nan = long.where(torch.rand(long.shape, generator=generator) < 0.7, torch.nan)
     golden = torch.tensor([torch.nan, 1.5, 2.5, 3.5, 4.5], dtype=torch.double).reshape(5, 1)
     return Cases(
         function=rolling_mean,
-        samples=(Sample(x, window=4), Sample(holed, window=3, min_periods=1), Sample(holed, window=2, min_periods=0)),
+        samples=(Sample(x, window=4), Sample(x_nan, window=3, min_periods=1), Sample(x_nan, window=2, min_periods=0)),
         bad=(
             Bad(Sample(x[0, 0], window=2), r"rolling_mean: x must be \(\.\.\., T, N\); got x \(3,\)"),
             Bad(Sample(x, window=0), "rolling_mean: window must be >= 1; got window=0"),
@@ -113,9 +115,9 @@ def _cases() -> Cases:
         golden=(Golden(Sample(torch.arange(1.0, 6.0).double().reshape(5, 1), window=2), golden, "by hand"),),
         oracle=_oracle,
         oracle_samples=(
-            Sample(tall, window=60),
-            Sample(gaps, window=20, min_periods=5),
-            Sample(gaps, window=400, min_periods=0),
+            Sample(long, window=60),
+            Sample(long_nan, window=20, min_periods=5),
+            Sample(long_nan, window=400, min_periods=0),
         ),
         oracle_tolerance=1e-12,
     )
@@ -127,6 +129,6 @@ operator = Op(
     backward=_backward,
     jvp=_jvp,
     cases=_cases,
-    mask_nan_grad=False,  # the adjoint does it
+    mask_nan_grad=False,  # the backward operator masks
     warmup=lambda window, min_periods: max(min_periods, 1) - 1,
 )

@@ -1,4 +1,4 @@
-"""Rolling quantiles, and the median among them."""
+"""Rolling quantile and median."""
 
 import torch
 from torch import Tensor
@@ -6,10 +6,10 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.window import check_window, windows
+from torchcommodity.ops._rolling.window import check_window, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
-INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")  # as the kernel counts them
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")  # in the order of the kernels' enum
 
 
 def rolling_quantile(
@@ -20,27 +20,28 @@ def rolling_quantile(
     interpolation: str = "linear",
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling quantile, pandas' `rolling(window, min_periods).quantile(quantile, interpolation)`.
+    """Rolling quantile, as pandas `rolling(window, min_periods).quantile(quantile, interpolation)`.
 
-    Of n values in order, v_0 .. v_{n-1}, it is the one at place (n - 1) q, or between its two neighbors.
+    Of n sorted values v_0 .. v_{n-1}, the q-quantile is the one at position (n - 1) q, or is interpolated between its
+    two neighbors.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        window: rows of a window, W >= 1.
+        x: Values in any unit. NaN and infinite values count as missing and are skipped.
+        window: Window length W in rows, >= 1.
         quantile: q, in [0, 1].
-        interpolation: between two neighbors "linear", "lower", "higher", "midpoint", or "nearest", the even one of two
-            that are as near.
-        min_periods: values that a window must hold, in [0, W]; by default all.
+        interpolation: Value between two neighbors: "linear", "lower", "higher", "midpoint" or "nearest" (ties go to the
+            even position).
+        min_periods: Minimum number of valid values in a window, in [0, W]. Default: W.
 
     Returns:
-        The quantile of the values among the last W rows, in the unit of x; NaN where they are fewer than `min_periods`,
-        or none. Missing values are skipped. Causal; warm-up min_periods - 1 rows.
+        Quantile of the valid values in the window, in the unit of x. NaN where fewer than `min_periods` values are
+        valid, or none. Causal; the first min_periods - 1 rows are NaN.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `x` is not a floating-point panel or an argument is out of range.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in both modes: the gradient goes to the two rows that
-    the quantile lies between.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in reverse and forward mode: the
+    gradient goes to the two neighboring values.
 
     References:
         Hyndman, Fan (1996). Sample quantiles in statistical packages. doi:10.1080/00031305.1996.10473566, definition 7.
@@ -51,13 +52,13 @@ def rolling_quantile(
         >>> ops.rolling_quantile(torch.tensor([[1.0], [5.0], [2.0], [9.0]]), 3, 0.75).squeeze(-1)
         tensor([   nan,    nan, 3.5000, 7.0000])
     """
-    least = check_window("rolling_quantile", window, min_periods, x=x)
+    min_periods = check_window("rolling_quantile", window, min_periods, x=x)
     if not 0 <= quantile <= 1:
         raise_invalid("rolling_quantile", "quantile must be in [0, 1]", quantile=quantile, x=x)
     if interpolation not in INTERPOLATIONS:
-        words = f"interpolation must be one of {', '.join(INTERPOLATIONS)}"
-        raise_invalid("rolling_quantile", words, interpolation=interpolation)
-    y: Tensor = operator(x, window, least, float(quantile), INTERPOLATIONS.index(interpolation))[0]
+        expected = f"interpolation must be one of {', '.join(INTERPOLATIONS)}"
+        raise_invalid("rolling_quantile", expected, interpolation=interpolation)
+    y: Tensor = operator(x, window, min_periods, float(quantile), INTERPOLATIONS.index(interpolation))[0]
     return y
 
 
@@ -67,7 +68,7 @@ def rolling_median(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling median, pandas' `rolling(window, min_periods).median()`: `rolling_quantile` at one half.
+    """Rolling median, as pandas `rolling(window, min_periods).median()`: `rolling_quantile` with q = 0.5.
 
     Example:
         >>> import torch
@@ -75,65 +76,65 @@ def rolling_median(
         >>> ops.rolling_median(torch.tensor([[1.0], [5.0], [2.0], [9.0]]), 3).squeeze(-1)
         tensor([nan, nan, 2., 5.])
     """
-    least = check_window("rolling_median", window, min_periods, x=x)
-    y: Tensor = operator(x, window, least, 0.5, 0)[0]
+    min_periods = check_window("rolling_median", window, min_periods, x=x)
+    y: Tensor = operator(x, window, min_periods, 0.5, 0)[0]
     return y
 
 
-def _between(count: Tensor, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
-    """The lower place among `count` values in order, and the share of the upper neighbor."""
-    place = quantile * (count - 1)
-    rest = place - place.floor()
-    shares = {
-        "linear": rest,
-        "lower": torch.zeros_like(rest),
-        "higher": (rest > 0).to(rest),
-        "midpoint": (rest > 0).to(rest) / 2,
-        "nearest": (place.round() > place).to(rest),
+def _position(count: Tensor, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
+    """Index of the lower neighbor among `count` sorted values, and the weight of the upper neighbor."""
+    position = quantile * (count - 1)
+    fraction = position - position.floor()
+    weights = {
+        "linear": fraction,
+        "lower": torch.zeros_like(fraction),
+        "higher": (fraction > 0).to(fraction),
+        "midpoint": (fraction > 0).to(fraction) / 2,
+        "nearest": (position.round() > position).to(fraction),
     }
-    return place.floor().long(), shares[INTERPOLATIONS[interpolation]]
+    return position.floor().long(), weights[INTERPOLATIONS[interpolation]]
 
 
 def _reference(
     x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    rows = windows(x, window)
-    known = rows.where(rows.isfinite(), torch.inf)
-    return _picked(*known.sort(dim=-1, stable=True), window, min_periods, quantile, interpolation)  # the oldest first
+    rows = sliding_windows(x, window)
+    values = rows.where(rows.isfinite(), torch.inf)  # missing values last; of equal values the oldest first
+    return _from_sorted(*values.sort(dim=-1, stable=True), window, min_periods, quantile, interpolation)
 
 
 def _decomposition(
     x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    rows = windows(x, window)  # ONNX has no stable sort; the ages of equal values may differ, the quantile does not
-    known = rows.where(rows.isfinite(), torch.inf)
-    return _picked(*known.sort(dim=-1), window, min_periods, quantile, interpolation)
+    rows = sliding_windows(x, window)
+    values = rows.where(rows.isfinite(), torch.inf)  # ONNX has no stable sort: lags of equal values may differ
+    return _from_sorted(*values.sort(dim=-1), window, min_periods, quantile, interpolation)
 
 
-def _picked(
+def _from_sorted(
     values: Tensor, order: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     count = values.isfinite().sum(-1)
-    low, share = _between(count.double().clamp(min=1), quantile, interpolation)
-    at = torch.stack([low, (low + 1).minimum((count - 1).clamp(min=0))], -1)
-    known = count >= max(min_periods, 1)
-    below, above = values.gather(-1, at).where(known.unsqueeze(-1), 0).unbind(-1)
-    since = (window - 1 - order).gather(-1, at).where(known.unsqueeze(-1), -1)
-    value = (below + (above - below) * share.to(values.dtype)).where(known, torch.nan)
-    return value, since[..., 0].contiguous(), since[..., 1].contiguous()
+    low, weight = _position(count.double().clamp(min=1), quantile, interpolation)
+    neighbors = torch.stack([low, (low + 1).minimum((count - 1).clamp(min=0))], -1)
+    defined = count >= max(min_periods, 1)
+    lower, upper = values.gather(-1, neighbors).where(defined.unsqueeze(-1), 0).unbind(-1)
+    lags = (window - 1 - order).gather(-1, neighbors).where(defined.unsqueeze(-1), -1)
+    y = (lower + (upper - lower) * weight.to(values.dtype)).where(defined, torch.nan)
+    return y, lags[..., 0].contiguous(), lags[..., 1].contiguous()
 
 
 def _fake(
     x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    low, high = (x.new_empty(x.shape, dtype=torch.int64) for _ in range(2))
-    return x.new_empty(x.shape), low, high
+    lower_lag, upper_lag = (x.new_empty(x.shape, dtype=torch.int64) for _ in range(2))
+    return x.new_empty(x.shape), lower_lag, upper_lag
 
 
 def _backward(
     grad: Tensor,
-    _low: Tensor | None,
-    _high: Tensor | None,
+    _lower: Tensor | None,
+    _upper: Tensor | None,
     *,
     x: Tensor,
     window: int,
@@ -141,10 +142,11 @@ def _backward(
     interpolation: int,
     output: tuple[Tensor, Tensor, Tensor],
 ) -> Tensor:
-    # y = (1 - share) x_{t - low} + share x_{t - high}
+    # y = (1 - weight) x_{t - lower_lag} + weight x_{t - upper_lag}
     count = window_sum(x.isfinite().double(), window).clamp(min=1)
-    above = grad * _between(count, quantile, interpolation)[1].to(grad)
-    return gather_lag(grad - above, output[1], spread=True) + gather_lag(above, output[2], spread=True)
+    d_upper = grad * _position(count, quantile, interpolation)[1].to(grad)
+    _, lower_lag, upper_lag = output
+    return gather_lag(grad - d_upper, lower_lag, scatter=True) + gather_lag(d_upper, upper_lag, scatter=True)
 
 
 def _oracle(
@@ -160,19 +162,19 @@ def _oracle(
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 11, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 3:7, 1] = holed[1, 5, 2] = torch.nan
-    tall = torch.randint(40, (1, 300, 2), generator=generator).double()
-    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
+    x_nan = x.clone()
+    x_nan[0, 3:7, 1] = x_nan[1, 5, 2] = torch.nan
+    long = torch.randint(40, (1, 300, 2), generator=generator).double()
+    long_nan = long.where(torch.rand(long.shape, generator=generator) < 0.7, torch.nan)
     steps = torch.tensor([1.0, 5.0, 2.0, 9.0], dtype=torch.double).reshape(4, 1)
     median = torch.tensor([torch.nan, torch.nan, 2.0, 5.0], dtype=torch.double).reshape(4, 1)
     return Cases(
         function=rolling_quantile,
         samples=(
             Sample(x, window=4, quantile=0.5),
-            Sample(holed, window=5, quantile=0.3, min_periods=2),
-            Sample(holed, window=3, quantile=0.8, min_periods=0, interpolation="midpoint"),
-            Sample(holed, window=4, quantile=0.4, min_periods=1, interpolation="nearest"),
+            Sample(x_nan, window=5, quantile=0.3, min_periods=2),
+            Sample(x_nan, window=3, quantile=0.8, min_periods=0, interpolation="midpoint"),
+            Sample(x_nan, window=4, quantile=0.4, min_periods=1, interpolation="nearest"),
         ),
         bad=(
             Bad(Sample(x[0, 0], window=2, quantile=0.5), r"rolling_quantile: x must be \(\.\.\., T, N\); got x \(3,\)"),
@@ -183,9 +185,9 @@ def _cases() -> Cases:
         golden=(Golden(Sample(steps, window=3, quantile=0.5), median, "by hand"),),
         oracle=_oracle,
         oracle_samples=(
-            Sample(tall, window=60, quantile=0.5),
-            Sample(tall, window=200, quantile=0.9),
-            *(Sample(gaps, window=20, quantile=0.37, min_periods=5, interpolation=i) for i in INTERPOLATIONS),
+            Sample(long, window=60, quantile=0.5),
+            Sample(long, window=200, quantile=0.9),
+            *(Sample(long_nan, window=20, quantile=0.37, min_periods=5, interpolation=name) for name in INTERPOLATIONS),
         ),
         oracle_tolerance=1e-12,
     )

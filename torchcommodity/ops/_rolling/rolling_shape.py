@@ -1,11 +1,11 @@
-"""Rolling skewness and kurtosis over what a window holds."""
+"""Rolling skewness and kurtosis."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._rolling.rolling_shape_adjoint import operator as adjoint
-from torchcommodity.ops._rolling.window import check_window, present
+from torchcommodity.ops._rolling import rolling_shape_adjoint
+from torchcommodity.ops._rolling.window import check_window, valid_windows
 
 
 def rolling_skew(
@@ -14,24 +14,24 @@ def rolling_skew(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling skewness, unbiased, pandas' `rolling(window, min_periods).skew()`.
+    """Unbiased rolling skewness over the last `window` rows, as pandas `rolling(window, min_periods).skew()`.
 
-    g_t = n sqrt(n - 1) / (n - 2) M3 / M2^(3/2), with Mk the sum of (x_s - mean_t)^k over the n values of the window.
+    g_t = n sqrt(n - 1) / (n - 2) M3 / M2^(3/2), with Mk the sum of (x_s - mean_t)^k over the n valid values in the
+    window.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        window: rows of a window, W >= 1.
-        min_periods: values that a window must hold, in [0, W]; by default all.
+        x: Values in any unit. NaN and infinite values count as missing and are skipped.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of valid values in a window, in [0, W]. Default: W.
 
     Returns:
-        Skewness without unit; NaN where values are fewer than `min_periods` or three, or all equal. Missing values are
-        skipped. Causal.
+        Skewness, dimensionless. NaN where fewer than `min_periods` or three values are valid, or all are equal. Causal.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `x` is not a floating-point panel or an argument is out of range.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes; a missing value gets
-    gradient zero, a NaN row takes no part.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode. A missing value has gradient zero; the gradient of a NaN output is ignored.
 
     References:
         Joanes, Gill (1998). Comparing measures of sample skewness and kurtosis. doi:10.1111/1467-9884.00122.
@@ -42,8 +42,8 @@ def rolling_skew(
         >>> ops.rolling_skew(torch.tensor([[1.0], [1.0], [4.0], [1.0]]), 3).squeeze(-1)
         tensor([   nan,    nan, 1.7321, 1.7321])
     """
-    least = check_window("rolling_skew", window, min_periods, x=x)
-    y: Tensor = operator(x, window, least, 3)
+    min_periods = check_window("rolling_skew", window, min_periods, x=x)
+    y: Tensor = operator(x, window, min_periods, 3)
     return y
 
 
@@ -53,8 +53,10 @@ def rolling_kurt(
     *,
     min_periods: int | None = None,
 ) -> Tensor:  # (..., T, N)
-    """Rolling excess kurtosis, unbiased, pandas' `rolling(window, min_periods).kurt()`; as `rolling_skew`, of four
-    values at least: k_t = (n - 1) / ((n - 2) (n - 3)) ((n + 1) n M4 / M2^2 - 3 (n - 1)).
+    """Unbiased rolling excess kurtosis over the last `window` rows, as pandas `rolling(window, min_periods).kurt()`.
+
+    k_t = (n - 1) / ((n - 2) (n - 3)) ((n + 1) n M4 / M2^2 - 3 (n - 1)), with Mk as in `rolling_skew`, whose arguments
+    and errors it has. It takes at least four valid values.
 
     Example:
         >>> import torch
@@ -62,25 +64,25 @@ def rolling_kurt(
         >>> ops.rolling_kurt(torch.tensor([[1.0], [1.0], [4.0], [1.0], [1.0]]), 4).squeeze(-1)
         tensor([nan, nan, nan, 4., 4.])
     """
-    least = check_window("rolling_kurt", window, min_periods, x=x)
-    y: Tensor = operator(x, window, least, 4)
+    min_periods = check_window("rolling_kurt", window, min_periods, x=x)
+    y: Tensor = operator(x, window, min_periods, 4)
     return y
 
 
 def _reference(x: Tensor, window: int, min_periods: int, order: int) -> Tensor:
-    rows, finite, n = present(x, window, max(min_periods, order))
-    lowest = rows.where(finite, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
-    rows = (rows - lowest).where(finite, 0)  # a constant becomes exactly zero
-    moved = (rows - rows.sum(-1, keepdim=True) / n.unsqueeze(-1)).where(finite, 0)
-    second, power = moved.square().sum(-1), moved.pow(order).sum(-1)
-    second = second.where(second > 0, torch.nan)
+    rows, valid, n = valid_windows(x, window, max(min_periods, order))
+    minimum = rows.where(valid, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
+    rows = (rows - minimum).where(valid, 0)  # a constant window becomes exactly zero
+    centered = (rows - rows.sum(-1, keepdim=True) / n.unsqueeze(-1)).where(valid, 0)
+    m2, moment = centered.square().sum(-1), centered.pow(order).sum(-1)
+    m2 = m2.where(m2 > 0, torch.nan)
     if order == 3:
-        return n * (n - 1).sqrt() / (n - 2) * power / second**1.5
-    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * power / second.square() - 3 * (n - 1))
+        return n * (n - 1).sqrt() / (n - 2) * moment / m2**1.5
+    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * moment / m2.square() - 3 * (n - 1))
 
 
 def _backward(grad: Tensor, *, x: Tensor, window: int, order: int, output: Tensor) -> Tensor:
-    dx: Tensor = adjoint(grad, x, output, window, order)
+    dx: Tensor = rolling_shape_adjoint.operator(grad, x, output, window, order)
     return dx
 
 
@@ -94,15 +96,15 @@ def _oracle(x: Tensor, window: int, min_periods: int | None = None) -> Tensor:
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 11, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 3:6, 1] = holed[1, 5, 2] = torch.nan
-    tall = torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
-    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
+    x_nan = x.clone()
+    x_nan[0, 3:6, 1] = x_nan[1, 5, 2] = torch.nan
+    long = torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
+    long_nan = long.where(torch.rand(long.shape, generator=generator) < 0.7, torch.nan)
     steps = torch.tensor([1.0, 1.0, 4.0, 1.0], dtype=torch.double).reshape(4, 1)
     skew = torch.tensor([torch.nan, torch.nan, 3**0.5, 3**0.5], dtype=torch.double).reshape(4, 1)
     return Cases(
         function=rolling_skew,
-        samples=(Sample(x, window=5), Sample(holed, window=6, min_periods=3)),
+        samples=(Sample(x, window=5), Sample(x_nan, window=6, min_periods=3)),
         bad=(
             Bad(Sample(x[0, 0], window=5), r"rolling_skew: x must be \(\.\.\., T, N\); got x \(3,\)"),
             Bad(Sample(x, window=0), "rolling_skew: window must be >= 1; got window=0"),
@@ -110,7 +112,7 @@ def _cases() -> Cases:
         ),
         golden=(Golden(Sample(steps, window=3), skew, "by hand"),),
         oracle=_oracle,
-        oracle_samples=(Sample(tall, window=60), Sample(gaps, window=20, min_periods=5)),
+        oracle_samples=(Sample(long, window=60), Sample(long_nan, window=20, min_periods=5)),
     )
 
 
@@ -119,6 +121,6 @@ operator = Op(
     reference=_reference,
     backward=_backward,
     cases=_cases,
-    mask_nan_grad=False,  # the adjoint does it
+    mask_nan_grad=False,  # the backward operator masks
     warmup=lambda window, min_periods, order: max(min_periods, order) - 1,
 )

@@ -1,12 +1,12 @@
-"""Rolling variance and standard deviation over what a window holds."""
+"""Rolling variance and standard deviation."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer
-from torchcommodity.ops._rolling.rolling_adjoint import operator as adjoint
-from torchcommodity.ops._rolling.window import check_window, present
+from torchcommodity.ops._rolling import rolling_adjoint
+from torchcommodity.ops._rolling.window import check_window, valid_windows
 
 
 def rolling_var(
@@ -16,24 +16,25 @@ def rolling_var(
     min_periods: int | None = None,
     ddof: int = 1,
 ) -> Tensor:  # (..., T, N)
-    """Rolling variance, pandas' `rolling(window, min_periods).var(ddof)`: v_t = sum (x_s - mean_t)^2 / (n_t - ddof).
+    """Rolling variance over the last `window` rows, as pandas `rolling(window, min_periods).var(ddof)`.
+
+    v_t = sum (x_s - mean_t)^2 / (n_t - ddof), over the n_t valid values in the window.
 
     Args:
-        x: values in any unit; NaN or infinite where missing.
-        window: rows of a window, W >= 1.
-        min_periods: values that a window must hold, in [0, W]; by default all.
-        ddof: what is taken off the number n_t of values, >= 0.
+        x: Values in any unit. NaN and infinite values count as missing and are skipped.
+        window: Window length W in rows, >= 1.
+        min_periods: Minimum number of valid values in a window, in [0, W]. Default: W.
+        ddof: Delta degrees of freedom, >= 0.
 
     Returns:
-        The variance of the values among the last W rows, in the square of the unit of x; exactly zero where they are
-        all equal; NaN where they are fewer than `min_periods`, or no more than `ddof`. Missing values are skipped.
-        Causal.
+        Variance of the valid values in the window, in the squared unit of x; exactly zero where they are all equal. NaN
+        where fewer than `min_periods` or at most `ddof` values are valid. Causal.
 
     Raises:
-        ValueError, TypeError: `x` is no floating-point panel, a setting is out of its range.
+        ValueError, TypeError: If `x` is not a floating-point panel or an argument is out of range.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable to any order, in both modes; a missing value gets
-    gradient zero, a NaN row takes no part.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode. A missing value has gradient zero; the gradient of a NaN output is ignored.
 
     References:
         Chan, Golub, LeVeque (1983). Algorithms for computing the sample variance. doi:10.1080/00031305.1983.10483115.
@@ -44,7 +45,7 @@ def rolling_var(
         >>> ops.rolling_var(torch.tensor([[1.0], [3.0], [torch.nan], [7.0]]), 3, min_periods=2).squeeze(-1)
         tensor([nan, 2., 2., 8.])
     """
-    return _moved("rolling_var", x, window, min_periods, ddof, False)
+    return _checked("rolling_var", x, window, min_periods, ddof, root=False)
 
 
 def rolling_std(
@@ -54,7 +55,9 @@ def rolling_std(
     min_periods: int | None = None,
     ddof: int = 1,
 ) -> Tensor:  # (..., T, N)
-    """Rolling standard deviation, the root of `rolling_var`, in the unit of x. Where it is zero, so is its gradient.
+    """Rolling standard deviation over the last `window` rows: the square root of `rolling_var`, in the unit of x.
+
+    Arguments and errors are those of `rolling_var`. The gradient is zero where the standard deviation is zero.
 
     Example:
         >>> import torch
@@ -62,22 +65,22 @@ def rolling_std(
         >>> ops.rolling_std(torch.tensor([[1.0], [3.0], [torch.nan], [7.0]]), 3, min_periods=2, ddof=0).squeeze(-1)
         tensor([nan, 1., 1., 2.])
     """
-    return _moved("rolling_std", x, window, min_periods, ddof, True)
+    return _checked("rolling_std", x, window, min_periods, ddof, root=True)
 
 
-def _moved(name: str, x: Tensor, window: int, min_periods: int | None, ddof: int, root: bool) -> Tensor:
-    least = check_window(name, window, min_periods, x=x)
+def _checked(name: str, x: Tensor, window: int, min_periods: int | None, ddof: int, root: bool) -> Tensor:
+    min_periods = check_window(name, window, min_periods, x=x)
     check_integer(name, 0, ddof=ddof)
-    y: Tensor = operator(x, window, least, ddof, root)
+    y: Tensor = operator(x, window, min_periods, ddof, root)
     return y
 
 
 def _reference(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) -> Tensor:
-    rows, finite, count = present(x, window, min_periods)
-    lowest = rows.where(finite, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
-    rows = (rows - lowest).where(finite, 0)  # a constant becomes exactly zero
-    moved = (rows - rows.sum(-1, keepdim=True) / count.unsqueeze(-1)).where(finite, 0)
-    variance = moved.square().sum(-1) / (count - ddof).where(count > ddof, torch.nan)
+    rows, valid, count = valid_windows(x, window, min_periods)
+    minimum = rows.where(valid, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
+    rows = (rows - minimum).where(valid, 0)  # a constant window becomes exactly zero
+    centered = (rows - rows.sum(-1, keepdim=True) / count.unsqueeze(-1)).where(valid, 0)
+    variance = centered.square().sum(-1) / (count - ddof).where(count > ddof, torch.nan)
     return variance.sqrt() if root else variance
 
 
@@ -85,7 +88,7 @@ def _backward(
     grad: Tensor, *, x: Tensor, window: int, min_periods: int, ddof: int, root: bool, output: Tensor
 ) -> Tensor:
     # dv_t / dx_s = 2 (x_s - mean_t) / (n_t - ddof),   d sqrt(v_t) = dv_t / (2 sqrt(v_t))
-    dx: Tensor = adjoint(grad, x, output if root else None, window, min_periods, ddof, 2)
+    dx: Tensor = rolling_adjoint.operator(grad, x, output if root else None, window, min_periods, ddof, 2)
     return dx
 
 
@@ -99,18 +102,18 @@ def _oracle(x: Tensor, window: int, min_periods: int | None = None, ddof: int = 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 11, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 3:7, 1] = holed[1, 5, 2] = torch.nan
-    tall = torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
-    tall[:, 100:200, 0] = 1.1
-    gaps = tall.where(torch.rand(tall.shape, generator=generator) < 0.7, torch.nan)
+    x_nan = x.clone()
+    x_nan[0, 3:7, 1] = x_nan[1, 5, 2] = torch.nan
+    long = torch.randn(1, 300, 2, dtype=torch.double, generator=generator)
+    long[:, 100:200, 0] = 1.1
+    long_nan = long.where(torch.rand(long.shape, generator=generator) < 0.7, torch.nan)
     steps = torch.tensor([1.0, 3.0, 3.0, 7.0], dtype=torch.double).reshape(4, 1)
     return Cases(
         function=rolling_var,
         samples=(
             Sample(x, window=4),
-            Sample(holed, window=5, min_periods=2),
-            Sample(holed, window=3, min_periods=1, ddof=0),
+            Sample(x_nan, window=5, min_periods=2),
+            Sample(x_nan, window=3, min_periods=1, ddof=0),
         ),
         bad=(
             Bad(Sample(x[0, 0], window=2), r"rolling_var: x must be \(\.\.\., T, N\); got x \(3,\)"),
@@ -127,9 +130,9 @@ def _cases() -> Cases:
         ),
         oracle=_oracle,
         oracle_samples=(
-            Sample(tall, window=60),
-            Sample(gaps, window=20, min_periods=5, ddof=0),
-            Sample(gaps, window=400, min_periods=0),
+            Sample(long, window=60),
+            Sample(long_nan, window=20, min_periods=5, ddof=0),
+            Sample(long_nan, window=400, min_periods=0),
         ),
     )
 
@@ -139,6 +142,6 @@ operator = Op(
     reference=_reference,
     backward=_backward,
     cases=_cases,
-    mask_nan_grad=False,  # the adjoint does it
+    mask_nan_grad=False,  # the backward operator masks
     warmup=lambda window, min_periods, ddof, root: max(min_periods, 1, ddof + 1) - 1,
 )

@@ -1,11 +1,11 @@
-"""Sums over windows, backwards or ahead in time: what rolling operators and their gradients are made of."""
+"""Sums over sliding windows, backward or forward in time: the building block of rolling formulas and gradients."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.ops._rolling.window import windows
+from torchcommodity.ops._rolling.window import sliding_windows
 
 
 def window_sum(
@@ -13,26 +13,30 @@ def window_sum(
     window: int,
     ahead: bool = False,
 ) -> Tensor:  # (..., T, N)
-    """Sum over the last `window` rows: y_t = x_{t-W+1} + ... + x_t, where rows before the first are zero.
+    """Sum over the last `window` rows: y_t = x_{t-W+1} + ... + x_t, with zeros before the first row.
+
+    Unlike `rolling_sum` it has no warm-up and does not skip missing values: a NaN makes exactly the sums of the windows
+    that contain it NaN.
 
     Args:
-        x: terms, in any unit; floating point, or int64 (a count).
-        window: rows of a window, W >= 1.
-        ahead: sum this row and the W - 1 after it instead, x_t + ... + x_{t+W-1}. That looks ahead: it is the transpose
-            of the trailing sum, for gradients, and for no feature.
+        x: Terms in any unit, floating-point or int64.
+        window: Window length W in rows, >= 1.
+        ahead: Sum this row and the following W - 1 instead, x_t + ... + x_{t+W-1}. This is the transpose of the
+            trailing sum, for gradients. It looks ahead: do not use it for features.
 
     Returns:
-        y, in the unit of x, of its dtype, summed in float64. No warm-up. No row is taken out of a sum again: a huge
-        value leaves no trace, and a NaN makes NaN of the sums that hold it, no others.
+        Sums in the unit and dtype of x, accumulated in float64. Terms are only added, never subtracted, so an outlier
+        leaves no rounding error once it is out of the window.
 
     Raises:
-        ValueError, TypeError: `x` is no panel, `window` is no positive int.
+        ValueError, TypeError: If `x` is not a panel or `window` is not a positive int.
 
-    Devices: CPU and CUDA; elsewhere the reference. Linear in x, so differentiable to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Linear in x; differentiable to any order, in
+    reverse and forward mode.
 
     References:
-        van Herk (1992). A fast algorithm for local minimum and maximum filters. doi:10.1016/0167-8655(92)90069-C: the
-        blocks whose suffixes and prefixes make windows.
+        van Herk (1992). A fast algorithm for local minimum and maximum filters. doi:10.1016/0167-8655(92)90069-C.
+        Blocks, suffixes and prefixes are used for sums here.
 
     Example:
         >>> import torch
@@ -42,7 +46,7 @@ def window_sum(
     """
     if not isinstance(x, Tensor) or not (x.is_floating_point() or x.dtype == torch.int64):
         kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        raise_invalid("window_sum", "x must be a Tensor of floating point or int64", TypeError, x=kind)
+        raise_invalid("window_sum", "x must be a floating-point or int64 Tensor", TypeError, x=kind)
     if x.dim() < 2:
         raise_invalid("window_sum", "x must be (..., T, N)", x=x)
     check_integer("window_sum", 1, window=window)
@@ -50,19 +54,19 @@ def window_sum(
     return y
 
 
-def window_spread(x: Tensor, window: int) -> Tensor:
-    """The transpose: the sum over the rows whose window holds this one, itself and the `window - 1` after it."""
+def window_sum_ahead(x: Tensor, window: int) -> Tensor:
+    """Sum over this row and the following `window - 1`: over all windows that contain this row."""
     return window_sum(x, window, ahead=True)
 
 
 def _reference(x: Tensor, window: int, ahead: bool) -> Tensor:
     if ahead:
-        return windows(x.flip(-2), window, 0).sum(-1).flip(-2)
-    return windows(x, window, 0).sum(-1)
+        return sliding_windows(x.flip(-2), window, 0).sum(-1).flip(-2)
+    return sliding_windows(x, window, 0).sum(-1)
 
 
 def _backward(grad: Tensor, *, window: int, ahead: bool) -> Tensor:
-    # row s takes part in y_t for t = s .. s + W - 1: the same sum, in the other direction
+    # row s is in the windows t = s .. s + W - 1: the same sum in the other direction
     dx: Tensor = operator(grad, window, not ahead)
     return dx
 
@@ -74,17 +78,18 @@ def _jvp(d_x: Tensor, *, window: int, ahead: bool) -> Tensor:
 
 def _oracle(x: Tensor, window: int, ahead: bool = False) -> Tensor:
     sums = x.flip(-2).cumsum(-2).flip(-2) if ahead else x.cumsum(-2)
-    shifted = torch.zeros_like(sums)
+    outside = torch.zeros_like(sums)  # the cumulative sum of the rows on the other side of the window
     if window < x.shape[-2]:
-        here, there = (slice(None, -window), slice(window, None))[:: 1 if ahead else -1]
-        shifted[..., here, :] = sums[..., there, :]
-    return sums - shifted
+        head, tail = slice(None, -window), slice(window, None)
+        target, source = (head, tail) if ahead else (tail, head)
+        outside[..., target, :] = sums[..., source, :]
+    return sums - outside
 
 
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 11, 3, dtype=torch.double, generator=generator)
-    tall = torch.randn(1, 200, 2, dtype=torch.double, generator=generator)
+    long = torch.randn(1, 200, 2, dtype=torch.double, generator=generator)
     count = torch.arange(1, 6).reshape(5, 1)
     return Cases(
         function=window_sum,
@@ -98,14 +103,14 @@ def _cases() -> Cases:
             Bad(Sample(x[0, 0], window=2), r"window_sum: x must be \(\.\.\., T, N\); got x \(3,\)"),
             Bad(Sample(x, window=0), "window_sum: window must be >= 1; got window=0"),
             Bad(Sample(x, window=2.0), "window must be an int", TypeError),
-            Bad(Sample(x.to(torch.int32), window=2), "of floating point or int64", TypeError),
+            Bad(Sample(x.to(torch.int32), window=2), "floating-point or int64", TypeError),
         ),
         golden=(
             Golden(Sample(count, window=2), torch.tensor([[1], [3], [5], [7], [9]]), "by hand"),
             Golden(Sample(count, window=2, ahead=True), torch.tensor([[3], [5], [7], [9], [5]]), "by hand"),
         ),
         oracle=_oracle,
-        oracle_samples=(Sample(tall, window=7), Sample(tall, window=60, ahead=True), Sample(tall, window=300)),
+        oracle_samples=(Sample(long, window=7), Sample(long, window=60, ahead=True), Sample(long, window=300)),
     )
 
 

@@ -1,12 +1,12 @@
-"""y_t = a_t y_{t-1} + b_t along time: the recurrence under exponential averages, GARCH variances and state spaces."""
+"""y_t = a_t y_{t-1} + b_t along time: the recurrence behind exponential averages, GARCH and state-space models."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
-from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as adjoint
-from torchcommodity.ops._scan.linear_recurrence_adjoint import previous
+from torchcommodity.ops._scan import linear_recurrence_adjoint
+from torchcommodity.ops._scan.linear_recurrence_adjoint import previous_rows
 
 
 def linear_recurrence(
@@ -14,21 +14,22 @@ def linear_recurrence(
     b: Tensor,  # (..., T, N)
     initial: Tensor | None = None,  # (..., N)
 ) -> Tensor:  # (..., T, N)
-    """Linear recurrence along the time axis: y_t = a_t y_{t-1} + b_t, with y_{-1} = `initial`, or zero.
+    """Linear recurrence along time: y_t = a_t y_{t-1} + b_t, with y_{-1} = `initial` or zero.
 
     Args:
-        a: the factor of the previous row, without unit; broadcasts against `b`.
-        b: what each row adds, in the unit of y.
+        a: Factor of the previous row, dimensionless; broadcasts against `b`.
+        b: Term added in each row, in the unit of y.
         initial: y before the first row, in the unit of y; broadcasts to (..., N).
 
     Returns:
-        y, of the broadcast shape of `a` and `b`. Causal, no warm-up. There is no expected value to carry on with, so a
-        NaN makes the rest of its column NaN; these rows take no part in the backward pass.
+        y, of the broadcast shape of `a` and `b`. Causal, no warm-up. A NaN makes all later rows of its column NaN; the
+        gradients of these rows are ignored.
 
     Raises:
-        ValueError, TypeError: `a` or `b` is no floating-point panel, shapes do not broadcast, dtypes differ.
+        ValueError, TypeError: If `a` or `b` is not a floating-point panel, shapes do not broadcast or dtypes differ.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors to any order, in
+    reverse and forward mode.
 
     References:
         Martin, Cundy (2018). Parallelizing linear recurrent neural nets over sequence length. ICLR. arXiv:1709.04057.
@@ -45,8 +46,8 @@ def linear_recurrence(
         a, b = torch.broadcast_tensors(a, b)
         initial = None if initial is None else initial.to(b).expand(*b.shape[:-2], b.shape[-1])
     except RuntimeError:
-        given = {"a": a, "b": b} | ({} if initial is None else {"initial": initial})
-        raise_invalid("linear_recurrence", "a, b must broadcast to (..., T, N) and initial to (..., N)", **given)
+        tensors = {"a": a, "b": b} | ({} if initial is None else {"initial": initial})
+        raise_invalid("linear_recurrence", "a, b must broadcast to (..., T, N) and initial to (..., N)", **tensors)
     y: Tensor = operator(a, b, initial)
     return y
 
@@ -70,9 +71,9 @@ def _decomposition(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tenso
 
 
 def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
-    # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence, backwards in time.
+    # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence backward in time
     # da_t = L_t y_{t-1}    db_t = L_t    dinitial = a_0 L_0
-    d_a, d_b = adjoint(grad, a, output, initial)
+    d_a, d_b = linear_recurrence_adjoint.operator(grad, a, output, initial)
     d_initial = None if initial is None else (a[..., :1, :].nan_to_num() * d_b[..., :1, :]).sum(-2)
     return d_a, d_b, d_initial
 
@@ -81,18 +82,18 @@ def _jvp(
     d_a: Tensor, d_b: Tensor, d_initial: Tensor | None, *, a: Tensor, initial: Tensor | None, output: Tensor
 ) -> Tensor:
     # dy_t = a_t dy_{t-1} + (da_t y_{t-1} + db_t)
-    before = previous(output, initial)
-    y: Tensor = operator(a, d_a * before.masked_fill(before.isnan(), 0) + d_b, d_initial)
+    previous = previous_rows(output, initial)
+    y: Tensor = operator(a, d_a * previous.masked_fill(previous.isnan(), 0) + d_b, d_initial)
     return y
 
 
 def _oracle(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
-    # the closed form: y_T = sum_s b_s prod_{u > s} a_u, and the initial value through every factor
-    before = torch.zeros_like(b[..., 0, :]) if initial is None else initial.expand_as(b[..., 0, :])
+    # closed form: y_t = sum_s b_s prod_{s < u <= t} a_u + initial prod_{u <= t} a_u
+    initial = torch.zeros_like(b[..., 0, :]) if initial is None else initial.expand_as(b[..., 0, :])
     a, b = torch.broadcast_tensors(a, b)
     rows = range(b.shape[-2])
     products = [torch.stack([a[..., s + 1 : t + 1, :].prod(-2) for s in range(t + 1)], -2) for t in rows]
-    terms = [(products[t] * b[..., : t + 1, :]).sum(-2) + a[..., : t + 1, :].prod(-2) * before for t in rows]
+    terms = [(products[t] * b[..., : t + 1, :]).sum(-2) + a[..., : t + 1, :].prod(-2) * initial for t in rows]
     return torch.stack(terms, -2)
 
 
@@ -123,5 +124,5 @@ operator = Op(
     jvp=_jvp,
     decomposition=_decomposition,
     cases=_cases,
-    mask_nan_grad=False,  # the adjoint does it
+    mask_nan_grad=False,  # the backward operator masks
 )

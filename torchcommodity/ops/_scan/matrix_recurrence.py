@@ -1,4 +1,4 @@
-"""y_t = A_t y_{t-1} + b_t along time with square A: what filters of several states are differentiated by."""
+"""y_t = A_t y_{t-1} + b_t along time with square matrices A_t, for the gradients of filters with several states."""
 
 import torch
 from torch import Tensor
@@ -12,37 +12,37 @@ def matrix_recurrence(
     b: Tensor,  # (..., T, K, N)
     initial: Tensor | None = None,  # (..., K, N)
 ) -> Tensor:  # (..., T, K, N)
-    """Linear recurrence of K states: y_t = A_t y_{t-1} + b_t, with y_{-1} = `initial`, or zero.
+    """Linear recurrence of K states: y_t = A_t y_{t-1} + b_t, with y_{-1} = `initial` or zero.
 
     Args:
-        a: the matrices, row by row: A_ij at K i + j; without unit.
-        b: what each row adds, in the unit of y.
+        a: Matrices, flattened row by row: A_ij at index K i + j; dimensionless.
+        b: Term added in each row, in the unit of y.
         initial: y before the first row, in the unit of y.
 
     Returns:
-        y, of the shape of `b`. Causal, no warm-up. A NaN makes the rest of its asset NaN; these rows take no part in
-        the backward pass.
+        y, of the shape of `b`. Causal, no warm-up. A NaN makes all later rows of its asset NaN; the gradients of these
+        rows are ignored.
 
     Raises:
-        ValueError: shapes do not fit each other.
+        ValueError: If the shapes do not match.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors to any order, in
+    reverse and forward mode.
 
     Example:
         >>> import torch
-        >>> from torchcommodity.ops.scan.matrix_recurrence import matrix_recurrence
+        >>> from torchcommodity.ops._scan.matrix_recurrence import matrix_recurrence
         >>> swap = torch.tensor([0.0, 1.0, 1.0, 0.0]).reshape(1, 4, 1).expand(3, 4, 1)
         >>> matrix_recurrence(swap, torch.zeros(3, 2, 1), torch.tensor([[1.0], [2.0]])).squeeze(-1)
         tensor([[2., 1.],
                 [1., 2.],
                 [2., 1.]])
     """
-    given = {"a": a, "b": b} | ({} if initial is None else {"initial": initial})
-    states, fits = b.shape[-2] if b.dim() > 2 else 0, b.dim() > 2
-    fits = fits and a.shape == (*b.shape[:-2], states * states, b.shape[-1])
-    if not fits or (initial is not None and initial.shape != (*b.shape[:-3], *b.shape[-2:])):
+    valid = b.dim() > 2 and a.shape == (*b.shape[:-2], b.shape[-2] ** 2, b.shape[-1])
+    if not valid or (initial is not None and initial.shape != (*b.shape[:-3], *b.shape[-2:])):
+        tensors = {"a": a, "b": b} | ({} if initial is None else {"initial": initial})
         raise_invalid(
-            "matrix_recurrence", "b must be (..., T, K, N), a (..., T, K * K, N), initial (..., K, N)", **given
+            "matrix_recurrence", "b must be (..., T, K, N), a (..., T, K * K, N), initial (..., K, N)", **tensors
         )
     y: Tensor = operator(a, b, initial)
     return y
@@ -61,19 +61,19 @@ def _fake(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
     return b.new_empty(b.shape)
 
 
-def _previous(y: Tensor, initial: Tensor | None) -> Tensor:
+def _previous_rows(y: Tensor, initial: Tensor | None) -> Tensor:
     first = torch.zeros_like(y[..., :1, :, :]) if initial is None else initial.unsqueeze(-3)
     return torch.cat([first, y], dim=-3)[..., : y.shape[-3], :, :]
 
 
 def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
-    # L_t = grad_t + A_{t+1}' L_{t+1}: the same recurrence, backwards in time, of transposed matrices.
+    # L_t = grad_t + A_{t+1}' L_{t+1}: the same recurrence backward in time, with transposed matrices
     # dA_t = L_t y_{t-1}'    db_t = L_t    dinitial = A_0' L_0
     states = grad.shape[-2]
-    a = a.masked_fill(a.isnan(), 0)  # from here on y is NaN and takes no part, but 0 * NaN would
+    a = a.masked_fill(a.isnan(), 0)  # later rows are NaN and their gradient zero, but 0 * NaN is NaN
     matrices = a.unflatten(-2, (states, states)).transpose(-2, -3)
-    sensitivity = operator(_previous(matrices.flatten(-3, -2).flip(-3), None), grad.flip(-3), None).flip(-3)
-    d_a = (sensitivity.unsqueeze(-2) * _previous(output, initial).unsqueeze(-3)).flatten(-3, -2)
+    sensitivity = operator(_previous_rows(matrices.flatten(-3, -2).flip(-3), None), grad.flip(-3), None).flip(-3)
+    d_a = (sensitivity.unsqueeze(-2) * _previous_rows(output, initial).unsqueeze(-3)).flatten(-3, -2)
     if initial is None:
         return d_a, sensitivity, None
     return d_a, sensitivity, (matrices * sensitivity.unsqueeze(-3)).sum(-2)[..., :1, :, :].sum(-3)
@@ -83,8 +83,8 @@ def _jvp(
     d_a: Tensor, d_b: Tensor, d_initial: Tensor | None, *, a: Tensor, initial: Tensor | None, output: Tensor
 ) -> Tensor:
     # dy_t = A_t dy_{t-1} + (dA_t y_{t-1} + db_t)
-    moved = d_a.unflatten(-2, (d_b.shape[-2],) * 2) * _previous(output, initial).unsqueeze(-3)
-    y: Tensor = operator(a, moved.sum(-2) + d_b, d_initial)
+    products = d_a.unflatten(-2, (d_b.shape[-2],) * 2) * _previous_rows(output, initial).unsqueeze(-3)
+    y: Tensor = operator(a, products.sum(-2) + d_b, d_initial)
     return y
 
 
@@ -106,7 +106,7 @@ def _cases() -> Cases:
             Golden(
                 Sample(fibonacci, torch.zeros(6, 2, 1).double(), torch.tensor([[0.0], [1.0]]).double()),
                 numbers,
-                "Fibonacci's numbers",
+                "Fibonacci numbers",
             ),
         ),
     )

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._seasonal.loess import Loess, Smoother
 
 
@@ -80,7 +80,7 @@ class InnerLoop:
             d_seasonal = d_seasonal - d_deseasonalized
             d_low = self.low_pass.transpose(-d_seasonal)
             for rows in (3, self.period, self.period):
-                d_low = window_spread(pad(d_low, (0, 0, rows - 1, 0)), rows) / rows
+                d_low = window_sum_ahead(pad(d_low, (0, 0, rows - 1, 0)), rows) / rows
             d_detrended = self.cycles.transpose(d_low + pad(d_seasonal, (0, 0, self.period, self.period)))
             d_y, d_trend = d_y + d_deseasonalized + d_detrended, -d_detrended
             d_seasonal = torch.zeros_like(d_seasonal)

@@ -248,7 +248,7 @@ def _backward(grad: Tensor, *constants: Tensor | None, output: Outputs) -> tuple
     keep, gain, high_since, low_since = output[1:5]
     after = torch.cat([torch.zeros_like(keep[..., :1, :]), keep.flip(-2)], -2)[..., :-1, :]
     taken = gain * linear_recurrence(after, grad.flip(-2)).flip(-2)
-    return gather_lag(taken, high_since, spread=True), gather_lag(taken, low_since, spread=True)
+    return gather_lag(taken, high_since, scatter=True), gather_lag(taken, low_since, scatter=True)
 
 
 def _cases() -> Cases:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Cases, Op, Sample, vjp
-from torchcommodity.ops._rolling.window_sum import window_spread, window_sum
+from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._technical.technical_averages import averages, changes, delayed, keep, windows
 
@@ -23,8 +23,8 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
     rows = windows(x, band).nan_to_num(0.0)
     variance = (rows - rows[..., :1]).var(-1, correction=0)
     pull = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
-    dx = window_spread(g_short, short) + window_spread(g_long, long)
-    dx = dx + x * window_spread(pull, band) - window_spread(pull * rows.mean(-1), band)
+    dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
+    dx = dx + x * window_sum_ahead(pull, band) - window_sum_ahead(pull * rows.mean(-1), band)
     return (dx + _of_strength(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
 
 
@@ -36,7 +36,7 @@ def _of_strength(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
     push = (100 * g / total.where(total > 0, 1).square()).where(defined, 0)
     pushed = torch.stack([push * losses, -push * gains])
     if mode == "simple":
-        d_gain, d_loss = window_spread(pushed, rsi) / rsi
+        d_gain, d_loss = window_sum_ahead(pushed, rsi) / rsi
     else:
         factor = delayed(keep(known, rsi, x.dtype).flip(-2))
         d_gain, d_loss = linear_recurrence(factor, pushed.flip(-2)).flip(-2) / rsi

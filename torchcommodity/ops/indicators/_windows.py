@@ -106,7 +106,7 @@ def lowest(x: Series, window: int) -> Series:
 
 def since_extreme(x: Series, window: int, largest: bool) -> Series:
     """Rows since the highest or the lowest value, the newest of several."""
-    since = rolling_extrema(x.panel(), window, largest=largest).since
+    since = rolling_extrema(x.panel(), window, largest=largest).lag
     return Series(since.to(x.value), since >= 0)
 
 
