@@ -1,4 +1,4 @@
-"""Baselines fit_and_update by another library's models: fitted on the past, stepped through the rest, nothing ahead."""
+"""Baselines of statsforecast: fitted on the past, updated row by row, without look-ahead."""
 
 import sys
 from functools import partial
@@ -10,8 +10,7 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import statistical
-from torchcommodity.forecast._baselines import unconditional
+from torchcommodity.forecast import BASELINES, statistical
 from torchcommodity.forecast._statistical import INTERVALS, MAX_PAST, MIN_PAST, MODELS, Z, fit_and_update
 from torchcommodity.models import HarConfig
 from torchcommodity.training import Baseline, Prediction
@@ -19,13 +18,8 @@ from torchcommodity.training import Baseline, Prediction
 CONFIG = HarConfig()
 
 
-@pytest.fixture(scope="module")
-def panel() -> Panel:
-    return data.embedded().select(["WTI", "SP500"]).between("2008-01-01", "2014-12-31")
-
-
 class RandomWalk:
-    """statsforecast's protocol with a forecast that can be written down: no drift, the deviation of the rows fitted."""
+    """statsforecast's protocol with a closed form: no drift, the standard deviation of the rows fitted."""
 
     fitted: ClassVar[list[np.ndarray]] = []
 
@@ -36,115 +30,115 @@ class RandomWalk:
 
     def forward(self, y: np.ndarray, h: int, *, level: list[int]) -> dict[str, np.ndarray]:
         deviation = self.step * np.sqrt(np.arange(1, h + 1))
-        found = {"mean": np.full(h, y[-1])}
-        for width, z in zip(INTERVALS, Z):
-            found |= {f"lo-{width}": y[-1] - z * deviation, f"hi-{width}": y[-1] + z * deviation}
-        return {key: found[key] for key in ["mean", *(f"{side}-{w}" for side in ("lo", "hi") for w in level)]}
+        paths = {"mean": np.full(h, y[-1])}
+        for interval, z in zip(INTERVALS, Z):
+            paths |= {f"lo-{interval}": y[-1] - z * deviation, f"hi-{interval}": y[-1] + z * deviation}
+        return {key: paths[key] for key in ["mean", *(f"{side}-{x}" for side in ("lo", "hi") for x in level)]}
 
 
 @pytest.fixture
-def walk() -> Baseline:
+def random_walk() -> Baseline:
     RandomWalk.fitted = []
     return partial(fit_and_update, RandomWalk, 1)
 
 
-def test_a_random_walk_is_its_formula(panel: Panel, walk: Baseline) -> None:
-    prices, start = panel.values.plain(), 1500
-    found = walk(prices, start, CONFIG)
-    assert found.quantiles.shape == (len(prices) - start, 4, 2, 19)
+def test_random_walk_is_its_formula(backtest_panel: Panel, random_walk: Baseline) -> None:
+    prices, start = backtest_panel.values.plain(), 1500
+    result = random_walk(prices, start, CONFIG)
+    assert result.quantiles.shape == (len(prices) - start, 4, 2, 19)
     past = np.log(prices[:start, 1][prices[:start, 1] > 0].numpy())
     np.testing.assert_array_equal(RandomWalk.fitted[1], past[-MAX_PAST:])
     step = np.diff(past[-MAX_PAST:]).std()
     expected = step * np.sqrt(63) * torch.special.ndtri(torch.tensor(CONFIG.levels, dtype=torch.double))
-    torch.testing.assert_close(found.quantiles[7, 2, 1], expected)
-    assert found.variance[7, 2, 1].item() == pytest.approx(63 * step**2)
+    torch.testing.assert_close(result.quantiles[7, 2, 1], expected)
+    assert result.variance[7, 2, 1].item() == pytest.approx(63 * step**2)
 
 
-def test_a_missing_price_is_skipped(walk: Baseline) -> None:
+def test_fit_and_update_skips_missing_prices(random_walk: Baseline) -> None:
     wti = data.embedded().select(["WTI"]).between("2010-01-01", "2014-12-31").values.plain()
     dense = wti[torch.isfinite(wti[:, 0])]
-    holed = torch.cat([dense[:600], torch.tensor([[torch.nan], [-37.63], [0.0]]).double(), dense[600:]])
-    plain, found = walk(dense, 500, CONFIG), walk(holed, 500, CONFIG)
-    torch.testing.assert_close(found.quantiles[103:], plain.quantiles[100:])
-    assert torch.equal(found.quantiles[100:103], found.quantiles[99].expand(3, -1, -1, -1))
+    sparse = torch.cat([dense[:600], torch.tensor([[torch.nan], [-37.63], [0.0]]).double(), dense[600:]])
+    expected, result = random_walk(dense, 500, CONFIG), random_walk(sparse, 500, CONFIG)
+    torch.testing.assert_close(result.quantiles[103:], expected.quantiles[100:])
+    assert torch.equal(result.quantiles[100:103], result.quantiles[99].expand(3, -1, -1, -1))
 
 
-def test_a_symbol_that_begins_too_late_has_no_forecast(panel: Panel, walk: Baseline) -> None:
-    prices = panel.values.plain().clone()
+def test_fit_and_update_of_a_symbol_that_starts_too_late_is_nan(backtest_panel: Panel, random_walk: Baseline) -> None:
+    prices = backtest_panel.values.plain().clone()
     prices[: 1500 - MIN_PAST + 1, 0] = torch.nan
-    found = walk(prices, 1500, CONFIG)
-    assert found.quantiles[:, :, 0].isnan().all()
-    assert found.quantiles[:, :, 1].isfinite().all()
+    result = random_walk(prices, 1500, CONFIG)
+    assert result.quantiles[:, :, 0].isnan().all()
+    assert result.quantiles[:, :, 1].isfinite().all()
 
 
-def test_the_other_rows_are_empty_and_are_not_scored(panel: Panel) -> None:
-    every = forecast.backtest(
-        panel,
-        first_year=2014,
-        baselines={"unconditional": unconditional, "walk": partial(fit_and_update, RandomWalk, 5)},
-    )
-    known = every.quantiles["walk"].isfinite().all(-1).all(-1).all(-1)
-    assert known.nonzero()[:, 0].tolist() == list(range(0, len(known), 5))
-    n = {row.n for row in forecast.score(every).rows if row.horizon == 21}
-    assert n == {int(every.targets[::5, 1].isfinite().sum())}
+def test_statistical_every_leaves_the_other_rows_unscored(backtest_panel: Panel) -> None:
+    sparse = partial(fit_and_update, RandomWalk, 5)
+    baselines = {"unconditional": BASELINES["unconditional"], "random walk": sparse}
+    result = forecast.backtest(backtest_panel, first_year=2014, baselines=baselines)
+    valid = result.quantiles["random walk"].isfinite().all(-1).all(-1).all(-1)
+    assert valid.nonzero()[:, 0].tolist() == list(range(0, len(valid), 5))
+    n = {row.n for row in result.scores.rows if row.horizon == 21}
+    assert n == {int(result.targets[::5, 1].isfinite().sum())}
 
 
-def futures_of(prices: torch.Tensor, cut: int) -> list[torch.Tensor]:
-    """The prices with nothing after row `cut`, with its dates shuffled, with other prices, with none known."""
+def other_futures(prices: torch.Tensor, cut: int) -> list[torch.Tensor]:
+    """The prices with nothing after row `cut`, with later rows shuffled, scaled, and missing."""
     past, later = prices[:cut], prices[cut:]
     order = torch.randperm(len(later), generator=torch.Generator().manual_seed(0))
     return [past, *(torch.cat([past, rows]) for rows in (later[order], 9 * later, torch.full_like(later, torch.nan)))]
 
 
 def looks_ahead(baseline: Baseline, prices: torch.Tensor, start: int, cut: int) -> bool:
-    found, *others = (
+    expected, *others = (
         baseline(rows, start, CONFIG).quantiles[: cut - start].nan_to_num()
-        for rows in [prices, *futures_of(prices, cut)]
+        for rows in [prices, *other_futures(prices, cut)]
     )
-    assert found[0].any()
-    return not all(torch.equal(other, found) for other in others)
+    assert expected[0].any()
+    return not all(torch.equal(other, expected) for other in others)
 
 
-@pytest.mark.parametrize("name", ["walk", *MODELS])
-def test_nothing_ahead_is_seen(panel: Panel, name: str, walk: Baseline) -> None:
-    if name != "walk":
+@pytest.mark.parametrize("name", ["random walk", *MODELS])
+def test_statistical_does_not_look_ahead(backtest_panel: Panel, name: str, random_walk: Baseline) -> None:
+    if name != "random walk":
         pytest.importorskip("statsforecast")
-    baseline = walk if name == "walk" else statistical(name, every=20)
-    assert not looks_ahead(baseline, panel.values.plain()[:400, 1:], 300, 360)
+    baseline = random_walk if name == "random walk" else statistical(name, every=20)
+    assert not looks_ahead(baseline, backtest_panel.values.plain()[:400, 1:], 300, 360)
 
 
-def test_a_scale_of_all_rows_would_be_found_out(panel: Panel, walk: Baseline) -> None:
+def test_looks_ahead_detects_a_scale_of_all_rows(backtest_panel: Panel, random_walk: Baseline) -> None:
     def leaky(prices: torch.Tensor, start: int, config: HarConfig) -> Prediction:
-        found, scale = walk(prices, start, config), prices.log().diff(dim=0).nan_to_num().std()
-        return Prediction(found.quantiles * scale, found.variance)
+        result, scale = random_walk(prices, start, config), prices.log().diff(dim=0).nan_to_num().std()
+        return Prediction(result.quantiles * scale, result.variance)
 
-    assert looks_ahead(leaky, panel.values.plain()[:400, 1:], 300, 360)
+    assert looks_ahead(leaky, backtest_panel.values.plain()[:400, 1:], 300, 360)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_first_forecast_is_that_of_statsforecast(panel: Panel, name: str) -> None:
+def test_statistical_first_forecast_is_that_of_statsforecast(backtest_panel: Panel, name: str) -> None:
     models = pytest.importorskip("statsforecast.models")
-    prices, start = panel.values.plain()[:400, 1:], 300
+    prices, start = backtest_panel.values.plain()[:400, 1:], 300
     y = np.log(prices[: start + 1][prices[: start + 1] > 0].numpy())
     kind, settings = MODELS[name]
     forward = getattr(models, kind)(**settings).fit(y[:-1]).forward(y, 63, level=[90])
     expected = {key: np.asarray(path) for key, path in forward.items()}
-    found = statistical(name, every=1000)(prices, start, HarConfig(horizons=(63,))).quantiles[0, 0, 0]
-    drawn = 0.12 if name == "theta" else 1e-6  # Theta's intervals are quantiles of 200 paths
+    quantiles = statistical(name, every=1000)(prices, start, HarConfig(horizons=(63,))).quantiles[0, 0, 0]
+    tolerance = 0.12 if name == "theta" else 1e-6  # Theta's intervals are quantiles of 200 random paths
     width = expected["hi-90"][-1] - expected["lo-90"][-1]
-    assert found[9].item() == pytest.approx(expected["mean"][-1] - y[-1], abs=1e-12)
-    assert (found[-1] - found[0]).item() == pytest.approx(width, rel=drawn)
+    assert quantiles[9].item() == pytest.approx(expected["mean"][-1] - y[-1], abs=1e-12)
+    assert (quantiles[-1] - quantiles[0]).item() == pytest.approx(width, rel=tolerance)
 
 
-def test_without_statsforecast_the_error_names_the_extra(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistical_without_statsforecast_names_the_extra(
+    backtest_panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "statsforecast.models", None)
     with pytest.raises(
         ImportError, match=r"autoets: needs statsforecast; pip install 'torchcommodity\[statsforecast\]'"
     ):
-        statistical("autoets")(panel.values.plain(), 1500, CONFIG)
+        statistical("autoets")(backtest_panel.values.plain(), 1500, CONFIG)
 
 
-def test_what_cannot_be_is_refused_in_words() -> None:
+def test_statistical_rejects_bad_arguments() -> None:
     with pytest.raises(ValueError, match="must be one of autoarima, autoets, theta; got 'arima'"):
         statistical("arima")
     with pytest.raises(ValueError, match="every must be at least 1; got 0"):

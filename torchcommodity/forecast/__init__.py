@@ -27,6 +27,7 @@ from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._history import usable_symbols as usable_symbols
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
 from torchcommodity.forecast._plot import INK as INK
@@ -92,4 +93,5 @@ __all__ = [
     "score",
     "statistical",
     "summarize",
+    "usable_symbols",
 ]

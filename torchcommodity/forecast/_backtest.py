@@ -10,8 +10,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
+from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity.forecast._history import check_history, check_past
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
 from torchcommodity.models import HarConfig, model_name
@@ -95,8 +96,9 @@ class Backtest:
 
     def __repr__(self) -> str:
         span = f"{len(self.origins):,} origins {self.origins[0]} to {self.origins[-1]}"
-        symbols, horizons = summarize_names(self.symbols), ", ".join(map(str, self.horizons))
-        return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {len(self.quantiles)} models)"
+        horizons = ", ".join(map(str, self.horizons))
+        symbols, models = summarize_names(self.symbols), f"{len(self.quantiles)} models"
+        return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {models})"
 
     def _table(self, model: str, models: Sequence[str]) -> pd.DataFrame:
         quantiles = self.quantiles[model]
@@ -145,7 +147,7 @@ def backtest(
 
     Raises:
         TypeError: `prices` of another type.
-        ValueError: a symbol without a positive price, no row to test, or too few rows before the first;
+        ValueError: a symbol without positive or with constant prices, no row to test, or too few rows before the first;
             `refit_network` below 1; the panel is synthetic.
     """
     panel = to_panel(prices, operation="backtest")
@@ -153,8 +155,10 @@ def backtest(
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     config = config or FitConfig()
+    check_history("backtest", panel, config.model.har, allow_short=True)
+    blocks = _test_blocks(panel.dates, first_year, config.model.har)
+    check_past("backtest", panel, config.model.har, rows=blocks[0].start)
     inputs = model_inputs(panel, config.model.har.horizons[-1])
-    blocks = _test_blocks(panel, inputs.prices, first_year, config.model.har)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
         Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines)
@@ -186,15 +190,9 @@ def _years(dates: np.ndarray) -> np.ndarray:
     return dates.astype("datetime64[Y]").astype(int) + 1970
 
 
-def _test_blocks(panel: Panel, prices: Tensor, first_year: int | None, config: HarConfig) -> list[range]:
-    """The rows of each test year; every symbol must have prices, and the first test year enough rows before it."""
-    positive = torch.isfinite(prices) & (prices > 0)
-    if empty := [s for s, any_price in zip(panel.symbols, positive.any(0).tolist()) if not any_price]:
-        raise ValueError(
-            f"backtest: every symbol must have positive prices; got none for {summarize_names(empty)} "
-            "(leave out such symbols with symbols=... or --symbols)"
-        )
-    years, min_rows = _years(panel.dates), config.warmup + 2 * config.horizons[-1]
+def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -> list[range]:
+    """The rows of each test year; the first one needs enough rows before it."""
+    years, min_rows = _years(dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= min_rows:
         raise ValueError(f"backtest: the panel must have more than {min_rows} rows; got {len(years)}")
     if first_year is None:
@@ -205,4 +203,4 @@ def _test_blocks(panel: Panel, prices: Tensor, first_year: int | None, config: H
             f"backtest: first_year must be in {years[0]}..{years[-1]} with at least {min_rows} rows before it; "
             f"got first_year={first_year} with {before}"
         )
-    return [block.test for block in walk_forward(panel.dates, first=first_year, horizon=config.horizons[-1])]
+    return [block.test for block in walk_forward(dates, first=first_year, horizon=config.horizons[-1])]

@@ -60,8 +60,10 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
 def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     """The HAR mix of EWMA variances and their long-run mean by non-negative least squares, without GARCH and rolls."""
     model = Har(prices.shape[1], config)
-    returns, _, no_gaps = model.adjust_rolls(prices[None])
-    terms = model.variance_terms(returns, no_gaps)[0][..., : len(config.halflives) + 1].detach()  # (T, H, N, K - 2)
+    returns, _, unpriced_rolls = model.adjust_rolls(prices[None])
+    terms = model.variance_terms(returns, unpriced_rolls)[0][
+        ..., : len(config.halflives) + 1
+    ].detach()  # (T, H, N, K - 2)
     past = targets(prices[:start], config.horizons)
     columns = []
     for i, h in enumerate(config.horizons):

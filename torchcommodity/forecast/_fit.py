@@ -7,13 +7,13 @@ import numpy as np
 
 from torchcommodity.data import check_not_synthetic, to_panel
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
+from torchcommodity.forecast._history import check_history, check_past
 from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
     FitConfig,
     Progress,
     RunOptions,
     calibrate,
-    check_fit,
     model_inputs,
     network_parameters,
     one_thread,
@@ -36,8 +36,8 @@ def fit(
     """Fit a forecaster on real prices.
 
     Args:
-        prices: raw prices, anything that `data.to_panel` takes. A return spans the gap of
-            missing, zero and negative prices.
+        prices: raw prices, anything that `data.to_panel` takes. A return spans the gap of missing, zero and
+            negative prices.
         config: model and fit settings; the defaults if None.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
@@ -53,15 +53,16 @@ def fit(
 
     Raises:
         TypeError: `prices` of another type.
-        ValueError: a symbol has no positive price or too few returns for its warm-up and two longest horizons; the
-            checkpoint is damaged, or of another training; the panel is synthetic.
+        ValueError: a symbol has no positive, constant or too few prices, see `usable_symbols`; the checkpoint is
+            damaged, or of another training; the panel is synthetic.
     """
     panel = to_panel(prices, operation="fit")
     check_not_synthetic("fit", panel)
     config = config or FitConfig()
     panel = panel if through is None else panel.between(None, through)
+    check_history("fit", panel, config.model.har)
+    check_past("fit", panel, config.model.har, rows=len(panel))
     inputs = model_inputs(panel, config.model.har.horizons[-1])
-    check_fit(inputs, panel.symbols, config.model.har)
     model = build_model(config.model, len(panel.symbols), seed)
     options = RunOptions(progress, checkpoint, every, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,9 @@ from torch import Tensor
 from torchcommodity.data import Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar
 from torchcommodity.forecast._plot import fan_chart, figure, level_index
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,12 +74,11 @@ class Forecast:
         table: pd.DataFrame = pd.DataFrame(columns)
         return table
 
-    def to_polars(self, layout: Literal["long", "wide"] = "long") -> Any:
-        """`to_pandas(layout)` as a polars DataFrame; ImportError if polars is not installed."""
-        import polars
+    def to_polars(self, layout: Literal["long", "wide"] = "long") -> "pl.DataFrame":
+        """`to_pandas(layout)` as a polars DataFrame, with origin and date of type Date."""
+        import polars as pl
 
-        table = self.to_pandas(layout)
-        return polars.DataFrame({name: table[name].to_numpy() for name in table.columns})
+        return pl.from_pandas(self.to_pandas(layout)).with_columns(pl.col("origin", "date").cast(pl.Date))
 
     def quantile(self, level: float, horizon: int) -> pd.Series:
         """Prices `(N,)` at one quantile level and horizon, a pandas Series with the symbols as index.
@@ -112,5 +114,5 @@ class Forecast:
         return figure(fan_chart(self, self.symbols.index(symbol)), title=symbol)
 
     def __repr__(self) -> str:
-        symbols, horizons = summarize_names(self.symbols), ", ".join(map(str, self.horizons))
-        return f"Forecast({symbols}; from {self.origin}; horizons {horizons}; {len(self.levels)} levels)"
+        horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"
+        return f"Forecast({summarize_names(self.symbols)}; from {self.origin}; horizons {horizons}; {levels})"

@@ -109,9 +109,9 @@ class Forecaster:
         return cls(model, symbols, FitRecord(**record), contracts, sources)
 
     def __repr__(self) -> str:
+        name, symbols = model_name(self.model.config), summarize_names(self.symbols)
         fitted = f"fitted {self.record.first} to {self.record.through}, {self.record.rows:,} rows"
-        symbols, horizons = summarize_names(self.symbols), ", ".join(map(str, self.horizons))
-        return f"Forecaster({model_name(self.model.config)}, {symbols}; {fitted}; horizons {horizons})"
+        return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"
 
 
 def align_panel(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:

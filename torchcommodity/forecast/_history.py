@@ -1,22 +1,107 @@
 """What a symbol's price history must have, and where its forecast starts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from torchcommodity.data import summarize_names
+from torchcommodity.data import Panel, summarize_names, to_panel
+from torchcommodity.models import HarConfig
+from torchcommodity.training import FitConfig
 
 
-def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)
-    """The row of each symbol's last positive price, and that price: zero, negative and NaN have no log-return."""
-    positive = torch.isfinite(prices) & (prices > 0)
-    row = prices.shape[-2] - 1 - positive.flip(-2).int().argmax(-2)
-    return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
+def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
+    """The symbols that `fit` accepts: enough positive prices, not all of them equal.
+
+    `panel[usable_symbols(panel)]` leaves the others out.
+
+    Args:
+        prices: raw prices, anything that `data.to_panel` takes.
+        config: settings of the fit; the defaults if None.
+
+    >>> from torchcommodity import data
+    >>> usable_symbols(data.embedded().between("2017-01-01", "2018-12-31"))
+    ()
+    """
+    panel = to_panel(prices, operation="usable_symbols")
+    values, har = panel.values.plain(), (config or FitConfig()).model.har
+    usable = (_positive(values).sum(0) >= min_prices(har)) & ~_constant(values)
+    return tuple(symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable)
+
+
+def min_prices(config: HarConfig) -> int:
+    """Positive prices that a symbol needs for `fit`: its warm-up and twice the longest horizon."""
+    return config.warmup + 2 * config.horizons[-1] + 1
+
+
+def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
+    """ValueError, naming symbols, if some have no positive price, constant prices or too few of them.
+
+    Args:
+        operation: opens the messages.
+        panel: raw prices.
+        config: settings of the econometric part.
+        allow_short: accept symbols with too few prices.
+    """
+    values, required = panel.values.plain(), min_prices(config)
+    counts = _positive(values).sum(0)
+    hint = "" if len(panel.symbols) == 1 else "; panel[forecast.usable_symbols(panel)] leaves such symbols out"
+    if empty := _names(panel, counts == 0):
+        raise ValueError(
+            f"{operation}: every symbol must have positive prices; got none for {summarize_names(empty)}{hint}"
+        )
+    if constant := _names(panel, _constant(values)):
+        raise ValueError(
+            f"{operation}: the prices of every symbol must vary; got constant prices for "
+            f"{summarize_names(constant)}{hint}"
+        )
+    short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts.tolist()) if count < required]
+    if short and not allow_short:
+        reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
+        raise ValueError(
+            f"{operation}: every symbol must have at least {required} positive prices ({reason}); got "
+            f"{summarize_names(short)}{hint}"
+        )
+
+
+def check_past(operation: str, panel: Panel, config: HarConfig, rows: int) -> None:
+    """ValueError if no symbol can be fitted on the first `rows` rows: its prices must vary after the warm-up."""
+    values = panel.values.plain()[:rows]
+    positive = _positive(values)
+    after = torch.where(positive.cumsum(0) > config.warmup, values, torch.nan)  # NaN up to the warm-up
+    if not ((_positive(after).sum(0) > config.horizons[-1]) & ~_constant(after)).any():
+        counts = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, positive.sum(0).tolist())]
+        raise ValueError(
+            f"{operation}: needs a symbol with more than {config.warmup + config.horizons[-1]} positive prices by "
+            f"{panel.dates[rows - 1]} that vary after the first {config.warmup}; got "
+            f"{summarize_names(counts)}"
+        )
 
 
 def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
     """ValueError if a symbol has no more than `warmup` positive prices; prices (T, N), N symbols."""
-    counts = (torch.isfinite(prices) & (prices > 0)).sum(0).tolist()
+    counts = _positive(prices).sum(0).tolist()
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count <= warmup]:
         raise ValueError(f"every symbol must have more than {warmup} positive prices; got {summarize_names(short)}")
+
+
+def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)
+    """The row of each symbol's last positive price, and that price: zero, negative and NaN have no log-return."""
+    row = prices.shape[-2] - 1 - _positive(prices).flip(-2).int().argmax(-2)
+    return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
+
+
+def _positive(prices: Tensor) -> Tensor:
+    return torch.isfinite(prices) & (prices > 0)
+
+
+def _constant(prices: Tensor) -> Tensor:  # (T, N) -> (N,); False without a positive price
+    positive = _positive(prices)
+    lowest = torch.where(positive, prices, torch.inf).amin(0)
+    highest = torch.where(positive, prices, -torch.inf).amax(0)
+    return lowest == highest
+
+
+def _names(panel: Panel, mask: Tensor) -> list[str]:
+    return [symbol for symbol, selected in zip(panel.symbols, mask.tolist()) if selected]

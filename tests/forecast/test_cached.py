@@ -1,0 +1,25 @@
+"""`cached_backtest` and the span that it tests."""
+
+import pytest
+
+from torchcommodity import data, forecast
+
+
+def test_backtest_span_leaves_out_young_symbols() -> None:
+    panel = data.embedded()
+    assert forecast.backtest_span(panel) == (["WTI", "SP500", "NASDAQ"], (2012, 2018))
+    assert forecast.backtest_span(panel, 2005) == (["WTI", "SP500", "NASDAQ"], (2005, 2018))
+    assert forecast.backtest_span(panel, 1995) == (["WTI"], (1995, 2018))
+    with pytest.raises(ValueError, match="backtest: needs 5 years of prices before the test years; got 2015-01-02 to"):
+        forecast.backtest_span(panel.between("2015-01-01", None))
+
+
+def test_cached_backtest_loads_what_it_stored() -> None:
+    prices = data.embedded()["WTI", "VIX"].between("2011-01-01", "2018-12-31")
+    first, was_cached = forecast.cached_backtest(prices, first_year=2018)
+    assert not was_cached
+    assert (first.symbols, first.excluded, first.first) == (("WTI",), ("VIX",), "2018-01-02")
+    second, was_cached = forecast.cached_backtest(prices, first_year=2018)
+    assert was_cached
+    assert second.to_json() == first.to_json()
+    assert not forecast.cached_backtest(prices["WTI"], first_year=2018)[1]  # other symbols are excluded

@@ -1,0 +1,72 @@
+"""`Forecaster`: repr, file format, damaged files, alignment of panels."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from torchcommodity import forecast
+from torchcommodity.data import Panel
+from torchcommodity.forecast import Forecaster
+from torchcommodity.training import tensor_file_bytes
+
+
+def test_forecaster_repr_names_model_symbols_dates_and_horizons(forecaster: Forecaster) -> None:
+    assert repr(forecaster) == (
+        "Forecaster(har-lstm, WTI, SP500; fitted 2010-01-04 to 2016-12-30, 1,764 rows; horizons 5, 21, 63, 126)"
+    )
+
+
+def test_forecaster_predict_is_the_function(panel: Panel, forecaster: Forecaster) -> None:
+    assert torch.equal(forecaster.predict(panel).prices, forecast.predict(forecaster, panel).prices)
+
+
+def test_forecaster_save_and_load_keep_every_bit(panel: Panel, forecaster: Forecaster, tmp_path: Path) -> None:
+    forecaster.save(tmp_path / "oil.safetensors")
+    loaded = Forecaster.load(tmp_path / "oil.safetensors")
+    assert loaded.record == forecaster.record
+    assert loaded.model.config == forecaster.model.config
+    assert loaded.symbols == forecaster.symbols
+    assert torch.equal(loaded.predict(panel).prices, forecaster.predict(panel).prices)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "text", "header"])
+def test_forecaster_load_rejects_a_damaged_file(forecaster: Forecaster, tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "oil.safetensors"
+    forecaster.save(path)
+    raw = path.read_bytes()
+    flipped = raw[:-100] + bytes([raw[-100] ^ 1]) + raw[-99:]
+    renamed = raw.replace(b'\\"symbols\\": [\\"WTI\\"', b'\\"symbols\\": [\\"WTX\\"')
+    assert renamed != raw
+    path.write_bytes(
+        {"flip": flipped, "cut": raw[:-7], "empty": b"", "text": b"date,price\n" * 9, "header": renamed}[damage]
+    )
+    with pytest.raises(ValueError, match=r"damaged|must be a file of Forecaster\.save"):
+        Forecaster.load(path)
+
+
+def test_tensor_file_rejects_a_dtype_it_cannot_hold() -> None:
+    with pytest.raises(ValueError, match=r"save: head must be of torch.float32, .*; got torch.float16"):
+        tensor_file_bytes("format", {"head": torch.zeros(2).half()}, {})
+
+
+def test_forecaster_file_is_plain_safetensors(forecaster: Forecaster, tmp_path: Path) -> None:
+    forecaster.save(tmp_path / "oil.safetensors")
+    raw = (tmp_path / "oil.safetensors").read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + length])
+    metadata = json.loads(header["__metadata__"]["about"])
+    assert metadata["record"]["seed"] == 0
+    first, last = header["har.z"]["data_offsets"]
+    stored = np.frombuffer(raw[8 + length :][first:last], dtype="<f8").reshape(header["har.z"]["shape"])
+    assert np.array_equal(stored, forecaster.model.har.z.numpy())
+
+
+def test_align_panel_names_missing_symbols_and_other_contracts(panel: Panel, forecaster: Forecaster) -> None:
+    assert forecaster.align_panel(panel["SP500", "WTI"]).symbols == ("WTI", "SP500")
+    with pytest.raises(ValueError, match="must have every symbol of the forecaster; SP500 not in WTI"):
+        forecaster.align_panel(panel["WTI"])
+    with pytest.raises(ValueError, match="WTI must be a spot price, as it was fitted; got contract CL"):
+        forecaster.align_panel(panel.with_contracts({"WTI": "CL"}))

@@ -1,0 +1,48 @@
+"""`predict`: where a forecast starts, and what it needs."""
+
+import numpy as np
+import pytest
+import torch
+
+from torchcommodity import forecast
+from torchcommodity.data import Panel
+from torchcommodity.forecast import Forecaster
+
+
+def test_predict_prices_are_the_last_price_times_the_return(panel: Panel, forecaster: Forecaster) -> None:
+    result = forecast.predict(forecaster, panel)
+    assert result.log_returns.shape == result.prices.shape == (4, 2, 19)
+    torch.testing.assert_close(result.prices, result.last[:, None] * result.log_returns.exp())
+    assert (result.prices.diff(dim=-1) > 0).all()
+    assert result.origins.tolist() == [result.origin.item()] * 2
+
+
+@pytest.mark.parametrize("last", [[-37.63], [float("nan"), 0.0]])
+def test_predict_starts_from_the_last_positive_price(panel: Panel, forecaster: Forecaster, last: list[float]) -> None:
+    frame = panel.to_pandas()
+    frame.iloc[-len(last) :, 0] = last
+    result = forecast.predict(forecaster, frame)
+    before = panel.to_pandas().iloc[: -len(last)].WTI.dropna()
+    assert result.last[0].item() == before.iloc[-1]
+    assert result.origins[0] == before.index[-1].to_numpy().astype("datetime64[D]")
+    assert result.origins[1] == panel.dates[-1]
+    assert result.prices.isfinite().all()
+
+
+def test_predict_does_not_depend_on_the_order_of_columns(panel: Panel, forecaster: Forecaster) -> None:
+    reordered = forecast.predict(forecaster, panel.select(["SP500", "WTI"]))
+    assert reordered.symbols == ("WTI", "SP500")
+    assert torch.equal(reordered.prices, forecast.predict(forecaster, panel).prices)
+
+
+def test_predict_takes_frames(panel: Panel, forecaster: Forecaster) -> None:
+    assert torch.equal(forecast.predict(forecaster, panel.to_pandas()).prices, forecaster.predict(panel).prices)
+
+
+def test_predict_errors_name_the_symbols(panel: Panel, forecaster: Forecaster) -> None:
+    with pytest.raises(ValueError, match="SP500 not in WTI"):
+        forecast.predict(forecaster, panel["WTI"])
+    with pytest.raises(ValueError, match=r"predict: .* more than 252 positive prices; got WTI 100, SP500 100"):
+        forecast.predict(forecaster, panel.to_pandas().dropna().iloc[-100:])
+    with pytest.raises(TypeError, match=r"predict: prices must be a Panel, .*; got numpy.ndarray"):
+        forecast.predict(forecaster, np.ones((600, 2)))

@@ -1,0 +1,34 @@
+"""`summarize`: scores, calibration and coverage, and its JSON."""
+
+import json
+
+import pytest
+
+from torchcommodity.forecast import Backtest, BacktestSummary, summarize
+
+
+def test_summarize_measures_calibration_and_coverage(backtest: Backtest) -> None:
+    summary = summarize(backtest, ("VIX",))
+    assert (summary.model, summary.excluded, summary.horizons) == ("har-lstm", ("VIX",), (5, 21, 63, 126))
+    target, quantiles = backtest.targets[:, 1], backtest.quantiles["har-lstm"][:, 1]
+    known = target.isfinite()
+    below = (target[known][:, None] <= quantiles[known]).double().mean(0)
+    assert summary.calibration["21"] == pytest.approx(below.tolist())
+    sp500 = known[:, 1]
+    inside = (target >= quantiles[..., 0]) & (target <= quantiles[..., -1])
+    assert summary.coverage["SP500"]["21"] == pytest.approx(inside[sp500, 1].double().mean().item())
+
+
+def test_summary_json_round_trip(backtest: Backtest) -> None:
+    summary = summarize(backtest)
+    again = BacktestSummary.from_json(summary.to_json())
+    assert again.to_json() == summary.to_json()
+    assert again.scores[1] == summary.scores[1]
+    assert again.calibration == summary.calibration
+    assert json.loads(summary.to_json())["symbols"] == ["WTI", "SP500"]
+
+
+@pytest.mark.parametrize("text", ['{"first": 1}', "[]", '{"scores": 1}'])
+def test_summary_from_json_rejects_other_json(text: str) -> None:
+    with pytest.raises(ValueError, match="BacktestSummary: text must come from to_json"):
+        BacktestSummary.from_json(text)
