@@ -12,14 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
 from torchcommodity import batch as module
 from torchcommodity import data, forecast
 from torchcommodity.batch import Summary, batch, holds_panels
 from torchcommodity.batch._answers import groups
 from torchcommodity.batch._requests import by_panel
-from torchcommodity.cli._application import app
 from torchcommodity.export import Artifact, export
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarConfig, HarGarchConfig
@@ -293,29 +291,3 @@ def test_killed_it_is_carried_on_to_the_same_table(
     batch(artifact, path, undisturbed)
     assert read(out).equals(read(undisturbed))
     assert {each.name for each in tmp_path.iterdir()} == {"p.parquet", "f.duckdb", "whole.duckdb"}
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["forecast", *(str(argument) for argument in arguments)])
-
-
-def test_what_a_user_types(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(windows(2), tmp_path / "p.parquet")
-    first = run("--artifact", file, "--data", "p.parquet")
-    assert first.exit_code == 0
-    assert "2 panels answered" in first.stdout
-    again = run("--artifact", file, "--data", "p.parquet")
-    assert "nothing was changed" in again.stdout
-    written(windows(2).iloc[5:].replace("p1", "p 1").query("panel != 'p 1' or symbol == 'WTI'"), tmp_path / "q.parquet")
-    some = run("--artifact", file, "--data", "q.parquet", "--out", "g.duckdb")
-    assert some.exit_code == 3
-    assert "1 of 2 panels were refused" in some.stdout
-    one = run("--artifact", file, "--data", "embedded", "--out", "h.duckdb")
-    assert one.exit_code == 0
-    assert run("--artifact", file, "--data", "p.parquet", "--quiet").stdout == ""
-    for option, value in (("--symbols", "WTI"), ("--seed", 1), ("--contracts", "WTI=CL"), ("--curve", "c.csv")):
-        refused = run("--artifact", file, "--data", "p.parquet", option, value)
-        assert refused.exit_code == 2
-        assert f"{option} does not go with --artifact" in refused.stderr
-    assert run("--artifact", "p.parquet", "--data", "p.parquet").exit_code == 2

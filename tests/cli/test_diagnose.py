@@ -1,13 +1,13 @@
 """`torchcommodity diagnose`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import Result
 
-from torchcommodity.cli._application import app
-
+Run = Callable[..., Result]
 MODULE = """
 import torch
 from torch import nn
@@ -23,43 +23,45 @@ class Broken(nn.Module):
 def broken():
     return Broken(), (torch.ones(8, 3), torch.ones(8, 1)), nn.functional.mse_loss
 
-def healthy():
+def correct():
     return nn.Linear(3, 1), (torch.ones(8, 3), torch.zeros(8, 1)), nn.functional.mse_loss
 
-def wrong():
+def only_a_model():
     return nn.Linear(3, 1)
 """
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "models_to_diagnose.py").write_text(MODULE)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module in the current folder, with a path that no other test has imported."""
+    path = tmp_path / "models_to_diagnose.py"
+    path.write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return path
 
 
-def test_a_fault_is_told_with_its_line(here: Path) -> None:
-    result = CliRunner().invoke(app, ["diagnose", "models_to_diagnose:broken"])
+def test_diagnose_prints_a_fault_with_its_line(run: Run, module: Path) -> None:
+    result = run("diagnose", "models_to_diagnose:broken")
     assert result.exit_code == 1
-    assert f"{here}/models_to_diagnose.py:11" in result.stdout
-    data = json.loads(CliRunner().invoke(app, ["diagnose", "models_to_diagnose:broken", "--json"]).stdout)
-    assert data["findings"][0]["kind"] == "detach"
+    assert f"{module}:11" in result.stdout
+    document = json.loads(run("diagnose", "models_to_diagnose:broken", "--json").stdout)
+    assert document["findings"][0]["kind"] == "detach"
 
 
-def test_the_healthy_succeed() -> None:
-    result = CliRunner().invoke(app, ["diagnose", "models_to_diagnose:healthy"])
-    assert (result.exit_code, result.stdout.strip()[:7]) == (0, "healthy")
+def test_diagnose_of_a_correct_model_succeeds(run: Run) -> None:
+    result = run("diagnose", "models_to_diagnose:correct")
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "message"),
     [
-        ("models_to_diagnose:absent", "there is no"),
-        ("nothing", "say package.module:name"),
-        ("models_to_diagnose:wrong", "must give"),
+        ("models_to_diagnose:absent", "cannot import models_to_diagnose:absent"),
+        ("nothing", "expected package.module:name; got 'nothing'"),
+        ("models_to_diagnose:only_a_model", "must return (model, batch, loss_fn); got Linear"),
     ],
 )
-def test_what_is_not_there_is_refused_in_words(path: str, words: str) -> None:
-    result = CliRunner().invoke(app, ["diagnose", path])
+def test_diagnose_names_what_cannot_be_diagnosed(run: Run, path: str, message: str) -> None:
+    result = run("diagnose", path)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert message in result.stderr

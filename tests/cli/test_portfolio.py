@@ -1,48 +1,41 @@
-"""`torchcommodity portfolio`: four files, one table a cost, and errors in words."""
+"""`torchcommodity portfolio`: its files, a table per cost, and errors."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from torchcommodity.cli._application import app
 from torchcommodity.data import embedded
 from torchcommodity.portfolio import TrainConfig
 
+Run = Callable[..., Result]
+Error = Callable[[Result], str]
 FILES = {"portfolio.csv", "daily.csv", "weights.csv", "portfolio.html"}
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["portfolio", *map(str, arguments)])
-
-
 @pytest.fixture
-def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(TrainConfig, "__init__", quick(TrainConfig.__init__))
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four years of prices, one symbol with markup in its name; training takes one epoch."""
+    original: Any = TrainConfig.__init__
+    monkeypatch.setattr(TrainConfig, "__init__", lambda self, **settings: original(self, **{"epochs": 1, **settings}))
     frame = embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31").to_pandas()
     frame.columns = ["WTI", "<b>SP500"]
-    path = tmp_path / "prices.csv"
+    path = tmp_path / "history.csv"
     frame.to_csv(path)
     return path
 
 
-def quick(init: object) -> object:
-    def made(self: TrainConfig, **how: object) -> None:
-        init(self, **{"epochs": 1, **how})  # type: ignore[operator]
-
-    return made
-
-
-def test_files_and_tables(prices: Path, tmp_path: Path) -> None:
+def test_portfolio_writes_its_files_and_prints_a_table_per_cost(run: Run, history: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = run(
-        "--data", prices, "--contracts", "WTI=CL", "--cost-bps", "2,10", "--long-short", "--first", 2018, "--out", out
-    )
-    assert found.exit_code == 0, found.output
+    command = ("portfolio", "--data", history, "--contracts", "WTI=CL", "--cost-bps", "2,10", "--long-short")
+    result = run(*command, "--first-year", 2018, "--out", out)
+    assert result.exit_code == 0, result.output
     assert {path.name for path in out.iterdir()} == FILES
-    assert "Long and short, 10 basis points a trade" in found.stdout
-    assert "WTI crude oil" in found.stdout
+    assert "Long and short, 10 basis points per trade" in result.stdout
+    assert "WTI crude oil" in result.stdout
     table = pd.read_csv(out / "portfolio.csv")
     assert set(table["cost_bps"]) == {2, 10}
     assert table["portfolio"].iloc[0] == "lstm"
@@ -57,12 +50,12 @@ def test_files_and_tables(prices: Path, tmp_path: Path) -> None:
     assert "http" not in page.split("<script")[0].replace("http-equiv", "")
 
 
-def test_errors_are_one_message(prices: Path, tmp_path: Path) -> None:
+def test_portfolio_rejects_invalid_costs_and_contracts(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
     for costs in ("two", "-1", "2,2", ""):
-        found = run("--data", prices, "--cost-bps", costs, "--out", tmp_path / "none")
-        assert found.exit_code == 2
-        assert "--cost-bps: expected different numbers >= 0" in " ".join(found.stderr.split())
-    found = run("--data", prices, "--contracts", "WTI=OIL", "--out", tmp_path / "none")
-    assert found.exit_code == 2
-    assert "expected a product code among" in " ".join(found.stderr.split())
-    assert not (tmp_path / "none").exists()
+        result = run("portfolio", "--data", prices, "--cost-bps", costs, "--out", tmp_path / "out")
+        assert result.exit_code == 2
+        assert "--cost-bps: expected different numbers >= 0" in error(result)
+    result = run("portfolio", "--data", prices, "--contracts", "WTI=OIL", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "OIL" in error(result)
+    assert not (tmp_path / "out").exists()

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from torchcommodity import data, forecast
-from torchcommodity.cli._application import app
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarConfig, HarGarchConfig, HarLstmConfig
 from torchcommodity.optimize import (
@@ -193,21 +191,3 @@ def test_what_compiles_to_itself_is_no_different(
     assert found.difference == 0
     assert found.cold_seconds > 0
     assert found.gain.low <= found.gain.ratio <= found.gain.high
-
-
-def test_the_command_refuses_a_forecaster_that_knows_the_years_of_the_verdict(
-    trained: Forecaster, tmp_path: Path
-) -> None:
-    trained.save(tmp_path / "forecaster")
-    result = CliRunner().invoke(app, ["optimize", str(tmp_path / "forecaster"), "--first", "2015"])
-    assert result.exit_code == 2
-    assert "must be fitted before --first 2015; it knows prices through 2016-12-30" in result.stderr.replace("\n", " ")
-
-
-def test_the_command_profiles_a_forecaster(trained: Forecaster, tmp_path: Path) -> None:
-    trained.save(tmp_path / "forecaster")
-    given = ["profile", str(tmp_path / "forecaster"), "--rows", "150", "--trace", str(tmp_path / "trace.json")]
-    result = CliRunner().invoke(app, given)
-    assert result.exit_code == 0
-    assert "econometric part" in result.stdout
-    assert (tmp_path / "trace.json").exists()

@@ -312,25 +312,3 @@ def test_too_short_a_panel_is_refused(maker: ScenarioMaker, prices: Panel) -> No
         fit_scenarios(prices.between("2018-09-01"), QUICK)
     with pytest.raises(ValueError, match="evaluate_scenarios: expected 70 rows after"):
         evaluate_scenarios(maker, prices.between(None, "2017-07-31"), QUICK)
-
-
-def test_the_command_writes_marked_paths_and_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from typer.testing import CliRunner
-
-    from torchcommodity.cli._application import app
-
-    command = ["scenarios", "--symbols", "WTI,SP500", "--paths", "2", "--steps", "0", "--seed", "3", "--through"]
-    done = CliRunner().invoke(app, [*command, "2012-12-31", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    table = pd.read_csv(tmp_path / "scenarios.csv")
-    assert set(table["source"]) == {"synthetic"}
-    assert set(table["symbol"]) == {"synthetic:WTI", "synthetic:SP500"}
-    page = (tmp_path / "scenarios.html").read_text()
-    assert "These paths are synthetic" in page
-    assert "http" not in page.partition("<main")[2].partition("</main>")[0]
-    kept = ScenarioMaker.load(tmp_path / "scenarios.safetensors").sample(2, seed=3)
-    np.testing.assert_allclose(kept.frame()["log_return"], table["log_return"])
-    with pytest.raises(DataError, match="expected one price"):
-        data.read(tmp_path / "scenarios.csv")
-    table[table["path"] == 1].to_csv(tmp_path / "one.csv", index=False)
-    assert data.read(tmp_path / "one.csv").synthetic

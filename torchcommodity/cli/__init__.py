@@ -1,4 +1,4 @@
-"""The command line: one file a command, each parses and calls one function."""
+"""The command line: one module per command, each parses its options and calls the library."""
 
 import os
 import signal
@@ -7,24 +7,24 @@ from types import FrameType
 
 __all__ = ["main"]
 
-EXTRA = "torchcommodity: the command line needs {}, which is not installed: pip install 'torchcommodity[forecast]'"
+MISSING = "torchcommodity: the command line needs {}, which is not installed: pip install 'torchcommodity[forecast]'"
 
 
 def main() -> None:
-    """`torchcommodity` as typed in a shell; says what to install where the `forecast` extra is missing."""
-    signal.signal(signal.SIGTERM, _terminated)
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler would print each time that it starts and stops
+    """Run `torchcommodity` with the arguments of the process; exits with the status of the command."""
+    signal.signal(signal.SIGTERM, _exit_on_sigterm)
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler logs each start and stop otherwise
     try:
         from torchcommodity.cli._application import app
     except ModuleNotFoundError as error:
         if (error.name or "torchcommodity").startswith("torchcommodity"):
             raise
-        sys.exit(EXTRA.format(error.name))
+        sys.exit(MISSING.format(error.name))
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    app()
+    app(prog_name="torchcommodity")
 
 
-def _terminated(_number: int, _frame: FrameType | None) -> None:
-    # an exception, so that temporary files are taken away on the way out
+def _exit_on_sigterm(_number: int, _frame: FrameType | None) -> None:
+    # raises SystemExit, so that temporary files are removed on the way out
     sys.exit(128 + signal.SIGTERM)

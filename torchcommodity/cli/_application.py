@@ -1,30 +1,54 @@
-"""The commands under one name, and what becomes of their errors."""
+"""The command group: commands are imported on first use; an error is one line and an exit code, not a traceback."""
 
-from typing import Any
+import sys
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperGroup
 
-from torchcommodity.cli import _backtest as backtest
-from torchcommodity.cli import _data as data
-from torchcommodity.cli import _diagnose as diagnose
-from torchcommodity.cli import _doctor as doctor
-from torchcommodity.cli import _export as export
-from torchcommodity.cli import _forecast as forecast
-from torchcommodity.cli import _op as op
-from torchcommodity.cli import _optimize as optimize
-from torchcommodity.cli import _portfolio as portfolio
-from torchcommodity.cli import _profile as profile
-from torchcommodity.cli import _scenarios as scenarios
-from torchcommodity.cli import _serve as serve
-from torchcommodity.cli import _train as train
-from torchcommodity.cli import _tune as tune
+import torchcommodity
+
+COMMANDS = (
+    "fit", "predict", "forecast", "backtest", "tune", "portfolio", "scenarios", "optimize", "profile", "export",
+    "batch", "serve", "data", "op", "diagnose", "cache", "doctor",
+)  # fmt: skip
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 a check failed (op check, diagnose, doctor); 2 invalid input; "
+    "3 done, but some panels were rejected (batch); 130 interrupted."
+)
+# typer exports BadParameter only, and has brought its own copy of click since 0.29
+UsageError: Any = typer.BadParameter.__base__
 
 
-class Commands(TyperGroup):
-    """An error of the user's making is one message and exit code 2, Ctrl-C is 130; neither is a traceback."""
+class LazyCommands(UserDict[str, Any]):
+    """Command name -> command, imported from the module `_<name>` when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _load(name)
+        return self.data[name]
+
+
+class Application(TyperGroup):
+    """The root group. Invalid input exits with 2, Ctrl-C with 130; both print one line to standard error."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = LazyCommands(dict.fromkeys(COMMANDS))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        standalone = settings.get("standalone_mode", True)
+        try:
+            status = super().main(*args, **{**settings, "standalone_mode": False})
+        except UsageError as error:
+            _report(error)
+            status = error.exit_code
+        return sys.exit(status) if standalone else status
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -32,39 +56,58 @@ class Commands(TyperGroup):
         except (ValueError, OSError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            _tell(str(error) or type(error).__name__)
+            _print_error(str(error) or type(error).__name__)
             raise typer.Exit(2) from None
         except ImportError as error:
-            told = str(error)  # which extra is missing, where the code that needs it says so
-            _tell(told if "pip install" in told else f"{told}; pip install 'torchcommodity[forecast]'")
+            message = str(error)  # names the extra where the module that needs it says so
+            _print_error(message if "pip install" in message else f"{message}; pip install 'torchcommodity[forecast]'")
             raise typer.Exit(2) from None
-        except KeyboardInterrupt as stop:
-            _tell(str(stop) or "interrupted; nothing was written")
+        except KeyboardInterrupt as interrupt:
+            _print_error(str(interrupt) or "interrupted; nothing was written")
             raise typer.Exit(130) from None
 
 
-def _tell(message: str) -> None:
+def _load(name: str) -> Any:
+    module = import_module(f"torchcommodity.cli._{name}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        group.command(name)(getattr(module, name))
+    command = typer.main.get_command(group)
+    command.name = name
+    return command
+
+
+def _report(error: Any) -> None:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    path, message = error.ctx.command_path if error.ctx else "torchcommodity", error.format_message()
+    _print_error(f"{path}: {message}{'' if message.endswith(('.', '?')) else '.'} See '{path} --help'.")
+
+
+def _print_error(message: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
     Console(stderr=True, highlight=False).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
 
 
+def _print_version(requested: bool) -> None:
+    if requested:
+        typer.echo(f"torchcommodity {torchcommodity.__version__}")
+        raise typer.Exit
+
+
 app = typer.Typer(
-    cls=Commands,
-    help="Prices in, calibrated forecasts out.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    name="torchcommodity", cls=Application, no_args_is_help=True, epilog=EXIT_CODES, rich_markup_mode=None
 )
-app.command("forecast")(forecast.forecast)
-app.command("train")(train.train)
-app.command("tune")(tune.tune)
-app.command("backtest")(backtest.backtest)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
-app.command("portfolio")(portfolio.portfolio)
-app.command("scenarios")(scenarios.scenarios)
-app.command("optimize")(optimize.optimize)
-app.command("profile")(profile.profile)
-app.add_typer(data.app, name="data")
-app.add_typer(op.app, name="op")
-app.command("diagnose")(diagnose.diagnose)
-app.command("doctor")(doctor.doctor)
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit")
+    ] = False,
+) -> None:
+    """Prices in, calibrated forecasts out."""

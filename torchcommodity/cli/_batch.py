@@ -1,59 +1,78 @@
-"""`torchcommodity forecast --artifact`: an exported artifact answers a table of panels, into a DuckDB file."""
+"""`torchcommodity batch`: forecasts for a table of any number of panels, into a DuckDB file."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from torchcommodity.batch import Summary, batch, holds_panels
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.data import Panel
-from torchcommodity.export import Artifact
+from torchcommodity.cli import _output as output
 
-RESULTS = Path("out") / "forecasts.duckdb"
-SOME_REFUSED = 3  # exit code
-OTHERS = {
-    "symbols": "the artifact names its symbols",
-    "contracts": "the artifact knows its contracts",
-    "curve": "an artifact reads no curve of nearby contracts",
-    "seed": "nothing is trained",
-}
+if TYPE_CHECKING:
+    from torchcommodity.batch import Summary
+
+SOME_REJECTED = 3  # exit code
 
 
-def answer(context: typer.Context, artifact: Path, data: str, out: Path | None, quiet: bool) -> None:
-    """What `forecast` does when it is given an artifact."""
-    for name, why in OTHERS.items():
-        given = context.get_parameter_source(name)
-        if given is not None and given.name == "COMMANDLINE":
-            raise ValueError(f"--{name} does not go with --artifact: {why}")
-    screen = show.console(quiet)
-    source: str | Panel = data
-    if not holds_panels(data):
-        source = options.prices(data, None)
-        show.findings(screen, source.findings)
-    results = out or RESULTS
-    loaded = Artifact.load(artifact)
+def check_out(path: Path) -> Path:
+    """Reject a name that does not end as a DuckDB file does."""
+    if path.suffix.lower() != ".duckdb":
+        raise typer.BadParameter(f"expected a file name that ends with .duckdb; got {str(path)!r}")
+    return path
+
+
+Panels = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="PANELS",
+        callback=options.check_panels,
+        help="Table panel,date,symbol,price: a Parquet file, a folder or pattern of them, or FILE.duckdb:TABLE; or the "
+        "source of one panel",
+    ),
+]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="FILE", callback=check_out, help="DuckDB file that the forecasts are added to")
+]
+
+
+def batch(
+    model: options.AnyModelFile,
+    data: Panels,
+    out: Out = Path("out/forecasts.duckdb"),
+    quiet: options.Quiet = False,
+) -> None:
+    """Forecast a table of any number of panels.
+
+    Adds one run to a DuckDB file; an interrupted run resumes. A panel that cannot be forecast is listed in the table
+    rejected with the reason, and the exit code is 3.
+    """
+    from torchcommodity.batch import batch as run_batch
+    from torchcommodity.batch import holds_panels
+    from torchcommodity.export import Artifact
+    from torchcommodity.forecast import Forecaster
+
+    screen = output.console(quiet)
+    loaded = options.load_model(model)
+    artifact = Artifact.from_forecaster(loaded) if isinstance(loaded, Forecaster) else loaded
+    source = data if holds_panels(data) else options.read_prices(data)
     try:
-        with show.steps(screen, "Forecasts") as step:
-            found = batch(loaded, source, results, progress=step)
+        with output.progress_bar(screen, "Forecasting") as progress:
+            summary = run_batch(artifact, source, out, progress=progress)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {results} is as it was, the same command carries on") from None
-    for line in _told(found, results):
-        screen.print(escape(line), soft_wrap=True)
-    if found.run.refused:
-        raise typer.Exit(SOME_REFUSED)
+        raise KeyboardInterrupt(f"interrupted; {out} is unchanged, the same command resumes") from None
+    for line in _summary_lines(summary, out):
+        output.print_line(screen, line)
+    if summary.run.refused:
+        raise typer.Exit(SOME_REJECTED)
 
 
-def _told(found: Summary, results: Path) -> list[str]:
-    run = found.run
-    lines = [
-        f"Run {run.run[:16]} of {run.source}: {run.answered:,} panels answered, {run.forecasts:,} rows of forecasts."
-    ]
+def _summary_lines(summary: "Summary", out: Path) -> list[str]:
+    run = summary.run
+    lines = [f"Run {run.run[:16]} of {run.source}: {run.answered:,} panels, {run.forecasts:,} rows of forecasts."]
     if run.left_out:
-        lines.append(f"{run.left_out:,} rows of symbols that the artifact does not know were left out.")
+        lines.append(f"Left out {run.left_out:,} rows of symbols that are not in the model.")
     if run.refused:
-        why = f"the table `refused` of {results} says why"
-        lines.append(f"{run.refused:,} of {run.panels:,} panels were refused; {why}.")
-    done = f"{results} holds this run since {run.finished}; nothing was changed." if found.again else f"Wrote {results}"
-    return [*lines, done]
+        lines.append(f"Rejected {run.refused:,} of {run.panels:,} panels; see the table `rejected` of {out}.")
+    unchanged = f"{out} holds this run since {run.finished}; nothing was changed."
+    return [*lines, unchanged if summary.again else f"Wrote {out}"]

@@ -1,68 +1,72 @@
-"""`torchcommodity data`: check prices, keep them in the store, list what is kept."""
+"""`torchcommodity data`: check prices, and keep them in the store."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.data import Store, read
+from torchcommodity.cli import _output as output
 
-app = typer.Typer(help="Check prices, keep them in the store, list what is kept.", no_args_is_help=True)
+app = typer.Typer(
+    help="Check prices, and keep them in the store.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 
-Source = Annotated[str, typer.Argument(metavar="SOURCE", help="CSV or Parquet file, fred:ID,ID, eia:ID,ID, embedded")]
-Place = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="default: in your data folder")]
+Source = Annotated[
+    str, typer.Argument(metavar="SOURCE", callback=options.check_source, help=f"Prices: {options.SOURCES}")
+]
+StoreFile = Annotated[
+    Path | None, typer.Option("--store", metavar="FILE", help="Store file; default: in the user's data folder")
+]
+
+
+@app.command("check")
+def check(source: Source) -> None:
+    """Read prices and print what is doubtful. Exit code 2: no forecast can be made from them."""
+    screen = output.console()
+    panel = options.read_prices(source)
+    output.print_line(screen, repr(panel))
+    output.print_findings(screen, panel.findings, max_rows=None)
+    count = sum(finding.count for finding in panel.findings)
+    screen.print(f"Usable; {f'{count} doubtful, treated as stated' if count else 'nothing doubtful'}.")
 
 
 @app.command("add")
 def add(
     source: Source,
-    name: Annotated[str | None, typer.Option("--name", help="in the store; default: the source's own")] = None,
-    store: Place = None,
-    replace: Annotated[bool, typer.Option("--replace", help="a panel of this name that is stored already")] = False,
+    name: Annotated[str | None, typer.Option("--name", help="Name in the store; default: that of the source")] = None,
+    store: StoreFile = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the stored panel of the same name")] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Keep prices in the store under a name, for `--data store:NAME`."""
-    screen, place = show.console(quiet), Store(store)
-    panel = read(source, store=place)
+    """Add prices to the store under a name, for `--data store:NAME`."""
+    from torchcommodity.data import Store, read
+
+    screen, target = output.console(quiet), Store(store)
+    panel = read(source, store=target)
     name = name or Path(source).name.split(".")[0] or source
-    place.add(panel, name, replace=replace)
-    show.findings(screen, panel.findings)
-    screen.print(f"Stored {escape(repr(panel))} as {escape(name)} in {escape(str(place.path))}", soft_wrap=True)
+    target.add(panel, name, replace=replace)
+    output.print_findings(screen, panel.findings)
+    output.print_line(screen, f"Stored {panel!r} as {name} in {target.path}")
 
 
 @app.command("list")
-def list_(store: Place = None) -> None:
-    """What the store holds."""
-    screen, place = show.console(), Store(store)
-    entries = place.list()
+def list_(store: StoreFile = None) -> None:
+    """List the panels in the store."""
+    from torchcommodity.data import Store
+
+    screen, target = output.console(), Store(store)
+    entries = target.list()
     if not entries:
-        screen.print(f"Nothing is stored in {escape(str(place.path))}", soft_wrap=True)
+        output.print_line(screen, f"No panels in {target.path}")
         return
     rows = [
-        (
-            e.name,
-            ", ".join(e.symbols[:6]) + (", ..." if len(e.symbols) > 6 else ""),
-            e.rows,
-            e.first,
-            e.last,
-            e.findings,
-        )
-        for e in entries
+        (entry.name, _first_symbols(entry.symbols), entry.rows, entry.first, entry.last, entry.findings)
+        for entry in entries
     ]
-    screen.print(
-        show.table(str(place.path), ("name", "symbols", "rows", "first", "last", "findings"), rows, (0, 1, 3, 4))
-    )
+    heads = ("name", "symbols", "rows", "first", "last", "findings")
+    screen.print(output.table(str(target.path), heads, rows, (0, 1, 3, 4)))
 
 
-@app.command("check")
-def check(source: Source) -> None:
-    """Read prices, print everything doubtful and how it is treated; exit code 2 where they cannot be trusted."""
-    screen = show.console()
-    panel = read(source)
-    screen.print(escape(repr(panel)), soft_wrap=True)
-    show.findings(screen, panel.findings, most=None)
-    count = sum(finding.count for finding in panel.findings)
-    screen.print(f"Accepted; {f'{count} doubtful, treated as stated' if count else 'nothing doubtful'}.")
+def _first_symbols(symbols: tuple[str, ...], count: int = 6) -> str:
+    return ", ".join(symbols[:count]) + (", ..." if len(symbols) > count else "")

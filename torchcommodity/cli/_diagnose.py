@@ -1,27 +1,33 @@
-"""`torchcommodity diagnose`: why does this model not learn?"""
+"""`torchcommodity diagnose`: why a model does not learn."""
 
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from torchcommodity.cli._options import named
-from torchcommodity.opkit import diagnose as examine
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _output as output
 
 
 def diagnose(
-    factory: Annotated[str, typer.Argument(help="package.module:function, which gives (model, batch, loss_fn).")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")] = False,
+    factory: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="Function that returns (model, batch, loss_fn)")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text")] = False,
 ) -> None:
-    """Say what keeps a model from learning, with file and line. Exit code 1 if there is a fault."""
-    made = named(factory)()
-    if not (isinstance(made, tuple) and len(made) == 3):
-        raise typer.BadParameter(f"{factory} must give (model, batch, loss_fn); it gave {type(made).__name__}")
-    found = examine(*made)
-    console = Console(highlight=False)
+    """Find what keeps a model from learning, with file and line.
+
+    Exit code 1: a fault was found.
+    """
+    import torchcommodity.opkit as opkit
+
+    arguments = options.import_object(factory)()
+    if not (isinstance(arguments, tuple) and len(arguments) == 3):
+        raise ValueError(f"diagnose: {factory} must return (model, batch, loss_fn); got {type(arguments).__name__}")
+    diagnosis = opkit.diagnose(*arguments)
+    screen = output.console()
     if json:
-        console.print_json(found.json())
+        screen.print_json(diagnosis.json())
     else:
-        console.print(str(found), soft_wrap=True, markup=False)
-    if not found.healthy:
+        output.print_line(screen, str(diagnosis))
+    if not diagnosis.healthy:
         raise typer.Exit(1)

@@ -1,53 +1,62 @@
-"""`torchcommodity doctor`: what is installed, what works, and why not."""
+"""`torchcommodity doctor`: what is installed, what works, and what does not."""
 
-import torch
 import typer
 
-from torchcommodity import ops
-from torchcommodity.cli import _show as show
-from torchcommodity.report import package_versions
+from torchcommodity.cli import _output as output
 
 
 def doctor() -> None:
-    """Versions, native library, devices, threads, and a small test of the operators; exit code 1 if that fails."""
-    screen = show.console()
-    native = f"loaded from {ops.NATIVE.path}" if ops.NATIVE else f"not loaded: {ops.NATIVE.reason}"
-    wrong = self_test()
+    """Print versions, devices and the result of a self-test.
+
+    Exit code 1: the self-test failed.
+    """
+    import torch
+
+    from torchcommodity import ops
+    from torchcommodity.report import package_versions
+
+    failure = self_test()
     rows = [
         *package_versions().items(),
-        ("native library", native),
+        ("native library", f"loaded from {ops.NATIVE.path}" if ops.NATIVE else f"not loaded: {ops.NATIVE.reason}"),
         ("devices", ", ".join(devices())),
         ("threads", torch.get_num_threads()),
-        ("self-test", wrong or "passed: values and gradients are right"),
+        ("self-test", failure or "passed: values and gradients are correct"),
     ]
-    screen.print(show.table("torchcommodity doctor", ("what", "state"), rows, (0, 1)))
-    if wrong:
+    output.console().print(output.table("torchcommodity doctor", ("item", "state"), rows, (0, 1)))
+    if failure:
         raise typer.Exit(1)
 
 
 def devices() -> list[str]:
-    """What torch can compute on here."""
-    found = ["cpu"]
+    """The devices that torch can compute on."""
+    import torch
+
+    names = ["cpu"]
     if torch.cuda.is_available():
-        found += [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
+        names += [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
     if torch.backends.mps.is_available():
-        found.append("mps")
-    return found
+        names.append("mps")
+    return names
 
 
 def self_test() -> str:
-    """What is wrong with y_t = a y_{t-1} + b_t and its gradient, in words; nothing if they are right.
+    """Compare y_t = a y_{t-1} + b_t and its gradient with known values; the difference in words, or nothing.
 
     >>> self_test()
     ''
     """
+    import torch
+
+    from torchcommodity import ops
+
     b = torch.ones(4, 1, dtype=torch.float64, requires_grad=True)
     y = ops.linear_recurrence(torch.full((4, 1), 0.5, dtype=torch.float64), b)
     y[-1].sum().backward()
     expected = torch.tensor([1.0, 1.5, 1.75, 1.875], dtype=torch.float64)
     if not torch.equal(y.detach()[:, 0], expected):
         return f"linear_recurrence: expected {expected.tolist()}; got {y.detach()[:, 0].tolist()}"
-    powers = torch.tensor([0.125, 0.25, 0.5, 1.0], dtype=torch.float64)
-    if b.grad is None or not torch.equal(b.grad[:, 0], powers):
-        return f"linear_recurrence: expected the gradient {powers.tolist()}; got {b.grad}"
+    gradient = torch.tensor([0.125, 0.25, 0.5, 1.0], dtype=torch.float64)
+    if b.grad is None or not torch.equal(b.grad[:, 0], gradient):
+        return f"linear_recurrence: expected the gradient {gradient.tolist()}; got {b.grad}"
     return ""

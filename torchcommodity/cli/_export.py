@@ -1,37 +1,50 @@
-"""`torchcommodity export`: a fitted forecaster becomes one file that answers by itself."""
+"""`torchcommodity export`: a fitted model as one self-contained file."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.markup import escape
 
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.export import Artifact
-from torchcommodity.export import export as write
-from torchcommodity.forecast import Forecaster
+from torchcommodity.cli import _output as output
 
-SUFFIX = {"pt2": ".pt2", "aoti": ".aoti.pt2", "onnx": ".onnx"}
+SUFFIXES = {"pt2": ".pt2", "aoti": ".aoti.pt2", "onnx": ".onnx"}
+
+Format = Annotated[
+    Literal["pt2", "aoti", "onnx"],
+    typer.Option("--format", help="torch.export program, AOTInductor machine code, or ONNX"),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: MODEL with the format's ending")
+]
+WithoutCurve = Annotated[
+    bool, typer.Option("--without-curve", help="Export a model that was fitted with a curve; roll gaps are past ones")
+]
 
 
 def export(
-    forecaster: Annotated[Path, typer.Argument(metavar="FORECASTER", help="a file of Forecaster.save")],
-    format: Annotated[Literal["pt2", "aoti", "onnx"], typer.Option("--format", help="what is to run it")] = "pt2",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="default: beside FORECASTER, with its own suffix")
-    ] = None,
-    without_curve: Annotated[
-        bool, typer.Option("--without-curve", help="export a forecaster that was fitted with a curve without it")
-    ] = False,
+    model: options.ModelFile,
+    format: Format = "pt2",
+    out: Out = None,
+    without_curve: WithoutCurve = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write one artifact that takes raw prices and gives quantiles: graph, scale, roll calendar and provenance."""
-    screen = show.console(quiet)
-    fitted = Forecaster.load(forecaster)
-    with show.steps(screen, f"Export to {format}"):
-        path = write(fitted, out or forecaster.with_suffix(SUFFIX[format]), format, without_curve=without_curve)
-        about = Artifact.load(path).metadata
-    symbols = escape(", ".join(about.symbols))
-    screen.print(f"{symbols}: {about.model}, trained through {about.trained_through}, horizons {about.horizons} rows.")
-    screen.print(f"Wrote {escape(str(path))}, {path.stat().st_size:,} bytes, sha256 {about.sha256}", soft_wrap=True)
+    """Export a fitted model to one self-contained file.
+
+    Raw prices in, quantiles out; with metadata and checksum. predict, batch and serve read it.
+    """
+    from torchcommodity.export import Artifact
+    from torchcommodity.export import export as write
+    from torchcommodity.forecast import Forecaster
+
+    screen = output.console(quiet)
+    forecaster = Forecaster.load(model)
+    with output.progress_bar(screen, f"Exporting to {format}"):
+        path = write(forecaster, out or model.with_suffix(SUFFIXES[format]), format, without_curve=without_curve)
+        metadata = Artifact.load(path).metadata
+    symbols = ", ".join(metadata.symbols)
+    output.print_line(
+        screen,
+        f"{metadata.model}: {symbols}; fitted through {metadata.trained_through}; horizons {metadata.horizons} rows.",
+    )
+    output.print_line(screen, f"Wrote {path}, {path.stat().st_size:,} bytes, sha256 {metadata.sha256}")

@@ -1,121 +1,90 @@
-"""`torchcommodity forecast`: prices in, a table of quantiles and one page out."""
+"""`torchcommodity forecast`: one step from prices to a table of quantiles and a report."""
 
-import shlex
-import sys
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-
-from torchcommodity.cli import _batch as batch
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.data import Panel, utc_now
-from torchcommodity.forecast import BacktestSummary, Forecaster, cached_backtest, cached_fit, data_hash, predict
-from torchcommodity.report import (
-    ReportData,
-    RunRecord,
-    check_output_folder,
-    package_versions,
-    to_csv,
-    to_html,
-    to_json,
-    write_files,
-)
-from torchcommodity.training import FitConfig
+from torchcommodity.cli import _output as output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torchcommodity.data import Panel
+    from torchcommodity.forecast import BacktestSummary, Forecaster
+    from torchcommodity.training import FitConfig
 
 FILES = ("forecast.csv", "forecast.json", "report.html")
 
-Artifact = Annotated[
-    Path | None,
-    typer.Option("--artifact", metavar="FILE", help="of `torchcommodity export`: it answers, without training"),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        help="folder for the results; of --artifact: the DuckDB file",
-        show_default="out; out/forecasts.duckdb",
-    ),
-]
 
+class Test(NamedTuple):
+    """The walk-forward scores, or the reason why there are none."""
 
-class Tested(NamedTuple):
-    """What a walk-forward showed, or why there was none."""
-
-    summary: BacktestSummary | None
-    why_not: str = ""
+    summary: "BacktestSummary | None"
+    missing: str = ""
 
 
 def forecast(
-    context: typer.Context,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
-    curve: options.NearbyCurve = None,
-    artifact: Artifact = None,
-    out: Out = None,
+    curve: options.CurveFile = None,
+    out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Forecast prices one week to six months ahead; writes forecast.csv, forecast.json and report.html.
+    """Fit, test and forecast in one step, with a report.
 
-    With --artifact nothing is trained: an exported artifact answers a table of any number of panels (columns panel,
-    date, symbol, price), and the forecasts are appended to a DuckDB file. DATA is then also a folder or a pattern of
-    Parquet files, or FILE.duckdb:TABLE. Exit code 3: panels were refused, the others are answered.
+    Forecasts prices one week to six months ahead; writes forecast.csv, forecast.json and report.html. Fits and tests
+    are cached by prices, settings and seed, see torchcommodity cache.
     """
-    if artifact is not None:
-        batch.answer(context, artifact, data, out, quiet)
-        return
-    _report(data, options.prices(data, symbols, contracts, curve), out or Path("out"), seed, quiet)
+    from torchcommodity.data import utc_now
+    from torchcommodity.forecast import data_hash
+    from torchcommodity.report import (
+        ReportData,
+        RunRecord,
+        check_output_folder,
+        package_versions,
+        to_csv,
+        to_html,
+        to_json,
+        write_files,
+    )
+    from torchcommodity.training import FitConfig
 
-
-def _report(data: str, panel: Panel, out: Path, seed: int, quiet: bool) -> None:
-    screen = show.console(quiet)
+    screen, config = output.console(quiet), FitConfig()
+    panel = options.read_prices(data, symbols, contracts, curve)
     check_output_folder(out, FILES)
-    show.findings(screen, panel.findings)
-    config = FitConfig()
-    forecaster = _forecaster(screen, panel, config, seed)
-    tested = _tested(screen, panel, config, seed)
-    contents = _contents(panel, forecaster, tested, data, seed)
-    made = (to_csv(contents), to_json(contents), to_html(contents))
-    write_files(out, {name: text.encode() for name, text in zip(FILES, made)})
-    for table in show.quantiles(contents.forecast):
-        screen.print(table)
-    if len(forecaster.symbols) > show.MOST:
-        screen.print(f"and {len(forecaster.symbols) - show.MOST} more symbols in {escape(str(out / FILES[0]))}")
-    if tested.summary:
-        screen.print(show.scores(tested.summary, contents.forecast.calendar))
-    screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
+    output.print_findings(screen, panel.findings)
+    forecaster = _fit(screen, panel, config, seed)
+    test = _test(screen, panel, config, seed)
+    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())
+    report = ReportData(panel, forecaster.predict(panel), forecaster.record, run, *test)
+    texts = (to_csv(report), to_json(report), to_html(report))
+    write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})
+    output.print_forecast(screen, report.forecast)
+    if test.summary:
+        output.print_backtest(screen, test.summary, report.forecast.calendar)
+    output.print_written(screen, *(out / name for name in FILES))
 
 
-def _forecaster(screen: Console, panel: Panel, config: FitConfig, seed: int) -> Forecaster:
-    with show.steps(screen, "Fitting") as step:
-        found, kept = cached_fit(panel, config, seed=seed, progress=step)
-    screen.print(f"{found.record.note}{' (from the cache)' if kept else ''}.")
-    return found
+def _fit(screen: "Console", panel: "Panel", config: "FitConfig", seed: int) -> "Forecaster":
+    from torchcommodity.forecast import cached_fit
+
+    with output.progress_bar(screen, "Fitting") as progress:
+        forecaster, cached = cached_fit(panel, config, seed=seed, progress=progress)
+    output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
+    return forecaster
 
 
-def _tested(screen: Console, panel: Panel, config: FitConfig, seed: int) -> Tested:
+def _test(screen: "Console", panel: "Panel", config: "FitConfig", seed: int) -> Test:
+    from torchcommodity.forecast import cached_backtest
+
     try:
-        with show.steps(screen, "Backtest") as step:
-            summary, kept = cached_backtest(panel, config, seed=seed, progress=step)
+        with output.progress_bar(screen, "Walk-forward") as progress:
+            summary, cached = cached_backtest(panel, config, seed=seed, progress=progress)
     except ValueError as error:
-        screen.print(f"No backtest: {escape(str(error))}")
-        return Tested(None, f"{error}.")
-    if kept:
-        screen.print("Backtest: loaded from the cache.")
-    return Tested(summary)
-
-
-def _contents(panel: Panel, forecaster: Forecaster, tested: Tested, source: str, seed: int) -> ReportData:
-    command = shlex.join(["torchcommodity", "forecast", *_arguments(sys.argv)])
-    run = RunRecord(utc_now(), command, source, data_hash(panel), seed, package_versions())
-    return ReportData(panel, predict(forecaster, panel), forecaster.record, run, *tested)
-
-
-def _arguments(argv: list[str]) -> list[str]:
-    return argv[argv.index("forecast") + 1 :] if "forecast" in argv else []
+        output.print_line(screen, f"No walk-forward test: {error}.")
+        return Test(None, f"{error}.")
+    if cached:
+        screen.print("Walk-forward test from the cache.")
+    return Test(summary)

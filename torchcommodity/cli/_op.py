@@ -1,97 +1,112 @@
-"""`torchcommodity op`: which operators there are, and whether they keep their contract."""
+"""`torchcommodity op`: list operators, check them against the contract, start a new one."""
 
-import json as json_
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
-import torchcommodity.ops  # noqa: F401  # fills the registry
-from torchcommodity.cli._options import named
-from torchcommodity.opkit import OPERATORS, Report, new
-from torchcommodity.opkit import check as judge
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _output as output
 
-app = typer.Typer(help="Operators and their contract.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from torchcommodity.opkit import Report
 
-COLOURS = {"pass": "green", "fail": "bold red", "skip": "yellow"}
+app = typer.Typer(
+    help="List, check and create operators.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+
+COLORS = {"pass": "green", "fail": "bold red", "skip": "yellow"}
+
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of op list, or package.module:operator")
+]
 
 
 @app.command("list")
 def list_() -> None:
-    """What operators there are, and where each runs by a native kernel."""
-    table = Table(Column("operator", no_wrap=True), "devices", "differentiable", "causal", "runs by")
-    for name, op in sorted(OPERATORS.items()):
-        causal = "by setting" if callable(op.causal) else _yes(op.causal)
+    """List the operators and the devices with a native kernel."""
+    from rich.table import Column, Table
+
+    table = Table(Column("operator", no_wrap=True), "devices", "differentiable", "causal", "runs as")
+    for name, op in sorted(_operators().items()):
+        causal = "depends" if callable(op.causal) else _yes(op.causal)
         runs = "native kernel" if op.devices else "reference"
         table.add_row(
             name.removeprefix("commodity::"), ", ".join(op.devices) or "-", _yes(bool(op.backward)), causal, runs
         )
-    Console().print(table)
+    output.console().print(table)
 
 
 @app.command("check")
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="As `op list` names them, or package.module:name.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every operator.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Without the rows that compile or export.")] = False,
+    names: Names = None,
+    all_: Annotated[bool, typer.Option("--all", help="Check every operator")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Skip the rows that compile or export")] = False,
 ) -> None:
-    """Judge operators by the contract. Exit code 1 if a promise is broken."""
-    console, reports = Console(), []
-    for op in _named(names or [], all_):
-        with console.status(f"checking {getattr(op, 'qualified_name', op)}"):
-            reports.append(judge(op, compiled=not quick))
+    """Check operators against the contract. Exit code 1: a row failed."""
+    import json as json_
+
+    import torchcommodity.opkit as opkit
+
+    screen, reports = output.console(), []
+    for op in _select(names or [], all_):
+        with screen.status(f"checking {getattr(op, 'qualified_name', op)}"):
+            reports.append(opkit.check(op, compiled=not quick))
         if not json:
-            console.print(_table(reports[-1]))
+            screen.print(_table(reports[-1]))
     if json:
-        console.print_json(json_.dumps([json_.loads(report.json()) for report in reports]))
+        screen.print_json(json_.dumps([json_.loads(report.json()) for report in reports]))
     if not all(report.ok for report in reports):
         raise typer.Exit(1)
 
 
 @app.command("new")
-def new_(
-    name: Annotated[str, typer.Argument(help="A Python identifier in lower case.")],
-    cuda: Annotated[bool, typer.Option("--cuda", help="With a CUDA kernel.")] = False,
-    dest: Annotated[Path, typer.Option(help="The folder in which the package is put.")] = Path(),
+def new(
+    name: Annotated[str, typer.Argument(help="Python identifier in lower case")],
+    cuda: Annotated[bool, typer.Option("--cuda", help="Include a CUDA kernel")] = False,
+    dest: Annotated[Path, typer.Option("--dest", metavar="DIR", help="Folder of the new package")] = Path(),
 ) -> None:
-    """Write a package with one operator, which builds and keeps its contract at once."""
-    folder = new(name, dest, cuda=cuda)
-    console = Console(highlight=False, markup=False)  # .[dev] is no markup
-    console.print(f"{folder} is there. Build it and run its contract:", soft_wrap=True)
-    console.print(
-        f"  cd {folder} && pip install --no-build-isolation --editable '.[dev]' && python -m pytest", soft_wrap=True
+    """Create a package with one operator, which builds and passes the contract as it is."""
+    import torchcommodity.opkit as opkit
+
+    folder, screen = opkit.new(name, dest, cuda=cuda), output.console()
+    output.print_line(screen, f"Created {folder}. Build it and run its contract:")
+    output.print_line(
+        screen, f"  cd {folder} && pip install --no-build-isolation --editable '.[dev]' && python -m pytest"
     )
 
 
-def _named(names: list[str], everything: bool) -> list[Any]:
+def _operators() -> dict[str, Any]:
+    import torchcommodity.ops  # noqa: F401  # registers the operators
+    from torchcommodity.opkit import OPERATORS
+
+    return dict(OPERATORS)
+
+
+def _select(names: list[str], everything: bool) -> list[Any]:
+    operators = _operators()
     if everything:
-        return [op for _, op in sorted(OPERATORS.items())]
+        return [op for _, op in sorted(operators.items())]
     if not names:
-        raise typer.BadParameter("name an operator, or say --all")
-    found: dict[str, Any] = {short: op for key, op in OPERATORS.items() for short in (key, op.name)}
-    found |= {name: named(name) for name in names if name not in found and ":" in name}
-    if unknown := [name for name in names if name not in found]:
-        known = ", ".join(sorted(op.name for op in OPERATORS.values()))
-        raise typer.BadParameter(f"no operator {', '.join(unknown)}; there are: {known}")
-    return [found[name] for name in names]
+        raise typer.BadParameter("expected the name of an operator, or --all")
+    by_name: dict[str, Any] = {name: op for key, op in operators.items() for name in (key, op.name)}
+    by_name |= {name: options.import_object(name) for name in names if name not in by_name and ":" in name}
+    if unknown := [name for name in names if name not in by_name]:
+        known = ", ".join(sorted(op.name for op in operators.values()))
+        raise typer.BadParameter(f"unknown operator {', '.join(unknown)}; expected one of {known}")
+    return [by_name[name] for name in names]
 
 
-def _table(report: Report) -> Table:
-    verdict = "holds" if report.ok else f"{len(report.failures)} broken"
-    table = Table(
-        Column("promise", no_wrap=True),
-        "",
-        "seconds",
-        "what happened, and what to do",
-        title=f"{report.operator}: {verdict}",
-    )
+def _table(report: "Report") -> object:
+    from rich.markup import escape
+    from rich.table import Column, Table
+
+    title = f"{report.operator}: {'passed' if report.ok else f'{len(report.failures)} failed'}"
+    table = Table(Column("check", no_wrap=True), "", "seconds", "result and fix", title=title)
     for row in report:
-        words = row.cause if row.status != "fail" else f"{row.cause}\non: {row.sample}\nfix: {row.fix}"
-        table.add_row(row.name, f"[{COLOURS[row.status]}]{row.status}[/]", f"{row.seconds:.2f}", escape(words))
+        text = row.cause if row.status != "fail" else f"{row.cause}\non: {row.sample}\nfix: {row.fix}"
+        table.add_row(row.name, f"[{COLORS[row.status]}]{row.status}[/]", f"{row.seconds:.2f}", escape(text))
     return table
 
 

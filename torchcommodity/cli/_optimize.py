@@ -1,91 +1,109 @@
-"""`torchcommodity optimize`: a forecaster made smaller and faster, every step measured on years it has not seen."""
+"""`torchcommodity optimize`: a smaller and faster network, every step measured on years that it was not fitted on."""
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
-from rich.markup import escape
 
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.cli._train import Config
-from torchcommodity.data import Panel, frame_to_csv
-from torchcommodity.forecast import Forecaster, cached_fit
-from torchcommodity.models import HarLstmConfig
-from torchcommodity.optimize import ALL, ORIGINAL, Row, batch, steps, table, verdict
-from torchcommodity.report import check_output_folder, write_files
-from torchcommodity.training import FitConfig, load_config, model_inputs
+from torchcommodity.cli import _output as output
+
+if TYPE_CHECKING:
+    from torchcommodity.data import Panel
+    from torchcommodity.forecast import Forecaster
+    from torchcommodity.optimize import Row
 
 FILES = ("optimized.safetensors", "optimize.csv")
-LARGE = HarLstmConfig(hidden=64)  # large enough that there is something to take away
+HIDDEN = 64  # units of the network that is fitted by default: large enough to have something to remove
 
-Fitted = Annotated[
-    Path | None, typer.Argument(metavar="FORECASTER", help="a HarLstm fitted before --first; default: one is fitted")
+ModelFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[MODEL]",
+        exists=True,
+        dir_okay=False,
+        help="Fitted har-lstm (.safetensors), fitted before --first-year; default: fit one",
+    ),
 ]
-First = Annotated[int, typer.Option("--first", help="first year of the verdict; all is learned before it")]
-Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="the compiled steps, minutes each")]
+FirstYear = Annotated[int, typer.Option("--first-year", help="First test year; everything is fitted before it")]
+Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per request")]
+BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Requests in the large batch")]
+Calls = Annotated[int, typer.Option("--calls", min=5, help="Timed calls at batch size 1")]
+Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Include the compiled steps, minutes each")]
 
 
 def optimize(
-    forecaster: Fitted = None,
+    model: ModelFile = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
-    curve: options.NearbyCurve = None,
-    config: Config = None,
-    first: First = 2017,
-    rows: Annotated[int, typer.Option("--rows", help="of prices in a request", min=1)] = 512,
-    large: Annotated[int, typer.Option("--batch", help="the large batch", min=1)] = 256,
-    calls: Annotated[int, typer.Option("--calls", help="at batch 1, in turn", min=5)] = 100,
-    compiled: Compile = True,
-    out: options.Out = Path("out"),
+    curve: options.CurveFile = None,
+    config: options.Config = None,
+    first_year: FirstYear = 2017,
+    rows: Rows = 512,
+    batch: BatchSize = 256,
+    calls: Calls = 100,
+    compile: Compile = True,
+    out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Prune, distill, quantize and compile a forecaster; writes optimized.safetensors and optimize.csv."""
-    screen = show.console(quiet)
-    panel = options.prices(data, symbols, contracts, curve)
+    """Prune, distill, quantize and compile a model.
+
+    Size, speed and loss are measured after every step. Writes optimized.safetensors and optimize.csv.
+    """
+    import pandas as pd
+
+    import torchcommodity.optimize as library
+    from torchcommodity.data import frame_to_csv
+    from torchcommodity.report import check_output_folder, write_files
+    from torchcommodity.training import model_inputs
+
+    screen = output.console(quiet)
+    panel = options.read_prices(data, symbols, contracts, curve)
     check_output_folder(out, FILES)
-    fitted = _fitted(forecaster, panel, config, first, seed)
-    chosen = fitted.align_panel(panel)
-    quoted = model_inputs(chosen, fitted.horizons[-1])
-    start = sum(1 for date in chosen.dates if int(str(date)[:4]) < first)
-    with show.steps(screen, "Optimizing") as step:
-        one = batch(quoted, rows, 1, fitted.horizons[-1])
-        made = steps(fitted, quoted.before(start), one, compiled=compiled, seed=seed, progress=step)
-    found = table(made, quoted, start, rows=rows, large=large, calls=calls)
-    frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"gain": str(row.gain)} for row in found])
+    forecaster = _fitted(model, panel, config, first_year, seed)
+    panel = forecaster.align_panel(panel)
+    inputs = model_inputs(panel, forecaster.horizons[-1])
+    start = sum(1 for date in panel.dates if int(str(date)[:4]) < first_year)
+    with output.progress_bar(screen, "Optimizing") as progress:
+        request = library.batch(inputs, rows, 1, forecaster.horizons[-1])
+        steps = library.steps(forecaster, inputs.before(start), request, compiled=compile, seed=seed, progress=progress)
+    result = library.table(steps, inputs, start, rows=rows, large=batch, calls=calls)
+    frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"gain": str(row.gain)} for row in result])
     csv = frame_to_csv(frame.drop(columns="size"))
-    write_files(out, dict(zip(FILES, (made[ALL].forecaster.to_bytes(), csv.encode()))))
-    screen.print(f"{', '.join(fitted.symbols)}; {escape(fitted.record.note)}; verdict from {chosen.dates[start]} on.")
-    screen.print(_size(found))
-    screen.print(_speed(found, large))
-    screen.print(_accuracy(found, fitted.horizons))
-    for row in found:
+    write_files(out, dict(zip(FILES, (steps[library.ALL].forecaster.to_bytes(), csv.encode()))))
+    output.print_line(screen, f"{forecaster.record.note}. Tested from {panel.dates[start]} on.")
+    screen.print(_sizes(result))
+    screen.print(_speeds(result, batch))
+    screen.print(_scores(result, forecaster.horizons))
+    for row in result:
         if row.note:
-            screen.print(f"{row.step}: {escape(row.note)}.", soft_wrap=True)
-    screen.print(escape(verdict(found)), soft_wrap=True)
-    screen.print(f"Wrote {', '.join(escape(str(out / name)) for name in FILES)}", soft_wrap=True)
+            output.print_line(screen, f"{row.step}: {row.note}.")
+    output.print_line(screen, library.verdict(result))
+    output.print_written(screen, *(out / name for name in FILES))
 
 
-def _fitted(path: Path | None, panel: Panel, config: Path | None, first: int, seed: int) -> Forecaster:
+def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: int, seed: int) -> "Forecaster":
+    from torchcommodity.forecast import Forecaster, cached_fit
+    from torchcommodity.models import HarLstmConfig
+    from torchcommodity.training import FitConfig
+
     if path is not None:
-        found = Forecaster.load(path)
-        if int(found.record.through[:4]) >= first:
+        forecaster = Forecaster.load(path)
+        if int(forecaster.record.through[:4]) >= first_year:
             raise ValueError(
-                f"optimize: the forecaster must be fitted before --first {first}; it knows prices through "
-                f"{found.record.through}"
+                f"optimize: the model must be fitted on prices before --first-year {first_year}; got one that was "
+                f"fitted through {forecaster.record.through}"
             )
-        return found
-    settings = FitConfig(model=LARGE) if config is None else load_config(config)
-    past = panel.between(None, f"{first - 1}-12-31")
-    return cached_fit(past, settings, seed=seed)[0]
+        return forecaster
+    settings = FitConfig(model=HarLstmConfig(hidden=HIDDEN)) if config is None else options.read_settings(None, config)
+    return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 
-def _size(found: tuple[Row, ...]) -> object:
-    heads = ("step", "numbers", "zero", "bytes", "peak MiB")
+def _sizes(result: "tuple[Row, ...]") -> object:
+    heads = ("step", "parameters", "zero", "bytes", "peak MiB")
     rows = (
         (
             row.step,
@@ -94,13 +112,13 @@ def _size(found: tuple[Row, ...]) -> object:
             f"{row.size.bytes:,}",
             f"{row.peak_bytes / 2**20:.0f}",
         )
-        for row in found
+        for row in result
     )
-    return show.table("Size of the network; peak memory of the large batch", heads, rows)
+    return output.table("Size of the network; peak memory of the large batch", heads, rows)
 
 
-def _speed(found: tuple[Row, ...], large: int) -> object:
-    heads = ("step", "p50", "p99", f"p50 x{large}", "p99", "/s", "faster, x")
+def _speeds(result: "tuple[Row, ...]", batch: int) -> object:
+    heads = ("step", "p50", "p99", f"p50 x{batch}", "p99", "per s", "speedup")
     rows = (
         (
             row.step,
@@ -111,27 +129,30 @@ def _speed(found: tuple[Row, ...], large: int) -> object:
             f"{row.throughput:,.0f}",
             _gain(row),
         )
-        for row in found
+        for row in result
     )
-    return show.table("Milliseconds at batch 1 and of the large batch, there eager; forecasts a second", heads, rows)
+    title = "Milliseconds at batch size 1 and of the large batch (always eager); forecasts per second"
+    return output.table(title, heads, rows)
 
 
-def _gain(row: Row) -> str:
+def _gain(row: "Row") -> str:
+    from torchcommodity.optimize import ORIGINAL
+
     if row.step == ORIGINAL:
         return ""
-    return f"{row.gain.low:.2f} to {row.gain.high:.2f}" if row.gain.proven else "none shown"
+    return f"{row.gain.low:.2f} to {row.gain.high:.2f}" if row.gain.proven else "not significant"
 
 
-def _accuracy(found: tuple[Row, ...], horizons: tuple[int, ...]) -> object:
+def _scores(result: "tuple[Row, ...]", horizons: tuple[int, ...]) -> object:
     heads = ("step", *(f"{h} rows" for h in horizons))
     rows = (
         (
             row.step,
             *(
-                f"{1e4 * c:.3f}" + ("" if p != p else f" (DM {t:+.1f}, p {p:.2f})")
-                for c, t, p in zip(row.crps, row.dm, row.dm_p)
+                f"{1e4 * crps:.3f}" + ("" if p != p else f" (DM {dm:+.1f}, p {p:.2f})")
+                for crps, dm, p in zip(row.crps, row.dm, row.dm_p)
             ),
         )
-        for row in found
+        for row in result
     )
-    return show.table("CRPS 1e-4; DM above 0: worse than the original", heads, rows)
+    return output.table("CRPS in 1e-4; DM above 0: worse than the original", heads, rows)

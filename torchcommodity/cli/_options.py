@@ -1,81 +1,198 @@
-"""Options that several commands share, and what they stand for."""
+"""The options that commands share. Nothing here imports torch or pandas: `--help` and wrong options are immediate."""
 
+import glob
 import os
 import pkgutil
+import re
 import sys
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from torchcommodity.data import Panel, read, read_curve
-from torchcommodity.training import ExecutorName as Executor
+if TYPE_CHECKING:
+    from torchcommodity.data import Panel
+    from torchcommodity.export import Artifact
+    from torchcommodity.forecast import Forecaster
+    from torchcommodity.training import FitConfig
 
 SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
+PREFIXES = ("store:", "fred:", "eia:")
+TABLES = (".csv", ".parquet", ".json")
+DUCKDB_TABLE = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):[^:/\\]+")
+DEFAULT_MODEL = "har-garch"
+MODELS = (
+    "har-garch", "har-lstm", "har-lltm", "har-tcn", "har-attention", "har-regime", "garch-lstm", "har-mlp-lstm",
+    "har-orthogonal-lstm",
+)  # fmt: skip
+"""The names of `models.MODELS`, which cannot be imported without torch; a test compares them."""
 
-Data = Annotated[str, typer.Option("--data", metavar="SOURCE", help=SOURCES)]
-Symbols = Annotated[str | None, typer.Option("--symbols", metavar="A,B", help="only these columns, in this order")]
+
+def check_source(source: str | None) -> str | None:
+    """Reject a file that does not exist before anything heavy is imported."""
+    if source is None or source in ("embedded", "auto") or source.startswith(PREFIXES) or os.path.isfile(source):
+        return source
+    what = f"{source!r}, which is a folder" if os.path.isdir(source) else f"{source!r}, which does not exist"
+    raise typer.BadParameter(f"expected {SOURCES}; got {what if source.strip() else 'nothing'}")
+
+
+def check_panels(source: str) -> str:
+    """As `check_source`, for a table of panels: also a folder, a pattern or `FILE.duckdb:TABLE`."""
+    match = DUCKDB_TABLE.fullmatch(source)
+    if (match and os.path.isfile(match["file"])) or os.path.isdir(source) or glob.has_magic(source):
+        return source
+    check_source(source)
+    return source
+
+
+def check_model(name: str | None) -> str | None:
+    """Reject an unknown model and suggest the closest one."""
+    if name is None or name in MODELS:
+        return name
+    matches = get_close_matches(name, MODELS, n=1)
+    hint = f"did you mean {matches[0]!r}?" if matches else f"expected one of {', '.join(MODELS)}"
+    raise typer.BadParameter(f"unknown model {name!r}; {hint}")
+
+
+def check_table(path: Path | None) -> Path | None:
+    """Reject the name of a table whose ending is not in `TABLES`, before any work."""
+    if path is None or path.suffix.lower() in TABLES:
+        return path
+    raise typer.BadParameter(f"expected a file name that ends with {', '.join(TABLES)}; got {str(path)!r}")
+
+
+Data = Annotated[str, typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
+Symbols = Annotated[str | None, typer.Option("--symbols", metavar="A,B", help="Symbols to use, in this order")]
 Contracts = Annotated[
-    str | None, typer.Option("--contracts", metavar="A=CL,B=C", help="which columns are front-month futures of what")
+    str | None,
+    typer.Option("--contracts", metavar="A=CL,B=C", help="Product codes of the symbols that are front-month futures"),
 ]
-NearbyCurve = Annotated[
-    Path | None, typer.Option("--curve", metavar="FILE", help="closes of nearby contracts: date,symbol,nth,close")
+CurveFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--curve", metavar="FILE", exists=True, dir_okay=False, help="Closes of nearby contracts: date,symbol,nth,close"
+    ),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the results")]
-ExecutorName = Annotated[Executor, typer.Option("--executor", help="Where the work runs; the results are the same")]
+OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder")]
+OutTable = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", callback=check_table, help=f"Output file: {', '.join(TABLES)} by its ending"),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed for initialization and shuffling")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="NAME", callback=check_model, help=f"Model, one of fit --list; default: {DEFAULT_MODEL}"
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Settings: TOML, whose omitted keys keep defaults, or a fitted model",
+    ),
+]
+FirstYear = Annotated[
+    int | None, typer.Option("--first-year", help="First test year; by default the last seven years are tested")
+]
+Executor = Annotated[
+    Literal["local", "ray"], typer.Option("--executor", help="Where folds and trials run; results are identical")
+]
 Address = Annotated[
-    str | None, typer.Option("--address", metavar="HOST:PORT", help="of a Ray cluster; default: one on this machine")
+    str | None,
+    typer.Option("--address", metavar="HOST:PORT", help="Address of a Ray cluster; default: start one locally"),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="of the network's start and training order")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors")]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", exists=True, dir_okay=False, help="Fitted model (.safetensors) of torchcommodity fit"
+    ),
+]
+AnyModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        exists=True,
+        dir_okay=False,
+        help="Fitted model (.safetensors) or exported one (.pt2, .aoti.pt2, .onnx)",
+    ),
+]
 
 
-def prices(source: str, symbols: str | None, contracts: str | None = None, curve: Path | None = None) -> Panel:
-    """The prices that `--data`, `--symbols`, `--contracts` and `--curve` ask for.
+def read_prices(
+    source: str, symbols: str | None = None, contracts: str | None = None, curve: Path | None = None
+) -> "Panel":
+    """The panel of `--data`, `--symbols`, `--contracts` and `--curve`, with its findings."""
+    from torchcommodity.data import read, read_curve
 
-    An unknown symbol or product code is an error that lists the known ones.
-    """
-    panel = read(source, None if symbols is None else names(symbols))
+    panel = read(source, None if symbols is None else parse_names(symbols))
     if contracts is not None:
-        panel = panel.with_contracts(products(contracts))
-    if curve is not None:
-        panel = panel.with_curve(read_curve(curve))
-    return panel
+        panel = panel.with_contracts(parse_contracts(contracts))
+    return panel if curve is None else panel.with_curve(read_curve(curve))
 
 
-def products(contracts: str) -> dict[str, str]:
+def read_settings(model: str | None, config: Path | None) -> "FitConfig":
+    """The settings of `--model` and `--config`, TOML or a fitted model; if both name a model, it must be the same."""
+    from torchcommodity.training import from_toml, load_config, to_config
+
+    if config is None:
+        return to_config({"model": {"name": model or DEFAULT_MODEL}})
+    if config.suffix.lower() != ".safetensors":
+        return load_config(config, model)
+    from torchcommodity.forecast import Forecaster
+
+    return from_toml(Forecaster.load(config).record.settings, model)
+
+
+def load_model(path: Path) -> "Forecaster | Artifact":
+    """Load a fitted model (.safetensors) or an exported one (any other ending)."""
+    if path.suffix.lower() == ".safetensors":
+        from torchcommodity.forecast import Forecaster
+
+        return Forecaster.load(path)
+    from torchcommodity.export import Artifact
+
+    return Artifact.load(path)
+
+
+def parse_contracts(contracts: str) -> dict[str, str]:
     """`WTI=CL,CORN=C` as symbol -> product code.
 
-    >>> products("WTI=CL, CORN=C")
+    >>> parse_contracts("WTI=CL, CORN=C")
     {'WTI': 'CL', 'CORN': 'C'}
     """
-    pairs = [name.partition("=") for name in names(contracts, "--contracts")]
-    found = {symbol.strip(): code.strip() for symbol, _, code in pairs}
-    if len(found) < len(pairs) or not all(symbol and code for symbol, code in found.items()):
+    pairs = [name.partition("=") for name in parse_names(contracts, "--contracts")]
+    codes = {symbol.strip(): code.strip() for symbol, _, code in pairs}
+    if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
         raise ValueError(f"--contracts: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
-    return found
+    return codes
 
 
-def names(symbols: str, option: str = "--symbols") -> list[str]:
+def parse_names(text: str, option: str = "--symbols") -> list[str]:
     """`A, B` as a list without repetitions.
 
-    >>> names("WTI, VIX,WTI")
+    >>> parse_names("WTI, VIX,WTI")
     ['WTI', 'VIX']
     """
-    wanted = list(dict.fromkeys(name.strip() for name in symbols.split(",") if name.strip()))
-    if not wanted:
-        raise ValueError(f"{option}: expected names separated by commas; got {symbols!r}")
-    return wanted
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise ValueError(f"{option}: expected names separated by commas; got {text!r}")
+    return names
 
 
-def named(path: str) -> Any:
-    """What `package.module:name` names, also where the package lies in the folder that we are in."""
+def import_object(path: str) -> Any:
+    """The object that `package.module:name` names; the current folder is searched too."""
     if ":" not in path:
-        raise typer.BadParameter(f"say package.module:name; got {path!r}")
+        raise typer.BadParameter(f"expected package.module:name; got {path!r}")
     sys.path.insert(0, os.getcwd())
     try:
         return pkgutil.resolve_name(path)
     except (ImportError, AttributeError) as error:
-        raise typer.BadParameter(f"there is no {path}: {error}") from error
+        raise typer.BadParameter(f"cannot import {path}: {error}") from error
     finally:
         sys.path.remove(os.getcwd())

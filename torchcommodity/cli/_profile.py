@@ -1,50 +1,60 @@
-"""`torchcommodity profile`: where the time and the memory of one forecast go."""
+"""`torchcommodity profile`: time and memory of one forecast, by stage and operator."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize import Profile
-from torchcommodity.optimize import profile as measure
-from torchcommodity.training import model_inputs
+from torchcommodity.cli import _output as output
 
-Fitted = Annotated[Path, typer.Argument(metavar="FORECASTER", help="file of `torchcommodity train`")]
-Rows = Annotated[int, typer.Option("--rows", help="of prices that a forecast reads", min=1)]
+if TYPE_CHECKING:
+    from torchcommodity.optimize import Profile
+
+Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per forecast")]
+BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Forecasts per call")]
+Trace = Annotated[
+    Path | None, typer.Option("--trace", metavar="FILE", help="Trace in JSON to write, for ui.perfetto.dev")
+]
+Top = Annotated[int, typer.Option("--top", min=1, help="Operators to print")]
 
 
 def profile(
-    forecaster: Fitted,
+    model: options.ModelFile,
     data: options.Data = "embedded",
-    curve: options.NearbyCurve = None,
+    curve: options.CurveFile = None,
     rows: Rows = 1024,
-    size: Annotated[int, typer.Option("--batch", help="forecasts in one call", min=1)] = 1,
-    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="for ui.perfetto.dev, JSON")] = None,
-    top: Annotated[int, typer.Option("--top", help="operators to print", min=1)] = 15,
+    batch: BatchSize = 1,
+    trace: Trace = None,
+    top: Top = 15,
 ) -> None:
-    """Take one forecast apart: stages, operators with shapes, memory, and the three largest costs in words."""
-    screen, fitted = show.console(), Forecaster.load(forecaster)
-    panel = fitted.align_panel(options.prices(data, ",".join(fitted.symbols), curve=curve))
-    found = measure(fitted, model_inputs(panel, fitted.horizons[-1]), rows=rows, size=size, trace=trace)
+    """Profile one forecast by stage and operator.
+
+    Prints the stages, the operators with their shapes, the memory, and the three largest costs.
+    """
+    import torchcommodity.optimize as optimize
+    from torchcommodity.forecast import Forecaster
+    from torchcommodity.training import model_inputs
+
+    screen, forecaster = output.console(), Forecaster.load(model)
+    panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve))
+    inputs = model_inputs(panel, forecaster.horizons[-1])
+    result = optimize.profile(forecaster, inputs, rows=rows, size=batch, trace=trace)
     screen.print(
-        f"{size} x {rows} rows x {len(fitted.symbols)} symbols: {found.microseconds / 1e3:.2f} ms under the profiler, "
-        f"peak memory {found.peak_bytes / 2**20:.2f} MiB beyond inputs and weights."
+        f"{batch} x {rows} rows x {len(forecaster.symbols)} symbols: {result.microseconds / 1e3:.2f} ms under the "
+        f"profiler, peak memory {result.peak_bytes / 2**20:.2f} MiB beyond inputs and weights."
     )
-    screen.print(show.table("Stages", ("stage", "share"), ((s, f"{x:.1%}") for s, x in found.stages.items())))
-    screen.print(_operators(found, top))
-    for place, cost in enumerate(found.largest, 1):
-        screen.print(f"{place}. {escape(cost)}", soft_wrap=True)
+    screen.print(output.table("Stages", ("stage", "share"), ((s, f"{x:.1%}") for s, x in result.stages.items())))
+    screen.print(_operators(result, top))
+    for rank, cost in enumerate(result.largest, 1):
+        output.print_line(screen, f"{rank}. {cost}")
     if trace is not None:
-        screen.print(f"Wrote {escape(str(trace))}", soft_wrap=True)
+        output.print_written(screen, trace)
 
 
-def _operators(found: Profile, top: int) -> object:
+def _operators(result: "Profile", top: int) -> object:
     rows = (
         (cost.name, cost.shapes, f"{cost.calls:g}", f"{cost.microseconds:.0f}", f"{cost.share:.1%}", f"{cost.bytes:,}")
-        for cost in found.operators[:top]
+        for cost in result.operators[:top]
     )
-    return show.table("Operators", ("operator", "shapes", "calls", "self us", "share", "bytes"), rows, (0, 1))
+    return output.table("Operators", ("operator", "shapes", "calls", "self us", "share", "bytes"), rows, (0, 1))

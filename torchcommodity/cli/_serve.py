@@ -1,73 +1,118 @@
-"""`torchcommodity serve`: an artifact answers over HTTP."""
+"""`torchcommodity serve`: an exported model answers over HTTP."""
 
 import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from torchcommodity.cli import _options as options
-from torchcommodity.export import Artifact
+
+if TYPE_CHECKING:
+    from torchcommodity.export import Artifact
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
 
+ArtifactFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        exists=True,
+        dir_okay=False,
+        help="Exported model (.pt2, .aoti.pt2 or .onnx) of torchcommodity export",
+    ),
+]
+DashboardData = Annotated[
+    str | None,
+    typer.Option(
+        "--data", metavar="SOURCE", callback=options.check_source, help=f"Prices of the dashboard: {options.SOURCES}"
+    ),
+]
+Host = Annotated[
+    str, typer.Option("--host", help="Address to listen on; 0.0.0.0 accepts connections from other machines")
+]
+Port = Annotated[
+    int, typer.Option("--port", envvar="AIP_HTTP_PORT", min=0, max=65535, help="Port to listen on; 0 takes a free one")
+]
+HealthRoute = Annotated[str, typer.Option("--health-route", envvar="AIP_HEALTH_ROUTE", help="Path of the health check")]
+PredictRoute = Annotated[str, typer.Option("--predict-route", envvar="AIP_PREDICT_ROUTE", help="Path of predictions")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Worker processes, each with the model in memory")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help=f"File with the bearer token; default: ${TOKEN}, else no token is required",
+    ),
+]
+Timeout = Annotated[float, typer.Option("--timeout", help="Time limit in seconds of a request and of the shutdown")]
+MaxBytes = Annotated[int, typer.Option("--max-bytes", help="Maximum size of a request body in bytes")]
+MaxWaiting = Annotated[int, typer.Option("--max-waiting", help="Maximum queued requests; further ones receive 503")]
+
 
 def serve(
-    artifact: Annotated[Path, typer.Argument(metavar="ARTIFACT", help="a file of `torchcommodity export`")],
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="SOURCE", help=f"for the page: {options.SOURCES}")
-    ] = None,
+    model: ArtifactFile,
+    data: DashboardData = None,
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
-    host: Annotated[str, typer.Option("--host", help="0.0.0.0 = everybody")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", envvar="AIP_HTTP_PORT", min=0, max=65535)] = 8080,
-    health_route: Annotated[str, typer.Option("--health-route", envvar="AIP_HEALTH_ROUTE")] = "/health",
-    predict_route: Annotated[str, typer.Option("--predict-route", envvar="AIP_PREDICT_ROUTE")] = "/predict",
-    workers: Annotated[int, typer.Option("--workers", min=1, help="processes that hold the artifact")] = 1,
-    token_file: Annotated[
-        Path | None, typer.Option("--token-file", metavar="FILE", help=f"bearer token; default: ${TOKEN}, else none")
-    ] = None,
-    timeout: Annotated[float, typer.Option("--timeout", help="seconds for a request, and for a stop")] = 20.0,
-    max_bytes: Annotated[int, typer.Option("--max-bytes", help="of a request")] = 4_000_000,
-    max_waiting: Annotated[
-        int, typer.Option("--max-waiting", help="requests at once; more are told to come back")
-    ] = 128,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    health_route: HealthRoute = "/health",
+    predict_route: PredictRoute = "/predict",
+    workers: Workers = 1,
+    token_file: TokenFile = None,
+    timeout: Timeout = 20.0,
+    max_bytes: MaxBytes = 4_000_000,
+    max_waiting: MaxWaiting = 128,
 ) -> None:
-    """Answer requests for forecasts over HTTP, as Vertex AI asks of a custom container, until SIGTERM or Ctrl-C."""
-    from torchcommodity.serve import http  # an extra
+    """Serve forecasts and a dashboard over HTTP.
+
+    Routes and requests are those of a Vertex AI custom container. The dashboard at / shows forecasts from the prices
+    of --data, which must have the model's symbols. Stops on SIGTERM or Ctrl-C.
+    """
+    from torchcommodity.serve import http
 
     limits = http.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
-    asked_to = http.serve(
-        artifact,
+    stopped_on_request = http.serve(
+        model,
         dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts),
         host=host,
         port=port,
         routes=http.Routes(health_route, predict_route),
         workers=workers,
-        token=_token(token_file),
+        token=read_token(token_file),
         limits=limits,
     )
-    if not asked_to:
+    if not stopped_on_request:
         raise typer.Exit(1)
 
 
 def _dashboard(
-    artifact: Artifact, data: str | None, symbols: str | None, contracts: str | None
+    artifact: "Artifact", data: str | None, symbols: str | None, contracts: str | None
 ) -> Callable[[], dict[str, Any]]:
+    from torchcommodity.forecast import align_panel
     from torchcommodity.serve.dashboard import Dashboard
 
-    read = None if data is None else partial(options.prices, data, symbols, contracts)
-    return Dashboard(artifact, read, data or "")
+    if data is None:
+        return Dashboard(artifact)
+    read = partial(options.read_prices, data, symbols, contracts)
+    try:
+        align_panel(read(), artifact.metadata.symbols, artifact.metadata.contracts)
+    except ValueError as error:
+        raise ValueError(f"serve: --data {data} does not fit the model; {error}") from None
+    return Dashboard(artifact, read, data)
 
 
-def _token(file: Path | None) -> str | None:
-    """From a file or the environment: a command line is seen by everybody on the machine."""
-    given = os.environ.get(TOKEN) if file is None else file.read_text("utf-8")
-    if given is None:
+def read_token(file: Path | None) -> str | None:
+    """The token of a file or of the environment; not of an option, since every user can list command lines."""
+    text = os.environ.get(TOKEN) if file is None else file.read_text("utf-8")
+    if text is None:
         return None
-    token = given.strip()
+    token = text.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         place = f"${TOKEN}" if file is None else str(file)
         raise ValueError(f"token: expected printable ASCII without blanks in {place}; got {len(token)} characters")

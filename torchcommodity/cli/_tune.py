@@ -1,67 +1,87 @@
-"""`torchcommodity tune`: settings for a model, chosen on past years with a budget."""
+"""`torchcommodity tune`: settings of a model, selected on past years within a budget."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from torchcommodity.cli import _options as options
-from torchcommodity.cli import _show as show
-from torchcommodity.cli._train import Config, Model, wanted
-from torchcommodity.forecast import backtest_span
-from torchcommodity.report import check_output_folder, write_files
-from torchcommodity.training import make_executor, to_toml
+from torchcommodity.cli import _output as output
 
-FILE = "config.toml"
+Trials = Annotated[int, typer.Option("--trials", min=1, help="Maximum number of trials")]
+Budget = Annotated[float | None, typer.Option("--budget-seconds", help="Start no trial after this many seconds")]
+Through = Annotated[
+    str | None,
+    typer.Option("--through", metavar="DATE", help="Last date used; default: the last before the years of backtest"),
+]
+Years = Annotated[int, typer.Option("--years", min=1, help="Validation years, the last ones through that date")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Output file (TOML), for --config")]
 
 
 def tune(
-    model: Model = None,
+    model: options.Model = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
-    curve: options.NearbyCurve = None,
-    config: Config = None,
-    trials: Annotated[int, typer.Option("--trials", min=1, help="at most")] = 20,
-    seconds: Annotated[float | None, typer.Option("--budget-seconds", help="no trial is begun after so long")] = None,
-    through: Annotated[
-        str | None,
-        typer.Option("--through", metavar="DATE", help="last date looked at; default: before the years backtest tests"),
-    ] = None,
-    years: Annotated[int, typer.Option("--years", min=1, help="the last ones, on which settings are compared")] = 2,
-    executor: options.ExecutorName = "local",
+    curve: options.CurveFile = None,
+    config: options.Config = None,
+    trials: Trials = 20,
+    budget_seconds: Budget = None,
+    through: Through = None,
+    years: Years = 2,
+    executor: options.Executor = "local",
     address: options.Address = None,
-    out: options.Out = Path("out"),
+    out: Out = Path("out/config.toml"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Choose learning rate, weight decay, batch, window and a model's own sizes on past years; writes config.toml."""
-    from torchcommodity.training import tune as search  # optuna is an extra
+    """Search the settings of a model on past years.
 
-    screen, settings = show.console(quiet), wanted(model, config)
-    panel = options.prices(data, symbols, contracts, curve)
-    check_output_folder(out, (FILE,))
-    show.findings(screen, panel.findings)
-    until = through or f"{backtest_span(panel)[1][0] - 1}-12-31"
-    with make_executor(executor, address) as pool, show.steps(screen, "Tuning") as step:
-        found = search(
-            panel.between(None, until),
+    Tries learning rate, weight decay, batch, window and the network's sizes; writes the best settings as TOML, for
+    fit --config. If no trial improves on the untrained baseline, those are the settings of the baseline.
+    """
+    from torchcommodity.cli._tables import check_file
+    from torchcommodity.data import write_atomic
+    from torchcommodity.forecast import backtest_span
+    from torchcommodity.models import HarGarchConfig
+    from torchcommodity.training import make_executor, to_toml
+    from torchcommodity.training import tune as search
+
+    screen, settings = output.console(quiet), options.read_settings(model, config)
+    panel = options.read_prices(data, symbols, contracts, curve)
+    check_file(out)
+    output.print_findings(screen, panel.findings)
+    if through is None:
+        symbols_with_history, (first_year, _) = backtest_span(panel)
+        if excluded := [symbol for symbol in panel.symbols if symbol not in symbols_with_history]:
+            output.print_line(screen, f"Excluded, with too short a history: {', '.join(excluded)}.")
+        panel, through = panel.select(symbols_with_history), f"{first_year - 1}-12-31"
+    panel = panel.between(None, through)
+    with make_executor(executor, address) as workers, output.progress_bar(screen, "Tuning") as progress:
+        result = search(
+            panel,
             settings,
             trials=trials,
-            seconds=math.inf if seconds is None else seconds,
+            seconds=math.inf if budget_seconds is None else budget_seconds,
             years=years,
             seed=seed,
-            executor=pool,
-            progress=step,
+            executor=workers,
+            progress=progress,
         )
     rows = [
         (i, f"{trial.change:+.3f} %", ", ".join(f"{key} {value:.3g}" for key, value in trial.settings.items()))
-        for i, trial in sorted(enumerate(found.trials, 1), key=lambda numbered: numbered[1].change)[: show.MOST]
+        for i, trial in sorted(enumerate(result.trials, 1), key=lambda pair: pair[1].change)[: output.MAX_ROWS]
     ]
-    title = f"Pinball loss against the untrained baseline, {found.first} to {found.last}"
-    screen.print(show.table(title, ("trial", "change", "settings"), rows, (2,)))
-    text = f"# {len(found.trials)} trials; {title.lower()}: {found.best.change:+.3f} %\n{to_toml(found.config)}"
-    write_files(out, {FILE: text.encode()})
-    screen.print(f"Wrote {escape(str(out / FILE))}, for `torchcommodity train --config`", soft_wrap=True)
+    title = f"Pinball loss against the untrained baseline, {result.first} to {result.last}; negative is better"
+    screen.print(output.table(title, ("trial", "change", "settings"), rows, (2,)))
+    best, comment = result.config, f"{len(result.trials)} trials; {title.lower()}: {result.best.change:+.3f} %"
+    if not result.best.change < 0:
+        best = replace(best, model=HarGarchConfig(har=best.model.har))
+        comment = f"None of {len(result.trials)} trials improved on the untrained baseline, {options.DEFAULT_MODEL}"
+        output.print_line(screen, f"{comment}; its settings are written.")
+    text = f"# {comment}\n{to_toml(best)}"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(out, text.encode())
+    output.print_line(screen, f"Wrote {out}, for torchcommodity fit --config")

@@ -1,16 +1,22 @@
 """Exported forecaster: a file of `export`, verified, loaded and called."""
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.data import to_panel
 from torchcommodity.export._checksum import read_verified
+from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
-from torchcommodity.export._metadata import Metadata, parse_metadata
+from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
+from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup
+from torchcommodity.training import one_thread
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -40,6 +46,21 @@ class Artifact:
         except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(f"Artifact.load: expected {path} to hold an artifact of export; got {error}") from error
 
+    @classmethod
+    def from_forecaster(cls, forecaster: Forecaster) -> "Artifact":
+        """The artifact of a forecaster without a file in between, bit for bit that of its `pt2` file.
+
+        Raises:
+            ValueError: the forecaster was fitted with a futures curve, which an artifact does not take.
+        """
+        if forecaster.record.curve:
+            raise ValueError(
+                "Artifact: the forecaster was fitted with a futures curve, which an artifact does not take; "
+                "export it with without_curve=True (--without-curve)"
+            )
+        sha256 = hashlib.sha256(forecaster.to_bytes()).hexdigest()
+        return cls(replace(make_metadata(forecaster, "pt2"), sha256=sha256), RawPriceForecaster(forecaster))
+
     @torch.no_grad()
     def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
         """Quantiles (B, H, N, Q) float64 of the cumulative log-return after the last row.
@@ -58,6 +79,39 @@ class Artifact:
         """
         check_inputs(self.metadata, prices, days)
         return self.forward(prices.contiguous(), days.contiguous())
+
+    @one_thread()
+    def predict(self, prices: Any) -> Forecast:
+        """Forecast from the last row of `prices`, as `Forecaster.predict` does; in `pt2` format, the same bits.
+
+        Args:
+            prices: anything that `data.to_panel` takes, with at least the symbols of the artifact.
+
+        Raises:
+            TypeError: `prices` of another type.
+            ValueError: a symbol is missing, has another contract, no positive price, or too few prices.
+
+        Example:
+            >>> from torchcommodity import data, export, forecast
+            >>> forecaster = forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
+            >>> path = export.export(forecaster, getfixture("tmp_path") / "wti.pt2")
+            >>> export.Artifact.load(path).predict(data.embedded())
+            Forecast(WTI; from 2018-12-31; horizons 5, 21, 63, 126; 19 levels)
+        """
+        metadata = self.metadata
+        panel = align_panel(to_panel(prices, operation="predict"), metadata.symbols, metadata.contracts)
+        values, days = panel.values.plain().detach(), torch.from_numpy(panel.dates.astype(np.int64))
+        try:
+            check_warmup(values, panel.symbols, metadata.warmup)
+            log_returns = self(values[None], days[None])[0]
+        except ValueError as error:
+            raise ValueError(f"predict: {error}") from None
+        return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols that it forecasts."""
+        return self.metadata.symbols
 
 
 def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:

@@ -17,6 +17,7 @@ from torchcommodity.training import (
     model_inputs,
     network_parameters,
     one_thread,
+    to_toml,
     train,
 )
 
@@ -79,6 +80,7 @@ def fit(
         validation=result.validation,
         note=f"{note}; {result.note}" if network_parameters(model) else note,
         curve=inputs.curve is not None,
+        settings=to_toml(config),
     )
     # without the time of retrieval: the same prices give the same file, and the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())

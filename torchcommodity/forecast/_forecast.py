@@ -9,11 +9,14 @@ import pandas as pd
 from torch import Tensor
 
 from torchcommodity.data import Panel, summarize_names
-from torchcommodity.forecast._calendar import Calendar
+from torchcommodity.forecast._calendar import Calendar, calendar
+from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._plot import fan_chart, figure, level_index
 
 if TYPE_CHECKING:
     import polars as pl
+
+HISTORY_ROWS = 260  # shown before the origin: about a year of days
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +38,33 @@ class Forecast:
     prices: Tensor  # (H, N, Q) the same in price units
     calendar: Calendar  # of the target dates
     history: Panel  # the last rows of the panel, for charts
+
+    @classmethod
+    def from_log_returns(
+        cls, panel: Panel, horizons: tuple[int, ...], levels: tuple[float, ...], log_returns: Tensor
+    ) -> "Forecast":
+        """A forecast from the quantiles of a model.
+
+        Args:
+            panel: the prices that the model was given.
+            horizons: H numbers of rows.
+            levels: Q probabilities.
+            log_returns: (H, N, Q) quantiles of the cumulative log-return after each symbol's last positive price.
+        """
+        row, last = last_prices(panel.values.plain().detach())
+        return cls(
+            symbols=tuple(panel.symbols),
+            units=tuple(panel.units),
+            horizons=horizons,
+            levels=levels,
+            origin=panel.dates[-1],
+            origins=np.asarray(panel.dates)[row.numpy()],
+            last=last,
+            log_returns=log_returns,
+            prices=last[None, :, None] * log_returns.exp(),
+            calendar=calendar(panel.dates),
+            history=panel.between(panel.dates[-HISTORY_ROWS:][0]),
+        )
 
     @cached_property
     def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]

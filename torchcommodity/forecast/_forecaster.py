@@ -30,6 +30,7 @@ class FitRecord:
     validation: tuple[tuple[float, ...], ...]  # [epoch][horizon]: pinball loss less the baseline's, in percent
     note: str  # the same in words
     curve: bool = False  # whether the fit had the curve of nearby contracts
+    settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
 
 
 @dataclass(frozen=True, eq=False, repr=False)

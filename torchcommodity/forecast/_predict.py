@@ -2,19 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from torchcommodity.data import to_panel
-from torchcommodity.forecast._calendar import calendar
 from torchcommodity.forecast._forecast import Forecast
-from torchcommodity.forecast._history import check_warmup, last_prices
+from torchcommodity.forecast._history import check_warmup
 from torchcommodity.training import model_inputs, one_thread
 
 if TYPE_CHECKING:
     from torchcommodity.forecast._forecaster import Forecaster
-
-HISTORY_ROWS = 260  # shown before the origin: about a year of days
 
 
 @one_thread()
@@ -38,18 +34,5 @@ def predict(forecaster: "Forecaster", prices: Any) -> Forecast:
         check_warmup(inputs.prices, panel.symbols, forecaster.model.har.config.warmup)
     except ValueError as error:
         raise ValueError(f"predict: {error}") from None
-    row, last = last_prices(inputs.prices)
-    returns = forecaster.model.eval()(*inputs.batch())[0]
-    return Forecast(
-        symbols=tuple(panel.symbols),
-        units=tuple(panel.units),
-        horizons=forecaster.horizons,
-        levels=forecaster.levels,
-        origin=panel.dates[-1],
-        origins=np.asarray(panel.dates)[row.numpy()],
-        last=last,
-        log_returns=returns,
-        prices=last[None, :, None] * returns.exp(),
-        calendar=calendar(panel.dates),
-        history=panel.between(panel.dates[-HISTORY_ROWS:][0]),
-    )
+    log_returns = forecaster.model.eval()(*inputs.batch())[0]
+    return Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns)

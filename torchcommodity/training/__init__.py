@@ -30,6 +30,7 @@ from torchcommodity.training._targets import targets as targets
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
 from torchcommodity.training._threads import one_thread as one_thread
+from torchcommodity.training._toml import from_toml as from_toml
 from torchcommodity.training._toml import load_config as load_config
 from torchcommodity.training._toml import to_config as to_config
 from torchcommodity.training._toml import to_toml as to_toml
@@ -71,6 +72,7 @@ __all__ = [
     "calibrate",
     "check_fit",
     "fit_mix",
+    "from_toml",
     "load_config",
     "make_executor",
     "make_splits",

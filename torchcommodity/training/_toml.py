@@ -30,10 +30,18 @@ def load_config(path: str | Path, model: str | None = None) -> FitConfig:
             model in the file other than `model`.
     """
     try:
-        values = tomllib.loads(Path(path).read_text("utf-8"))
+        return from_toml(Path(path).read_text("utf-8"), model)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"config: {path} must be TOML; {error}") from None
-    return to_config(values, model)
+
+
+def from_toml(text: str, model: str | None = None) -> FitConfig:
+    """Settings from TOML, the inverse of `to_toml`; missing keys keep their defaults.
+
+    >>> from_toml(to_toml(FitConfig())) == FitConfig()
+    True
+    """
+    return to_config(tomllib.loads(text), model)
 
 
 def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
@@ -65,11 +73,7 @@ def to_values(config: FitConfig) -> dict[str, Any]:
 
 
 def to_toml(config: FitConfig) -> str:
-    """All settings as TOML, the inverse of `load_config`.
-
-    >>> to_config(tomllib.loads(to_toml(FitConfig()))) == FitConfig()
-    True
-    """
+    """All settings as TOML, the inverse of `from_toml`."""
     return "\n".join(_lines(to_values(config))) + "\n"
 
 

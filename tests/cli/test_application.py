@@ -1,0 +1,143 @@
+"""The command group: what every command has in common."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+import torchcommodity
+import torchcommodity.cli
+from torchcommodity.cli import _options as options
+from torchcommodity.cli._application import COMMANDS
+
+Run = Callable[..., Result]
+Error = Callable[[Result], str]
+
+LIGHT = """
+import sys
+from torchcommodity.cli._application import COMMANDS, app
+lines = [[name, "--help"] for name in COMMANDS] + [["--help"], ["--version"], ["fti"], ["fit", "--dat", "x"]]
+lines += [[name, "--data", "nosuch.csv"] for name in ("fit", "forecast", "backtest", "tune", "portfolio", "scenarios")]
+lines += [["data", "check", "nosuch.csv"], ["predict", "nosuch.pt2"], ["fit", "--model", "har-lsm"]]
+for line in lines:
+    try:
+        app(line, prog_name="torchcommodity")
+    except SystemExit as end:
+        print(line, end.code, file=sys.stderr)
+print("heavy:", sorted({"torch", "pandas", "numpy", "plotly", "lightning", "duckdb"} & set(sys.modules)))
+"""
+
+
+def test_help_and_input_errors_import_nothing_heavy(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.splitlines()[-1] == "heavy: []"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(run: Run, command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"{command} " in run("--help").stdout
+    assert "..." not in run("--help").stdout.partition("Commands:")[2], "the first sentence of a help is too long"
+
+
+INPUT_ERRORS = {
+    "command": (("fti",), "torchcommodity: No such command 'fti'. Did you mean 'fit'?"),
+    "option": (("fit", "--dat", "x"), "fit: No such option: --dat"),
+    "option value": (("forecast", "--seed", "x"), "Invalid value for '--seed'"),
+    "file": (("forecast", "--data", "nosuch.csv"), "a CSV or Parquet file; got 'nosuch.csv', which does not exist"),
+    "folder": (("forecast", "--data", "."), "got '.', which is a folder"),
+    "empty source": (("forecast", "--data", ""), "got nothing"),
+    "model file": (("predict", "nosuch.pt2"), "'nosuch.pt2' does not exist"),
+    "model name": (("backtest", "--model", "har-lsm"), "unknown model 'har-lsm'; did you mean 'har-lstm'?"),
+    "curve": (("backtest", "--curve", "nosuch.csv"), "'nosuch.csv' does not exist"),
+    "symbol names": (("forecast", "--symbols", " , "), "--symbols: expected names separated by commas"),
+    "symbol": (("forecast", "--symbols", "WTI,GOLD"), "GOLD"),
+    "contracts": (("forecast", "--contracts", "WTI"), "--contracts: expected each symbol once, as in WTI=CL"),
+    "product code": (("forecast", "--contracts", "WTI=XX"), "XX"),
+    "stored name": (("forecast", "--data", "store:nothing"), "nothing"),
+    "out is a file": (("forecast", "--symbols", "WTI", "--out", __file__), "--out: must be a folder"),
+    "table ending": (("backtest", "--out", "scores.xlsx"), "ends with .csv, .parquet, .json; got 'scores.xlsx'"),
+    "model ending": (("fit", "--out", "model.pt"), "ends with .safetensors; got 'model.pt'"),
+    "short history": (("backtest", "--symbols", "VIX"), "needs 5 years"),
+    "year": (("backtest", "--symbols", "WTI", "--first-year", "2050"), "2050"),
+}
+
+
+@pytest.mark.parametrize("kind", INPUT_ERRORS)
+def test_invalid_input_is_one_line_and_exit_code_2(run: Run, error: Error, kind: str) -> None:
+    arguments, message = INPUT_ERRORS[kind]
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert message in error(result)
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout == f"torchcommodity {torchcommodity.__version__}\n"
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert f'"{torchcommodity.__version__}"' not in project.read_text()
+
+
+def test_python_m_runs_the_command_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "torchcommodity", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"torchcommodity {torchcommodity.__version__}\n"
+
+
+def test_shell_completion_completes_commands_and_options() -> None:
+    code = "from torchcommodity.cli import main; main()"
+
+    def complete(words: str) -> list[str]:
+        request = {"_TORCHCOMMODITY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": words}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **request}
+        )
+        return done.stdout.split('"')
+
+    assert {"backtest", "batch"} <= set(complete("torchcommodity ba"))
+    assert "--first-year" in complete("torchcommodity backtest --fi")
+
+
+def test_show_completion_prints_a_script(run: Run) -> None:
+    code = "from torchcommodity.cli import main; main()"
+    shell = {"SHELL": "/bin/bash", "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **shell},
+    )
+    assert "complete -o default -F _torchcommodity_completion torchcommodity" in done.stdout
+
+
+def test_ctrl_c_is_exit_code_130(run: Run, error: Error, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(options, "read_prices", interrupt)
+    result = run("forecast")
+    assert result.exit_code == 130
+    assert "interrupted; nothing was written" in error(result)
+
+
+def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("torchcommodity.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(
+        SystemExit, match=r"needs typer, which is not installed: pip install 'torchcommodity\[forecast\]'"
+    ):
+        torchcommodity.cli.main()
+
+
+def test_closed_pipe_ends_quietly() -> None:
+    command = f"{sys.executable} -m torchcommodity op list | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,87 @@
+"""`torchcommodity fit`: every model from the shell, checkpoints, settings."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from torchcommodity.data import embedded
+from torchcommodity.forecast import Forecaster
+from torchcommodity.models import MODELS
+from torchcommodity.training import to_config, to_toml
+
+Run = Callable[..., Result]
+Error = Callable[[Result], str]
+NETWORKS = [name for name in MODELS if name != "har-garch"]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prices") / "prices.csv"
+    embedded()["WTI", "SP500"].between("2013-07-01", "2018-12-31").to_pandas().to_csv(path)
+    return path
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """Settings of a training that takes a second."""
+    path = tmp_path / "config.toml"
+    path.write_text("[train]\nepochs = 1\nwindow = 63\nbatch_size = 4\n")
+    return path
+
+
+def test_fit_without_a_network_says_what_was_fitted(run: Run, prices: Path, tmp_path: Path) -> None:
+    result = run("fit", "--data", prices, "--out", tmp_path / "new" / "model.safetensors")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Fitted HAR-GARCH on 2 symbols, 2015-07-01 to 2018-12-31")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["model.safetensors"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_fit_of_every_network_and_again_from_the_settings_in_its_file(
+    run: Run, name: str, history: Path, short: Path, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one.safetensors", tmp_path / "other.safetensors"
+    result = run("fit", "--model", name, "--data", history, "--config", short, "--out", one, "--seed", 4)
+    assert result.exit_code == 0, result.output
+    assert type(Forecaster.load(one).model) is MODELS[name].model
+    assert "epoch" in result.stdout
+    if name == "garch-lstm":
+        assert "before" in result.stdout
+        assert "halflife" in result.stdout
+    again = run("fit", "--data", history, "--config", one, "--out", other, "--seed", 4, "--quiet")
+    assert (again.exit_code, again.output) == (0, "")
+    assert one.read_bytes() == other.read_bytes()
+    assert {path.name for path in tmp_path.glob("*o*e*")} == {one.name, other.name}, "a checkpoint was left"
+
+
+def test_fit_rejects_a_damaged_checkpoint_or_starts_again(
+    run: Run, error: Error, history: Path, short: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "model.checkpoint.pt").write_bytes(b"damaged")
+    command = ("fit", "--model", "har-lstm", "--data", history, "--config", short, "--out")
+    result = run(*command, tmp_path / "model.safetensors")
+    assert result.exit_code == 2
+    assert "checkpoint.pt is damaged" in error(result)
+    assert run(*command, tmp_path / "model.safetensors", "--no-resume").exit_code == 0
+    elsewhere = run(*command, tmp_path / "b.safetensors", "--checkpoint", tmp_path / "c" / "x.pt", "--quiet")
+    assert (elsewhere.exit_code, list((tmp_path / "c").iterdir())) == (0, [])
+
+
+def test_fit_lists_models_and_prints_settings(run: Run, fitted: Path) -> None:
+    assert [line.split()[0] for line in run("fit", "--list").stdout.splitlines()] == list(MODELS)
+    for name in MODELS:
+        assert run("fit", "--model", name, "--print-config").stdout == to_toml(to_config({"model": {"name": name}}))
+    assert run("fit", "--config", fitted, "--print-config").stdout == run("fit", "--print-config").stdout
+    assert 'device = "cuda"' in run("fit", "--device", "cuda", "--print-config").stdout
+
+
+def test_fit_names_unknown_settings(run: Run, error: Error, short: Path, tmp_path: Path) -> None:
+    short.write_text("[train]\nepoch = 3")
+    result = run("fit", "--model", "har-lstm", "--config", short, "--out", tmp_path / "new" / "m.safetensors")
+    assert result.exit_code == 2
+    assert "unknown key 'train.epoch'; did you mean 'train.epochs'?" in error(result)
+    short.write_text('[model]\nname = "har-lltm"')
+    assert "har-lltm" in error(run("fit", "--model", "har-lstm", "--config", short))
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,79 @@
+"""`torchcommodity predict` and `export`: one model in several formats, the same table."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import Result
+
+from torchcommodity.data import embedded, read
+from torchcommodity.forecast import Forecaster
+
+Run = Callable[..., Result]
+Error = Callable[[Result], str]
+COLUMNS = ["symbol", "unit", "origin", "horizon", "date", "level", "log_return", "price"]
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Path:
+    """Prices after those of the fit, with another symbol before."""
+    path = tmp_path / "newer.csv"
+    embedded()["SP500", "WTI"].between("2014-01-01", "2018-06-29").to_pandas().to_csv(path)
+    return path
+
+
+def test_predict_writes_the_forecast_of_the_library(run: Run, fitted: Path, newer: Path, tmp_path: Path) -> None:
+    result = run("predict", fitted, "--data", newer, "--out", tmp_path / "new" / "f.csv")
+    assert result.exit_code == 0, result.output
+    assert "WTI: 74.1" in result.stdout
+    table = pd.read_csv(tmp_path / "new" / "f.csv", parse_dates=["origin", "date"], keep_default_na=False)
+    expected = Forecaster.load(fitted).predict(read(newer)).to_pandas()
+    assert list(table.columns) == COLUMNS
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_predict_writes_parquet_and_json_by_the_ending(run: Run, fitted: Path, newer: Path, tmp_path: Path) -> None:
+    for suffix in ("csv", "parquet", "json"):
+        assert run("predict", fitted, "--data", newer, "--out", tmp_path / f"f.{suffix}", "--quiet").output == ""
+    parquet = pd.read_parquet(tmp_path / "f.parquet")
+    assert list(parquet.columns) == COLUMNS
+    rows = json.loads((tmp_path / "f.json").read_text())
+    assert [row["price"] for row in rows] == parquet["price"].tolist()
+    assert rows[0]["date"][:10] == str(parquet["date"][0].date())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "suffix"), [("pt2", ".pt2"), ("onnx", ".onnx")])
+def test_predict_with_an_exported_model_equals_the_fitted_one(
+    run: Run, fitted: Path, newer: Path, tmp_path: Path, format: str, suffix: str
+) -> None:
+    artifact = tmp_path / f"model{suffix}"
+    result = run("export", fitted, "--format", format, "--out", artifact)
+    assert result.exit_code == 0, result.output
+    assert "har-garch: WTI; fitted through 2016-12-30" in result.stdout
+    for model, name in ((fitted, "a.csv"), (artifact, "b.csv")):
+        assert run("predict", model, "--data", newer, "--out", tmp_path / name).exit_code == 0
+    one, other = (pd.read_csv(tmp_path / name) for name in ("a.csv", "b.csv"))
+    pd.testing.assert_frame_equal(one, other, rtol=0 if format == "pt2" else 1e-6)
+
+
+@pytest.mark.slow
+def test_export_writes_beside_the_model_by_default(run: Run, fitted: Path) -> None:
+    assert run("export", fitted, "--quiet").output == ""
+    assert fitted.with_suffix(".pt2").exists()
+
+
+def test_predict_names_missing_symbols_and_damaged_files(run: Run, error: Error, fitted: Path, tmp_path: Path) -> None:
+    result = run("predict", fitted, "--symbols", "WTI")
+    assert result.exit_code == 2
+    embedded()["SP500"].to_pandas().to_csv(tmp_path / "other.csv")
+    result = run("predict", fitted, "--data", tmp_path / "other.csv")
+    assert result.exit_code == 2
+    assert "WTI not in SP500" in error(result)
+    for name in ("model.safetensors", "model.pt2", "model.onnx"):
+        (tmp_path / name).write_bytes(fitted.read_bytes()[:1000])
+        result = run("predict", tmp_path / name)
+        assert result.exit_code == 2
+        assert name in error(result)

@@ -1,0 +1,36 @@
+"""`torchcommodity cache`: the results that are kept to save time, and how to remove them."""
+
+import typer
+
+from torchcommodity.cli import _output as output
+
+app = typer.Typer(
+    help="Show or clear cached models and backtests.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command("show")
+def show() -> None:
+    """List the cached results of forecast, backtest and optimize."""
+    from torchcommodity.forecast import cache_entries
+
+    screen, entries = output.console(), cache_entries()
+    if not entries:
+        screen.print("The cache is empty.")
+        return
+    rows = [
+        (entry.path.stem, entry.kind, f"{entry.size:,}", f"{entry.last_used:%Y-%m-%d %H:%M} UTC") for entry in entries
+    ]
+    title = f"{entries[0].path.parent}: {len(entries)} results, {sum(entry.size for entry in entries):,} bytes"
+    screen.print(output.table(title, ("key", "kind", "bytes", "last used"), rows, (0, 1, 3)))
+
+
+@app.command("clear")
+def clear() -> None:
+    """Remove the cached results; they are computed again when they are needed."""
+    from torchcommodity.forecast import clear_cache
+
+    output.console().print(f"Removed {clear_cache()} results.")

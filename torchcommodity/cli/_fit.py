@@ -1,0 +1,154 @@
+"""`torchcommodity fit`: prices and settings become one file, the fitted model."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _output as output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from torch import Tensor, nn
+
+    from torchcommodity.forecast import Forecaster
+
+SUFFIX = ".safetensors"
+
+
+def check_out(path: Path) -> Path:
+    """Reject a name that `predict` would not recognize."""
+    if path.suffix.lower() != SUFFIX:
+        raise typer.BadParameter(f"expected a file name that ends with {SUFFIX}; got {str(path)!r}")
+    return path
+
+
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", callback=check_out, help=f"Output file ({SUFFIX})")]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda", "mps"] | None,
+    typer.Option("--device", help="Device to train on; default: that of the settings, cpu"),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", metavar="FILE", help="Checkpoint of the training; default: MODEL.checkpoint.pt"),
+]
+Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="Resume from the checkpoint if there is one")]
+CheckpointSeconds = Annotated[
+    float, typer.Option("--checkpoint-seconds", min=0, help="Seconds between two writes of the checkpoint")
+]
+Tensorboard = Annotated[
+    Path | None, typer.Option("--tensorboard", metavar="DIR", help="Folder for TensorBoard curves of the losses")
+]
+ListModels = Annotated[bool, typer.Option("--list", help="List the models and exit")]
+PrintConfig = Annotated[bool, typer.Option("--print-config", help="Print the settings as TOML and exit")]
+
+
+def fit(
+    model: options.Model = None,
+    data: options.Data = "embedded",
+    symbols: options.Symbols = None,
+    contracts: options.Contracts = None,
+    curve: options.CurveFile = None,
+    config: options.Config = None,
+    out: Out = Path("out/model.safetensors"),
+    seed: options.Seed = 0,
+    device: Device = None,
+    checkpoint: Checkpoint = None,
+    resume: Resume = True,
+    checkpoint_seconds: CheckpointSeconds = 60.0,
+    tensorboard: Tensorboard = None,
+    list_models: ListModels = False,
+    print_config: PrintConfig = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fit a model and write it to one file.
+
+    The file holds weights, settings, symbols and the record of the fit; predict, export, profile and optimize read it.
+    An interrupted training resumes from its checkpoint. Under torchrun all processes train one model.
+    """
+    if list_models:
+        _print_models()
+        return
+    from torchcommodity.cli._tables import check_file
+    from torchcommodity.forecast import fit as fit_forecaster
+    from torchcommodity.models import build_model
+    from torchcommodity.training import to_toml
+
+    settings = options.read_settings(model, config)
+    if device is not None:
+        settings = replace(settings, train=replace(settings.train, device=device))
+    if print_config:
+        typer.echo(to_toml(settings), nl=False)
+        return
+    is_first = int(os.environ.get("RANK", 0)) == 0  # of the processes of torchrun
+    screen = output.console(quiet or not is_first)
+    panel = options.read_prices(data, symbols, contracts, curve)
+    checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
+    for path in (out, checkpoint):
+        check_file(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    output.print_findings(screen, panel.findings)
+    if not resume:
+        checkpoint.unlink(missing_ok=True)  # by each process, before any of them reads it
+    elif checkpoint.exists():
+        output.print_line(screen, f"Resuming from {checkpoint}")
+    with output.progress_bar(screen, "Fitting") as progress:
+        forecaster = fit_forecaster(
+            panel,
+            settings,
+            seed=seed,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=checkpoint_seconds,
+            tensorboard=tensorboard,
+        )
+    if is_first:
+        forecaster.save(out)
+    print_summary(screen, forecaster, build_model(settings.model, len(panel.symbols), seed))
+    output.print_written(screen, out)
+
+
+def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Module") -> None:
+    """Print what was fitted, the network's validation loss, and the parameters with a meaning, before and after."""
+    from torchcommodity.models import learned_parameters
+
+    record = forecaster.record
+    output.print_line(screen, f"{record.note}.")
+    if record.epoch:
+        change = record.validation[record.epoch - 1]
+        rows = [
+            (f"{h} rows", f"{x:+.3f} %", "yes" if h in record.corrected else "no")
+            for h, x in zip(forecaster.horizons, change)
+        ]
+        result = output.table("Network against its untrained self, validation rows", HEADS, rows, (0, 2))
+        result.caption = "The epoch was selected on these rows; `torchcommodity backtest --model` tests later ones."
+        screen.print(result)
+    after = learned_parameters(forecaster.model)
+    parameters = [
+        (name, _format(before), _format(after[name])) for name, before in learned_parameters(untrained).items()
+    ]
+    if parameters:
+        screen.print(output.table("Learned parameters", ("parameter", "before", "after"), parameters))
+
+
+HEADS = ("horizon", "pinball loss", "used")
+
+
+def _print_models() -> None:
+    from torchcommodity.models import MODELS
+
+    typer.echo("\n".join(f"{name:20}{entry.summary}" for name, entry in MODELS.items()))
+
+
+def _format(values: "Tensor") -> str:
+    """The first numbers of a parameter on one line.
+
+    >>> import torch
+    >>> _format(torch.tensor([[5.0], [21.5]]))
+    '5, 21.5'
+    """
+    numbers = [f"{value:.4g}" for value in values.flatten().tolist()]
+    return ", ".join(numbers[:8]) + (", ..." if len(numbers) > 8 else "")

@@ -1,0 +1,117 @@
+"""What commands print: progress, tables and sentences, on a console that `--quiet` silences."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from torchcommodity.data import Finding
+    from torchcommodity.forecast import BacktestSummary, Calendar, Forecast
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+MAX_ROWS = 10  # findings, symbols or trials printed; files and reports hold all of them
+
+
+def console(quiet: bool = False) -> Console:
+    """A console on standard output; with `quiet` it prints nothing."""
+    return Console(quiet=quiet, highlight=False)
+
+
+@contextmanager
+def progress_bar(screen: Console, title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar as the `progress` argument of `fit`, `backtest` and their like; removed when the work is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=screen.quiet or not screen.is_terminal) as bar:
+        task = bar.add_task(escape(title), total=None)
+
+        def progress(done: int, total: int, description: str) -> None:
+            bar.update(task, completed=done, total=total, description=escape(f"{title}, {description}"))
+
+        yield progress
+
+
+def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], left: Iterable[int] = (0,)) -> Table:
+    """A plain table; cells are text, not markup; columns other than `left` are right-aligned."""
+    left = set(left)
+    result = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    for i, head in enumerate(heads):
+        result.add_column(escape(head), justify="left" if i in left else "right", overflow="fold")
+    for row in rows:
+        result.add_row(*(escape(str(cell)) for cell in row))
+    return result
+
+
+def print_line(screen: Console, text: str) -> None:
+    """Print one line of plain text, unbroken, so that paths can be copied and searched."""
+    screen.print(escape(text), soft_wrap=True)
+
+
+def print_written(screen: Console, *paths: Path) -> None:
+    """Print which files were written."""
+    print_line(screen, f"Wrote {', '.join(map(str, paths))}")
+
+
+def print_forecast(screen: Console, forecast: "Forecast") -> None:
+    """Print a table of price quantiles for each of the first `MAX_ROWS` symbols."""
+    from torchcommodity.report import format_price
+
+    levels = [(q, level) for q, level in enumerate(forecast.levels) if round(level, 3) in LEVELS]
+    heads = ["horizon", "date", *("median" if level == 0.5 else f"{level:.0%}" for _, level in levels)]
+    for n, symbol in enumerate(forecast.symbols[:MAX_ROWS]):
+        origin, unit = str(forecast.origins[n]), forecast.units[n]
+        rows = [
+            [
+                forecast.calendar.name(h),
+                forecast.target_dates[i, n],
+                *(format_price(forecast.prices[i, n, q].item()) for q, _ in levels),
+            ]
+            for i, h in enumerate(forecast.horizons)
+        ]
+        last = f"{format_price(forecast.last[n].item())}{f' {unit}' if unit else ''}"
+        screen.print(table(f"{symbol}: {last} on {origin}", heads, rows, (0, 1)))
+    if (more := len(forecast.symbols) - MAX_ROWS) > 0:
+        screen.print(f"and {more} more symbols; --out writes all of them")
+
+
+def print_findings(screen: Console, findings: "Sequence[Finding]", max_rows: int | None = MAX_ROWS) -> None:
+    """Print what is doubtful in the data and how it is treated, one line each."""
+    for finding in findings[:max_rows]:
+        screen.print(f"[yellow]doubtful[/] {escape(str(finding))}", soft_wrap=True)
+    if max_rows is not None and len(findings) > max_rows:
+        screen.print(f"and {len(findings) - max_rows} more; `torchcommodity data check` prints all of them")
+
+
+def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calendar") -> None:
+    """Print the walk-forward scores of every model, better and worse ones."""
+    from torchcommodity.report import describe_comparison, describe_scores
+
+    heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"{summary.model} against it")
+    result = table(f"Walk-forward, {summary.first} to {summary.last}", heads, (), (0, 4))
+    for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon):
+        result.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")
+        for score in scores:
+            result.add_row(
+                escape(score.model),
+                f"{1e4 * score.pinball:.2f}",
+                f"{score.skill:+.2f} %",
+                f"{100 * score.coverage90:.1f} %",
+                describe_comparison(score, summary.model),
+            )
+        result.add_section()
+    result.caption, result.caption_justify = describe_scores(summary), "left"
+    screen.print(result)
+
+
+def command_line() -> str:
+    """The command as typed, for the record in reports."""
+    return shlex.join(["torchcommodity", *sys.argv[1:]])

@@ -1,0 +1,29 @@
+"""`torchcommodity predict`: a fitted or exported model and new prices give a table of quantiles."""
+
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _output as output
+
+
+def predict(
+    model: options.AnyModelFile,
+    data: options.Data = "embedded",
+    curve: options.CurveFile = None,
+    out: options.OutTable = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Forecast with a fitted or exported model.
+
+    Prints price quantiles by symbol and horizon; --out writes all levels with target dates and units.
+    """
+    from torchcommodity.cli._tables import check_file, write_table
+
+    screen = output.console(quiet)
+    check_file(out)
+    forecaster = options.load_model(model)
+    panel = options.read_prices(data, curve=curve)
+    output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])
+    forecast = forecaster.predict(panel)
+    output.print_forecast(screen, forecast)
+    if out is not None:
+        write_table(forecast.to_pandas(), out)
+        output.print_written(screen, out)
