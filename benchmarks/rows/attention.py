@@ -1,4 +1,4 @@
-"""Attention across commodities, against torch's own layer with the same weights and the same missing assets."""
+"""`CrossAssetAttention` against `torch.nn.MultiheadAttention` with the same weights and missing assets."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from torchcommodity import nn
 
 
 def masked(layer: torch.nn.MultiheadAttention, x: Tensor) -> Tensor:
-    """What it takes for torch's layer to do the same: a mask, zeros for the missing, and zeros out of them."""
+    """The same with torch's layer: a mask, and zeros for missing assets before and after."""
     missing = x.isnan().any(-1)
     filled = x.masked_fill(missing.unsqueeze(-1), 0.0)
     y = layer(filled, filled, filled, key_padding_mask=missing, need_weights=False)[0]
@@ -22,7 +22,7 @@ def forward(call: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Call]:
 
 
 def step(layer: torch.nn.Module, call: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Call]:
-    """One training step, without the optimizer."""
+    """A training step without the optimizer."""
 
     def make(x: Tensor) -> Call:
         leaf, parameters = x.clone().requires_grad_(), list(layer.parameters())
@@ -31,13 +31,13 @@ def step(layer: torch.nn.Module, call: Callable[[Tensor], Tensor]) -> Callable[[
     return make
 
 
-def pair(rows: int, assets: int, features: int, heads: int) -> tuple[Row, Row]:
-    """The forward pass in evaluation, and a training step. One asset in twenty is missing, never all of a row."""
-    ours = nn.CrossAssetAttention(features, heads)
-    theirs = torch.nn.MultiheadAttention(features, heads, batch_first=True)
-    theirs.load_state_dict(ours.state_dict())
-    evaluated = torch.nn.MultiheadAttention(features, heads, batch_first=True).eval()
-    evaluated.load_state_dict(ours.state_dict())
+def rows_of(rows: int, assets: int, features: int, heads: int) -> tuple[Row, Row]:
+    """Forward pass in evaluation mode, and a training step. One asset in twenty is missing, never all of a row."""
+    layer = nn.CrossAssetAttention(features, heads)
+    reference = torch.nn.MultiheadAttention(features, heads, batch_first=True)
+    reference.load_state_dict(layer.state_dict())
+    reference_eval = torch.nn.MultiheadAttention(features, heads, batch_first=True).eval()
+    reference_eval.load_state_dict(layer.state_dict())
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(rows, assets, features, generator=generator)
     missing = torch.rand(rows, assets, generator=generator) < 0.05
@@ -51,25 +51,25 @@ def pair(rows: int, assets: int, features: int, heads: int) -> tuple[Row, Row]:
             "",
             f"{name}, forward",
             lambda: (x,),
-            ours,
-            {peer: forward(lambda x: masked(evaluated, x))},
-            forward(ours),
+            layer,
+            {peer: forward(lambda x: masked(reference_eval, x))},
+            forward(layer),
             verb,
         ),
         Row(
             "",
             f"{name}, forward+backward",
             lambda: (x,),
-            ours,
-            {peer: step(theirs, lambda x: masked(theirs, x))},
-            step(ours, ours),
+            layer,
+            {peer: step(reference, lambda x: masked(reference, x))},
+            step(layer, layer),
             verb,
         ),
     )
 
 
 ROWS = (
-    *pair(2016, 5, 8, 2),
-    *pair(2016, 20, 32, 4),
-    *pair(504, 100, 64, 4),
+    *rows_of(2016, 5, 8, 2),
+    *rows_of(2016, 20, 32, 4),
+    *rows_of(504, 100, 64, 4),
 )

@@ -1,4 +1,4 @@
-"""conv_bn and linear_bn_relu against torch's own layers: outputs, gradients, running statistics, what is kept."""
+"""`ConvBN1d`, `ConvBN2d` and `LinearBNReLU` against torch's layers: results, running statistics, saved memory."""
 
 import copy
 import warnings
@@ -23,7 +23,7 @@ CONVOLUTIONS: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
 NORMS: list[dict[str, Any]] = [{}, {"affine": False}, {"momentum": None, "eps": 0.1}, {"track_running_stats": False}]
 
 
-def plain_convolution(axes: int, convolution: dict[str, Any], norm: dict[str, Any]) -> torch.nn.Sequential:
+def reference_convolution(axes: int, convolution: dict[str, Any], norm: dict[str, Any]) -> torch.nn.Sequential:
     conv, batch_norm = [(torch.nn.Conv1d, torch.nn.BatchNorm1d), (torch.nn.Conv2d, torch.nn.BatchNorm2d)][axes - 1]
     return torch.nn.Sequential(conv(4, 8, 3, **convolution), batch_norm(8, **norm)).double()
 
@@ -32,49 +32,50 @@ def fused_convolution(axes: int, convolution: dict[str, Any], norm: dict[str, An
     return [nn.ConvBN1d, nn.ConvBN2d][axes - 1](4, 8, 3, **convolution, **norm, dtype=torch.double)  # type: ignore[operator]
 
 
-def same_layers(ours: torch.nn.Module, theirs: torch.nn.Module, x: Tensor) -> None:
+def assert_layers_equal(layer: torch.nn.Module, reference: torch.nn.Module, x: Tensor) -> None:
     """Three steps of training and one evaluation: outputs, gradients, buffers."""
-    states = [list(layer.state_dict().values()) for layer in (ours, theirs)]
+    states = [list(module.state_dict().values()) for module in (layer, reference)]
     with torch.no_grad():
-        for mine, other in zip(*states, strict=True):
-            if mine.is_floating_point():
-                other.copy_(mine.uniform_(0.5, 1.5))
+        for value, expected in zip(*states, strict=True):
+            if value.is_floating_point():
+                expected.copy_(value.uniform_(0.5, 1.5))
     for _ in range(3):
-        same_step(ours, theirs, x)
+        assert_steps_equal(layer, reference, x)
         x = 2 * x.flip(0) + 0.5
-    same_step(ours.eval(), theirs.eval(), x)
+    assert_steps_equal(layer.eval(), reference.eval(), x)
 
 
-def same_step(ours: torch.nn.Module, theirs: torch.nn.Module, x: Tensor) -> None:
+def assert_steps_equal(layer: torch.nn.Module, reference: torch.nn.Module, x: Tensor) -> None:
     results = []
-    for layer in (ours, theirs):
+    for module in (layer, reference):
         leaf = x.clone().requires_grad_()
-        y = layer(leaf)
-        gradients = torch.autograd.grad(y.sin().sum() + y.square().sum(), [leaf, *layer.parameters()])
-        results.append([y, *gradients, *layer.buffers()])
-    for mine, other in zip(*results, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
+        y = module(leaf)
+        gradients = torch.autograd.grad(y.sin().sum() + y.square().sum(), [leaf, *module.parameters()])
+        results.append([y, *gradients, *module.buffers()])
+    for value, expected in zip(*results, strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(("axes", "convolution", "norm"), CONVOLUTIONS)
-def test_conv_bn_is_torchs_pair(axes: int, convolution: dict[str, Any], norm: dict[str, Any]) -> None:
-    theirs = plain_convolution(axes, convolution, norm)
+def test_conv_bn_equals_torch(axes: int, convolution: dict[str, Any], norm: dict[str, Any]) -> None:
+    reference = reference_convolution(axes, convolution, norm)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Using padding='same'")  # torch's own, of uneven padding
-        same_layers(fused_convolution(axes, convolution, norm), theirs, torch.randn(3, 4, *(11, 9)[:axes]).double())
+        warnings.filterwarnings("ignore", "Using padding='same'")  # torch's warning about uneven padding
+        x = torch.randn(3, 4, *(11, 9)[:axes]).double()
+        assert_layers_equal(fused_convolution(axes, convolution, norm), reference, x)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("bias", [True, False])
-def test_linear_bn_relu_is_torchs_three(norm: dict[str, Any], bias: bool) -> None:
-    ours = nn.LinearBNReLU(5, 7, bias, **norm, dtype=torch.double)
-    theirs = torch.nn.Sequential(torch.nn.Linear(5, 7, bias), torch.nn.BatchNorm1d(7, **norm), torch.nn.ReLU())
-    same_layers(ours, theirs.double(), torch.randn(12, 5).double())
+def test_linear_bn_relu_equals_torch(norm: dict[str, Any], bias: bool) -> None:
+    layer = nn.LinearBNReLU(5, 7, bias, **norm, dtype=torch.double)
+    reference = torch.nn.Sequential(torch.nn.Linear(5, 7, bias), torch.nn.BatchNorm1d(7, **norm), torch.nn.ReLU())
+    assert_layers_equal(layer, reference.double(), torch.randn(12, 5).double())
 
 
-def test_a_layer_made_of_torchs_shares_their_parameters() -> None:
+def test_from_modules_shares_parameters() -> None:
     conv, norm = torch.nn.Conv1d(3, 4, 3, padding=1), torch.nn.BatchNorm1d(4)
-    layer = nn.ConvBN1d.of(conv, norm)
+    layer = nn.ConvBN1d.from_modules(conv, norm)
     x = torch.randn(2, 3, 9)
     before = copy.deepcopy(norm)
     torch.testing.assert_close(layer(x), before(conv(x)))
@@ -85,72 +86,78 @@ def test_a_layer_made_of_torchs_shares_their_parameters() -> None:
     assert list(nn.ConvBN1d(3, 4, 3).state_dict()) == list(layer.state_dict())
     linear, norm = torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4).eval()
     rows = torch.randn(6, 3)
-    torch.testing.assert_close(nn.LinearBNReLU.of(linear, norm)(rows), norm(linear(rows)).relu())
+    torch.testing.assert_close(nn.LinearBNReLU.from_modules(linear, norm)(rows), norm(linear(rows)).relu())
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nn.ConvBN1d.of(torch.nn.Conv1d(3, 4, 3), torch.nn.BatchNorm1d(5)), "ConvBN1d: norm must have as many"),
         (
-            lambda: nn.ConvBN2d.of(torch.nn.Conv2d(3, 4, 3, padding_mode="circular"), torch.nn.BatchNorm2d(4)),
-            "ConvBN2d: conv must be padded with \"zeros\"; got padding_mode='circular'",
+            lambda: nn.ConvBN1d.from_modules(torch.nn.Conv1d(3, 4, 3), torch.nn.BatchNorm1d(5)),
+            "ConvBN1d: norm.num_features must equal conv.out_channels",
         ),
         (
-            lambda: nn.LinearBNReLU.of(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(5)),
-            "LinearBNReLU: norm must be as wide",
+            lambda: nn.ConvBN2d.from_modules(
+                torch.nn.Conv2d(3, 4, 3, padding_mode="circular"), torch.nn.BatchNorm2d(4)
+            ),
+            "ConvBN2d: conv.padding_mode must be \"zeros\"; got padding_mode='circular'",
+        ),
+        (
+            lambda: nn.LinearBNReLU.from_modules(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(5)),
+            "LinearBNReLU: norm.num_features must equal linear.out_features",
         ),
         (lambda: nn.ConvBN1d(3, 4, 3)(torch.randn(1, 3, 3)), "conv_bn: training needs more than one value"),
         (lambda: nn.LinearBNReLU(3, 4)(torch.randn(1, 3)), "linear_bn_relu: training needs more than one value"),
     ],
 )
-def test_what_is_refused(make: Any, message: str) -> None:
+def test_fused_layers_reject(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         make()
 
 
-def test_causal_padding_does_not_look_ahead() -> None:
+def test_conv_bn_causal_padding_is_causal() -> None:
     layer = nn.ConvBN1d(3, 4, 3, padding="causal", dilation=2).eval()
     x = torch.randn(2, 3, 20)
-    later = x.clone()
-    later[..., 12:] = 9.0
-    y, z = layer(x), layer(later)
+    changed = x.clone()
+    changed[..., 12:] = 9.0
+    y, z = layer(x), layer(changed)
     assert y.shape == (2, 4, 20)
     assert torch.equal(y[..., :12], z[..., :12])
     assert not torch.equal(y[..., 12], z[..., 12])
 
 
-def kept(call: Any) -> int:
-    """Bytes of the storages that autograd keeps."""
-    found: dict[int, int] = {}
+def saved_bytes(call: Any) -> int:
+    """Bytes that autograd saves for the backward pass."""
+    storages: dict[int, int] = {}
 
     def pack(y: Tensor) -> Tensor:
-        found[y.untyped_storage().data_ptr()] = y.untyped_storage().nbytes()
+        storages[y.untyped_storage().data_ptr()] = y.untyped_storage().nbytes()
         return y
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda y: y):
         call()
-    return sum(found.values())
+    return sum(storages.values())
 
 
-def test_little_more_than_the_input_is_kept() -> None:
+def test_fused_layers_save_little_more_than_their_input() -> None:
     x, image, rows = torch.randn(16, 32, 128), torch.randn(8, 16, 20, 20), torch.randn(512, 64)
-    for ours, theirs, given, most in (
-        (nn.ConvBN1d(32, 32, 3, padding=1), plain_convolution(1, {}, {}), x, 0.55),
-        (nn.ConvBN2d(16, 16, 3, padding=1), plain_convolution(2, {}, {}), image, 0.55),
+    for layer, reference, inputs, max_ratio in (
+        (nn.ConvBN1d(32, 32, 3, padding=1), reference_convolution(1, {}, {}), x, 0.55),
+        (nn.ConvBN2d(16, 16, 3, padding=1), reference_convolution(2, {}, {}), image, 0.55),
         (nn.LinearBNReLU(64, 64), None, rows, 0.4),
     ):
-        parts = list(ours.children())
-        theirs = torch.nn.Sequential(*copy.deepcopy(parts), *([torch.nn.ReLU()] if theirs is None else []))
-        if hasattr(ours, "padding"):
-            theirs[0].padding = (1,) * (given.dim() - 2)
-        leaf = given.requires_grad_()
-        assert kept(lambda: ours(leaf)) <= most * kept(lambda: theirs(leaf))  # noqa: B023
-        weights = sum(p.nbytes for p in ours.parameters())
-        assert kept(lambda: ours(leaf)) <= given.nbytes + weights + 4096  # noqa: B023
+        parts = list(layer.children())
+        reference = torch.nn.Sequential(*copy.deepcopy(parts), *([torch.nn.ReLU()] if reference is None else []))
+        if hasattr(layer, "padding"):
+            reference[0].padding = (1,) * (inputs.dim() - 2)
+        leaf = inputs.requires_grad_()
+        saved = saved_bytes(lambda: layer(leaf))  # noqa: B023
+        assert saved <= max_ratio * saved_bytes(lambda: reference(leaf))  # noqa: B023
+        weights = sum(p.nbytes for p in layer.parameters())
+        assert saved <= inputs.nbytes + weights + 4096
 
 
-def test_a_missing_value_gives_no_gradient() -> None:
+def test_conv_bn_of_a_missing_value_has_no_gradient() -> None:
     x, weight = torch.randn(3, 4, 9), torch.randn(6, 2, 3, requires_grad=True)
     x[1, 0, 4] = torch.nan
     y = ops.conv_bn(x, weight, groups=2).output
@@ -161,7 +168,7 @@ def test_a_missing_value_gives_no_gradient() -> None:
     assert gradient[3:].isfinite().all()
 
 
-def test_compiled_training_moves_the_running_statistics() -> None:
+def test_fused_layers_update_running_statistics_when_compiled() -> None:
     torch._dynamo.reset()
     for layer, x in (
         (nn.ConvBN1d(3, 4, 3, momentum=None), torch.randn(2, 3, 9)),
@@ -174,7 +181,7 @@ def test_compiled_training_moves_the_running_statistics() -> None:
         torch.export.export(layer.eval(), (x,))
 
 
-def test_the_kernels_are_native_where_a_library_is() -> None:
+def test_fused_operators_are_native_where_the_library_is() -> None:
     if ops.NATIVE:
         for name in ("conv_bn", "linear_bn_relu", "batch_norm_backward"):
             assert "cpu" in opkit.OPERATORS[f"commodity::{name}"].devices

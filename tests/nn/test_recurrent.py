@@ -1,4 +1,4 @@
-"""nn.LSTM against torch's own, the LLTM layers against a plain loop; what a missing row does; how they leave Python."""
+"""`LSTM` against `torch.nn.LSTM`, `LLTM` against a loop over `LLTMCell`; missing rows, export, compilation."""
 
 import pytest
 import torch
@@ -16,16 +16,16 @@ SHAPES = [
 ]
 
 
-def seeded(*shape: int) -> Tensor:
+def random(*shape: int) -> Tensor:
     return torch.randn(shape, dtype=torch.double, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-def twins(**settings: object) -> tuple[nn.LSTM, torch.nn.LSTM]:
+def make_pair(**settings: object) -> tuple[nn.LSTM, torch.nn.LSTM]:
     torch.manual_seed(0)
-    theirs = torch.nn.LSTM(3, 5, dtype=torch.double, **settings)  # type: ignore[arg-type]
-    ours = nn.LSTM(3, 5, dtype=torch.double, **settings)  # type: ignore[arg-type]
-    ours.load_state_dict(theirs.state_dict())
-    return ours, theirs
+    reference = torch.nn.LSTM(3, 5, dtype=torch.double, **settings)  # type: ignore[arg-type]
+    layer = nn.LSTM(3, 5, dtype=torch.double, **settings)  # type: ignore[arg-type]
+    layer.load_state_dict(reference.state_dict())
+    return layer, reference
 
 
 def gradients(layer: torch.nn.Module, x: Tensor, hx: tuple[Tensor, Tensor] | None) -> list[Tensor]:
@@ -36,68 +36,68 @@ def gradients(layer: torch.nn.Module, x: Tensor, hx: tuple[Tensor, Tensor] | Non
 
 
 @pytest.mark.parametrize("settings", SHAPES, ids=str)
-@pytest.mark.parametrize("given", [True, False], ids=["state", "zeros"])
-def test_lstm_has_the_numbers_of_torch(settings: dict[str, object], given: bool) -> None:
-    ours, theirs = twins(**settings)
-    x, layers = seeded(4, 7, 3), ours.num_layers * ours.directions
-    batch = 4 if ours.batch_first else 7
-    hx = (seeded(layers, batch, 5), seeded(layers, batch, 5) / 2) if given else None
-    torch.testing.assert_close(ours(x, hx), theirs(x, hx), rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(gradients(ours, x, hx), gradients(theirs, x, hx), rtol=1e-9, atol=1e-11)
+@pytest.mark.parametrize("with_state", [True, False], ids=["state", "zeros"])
+def test_lstm_equals_torch(settings: dict[str, object], with_state: bool) -> None:
+    layer, reference = make_pair(**settings)
+    x, layers = random(4, 7, 3), layer.num_layers * layer.directions
+    batch = 4 if layer.batch_first else 7
+    hx = (random(layers, batch, 5), random(layers, batch, 5) / 2) if with_state else None
+    torch.testing.assert_close(layer(x, hx), reference(x, hx), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(gradients(layer, x, hx), gradients(reference, x, hx), rtol=1e-9, atol=1e-11)
 
 
 def test_lstm_without_a_batch() -> None:
-    ours, theirs = twins(num_layers=2)
-    x, hx = seeded(7, 3), (seeded(2, 5), seeded(2, 5))
-    torch.testing.assert_close(ours(x, hx), theirs(x, hx), rtol=1e-10, atol=1e-12)
+    layer, reference = make_pair(num_layers=2)
+    x, hx = random(7, 3), (random(2, 5), random(2, 5))
+    torch.testing.assert_close(layer(x, hx), reference(x, hx), rtol=1e-10, atol=1e-12)
 
 
-def test_the_state_goes_to_torch_and_back() -> None:
-    ours, theirs = twins(num_layers=2, bidirectional=True)
-    torch.nn.init.ones_(ours.weight_hh_l1_reverse)  # type: ignore[arg-type]
-    theirs.load_state_dict(ours.state_dict())
-    assert list(ours.state_dict()) == list(theirs.state_dict())
-    assert theirs.weight_hh_l1_reverse.eq(1).all()
+def test_lstm_state_dict_is_that_of_torch() -> None:
+    layer, reference = make_pair(num_layers=2, bidirectional=True)
+    torch.nn.init.ones_(layer.weight_hh_l1_reverse)  # type: ignore[arg-type]
+    reference.load_state_dict(layer.state_dict())
+    assert list(layer.state_dict()) == list(reference.state_dict())
+    assert reference.weight_hh_l1_reverse.eq(1).all()
 
 
-def test_lstm_drops_between_layers_in_training_only() -> None:
-    ours, theirs = twins(num_layers=2, dropout=0.5)
-    x = seeded(4, 2, 3)
-    assert not ours(x)[0].equal(ours(x)[0])
-    torch.testing.assert_close(ours.eval()(x), theirs.eval()(x), rtol=1e-10, atol=1e-12)
+def test_lstm_dropout_in_training_only() -> None:
+    layer, reference = make_pair(num_layers=2, dropout=0.5)
+    x = random(4, 2, 3)
+    assert not layer(x)[0].equal(layer(x)[0])
+    torch.testing.assert_close(layer.eval()(x), reference.eval()(x), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_padding_with_nan_is_packing(bidirectional: bool) -> None:
-    ours, theirs = twins(num_layers=2, batch_first=True, bidirectional=bidirectional)
-    x, lengths = seeded(3, 7, 3), torch.tensor([7, 4, 2])
+def test_lstm_nan_padding_equals_packing(bidirectional: bool) -> None:
+    layer, reference = make_pair(num_layers=2, batch_first=True, bidirectional=bidirectional)
+    x, lengths = random(3, 7, 3), torch.tensor([7, 4, 2])
     padded = x.masked_fill((torch.arange(7) >= lengths[:, None])[..., None], torch.nan)
     packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
-    output, state = ours(padded)
-    expected, final = theirs(packed)
+    output, state = layer(padded)
+    expected, final = reference(packed)
     expected = torch.nn.utils.rnn.pad_packed_sequence(expected, batch_first=True)[0]
     torch.testing.assert_close(state, final, rtol=1e-10, atol=1e-12)
-    for row, wanted, length in zip(output, expected, lengths):
-        torch.testing.assert_close(row[:length], wanted[:length], rtol=1e-10, atol=1e-12)
+    for sequence, packed_sequence, length in zip(output, expected, lengths):
+        torch.testing.assert_close(sequence[:length], packed_sequence[:length], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 5, batch_first=True), nn.LLTM(3, 5, batch_first=True)], ids=str)
-def test_a_missing_row_is_as_if_it_were_not_there(layer: torch.nn.Module) -> None:
+def test_recurrent_layers_skip_missing_rows(layer: torch.nn.Module) -> None:
     layer = layer.double()
-    x = seeded(2, 7, 3)
-    holed = x.clone()
-    holed[:, 4, 1] = torch.nan
-    output, state = layer(holed)
+    x = random(2, 7, 3)
+    with_gap = x.clone()
+    with_gap[:, 4, 1] = torch.nan
+    output, state = layer(with_gap)
     without, final = layer(torch.cat([x[:, :4], x[:, 5:]], 1))
     torch.testing.assert_close(torch.cat([output[:, :4], output[:, 5:]], 1), without)
     torch.testing.assert_close(state, final)
     assert output[:, 4].equal(output[:, 3])
 
 
-def test_lltm_is_a_loop_over_its_cell() -> None:
+def test_lltm_equals_a_loop_over_lltm_cell() -> None:
     layer, cell = nn.LLTM(3, 5, dtype=torch.double), nn.LLTMCell(3, 5, dtype=torch.double)
     cell.load_state_dict(layer.state_dict())
-    x, state = seeded(7, 2, 3), None
+    x, state = random(7, 2, 3), None
     x[3, 1, 0] = torch.nan
     rows = []
     for row in x:
@@ -108,7 +108,7 @@ def test_lltm_is_a_loop_over_its_cell() -> None:
     torch.testing.assert_close((h[0], c[0]), state)
 
 
-def test_no_rows_leave_the_state() -> None:
+def test_recurrent_layers_of_no_rows_keep_the_state() -> None:
     for layer in (nn.LSTM(3, 5), nn.LLTM(3, 5)):
         state = (torch.rand(1, 2, 5), torch.rand(1, 2, 5))
         output, after = layer(torch.empty(0, 2, 3), state)
@@ -116,7 +116,7 @@ def test_no_rows_leave_the_state() -> None:
         torch.testing.assert_close(after, state)
 
 
-def test_autocast_keeps_single_precision() -> None:
+def test_lstm_autocast_keeps_single_precision() -> None:
     layer, x = nn.LSTM(3, 5, num_layers=2), torch.randn(7, 2, 3)
     expected = layer(x)[0]
     with torch.autocast("cpu", torch.bfloat16):
@@ -124,7 +124,7 @@ def test_autocast_keeps_single_precision() -> None:
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM(3, 5, 2, batch_first=True), nn.LLTM(3, 5, batch_first=True)], ids=str)
-def test_export_with_any_batch_and_any_time(layer: torch.nn.Module) -> None:
+def test_recurrent_layers_export_with_dynamic_batch_and_time(layer: torch.nn.Module) -> None:
     shapes = ({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},)
     program = torch.export.export(layer, (torch.randn(2, 7, 3),), dynamic_shapes=shapes)
     for shape in ((2, 7, 3), (5, 31, 3)):
@@ -132,8 +132,8 @@ def test_export_with_any_batch_and_any_time(layer: torch.nn.Module) -> None:
         torch.testing.assert_close(program.module()(x), layer(x))
 
 
-@pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
-def test_compile_takes_the_layer_whole() -> None:
+@pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
+def test_lstm_compiles_with_fullgraph() -> None:
     torch._dynamo.reset()
     layer = nn.LSTM(3, 5, num_layers=2, bidirectional=True)
     x = torch.randn(7, 2, 3)
@@ -142,22 +142,22 @@ def test_compile_takes_the_layer_whole() -> None:
     torch.testing.assert_close(torch.autograd.grad(compiled(x), list(layer.parameters())), expected)
 
 
-def test_the_layers_print_as_torch_does() -> None:
+def test_recurrent_layers_repr() -> None:
     settings = {"num_layers": 2, "bias": False, "batch_first": True, "dropout": 0.1, "bidirectional": True}
     assert repr(nn.LSTM(3, 5, **settings)) == repr(torch.nn.LSTM(3, 5, **settings))  # type: ignore[arg-type]
     assert repr(nn.LLTM(3, 5, bias=False)) == "LLTM(3, 5, bias=False)"
     assert repr(nn.LLTMCell(3, 5)) == "LLTMCell(3, 5)"
 
 
-def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"LSTM: proj_size must be 0: .*; got proj_size=2"):
+def test_recurrent_layers_reject_bad_input() -> None:
+    with pytest.raises(ValueError, match=r"LSTM: proj_size must be 0 .*; got proj_size=2"):
         nn.LSTM(3, 5, proj_size=2)
     with pytest.raises(ValueError, match=r"LSTM: dropout must be in \[0, 1\]"):
         nn.LSTM(3, 5, dropout=2.0)
     with pytest.raises(ValueError, match="LLTM: hidden_size must be >= 1"):
         nn.LLTM(3, 0)
     packed = torch.nn.utils.rnn.pack_sequence([torch.ones(4, 3)])
-    with pytest.raises(TypeError, match="LSTM: a packed sequence is not taken: pad with NaN"):
+    with pytest.raises(TypeError, match="LSTM: packed sequences are not supported; pad with NaN"):
         nn.LSTM(3, 5)(packed)
     with pytest.raises(ValueError, match=r"LSTM: input must be .* with F = 3; got input \(7, 2, 4\)"):
         nn.LSTM(3, 5)(torch.ones(7, 2, 4))
@@ -165,9 +165,9 @@ def test_what_is_refused() -> None:
         nn.LSTM(3, 5)(torch.ones(7, 2, 3), (torch.ones(1, 3, 5), torch.ones(1, 2, 5)))
 
 
-def test_third_derivatives_of_a_recurrence() -> None:
-    """The adjoint's own formula differentiates its definition, so orders go on."""
-    x, h, c, w, b = seeded(1, 2, 2), seeded(1, 2), seeded(1, 2) / 2, seeded(6, 4) / 2, seeded(6)
+def test_lltm_third_derivative() -> None:
+    """The backward of the adjoint differentiates its definition: any order exists."""
+    x, h, c, w, b = random(1, 2, 2), random(1, 2), random(1, 2) / 2, random(6, 4) / 2, random(6)
 
     def value(scale: Tensor) -> Tensor:
         return ops.lltm(scale * x, (h, c), w, b)[0].sum()

@@ -27,7 +27,7 @@ class PortfolioLstmConfig:
     long_short: bool = False
     volatility: float = 0.10  # a year, aimed at by the covariance that is known
     leverage: float = 3.0  # most that absolute weights may sum to
-    rows_a_year: int = 252
+    rows_per_year: int = 252
     halflife: float = 42.0  # rows, of the covariance
     trends: tuple[int, ...] = (5, 21, 63, 126, 252)  # rows; the last is the trend of the untrained portfolio
     cap: float = 0.25  # a larger |log-return| counts as this in covariance and features
@@ -86,7 +86,7 @@ class PortfolioLstm(nn.Module):
         self.head = nn.Linear(config.hidden, 1)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
-        self.target = VolatilityTarget(config.volatility, leverage=config.leverage, rows_a_year=config.rows_a_year)
+        self.target = VolatilityTarget(config.volatility, leverage=config.leverage, rows_per_year=config.rows_per_year)
 
     def forward(
         self,

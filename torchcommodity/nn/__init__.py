@@ -1,8 +1,9 @@
-"""Layers over `ops`: they own parameters and settings."""
+"""Layers over `ops`, which own parameters and settings."""
 
 from torchcommodity.nn._attention import CrossAssetAttention as CrossAssetAttention
 from torchcommodity.nn._correlation_conv import CorrelationConv as CorrelationConv
 from torchcommodity.nn._correlation_regime import CorrelationRegime as CorrelationRegime
+from torchcommodity.nn._correlation_regime import Regimes as Regimes
 from torchcommodity.nn._fused import ConvBN1d as ConvBN1d
 from torchcommodity.nn._fused import ConvBN2d as ConvBN2d
 from torchcommodity.nn._fused import LinearBNReLU as LinearBNReLU
@@ -15,6 +16,7 @@ from torchcommodity.nn._parametrizations import orthogonal_gates as orthogonal_g
 from torchcommodity.nn._recurrent import LLTM as LLTM
 from torchcommodity.nn._recurrent import LSTM as LSTM
 from torchcommodity.nn._recurrent import LLTMCell as LLTMCell
+from torchcommodity.nn._rolling_correlation import Correlations as Correlations
 from torchcommodity.nn._rolling_correlation import RollingCorrelation as RollingCorrelation
 from torchcommodity.nn._tcn import TCN as TCN
 from torchcommodity.nn._volatility import PERSISTENCE as PERSISTENCE
@@ -31,6 +33,7 @@ __all__ = [
     "ConvBN2d",
     "CorrelationConv",
     "CorrelationRegime",
+    "Correlations",
     "CrossAssetAttention",
     "EwmVolatility",
     "GarchVariance",
@@ -39,6 +42,7 @@ __all__ = [
     "LLTMCell",
     "LinearBNReLU",
     "Positive",
+    "Regimes",
     "RollingCorrelation",
     "VolatilityTarget",
     "orthogonal_gates",

@@ -1,4 +1,4 @@
-"""Attention across commodities: at every row each asset looks at the others of that row alone."""
+"""Attention across assets, row by row."""
 
 from typing import Any
 
@@ -10,28 +10,28 @@ from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class CrossAssetAttention(nn.Module):
-    """Multi-head attention over the asset axis, row by row: `torch.nn.MultiheadAttention`'s parameters and numbers.
+    """Multi-head attention over the asset axis, row by row; parameters and results as in `torch.nn.MultiheadAttention`.
 
     For each head, with q, k, v linear in x and d = E / heads:
 
-        y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j,  j over the assets that are there
+        y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j,  j over the assets that are not missing
 
     Args:
         embed_dim: E, the number of features of an asset, a multiple of `num_heads`.
-        num_heads: heads.
-        dropout: the share of attention weights that is dropped in training.
-        bias: with biases.
+        num_heads: number of heads.
+        dropout: probability that an attention weight is dropped in training.
+        bias: whether the projections have biases.
 
     Shape:
-        x (..., N, E), of any leading axes, such as (B, T) -> (..., N, E). An asset of whose features one is NaN is
-        missing in that row: nobody attends to it, its output is zero and no gradient reaches it. Where all are missing,
-        all outputs are zero.
+        x (..., N, E) with any leading axes, such as (B, T) -> (..., N, E). An asset with a NaN among its features is
+        missing in that row: it is not attended to, its output is zero and no gradient reaches it. If all assets are
+        missing, all outputs are zero.
 
-    Causal: a row sees no other. Permuting the assets permutes the output. `load_state_dict` takes the state of
-    `torch.nn.MultiheadAttention(E, num_heads)`, and the other way round.
+    Causal: rows are independent. Permuting the assets permutes the output. `load_state_dict` accepts the state of
+    `torch.nn.MultiheadAttention(E, num_heads)`, and vice versa.
 
     Raises:
-        ValueError: E is no multiple of `num_heads`, dropout is outside [0, 1], x is not (..., N, E).
+        ValueError: E is not a multiple of `num_heads`, dropout is outside [0, 1], x is not (..., N, E).
 
     References:
         Vaswani et al. (2017). Attention is all you need. arXiv:1706.03762.
@@ -39,8 +39,8 @@ class CrossAssetAttention(nn.Module):
     Example:
         >>> import torch
         >>> from torchcommodity import nn
-        >>> x = torch.randn(4, 60, 5, 8)  # batch, time, commodities, features
-        >>> x[:, 3, 2] = torch.nan  # one had no price
+        >>> x = torch.randn(4, 60, 5, 8)  # batch, time, assets, features
+        >>> x[:, 3, 2] = torch.nan  # one asset has no price
         >>> y = nn.CrossAssetAttention(8, num_heads=2)(x)
         >>> y.shape, bool(y[:, 3, 2].eq(0).all())
         (torch.Size([4, 60, 5, 8]), True)
@@ -65,30 +65,30 @@ class CrossAssetAttention(nn.Module):
         if not 0 <= dropout <= 1:
             raise_invalid("CrossAssetAttention", "dropout must be in [0, 1]", dropout=dropout)
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
-        kind = {"device": device, "dtype": dtype}
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim, **kind))
-        self.in_proj_bias = nn.Parameter(torch.zeros(3 * embed_dim, **kind)) if bias else None
-        self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **kind)
+        factory = {"device": device, "dtype": dtype}
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim, **factory))
+        self.in_proj_bias = nn.Parameter(torch.zeros(3 * embed_dim, **factory)) if bias else None
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias, **factory)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """As torch's layer starts: Xavier-uniform weights, no bias."""
+        """Xavier-uniform weights and zero biases, as in torch's layer."""
         nn.init.xavier_uniform_(self.in_proj_weight)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 nn.init.zeros_(bias)
 
     def forward(self, x: Tensor) -> Tensor:  # (..., N, E) -> (..., N, E)
-        """What each asset takes from the assets of its row."""
+        """Attend over the assets of each row."""
         if x.dim() < 2 or x.shape[-1] != self.embed_dim:
             raise_invalid("CrossAssetAttention", f"x must be (..., N, E) with E = {self.embed_dim}", x=x)
-        rows = x.reshape(-1, *x.shape[-2:])  # (M, N, E): with more axes, Inductor's attention gets the mask wrong
+        rows = x.reshape(-1, *x.shape[-2:])  # (M, N, E): with more axes, Inductor's attention misreads the mask
         missing = rows.isnan().any(-1, keepdim=True)  # (M, N, 1)
         q, k, v = self._heads(rows.masked_fill(missing, 0.0))
-        # a row without any asset attends to zeros: a softmax over nothing would be NaN
-        seen = (~missing | missing.all(-2, keepdim=True)).mT.unsqueeze(1)  # (M, 1, 1, N): the same for all heads
+        # a row without any asset attends to zeros: a softmax over an empty set would be NaN
+        mask = (~missing | missing.all(-2, keepdim=True)).mT.unsqueeze(1)  # (M, 1, 1, N): the same for all heads
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, seen, dropout)  # (M, heads, N, d)
+        y = F.scaled_dot_product_attention(q, k, v, mask, dropout)  # (M, heads, N, d)
         out = self.out_proj(y.transpose(1, 2).flatten(2)).masked_fill(missing, 0.0)
         return out.reshape(x.shape)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Convolution over correlation matrices, whatever the order of the assets."""
+"""Permutation-equivariant convolution over correlation matrices."""
 
 from typing import Any
 
@@ -10,23 +10,22 @@ from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class CorrelationConv(nn.Module):
-    """What each asset's correlations say of it: two convolutions with batch norm over every pair, then a mean.
+    """Features of each asset from its correlations: two 1 x 1 convolutions with batch norm over all pairs, then a mean.
 
-    A kernel of 3 x 3 would read neighboring rows of the matrix, and who is whose neighbor is an accident of the order
-    of columns. So the kernels are 1 x 1 over the pair (i, j), and the context comes from means instead of neighbors:
-    each pair sees its own values, the mean over i's pairs, over j's pairs, and over all. Permuting the assets permutes
-    the output.
+    A 3 x 3 kernel would read neighboring rows of the matrix, but neighborhood depends on the arbitrary order of the
+    columns. Instead each pair (i, j) gets its context from means: the input of the first convolution is its own values,
+    the mean over i's pairs, over j's pairs, and over all pairs. Permuting the assets permutes the output.
 
     Args:
         channels: K, matrices per row, such as the correlations and their change.
         width: C, channels of both convolutions and of the output.
-        momentum: of the running statistics, as `torch.nn.BatchNorm2d` takes it.
+        momentum: of the running statistics, as in `torch.nn.BatchNorm2d`.
 
     Shape:
-        matrices (..., K, N, N) -> (..., N, C). The diagonal, and a pair of which a value is NaN, do not count; an asset
-        without any pair gets zeros.
+        matrices (..., K, N, N) -> (..., N, C). The diagonal and pairs with a NaN are left out; an asset without any
+        pair gets zeros.
 
-    In evaluation a row depends on itself only; in training batch norm takes the moments of the whole batch.
+    In evaluation mode rows are independent; in training mode batch norm uses the moments of the whole batch.
 
     Raises:
         ValueError, TypeError: a size is below 1, matrices are not (..., K, N, N).
@@ -48,11 +47,12 @@ class CorrelationConv(nn.Module):
         super().__init__()
         check_integer("CorrelationConv", 1, channels=channels, width=width)
         self.channels = channels
-        kind = {"momentum": momentum, "device": device, "dtype": dtype}
-        self.first = ConvBN2d(4 * channels, width, 1, bias=False, **kind)
-        self.second = ConvBN2d(width, width, 1, bias=False, **kind)
+        options = {"momentum": momentum, "device": device, "dtype": dtype}
+        self.first = ConvBN2d(4 * channels, width, 1, bias=False, **options)
+        self.second = ConvBN2d(width, width, 1, bias=False, **options)
 
     def forward(self, matrices: Tensor) -> Tensor:  # (..., K, N, N) -> (..., N, C)
+        """Features of each asset from its pairs."""
         shape = matrices.shape
         if len(shape) < 3 or shape[-3] != self.channels or shape[-1] != shape[-2]:
             raise_invalid(
@@ -60,15 +60,14 @@ class CorrelationConv(nn.Module):
             )
         x = matrices.flatten(0, -4) if len(shape) > 3 else matrices.unsqueeze(0)
         pair = ~torch.eye(shape[-1], dtype=torch.bool, device=x.device)
-        known = (x.isfinite().all(-3, keepdim=True) & pair).to(x)  # (M, 1, N, N)
-        x = torch.where(known > 0, x, 0.0)
-        of_i, of_all = _mean(x, known, (-1,)), _mean(x, known, (-2, -1))
-        context = [each.expand_as(x) for each in (of_i, _mean(x, known, (-2,)), of_all)]
+        valid = (x.isfinite().all(-3, keepdim=True) & pair).to(x)  # (M, 1, N, N)
+        x = torch.where(valid > 0, x, 0.0)
+        context = [_mean(x, valid, axes).expand_as(x) for axes in ((-1,), (-2,), (-2, -1))]
         y = torch.relu(self.second(torch.relu(self.first(torch.cat([x, *context], -3)))))
-        pooled = _mean(y * known, known, (-1,)).squeeze(-1).mT  # (M, N, C)
+        pooled = _mean(y * valid, valid, (-1,)).squeeze(-1).mT  # (M, N, C)
         return pooled.reshape(*shape[:-3], shape[-1], -1)
 
 
-def _mean(x: Tensor, known: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The mean of what is known, which is zero elsewhere; zero of nothing."""
-    return x.sum(axes, keepdim=True) / known.sum(axes, keepdim=True).clamp(min=1)
+def _mean(x: Tensor, valid: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Mean over the valid elements of x, which is zero elsewhere; zero if there are none."""
+    return x.sum(axes, keepdim=True) / valid.sum(axes, keepdim=True).clamp(min=1)

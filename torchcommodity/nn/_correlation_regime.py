@@ -1,4 +1,4 @@
-"""Regimes of correlation with a threshold that is learned: a smooth gate where the structure changes."""
+"""Correlation regimes with a learned threshold."""
 
 from typing import NamedTuple
 
@@ -14,41 +14,43 @@ from torchcommodity.ops import correlation_regime, linear_recurrence
 
 
 class Regimes(NamedTuple):
+    """Output of `CorrelationRegime`."""
+
     correlation: Tensor  # (..., T, N, N)
     shift: Tensor  # (..., T)
     gate: Tensor  # (..., T) in [0, 1]
-    age: Tensor  # (..., T) rows
+    age: Tensor  # (..., T) rows since the last change
 
 
 class CorrelationRegime(nn.Module):
-    """How far the structure of correlations moved, and whether that makes a new regime, by a threshold that is learned.
+    """Change of the correlation structure, and a differentiable gate that opens when it exceeds a learned threshold.
 
         gate_t = sigmoid((shift_t - threshold) / softness)      0 where shift_t is NaN
-        age_t = (1 - gate_t) age_{t-1} + 1                      rows since the structure changed, smoothly
+        age_t = (1 - gate_t) age_{t-1} + 1                      rows since the structure changed, smoothed
 
-    `shift` is that of `ops.correlation_regime`. Its number of the regime is a count and has no gradient, so it cannot
-    teach a threshold; the gate can. `regime(prices)` gives the count at the present threshold, for reports.
+    `shift` is that of `ops.correlation_regime`. The regime number there is a count without gradient and cannot train a
+    threshold; the gate can. `regime(prices)` returns the count at the current threshold, for reports.
 
     Args:
-        window, min_periods, lag: as in `RollingCorrelation`; a window longer than the prices is all warm-up.
-        threshold: the shift, a mean absolute change of correlations, to start from; > 0, and it stays so.
-        softness: over which range of shifts the gate opens, > 0; fixed, for a gate that may soften forgets the
-            threshold.
+        window, min_periods, lag: as in `RollingCorrelation`; a window longer than the prices gives NaN.
+        threshold: initial threshold of the shift (a mean absolute change of correlations), > 0; stays positive.
+        softness: range of shifts over which the gate opens, > 0. Fixed: a gate that may soften makes the threshold
+            meaningless.
 
     Shape:
-        prices (..., T, N), in any unit -> correlation (..., T, N, N), shift, gate, age (..., T). Causal. Correlations
-        are NaN until a pair shares `min_periods` returns, shift for `lag` rows more.
+        prices (..., T, N), in any unit -> `Regimes`: correlation (..., T, N, N), shift, gate, age (..., T). Causal.
+        Correlations are NaN until a pair shares `min_periods` returns, shift for `lag` rows more.
 
     Raises:
-        ValueError, TypeError: a setting is out of its range.
+        ValueError, TypeError: an argument is out of range.
 
     Example:
         >>> import torch
         >>> from torchcommodity import nn
         >>> prices = torch.tensor([[50.0, 3.0], [51.0, 3.1], [50.0, 3.0], [52.0, 2.9], [50.0, 3.0], [52.0, 2.9]])
         >>> layer = nn.CorrelationRegime(window=2, lag=2)
-        >>> found = layer(prices)
-        >>> found.gate.round().detach(), found.age.round().detach()
+        >>> regimes = layer(prices)
+        >>> regimes.gate.round().detach(), regimes.age.round().detach()
         (tensor([0., 0., 0., 0., 1., 0.]), tensor([1., 2., 3., 4., 1., 2.]))
         >>> layer.regime(prices)
         tensor([0, 0, 0, 0, 1, 1])
@@ -72,23 +74,24 @@ class CorrelationRegime(nn.Module):
         register_parametrization(self, "threshold", Positive(unit=threshold))
 
     def forward(self, prices: Tensor) -> Regimes:
-        found = self._correlations(prices)
-        known = found.shift.isfinite()
-        excess = found.shift.where(known, 0.0) - self.threshold.to(found.shift)
-        gate = torch.sigmoid(excess / self.softness).where(known, 0.0).unsqueeze(-1)
+        """Correlations, their change, gate and age at every row."""
+        correlation, shift, _ = self._correlations(prices)
+        valid = shift.isfinite()
+        excess = shift.where(valid, 0.0) - self.threshold.to(shift)
+        gate = torch.sigmoid(excess / self.softness).where(valid, 0.0).unsqueeze(-1)
         age = linear_recurrence(1 - gate, torch.ones_like(gate))
-        return Regimes(found.correlation, found.shift, gate.squeeze(-1), age.squeeze(-1))
+        return Regimes(correlation, shift, gate.squeeze(-1), age.squeeze(-1))
 
     @torch.no_grad()
     def regime(self, prices: Tensor) -> Tensor:  # (..., T) int64
-        """The number of the regime at the present threshold: a count, without gradient."""
+        """Regime number at the current threshold: a count, without gradient."""
         correlation = self._correlations(prices).correlation
         return correlation_regime(correlation, float(self.threshold), self.correlations.lag).regime
 
     def _correlations(self, prices: Tensor) -> Correlations:
-        rows = self.correlations.window  # of NaN in front: fewer rows than the window are warm-up, no error
-        found = self.correlations(F.pad(prices, (0, 0, rows, 0), value=torch.nan))
-        return Correlations(found.correlation[..., rows:, :, :], found.shift[..., rows:], found.regime[..., rows:])
+        rows = self.correlations.window  # leading NaN rows: a panel shorter than the window is warm-up, not an error
+        padded: Correlations = self.correlations(F.pad(prices, (0, 0, rows, 0), value=torch.nan))
+        return Correlations(padded.correlation[..., rows:, :, :], padded.shift[..., rows:], padded.regime[..., rows:])
 
     def learned_parameters(self) -> dict[str, Tensor]:
         """The threshold, a mean absolute change of correlations."""

@@ -1,4 +1,4 @@
-"""Layers that keep nothing but their input for the backward pass: convolution or linear layer with batch norm."""
+"""Convolution or linear layer fused with batch norm; the backward pass recomputes from the input."""
 
 from typing import Any
 
@@ -14,15 +14,15 @@ Norm = nn.BatchNorm1d | nn.BatchNorm2d
 
 
 class _ConvBN(nn.Module):
-    """What both have in common: `conv` and `norm` own the parameters, the running statistics and the settings."""
+    """Shared part: `conv` and `norm` own the parameters, the running statistics and the settings."""
 
     def __init__(self, conv: Convolution, norm: Norm, padding: ConvolutionSize | str) -> None:
         super().__init__()
         self.conv, self.norm, self.padding = conv, norm, padding
 
     def forward(self, x: Tensor) -> Tensor:  # (B, C, ...) -> (B, D, ...)
-        """Normalized by the batch in training, by the running statistics in evaluation."""
-        found = ops.conv_bn(
+        """Normalize by batch statistics in training, by running statistics in evaluation."""
+        result = ops.conv_bn(
             x,
             self.conv.weight,
             self.conv.bias,
@@ -32,18 +32,21 @@ class _ConvBN(nn.Module):
             dilation=self.conv.dilation,
             groups=self.conv.groups,
         )
-        _track(self.norm, found)
-        return found.output
+        _track(self.norm, result)
+        return result.output
 
     def extra_repr(self) -> str:
         return f"padding={self.padding!r}"
 
 
 class ConvBN1d(_ConvBN):
-    """`nn.Conv1d`, then `nn.BatchNorm1d`: their arguments, numbers and running statistics, for half of the memory.
+    """`torch.nn.Conv1d` and `BatchNorm1d` in one layer: same arguments, results and statistics, half the memory.
 
-    `padding` may also be "causal": zeros before only, so that an output sees no later position of its own series. In
-    training the moments of the batch see every position still. Padding is with zeros.
+    For the backward pass only the input is saved. Zero padding only; `padding="causal"` pads on the left, so that an
+    output depends on no later position of its series. In training mode the batch statistics cover all positions.
+
+    Shape:
+        x (B, C, T) -> (B, D, T').
 
     Example:
         >>> import torch
@@ -70,21 +73,24 @@ class ConvBN1d(_ConvBN):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        kind = {"device": device, "dtype": dtype}
-        conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **kind)
-        norm = nn.BatchNorm1d(out_channels, eps, momentum, affine, track_running_stats, **kind)
+        factory = {"device": device, "dtype": dtype}
+        conv = nn.Conv1d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
+        norm = nn.BatchNorm1d(out_channels, eps, momentum, affine, track_running_stats, **factory)
         super().__init__(conv, norm, padding)
 
     @classmethod
-    def of(cls, conv: nn.Conv1d, norm: nn.BatchNorm1d) -> "ConvBN1d":
-        """The layer that stands for two of torch's, and shares their parameters and running statistics with them."""
-        return _of(cls, conv, norm)  # type: ignore[no-any-return]
+    def from_modules(cls, conv: nn.Conv1d, norm: nn.BatchNorm1d) -> "ConvBN1d":
+        """Fuse two torch layers; parameters and running statistics are shared with them."""
+        return _from_modules(cls, conv, norm)  # type: ignore[no-any-return]
 
 
 class ConvBN2d(_ConvBN):
-    """`nn.Conv2d`, then `nn.BatchNorm2d`: their arguments, numbers and running statistics, for half of the memory.
+    """`torch.nn.Conv2d` and `BatchNorm2d` in one layer: same arguments, results and statistics, half the memory.
 
-    Padding is with zeros.
+    For the backward pass only the input is saved. Zero padding only.
+
+    Shape:
+        x (B, C, H, W) -> (B, D, H', W').
 
     Example:
         >>> import torch
@@ -110,22 +116,25 @@ class ConvBN2d(_ConvBN):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        kind = {"device": device, "dtype": dtype}
-        conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **kind)
-        norm = nn.BatchNorm2d(out_channels, eps, momentum, affine, track_running_stats, **kind)
+        factory = {"device": device, "dtype": dtype}
+        conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, 0, dilation, groups, bias, **factory)
+        norm = nn.BatchNorm2d(out_channels, eps, momentum, affine, track_running_stats, **factory)
         super().__init__(conv, norm, padding)
 
     @classmethod
-    def of(cls, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> "ConvBN2d":
-        """The layer that stands for two of torch's, and shares their parameters and running statistics with them."""
-        return _of(cls, conv, norm)  # type: ignore[no-any-return]
+    def from_modules(cls, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> "ConvBN2d":
+        """Fuse two torch layers; parameters and running statistics are shared with them."""
+        return _from_modules(cls, conv, norm)  # type: ignore[no-any-return]
 
 
 class LinearBNReLU(nn.Module):
-    """`nn.Linear`, then `nn.BatchNorm1d` and `nn.ReLU`: their arguments, numbers and running statistics.
+    """`torch.nn.Linear`, `BatchNorm1d` and `ReLU` in one layer: same arguments, results and statistics.
 
-    For the backward pass it keeps its input, a third of what the three keep if they are as wide as it. Unlike
-    `nn.BatchNorm1d` it takes any number of leading axes, and averages over all of them.
+    For the backward pass only the input is saved, a third of what the three layers save at equal widths. Unlike
+    `BatchNorm1d` it accepts any number of leading axes and averages over all of them.
+
+    Shape:
+        x (..., C) -> (..., D).
 
     Example:
         >>> import torch
@@ -151,34 +160,35 @@ class LinearBNReLU(nn.Module):
         self.norm = nn.BatchNorm1d(out_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     @classmethod
-    def of(cls, linear: nn.Linear, norm: nn.BatchNorm1d) -> "LinearBNReLU":
-        """The layer that stands for torch's, and shares their parameters and running statistics with them."""
+    def from_modules(cls, linear: nn.Linear, norm: nn.BatchNorm1d) -> "LinearBNReLU":
+        """Fuse two torch layers; parameters and running statistics are shared with them."""
         if linear.out_features != norm.num_features:
-            raise_invalid("LinearBNReLU", "norm must be as wide as linear", linear=linear, norm=norm)
+            must = "norm.num_features must equal linear.out_features"
+            raise_invalid("LinearBNReLU", must, linear=linear, norm=norm)
         layer = cls.__new__(cls)
         nn.Module.__init__(layer)
         layer.linear, layer.norm = linear, norm
         return layer
 
     def forward(self, x: Tensor) -> Tensor:  # (..., C) -> (..., D)
-        """Normalized by the batch in training, by the running statistics in evaluation."""
-        found = ops.linear_bn_relu(x, self.linear.weight, self.linear.bias, **_settings(self.norm))
-        _track(self.norm, found)
-        return found.output
+        """Normalize by batch statistics in training, by running statistics in evaluation."""
+        result = ops.linear_bn_relu(x, self.linear.weight, self.linear.bias, **_settings(self.norm))
+        _track(self.norm, result)
+        return result.output
 
 
-def _of(cls: Any, conv: Any, norm: Any) -> Any:
+def _from_modules(cls: Any, conv: Any, norm: Any) -> Any:
     if conv.out_channels != norm.num_features:
-        raise_invalid(cls.__name__, "norm must have as many channels as conv gives", conv=conv, norm=norm)
+        raise_invalid(cls.__name__, "norm.num_features must equal conv.out_channels", conv=conv, norm=norm)
     if conv.padding_mode != "zeros":
-        raise_invalid(cls.__name__, 'conv must be padded with "zeros"', padding_mode=conv.padding_mode)
+        raise_invalid(cls.__name__, 'conv.padding_mode must be "zeros"', padding_mode=conv.padding_mode)
     layer = cls.__new__(cls)
     _ConvBN.__init__(layer, conv, norm, conv.padding)
     return layer
 
 
 def _settings(norm: Norm) -> dict[str, Any]:
-    """What a batch normalization tells its operator. Without running statistics, the batch serves in evaluation too."""
+    """Operator arguments of a batch norm; without running statistics it uses the batch in evaluation mode too."""
     return {
         "gamma": norm.weight,
         "beta": norm.bias,
@@ -189,17 +199,17 @@ def _settings(norm: Norm) -> dict[str, Any]:
     }
 
 
-def _track(norm: Norm, found: BatchNormOutput) -> None:
-    """Move the running statistics as torch does: by the unbiased variance, by `momentum` or in equal parts."""
+def _track(norm: Norm, result: BatchNormOutput) -> None:
+    """Update the running statistics as torch does: unbiased variance, `momentum` or a cumulative average."""
     if not (norm.training and norm.track_running_stats):
         return
-    mean, variance, tracked = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    mean, variance, batches = norm.running_mean, norm.running_var, norm.num_batches_tracked
     assert mean is not None
     assert variance is not None
-    assert tracked is not None
+    assert batches is not None
     with torch.no_grad():
-        values = found.output.numel() // found.mean.numel()
-        tracked.add_(1)
-        part = tracked.to(mean.dtype).reciprocal() if norm.momentum is None else norm.momentum
-        mean.add_(part * (found.mean - mean))
-        variance.add_(part * (found.variance * (values / (values - 1)) - variance))
+        n = result.output.numel() // result.mean.numel()
+        batches.add_(1)
+        factor = batches.to(mean.dtype).reciprocal() if norm.momentum is None else norm.momentum
+        mean.add_(factor * (result.mean - mean))
+        variance.add_(factor * (result.variance * (n / (n - 1)) - variance))

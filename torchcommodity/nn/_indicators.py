@@ -1,4 +1,4 @@
-"""Technical indicators whose speed is learned with everything else."""
+"""Technical indicators with learned half-lives."""
 
 import math
 from typing import Any
@@ -15,25 +15,25 @@ AVERAGES = ("rsi", "fast", "slow", "signal")
 
 
 class Indicators(nn.Module):
-    """RSI, MACD and MACD's histogram, with half-lives that are learned and stay positive.
+    """RSI, MACD and MACD histogram with learned, positive half-lives.
 
-    An average of half-life h moves by a = 1 - 2^(-1/h) of the way: Wilder's of period n has a = 1/n, that of a MACD
-    a = 2 / (n + 1). It starts at the first value ("pandas" of `ops.indicators.rsi` and `macd`).
+    An exponential average of half-life h has the smoothing factor a = 1 - 2^(-1/h): Wilder's of period n has a = 1/n,
+    that of a MACD a = 2 / (n + 1). It starts at the first value (mode "pandas" of `ops.indicators.rsi` and `macd`).
 
     Args:
-        rsi, fast, slow, signal: the periods to start from, in rows, as TA-Lib names and sets them.
-        assets: N, if each asset is to have its own half-lives; else all share them.
+        rsi, fast, slow, signal: initial periods in rows, with TA-Lib's names and defaults.
+        assets: N for half-lives per asset; None shares them.
 
     Shape:
-        prices (..., T, N), in any unit; NaN, zero and negative are missing -> (..., T, N, 3): RSI (0 to 100, 50 where
-        nothing happens on balance), MACD and histogram of log-prices, in log-return. Causal; a missing price carries
-        on; NaN during warm-up, of the present periods.
+        prices (..., T, N), in any unit; NaN, zero and negative are missing -> (..., T, N, 3): RSI (0 to 100), MACD and
+        histogram of log-prices, in log-return. Causal. Averages carry over missing prices; NaN during the warm-up of
+        the current periods.
 
-    The parameter is `halflife` (4, 1) or (4, N), in the order of the periods. The shorter of fast and slow is the fast
+    The parameter is `halflife` (4, 1) or (4, N), in the order of the periods. The smaller of fast and slow is the fast
     one.
 
     Raises:
-        ValueError, TypeError: a period is below 2, prices are no floating-point panel.
+        ValueError, TypeError: a period is below 2, or prices are not a floating-point panel.
 
     References:
         Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.
@@ -68,14 +68,15 @@ class Indicators(nn.Module):
         register_parametrization(self, "halflife", Positive(unit=start.unsqueeze(-1)))
 
     def forward(self, prices: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N, 3)
+        """RSI, MACD and histogram at every row."""
         check_panel("Indicators", prices=prices)
-        present = prices.isfinite() & (prices > 0)
-        logs = prices.where(present, 1.0).log().where(present, torch.nan)
+        valid = prices.isfinite() & (prices > 0)
+        logs = prices.where(valid, 1.0).log().where(valid, torch.nan)
         weight = -torch.expm1(-math.log(2) / self.halflife.to(prices))  # (4, 1) or (4, N)
-        rsi = indicators.rsi(prices.where(present, torch.nan), 1 / weight[0], mode="pandas")
-        line = indicators.macd(logs, *(2 / weight[1:] - 1), mode="pandas")
-        return torch.stack([rsi, line.macd, line.macdhist], -1)
+        rsi = indicators.rsi(prices.where(valid, torch.nan), 1 / weight[0], mode="pandas")
+        macd = indicators.macd(logs, *(2 / weight[1:] - 1), mode="pandas")
+        return torch.stack([rsi, macd.macd, macd.macdhist], -1)
 
     def learned_parameters(self) -> dict[str, Tensor]:
-        """The half-lives in rows."""
+        """Half-lives in rows."""
         return {f"halflife {name}": value for name, value in zip(AVERAGES, self.halflife.detach())}

@@ -1,6 +1,6 @@
-"""Parameters that keep a rule whatever an optimizer does: positive, in an interval, orthogonal gate by gate.
+"""Constrained parameters: positive, in an interval, orthogonal per gate.
 
-`Positive` and `Interval` are for `torch.nn.utils.parametrize.register_parametrization(layer, name, rule)`.
+`Positive` and `Interval` are for `torch.nn.utils.parametrize.register_parametrization(layer, name, constraint)`.
 """
 
 import torch
@@ -14,15 +14,14 @@ from torchcommodity.opkit.arguments import raise_invalid
 
 
 class Positive(nn.Module):
-    """p = unit softplus(x) > 0, for a free parameter x; its inverse is exact: what is assigned comes back.
+    """Positive parameter p = unit softplus(x), for an unconstrained x; assigned values are recovered exactly.
 
     Args:
-        unit: the size that p naturally has, in its own unit, a number or a Tensor that broadcasts to p: where p is of
-            that size, it moves by about `unit` times what an optimizer moves x. Give 2e-4 for a daily variance, 21 for
-            a half-life in rows.
+        unit: typical size of p, a number or a Tensor that broadcasts to p. A step of an optimizer in x changes a p of
+            that size by about `unit` times the step. For example 2e-4 for a daily variance, 21 for a half-life in rows.
 
     Raises:
-        ValueError: unit is not positive, or what is assigned is not.
+        ValueError: `unit` or an assigned value is not positive.
 
     References:
         Dugas et al. (2001). Incorporating second-order functional knowledge for better option pricing. NIPS 13.
@@ -43,16 +42,17 @@ class Positive(nn.Module):
 
     def __init__(self, unit: float | Tensor = 1.0) -> None:
         super().__init__()
-        size = torch.as_tensor(unit, dtype=torch.double)
-        if not bool((size.isfinite() & (size > 0)).all()):
-            raise_invalid("Positive", "unit must be finite and > 0", unit=size.tolist())
-        self.register_buffer("unit", size, persistent=False)
+        value = torch.as_tensor(unit, dtype=torch.double)
+        if not bool((value.isfinite() & (value > 0)).all()):
+            raise_invalid("Positive", "unit must be finite and > 0", unit=value.tolist())
+        self.register_buffer("unit", value, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.unit.to(x) * F.softplus(x, threshold=40)  # above 20, the usual one, 1e-10 would be lost
+        """p from x."""
+        return self.unit.to(x) * F.softplus(x, threshold=40)  # torch's default threshold, 20, would lose 1e-10
 
     def right_inverse(self, p: Tensor) -> Tensor:
-        """x = ln(e^y - 1) with y = p / unit, written so that neither small nor large y lose digits."""
+        """x = ln(e^y - 1) with y = p / unit, in a form that is accurate for small and large y."""
         if not bool((p > 0).all()):
             raise_invalid("Positive", "the parameter must be > 0", parameter=p.tolist())
         y = p / self.unit.to(p)
@@ -63,11 +63,13 @@ class Positive(nn.Module):
 
 
 class Interval(nn.Module):
-    """p = low + (high - low) sigmoid(x), strictly between `low` and `high`, for a free parameter x; its inverse is
-    exact.
+    """Parameter in an open interval: p = low + (high - low) sigmoid(x), for an unconstrained x.
+
+    Args:
+        low, high: bounds, exclusive.
 
     Raises:
-        ValueError: low >= high, or what is assigned does not lie strictly between them.
+        ValueError: low >= high, or an assigned value is not strictly between them.
 
     Example:
         >>> import torch
@@ -89,14 +91,13 @@ class Interval(nn.Module):
         self.low, self.high = low, high
 
     def forward(self, x: Tensor) -> Tensor:
+        """p from x."""
         return self.low + (self.high - self.low) * torch.sigmoid(x)
 
     def right_inverse(self, p: Tensor) -> Tensor:
         """x = ln((p - low) / (high - p))."""
         if not bool(((p > self.low) & (p < self.high)).all()):
-            raise_invalid(
-                "Interval", f"the parameter must lie between {self.low} and {self.high}", parameter=p.tolist()
-            )
+            raise_invalid("Interval", f"the parameter must be between {self.low} and {self.high}", parameter=p.tolist())
         return torch.log(p - self.low) - torch.log(self.high - p)
 
     def extra_repr(self) -> str:
@@ -104,21 +105,22 @@ class Interval(nn.Module):
 
 
 def orthogonal_gates(lstm: LSTM) -> LSTM:
-    """Keep the recurrent weights of every gate (input, forget, cell, output) of every layer orthogonal, in training
-    too.
+    """Constrain the recurrent weights of every gate (input, forget, cell, output) of every layer to be orthogonal.
 
-    `weight_hh` (4 H, H) is four blocks W with W W^T = I, each moved on the orthogonal group by the matrix exponential
-    (`torch.nn.utils.parametrizations.orthogonal`). A single orthogonal (4 H, H) matrix would not do: its blocks shrink
-    the state. It starts from the orthogonal factor of each block.
+    `weight_hh` (4 H, H) consists of four blocks W with W W^T = I, each parametrized by the matrix exponential
+    (`torch.nn.utils.parametrizations.orthogonal`) and initialized with the orthogonal factor of the current block. One
+    orthogonal (4 H, H) matrix would not do: its blocks would shrink the state.
 
     Args:
-        lstm: a `torchcommodity.nn.LSTM`, changed in place. Torch's own packs its weights and cannot be used.
+        lstm: a `torchcommodity.nn.LSTM`, changed in place. `torch.nn.LSTM` packs its weights and cannot be
+            parametrized.
 
     Returns:
-        `lstm`. Its state dict holds the free parameters instead of `weight_hh`.
+        `lstm`. Its state dict holds the unconstrained parameters instead of `weight_hh`.
 
     Raises:
-        TypeError: lstm is something else. ValueError: its gates are orthogonal already.
+        TypeError: `lstm` is not a `torchcommodity.nn.LSTM`.
+        ValueError: it is already parametrized.
 
     References:
         Arjovsky, Shah, Bengio (2016). Unitary evolution recurrent neural networks. arXiv:1511.06464.
@@ -137,7 +139,7 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
     if not isinstance(lstm, LSTM):
         raise_invalid("orthogonal_gates", "lstm must be a torchcommodity.nn.LSTM", TypeError, lstm=type(lstm).__name__)
     if parametrize.is_parametrized(lstm):
-        raise_invalid("orthogonal_gates", "lstm must not be parametrized yet", lstm=lstm)
+        raise_invalid("orthogonal_gates", "lstm must not be parametrized already", lstm=lstm)
     for name in [name for name, _ in lstm.named_parameters() if name.startswith("weight_hh")]:
         parametrize.register_parametrization(lstm, name, _Gates())
         orthogonal(lstm.get_submodule(f"parametrizations.{name}"), "original", "matrix_exp")
@@ -145,7 +147,7 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
 
 
 class _Gates(nn.Module):
-    """(4, H, H), a matrix for each gate, as the (4 H, H) that an LSTM multiplies with."""
+    """(4, H, H), one matrix per gate, as the (4 H, H) weight of an LSTM."""
 
     def forward(self, blocks: Tensor) -> Tensor:
         return blocks.flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Recurrent layers with torch's constructors, over operators that compile and export whole, at any length of time."""
+"""Recurrent layers with torch's constructors that compile and export with dynamic batch and time."""
 
 import math
 from typing import Any
@@ -14,37 +14,37 @@ State = tuple[Tensor, Tensor]
 
 
 def _uniform(module: nn.Module, hidden_size: int) -> None:
-    """Every parameter uniform in +-1 / sqrt(hidden_size), as torch's recurrent layers start."""
+    """Initialize as torch's recurrent layers: uniform in +-1 / sqrt(hidden_size)."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size))
 
 
 class LSTM(nn.Module):
-    """Long short-term memory: `torch.nn.LSTM`'s arguments, parameters and numbers, over `ops.lstm`.
+    """Long short-term memory over `ops.lstm`; arguments, parameters and results as in `torch.nn.LSTM`.
 
-    Where torch's layer stops `torch.compile(fullgraph=True)` and exports with a fixed number of rows, this one compiles
-    and exports with any batch and any time. `load_state_dict` takes the state of either, in both directions.
+    Unlike torch's layer it works with `torch.compile(fullgraph=True)` and exports with dynamic batch and time. The
+    state dicts are interchangeable.
 
     Args:
         input_size: F, the number of features of a row.
         hidden_size: H.
-        num_layers: layers, each over the output of the one before.
-        bias: with b_ih and b_hh.
+        num_layers: number of stacked layers.
+        bias: whether to use b_ih and b_hh.
         batch_first: input and output are (B, T, F) instead of (T, B, F). States are (layers, B, H) either way.
-        dropout: the share of the output of every layer but the last that is dropped in training.
-        bidirectional: a second pass backwards in time, beside the first. It looks ahead: not for forecasts.
-        proj_size: only 0; projections are not offered.
+        dropout: probability that an output of any layer but the last is dropped in training.
+        bidirectional: add a pass backwards in time. It looks ahead: not for forecasts.
+        proj_size: must be 0; projections are not supported.
 
     Shape:
         input (B, T, F), (T, B, F), or (T, F) without batch; hx a pair of (layers * directions, B, H), or without B,
-        zero by default -> output (B, T, directions * H), and the state after the last row. A row in which an input is
-        NaN is missing: the states of all layers stay what they were. So sequences of different length are padded with
-        NaN, not packed.
+        zero by default -> output (B, T, directions * H), and the state after the last row. A row with a NaN input is
+        missing and leaves the states of all layers unchanged; pad sequences of different length with NaN instead of
+        packing them.
 
     Causal unless bidirectional, no warm-up.
 
     Raises:
-        ValueError, TypeError: arguments out of range, a packed sequence, shapes that do not fit.
+        ValueError, TypeError: an argument is out of range, the input is packed, or shapes do not match.
 
     Example:
         >>> import torch
@@ -73,7 +73,7 @@ class LSTM(nn.Module):
         super().__init__()
         check_integer("LSTM", 1, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if proj_size:
-            raise_invalid("LSTM", "proj_size must be 0: put a Linear behind the layer", proj_size=proj_size)
+            raise_invalid("LSTM", "proj_size must be 0 (add a Linear after the layer instead)", proj_size=proj_size)
         if not 0 <= dropout <= 1:
             raise_invalid("LSTM", "dropout must be in [0, 1]", dropout=dropout)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -89,32 +89,33 @@ class LSTM(nn.Module):
 
     @property
     def directions(self) -> int:
+        """2 if bidirectional, else 1."""
         return 2 if self.bidirectional else 1
 
     def _suffixes(self) -> list[str]:
-        ways = ("", "_reverse")[: self.directions]
-        return [f"_l{layer}{way}" for layer in range(self.num_layers) for way in ways]
+        directions = ("", "_reverse")[: self.directions]
+        return [f"_l{layer}{direction}" for layer in range(self.num_layers) for direction in directions]
 
     def reset_parameters(self) -> None:
         """Uniform in +-1 / sqrt(hidden_size)."""
         _uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Nothing: torch's layer packs its weights for cuDNN here, and code that was written for it calls this."""
+        """Do nothing; for compatibility with `torch.nn.LSTM`, which packs its weights for cuDNN here."""
 
     def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
-        """The output of the last layer at every row, and (h, c) of every layer after the last row."""
+        """Output of the last layer at every row, and (h, c) of every layer after the last row."""
         x = _batched("LSTM", input, self.input_size, self.batch_first)
         states = _initial("LSTM", x, hx, self.num_layers * self.directions, self.hidden_size)
         missing = x.isnan().any(-1, keepdim=True)
-        found: list[State] = []
+        final: list[State] = []
         for layer in range(self.num_layers):
-            if layer:  # what is missing is missing for every layer
+            if layer:  # a missing row is missing for every layer
                 x = F.dropout(x, self.dropout, self.training).masked_fill(missing, torch.nan)
-            ways = [self._pass(x, states, layer * self.directions + way) for way in range(self.directions)]
-            x = torch.cat([output for output, _ in ways], -1) if self.bidirectional else ways[0][0]
-            found += [state for _, state in ways]
-        return _unbatched(x, found, input.dim() == 2, self.batch_first)
+            passes = [self._pass(x, states, layer * self.directions + k) for k in range(self.directions)]
+            x = torch.cat([output for output, _ in passes], -1) if self.bidirectional else passes[0][0]
+            final += [state for _, state in passes]
+        return _unbatched(x, final, input.dim() == 2, self.batch_first)
 
     def _pass(self, x: Tensor, states: State, k: int) -> tuple[Tensor, State]:
         """One layer in one direction."""
@@ -125,23 +126,24 @@ class LSTM(nn.Module):
         return output.flip(-2) if backwards else output, state
 
     def extra_repr(self) -> str:
-        settings = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        given = [f"{name}={getattr(self, name)}" for name, usual in settings.items() if getattr(self, name) != usual]
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *given])
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        options = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *options])
 
 
 class LLTM(nn.Module):
-    """Long-long-term memory over a whole sequence: `ops.lltm` with its parameters.
+    """Long-long-term memory (LLTM) over a sequence: `ops.lltm` with its parameters.
 
     Args:
         input_size: F, the number of features of a row.
         hidden_size: H.
-        bias: with b.
+        bias: whether to use b.
         batch_first: input and output are (B, T, F) instead of (T, B, F).
 
     Shape:
         input (B, T, F), (T, B, F), or (T, F) without batch; hx a pair of (1, B, H), or without B, zero by default ->
-        output (B, T, H), and the state after the last row. A row in which an input is NaN is missing: the state stays.
+        output (B, T, H), and the state after the last row. A row with a NaN input is missing and leaves the state
+        unchanged.
 
     Causal, no warm-up. The parameters are `weight` (3 H, H + F), columns for h first, and `bias` (3 H,).
 
@@ -185,7 +187,7 @@ class LLTM(nn.Module):
 
 
 class LLTMCell(nn.Module):
-    """One step of long-long-term memory: `ops.lltm_cell` with its parameters, those of `LLTM`.
+    """One step of long-long-term memory: `ops.lltm_cell` with the parameters of `LLTM`.
 
     Shape:
         input (B, F) or (F,), hx a pair of (B, H) or (H,), zero by default -> the pair (h', c').
@@ -211,7 +213,7 @@ class LLTMCell(nn.Module):
         _uniform(self, self.hidden_size)
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
-        """h' and c'."""
+        """(h', c') after the step."""
         if hx is None:
             zeros = input.new_zeros((*input.shape[:-1], self.hidden_size))
             hx = (zeros, zeros)
@@ -231,14 +233,16 @@ def _lltm_parameters(
 
 def _batched(layer: str, input: Tensor, features: int, batch_first: bool) -> Tensor:  # -> (B, T, F)
     if isinstance(input, nn.utils.rnn.PackedSequence):
-        raise_invalid(layer, "a packed sequence is not taken: pad with NaN, which leaves the state as it is", TypeError)
+        raise_invalid(
+            layer, "packed sequences are not supported; pad with NaN, which leaves the state unchanged", TypeError
+        )
     if not isinstance(input, Tensor) or input.dim() not in (2, 3) or input.shape[-1] != features:
         raise_invalid(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)
     return input.unsqueeze(0) if input.dim() == 2 else input if batch_first else input.transpose(0, 1)
 
 
 def _initial(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) -> State:  # (layers, B, H) each
-    """The given state, or zeros; under autocast these are of single precision, as the weights."""
+    """`hx` or zeros; under autocast zeros have single precision, as the weights."""
     if hx is None:
         zeros = x.new_zeros((layers, x.shape[0], hidden))
         return zeros, zeros

@@ -1,4 +1,4 @@
-"""From prices to rolling correlations with regimes marked."""
+"""Rolling correlations and correlation regimes from prices."""
 
 from typing import NamedTuple
 
@@ -8,41 +8,43 @@ from torchcommodity.ops import correlation_regime, log_returns, rolling_correlat
 
 
 class Correlations(NamedTuple):
+    """Output of `RollingCorrelation`."""
+
     correlation: Tensor  # (..., T, N, N), or (..., T, N (N - 1) / 2) if packed
     shift: Tensor  # (..., T)
     regime: Tensor  # (..., T) int64
 
 
 class RollingCorrelation(nn.Module):
-    """Correlations of log-returns over a trailing window, and where their structure changes.
+    """Rolling correlations of log-returns, and the regimes between changes of their structure.
 
-    `log_returns`, `rolling_correlation` and `correlation_regime` in one: a missing or non-positive price is bridged by
-    the next return, a return that is missing is left out of every pair.
+    Combines `log_returns`, `rolling_correlation` and `correlation_regime`: the next return spans a missing or
+    non-positive price, a missing return is left out of every pair.
 
     Args:
         window: rows, in [2, T].
-        min_periods: the fewest returns that a pair must share; `window` if None. The first row has no return, and a
-            missing price none either: give less than `window` where prices have gaps.
-        threshold: the shift, a mean absolute change of correlations, that makes a new regime; >= 0.
-        lag: rows between the two structures that are compared, >= 1.
+        min_periods: minimum number of returns that a pair shares; `window` if None. The first row and rows with a
+            missing price have no return: choose less than `window` where prices have gaps.
+        threshold: shift, a mean absolute change of correlations, that starts a new regime; >= 0.
+        lag: rows between the two correlation matrices that are compared, >= 1.
         packed: each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`, instead of full matrices.
 
     Shape:
-        prices (..., T, N), in any unit -> correlation (..., T, N, N) or (..., T, N (N - 1) / 2), shift (..., T), regime
-        (..., T) int64. Causal. Correlations are NaN until a pair shares `min_periods` returns, shift for `lag` rows
-        more; the regime starts at 0. Correlations and shift are differentiable, the regime is a count.
+        prices (..., T, N), in any unit -> `Correlations`: correlation (..., T, N, N) or (..., T, N (N - 1) / 2), shift
+        (..., T), regime (..., T) int64. Causal. Correlations are NaN until a pair shares `min_periods` returns, shift
+        for `lag` rows more; the regime starts at 0. Correlations and shift are differentiable, the regime is a count.
 
     Raises:
-        ValueError, TypeError: as `rolling_correlation` and `correlation_regime`, when it is called.
+        ValueError, TypeError: those of `rolling_correlation` and `correlation_regime`, at the call.
 
     Example:
         >>> import torch
         >>> from torchcommodity import nn
         >>> prices = torch.tensor([[50.0, 3.0], [51.0, 3.1], [50.0, 3.0], [52.0, 2.9], [50.0, 3.0], [52.0, 2.9]])
-        >>> found = nn.RollingCorrelation(window=2, lag=2, packed=True)(prices)
-        >>> found.correlation.squeeze(-1)
+        >>> result = nn.RollingCorrelation(window=2, lag=2, packed=True)(prices)
+        >>> result.correlation.squeeze(-1)
         tensor([nan, nan, 1., -1., -1., -1.])
-        >>> found.shift, found.regime
+        >>> result.shift, result.regime
         (tensor([nan, nan, nan, nan, 2., 0.]), tensor([0, 0, 0, 0, 1, 1]))
     """
 
@@ -60,6 +62,7 @@ class RollingCorrelation(nn.Module):
         self.threshold, self.lag, self.packed = threshold, lag, packed
 
     def forward(self, prices: Tensor) -> Correlations:
+        """Correlations, their change and the regime at every row."""
         returns = log_returns(prices)
         correlation = rolling_correlation(returns, self.window, min_periods=self.min_periods, packed=self.packed)
         return Correlations(correlation, *correlation_regime(correlation, self.threshold, self.lag, packed=self.packed))

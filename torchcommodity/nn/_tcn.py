@@ -11,33 +11,32 @@ from torchcommodity.opkit.arguments import check_integer, raise_invalid
 
 
 class TCN(nn.Module):
-    """Residual blocks of dilated causal convolutions; block k looks back in steps of 2^k rows.
+    """Residual blocks of dilated causal convolutions; block k has dilation 2^k.
 
-    A block, with both convolutions causal and of one dilation, and W a convolution of kernel 1 (nothing where the width
-    stays):
+    A block, with W a convolution of kernel 1 (the identity if the width does not change):
 
         y = relu(W x + relu(conv_bn(relu(conv_bn(x)))))
 
     Args:
         input_size: F, the number of features of a row.
-        channels: the width of each block; as many blocks as numbers.
-        kernel_size: rows that a convolution reads.
-        dropout: the share of outputs of each convolution that is dropped in training.
-        momentum: of the running statistics, as `torch.nn.BatchNorm1d` takes it.
+        channels: width of each block.
+        kernel_size: taps of each convolution.
+        dropout: probability that an output of a convolution is dropped in training.
+        momentum: of the running statistics, as in `torch.nn.BatchNorm1d`.
 
     Shape:
-        x (B, T, F) -> (B, T, channels[-1]). A row in which a feature is NaN is missing and counts as the rows before
-        the first do: as zeros.
+        x (B, T, F) -> (B, T, channels[-1]). A row with a NaN feature is missing and read as zeros, like the rows before
+        the first.
 
-    In evaluation row t depends on the `receptive_field` rows up to t only. In training batch norm takes the moments of
-    all rows of the batch, later ones too: outputs in training mode are no forecasts.
+    In evaluation mode row t depends on the `receptive_field` rows up to t only. In training mode batch norm uses the
+    moments of all rows of the batch, later ones included: such outputs are not forecasts.
 
     Raises:
-        ValueError, TypeError: a size is below 1, dropout is outside [0, 1), x is not (B, T, F).
+        ValueError, TypeError: a size is below 1, dropout is outside [0, 1), or x is not (B, T, F).
 
     References:
         Bai, Kolter, Koltun (2018). An empirical evaluation of generic convolutional and recurrent networks for sequence
-        modeling. arXiv:1803.01271. There with weight norm; here with the batch norm of `ops.conv_bn`.
+        modeling. arXiv:1803.01271. It uses weight norm; here it is the batch norm of `ops.conv_bn`.
 
     Example:
         >>> import torch
@@ -60,25 +59,25 @@ class TCN(nn.Module):
         super().__init__()
         check_integer("TCN", 1, input_size=input_size, kernel_size=kernel_size)
         if not channels:
-            raise_invalid("TCN", "channels must name a width for each block", channels=tuple(channels))
+            raise_invalid("TCN", "channels must not be empty", channels=tuple(channels))
         for width in channels:
             check_integer("TCN", 1, channels=width)
         if not 0 <= dropout < 1:
             raise_invalid("TCN", "dropout must be in [0, 1)", dropout=dropout)
         widths = [input_size, *channels]
-        kind = {"momentum": momentum, "device": device, "dtype": dtype}
+        options = {"momentum": momentum, "device": device, "dtype": dtype}
         self.input_size, self.kernel_size = input_size, kernel_size
         self.blocks = nn.ModuleList(
-            _Block(widths[k], widths[k + 1], kernel_size, 2**k, dropout, kind) for k in range(len(channels))
+            _Block(widths[k], widths[k + 1], kernel_size, 2**k, dropout, options) for k in range(len(channels))
         )
 
     @property
     def receptive_field(self) -> int:
-        """How many rows, the last one included, an output depends on."""
+        """Number of rows, the current one included, that an output depends on."""
         return 1 + 2 * (self.kernel_size - 1) * ((1 << len(self.blocks)) - 1)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, F) -> (B, T, C)
-        """The last block's output at every row."""
+        """Output of the last block at every row."""
         if x.dim() != 3 or x.shape[-1] != self.input_size:
             raise_invalid("TCN", f"x must be (B, T, F) with F = {self.input_size}", x=x)
         y = x.masked_fill(x.isnan().any(-1, keepdim=True), 0.0).mT
@@ -89,16 +88,18 @@ class TCN(nn.Module):
 
 class _Block(nn.Module):
     def __init__(
-        self, inputs: int, outputs: int, kernel: int, dilation: int, dropout: float, kind: dict[str, Any]
+        self, inputs: int, outputs: int, kernel: int, dilation: int, dropout: float, options: dict[str, Any]
     ) -> None:
         super().__init__()
-        self.first = ConvBN1d(inputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **kind)
-        self.second = ConvBN1d(outputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **kind)
-        device, dtype = kind["device"], kind["dtype"]
-        self.around = nn.Identity() if inputs == outputs else nn.Conv1d(inputs, outputs, 1, device=device, dtype=dtype)
+        self.first = ConvBN1d(inputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **options)
+        self.second = ConvBN1d(outputs, outputs, kernel, padding="causal", dilation=dilation, bias=False, **options)
+        device, dtype = options["device"], options["dtype"]
+        self.shortcut = (
+            nn.Identity() if inputs == outputs else nn.Conv1d(inputs, outputs, 1, device=device, dtype=dtype)
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # (B, C, T) -> (B, D, T)
         y = self.dropout(torch.relu(self.first(x)))
         y = self.dropout(torch.relu(self.second(y)))
-        return torch.relu(self.around(x) + y)
+        return torch.relu(self.shortcut(x) + y)

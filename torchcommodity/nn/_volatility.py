@@ -1,4 +1,4 @@
-"""Volatilities whose parameters are learned with everything else: exponential averages and GARCH."""
+"""Volatility models with learned parameters: exponential averages and GARCH."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,27 +12,28 @@ from torchcommodity.nn._parametrizations import Interval, Positive
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops import ewm_mean, garch_variance
 
-PERSISTENCE = 0.9995  # most that alpha + beta may be: shocks fade by half within 1400 rows
+PERSISTENCE = 0.9995  # upper bound of alpha + beta: the half-life of a shock is at most 1400 rows
 
 
 class EwmVolatility(nn.Module):
-    """Exponentially weighted volatility over several half-lives, which are learned and stay positive.
+    """Exponentially weighted volatility at several learned, positive half-lives.
 
-    v_t = (1 - a) v_{t-1} + a r_t^2 with a = 1 - 2^(-1 / halflife), the weights adjusted as in
-    `ops.riskmetrics_variance`; the volatility is its root.
+    v_t = (1 - a) v_{t-1} + a r_t^2 with a = 1 - 2^(-1 / halflife), and the weights adjusted as in
+    `ops.riskmetrics_variance`; the volatility is the root of v.
 
     Args:
-        halflives: K half-lives to start from, in rows with a return, > 0.
-        assets: N, if each asset is to have its own half-lives; else all share them.
+        halflives: K initial half-lives, in rows with a return, > 0.
+        assets: N for half-lives per asset; None shares them.
 
     Shape:
         returns (..., T, N), log-returns per row; NaN where missing -> volatility per row (..., T, N, K). Causal; row t
-        knows r_t. A missing return carries on; NaN before the first. Where the volatility is zero, so is its gradient.
+        includes r_t. The volatility carries over missing returns; NaN before the first. Where it is zero, so is its
+        gradient.
 
     The parameter is `halflife` (K, 1) or (K, N).
 
     Raises:
-        ValueError, TypeError: a half-life is not positive, returns are no floating-point panel.
+        ValueError, TypeError: a half-life is not positive, or returns are not a floating-point panel.
 
     References:
         J.P. Morgan, Reuters (1996). RiskMetrics Technical Document, 4th edition, section 5.2.
@@ -59,37 +60,38 @@ class EwmVolatility(nn.Module):
         register_parametrization(self, "halflife", Positive(unit=start))
 
     def forward(self, returns: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N, K)
+        """Volatility per row at each half-life."""
         check_panel("EwmVolatility", returns=returns)
-        known = returns.isfinite()
-        squared = returns.where(known, 0.0).square().where(known, torch.nan).unsqueeze(-3)  # (..., 1, T, N)
-        every = squared.expand(*squared.shape[:-3], len(self.halflife), -1, -1)
-        variance = ewm_mean(every, halflife=self.halflife, ignore_na=True).movedim(-3, -1)
-        moves = variance > 0
-        return torch.where(moves, variance.where(moves, 1.0).sqrt(), variance.detach())
+        valid = returns.isfinite()
+        squared = returns.where(valid, 0.0).square().where(valid, torch.nan).unsqueeze(-3)  # (..., 1, T, N)
+        squared = squared.expand(*squared.shape[:-3], len(self.halflife), -1, -1)
+        variance = ewm_mean(squared, halflife=self.halflife, ignore_na=True).movedim(-3, -1)
+        positive = variance > 0
+        return torch.where(positive, variance.where(positive, 1.0).sqrt(), variance.detach())
 
     def learned_parameters(self) -> dict[str, Tensor]:
-        """The half-lives in rows."""
+        """Half-lives in rows."""
         return {"halflife": self.halflife.detach()}
 
 
 class GarchVariance(nn.Module):
-    """GARCH(1,1) whose omega, alpha and beta are learned and which is stationary whatever they become.
+    """GARCH(1,1) with learned parameters, always stationary.
 
     h_t = omega + alpha r_{t-1}^2 + beta h_{t-1}, starting from its mean, with alpha + beta = `persistence` < 0.9995,
     alpha = `reaction` x `persistence` and omega = `long_run` (1 - `persistence`).
 
     Args:
-        assets: N, each with its own parameters; 1 if all share them.
-        long_run: the variance to which h returns, per row, > 0: a number, or a Tensor (N,).
-        persistence: alpha + beta to start from, in (0, 0.9995).
-        reaction: alpha / (alpha + beta) to start from, in (0, 1).
+        assets: N for parameters per asset; 1 shares them.
+        long_run: initial long-run variance per row, > 0: a number, or a Tensor (N,).
+        persistence: initial alpha + beta, in (0, 0.9995).
+        reaction: initial alpha / (alpha + beta), in (0, 1).
 
     Shape:
         returns (..., T, N), log-returns per row; NaN where missing -> h (..., T, N), a variance per row that is known
-        before r_t. Causal, no warm-up; a missing return counts as its expectation.
+        before r_t. Causal, no warm-up; a missing r_{t-1}^2 is replaced by its expectation h_{t-1}.
 
     Raises:
-        ValueError, TypeError: a start is out of its range, returns are no floating-point panel or not of N assets.
+        ValueError, TypeError: an initial value is out of range, or returns are not a floating-point panel of N assets.
 
     References:
         Bollerslev (1986). Generalized autoregressive conditional heteroskedasticity. J. Econometrics 31(3).
@@ -116,22 +118,22 @@ class GarchVariance(nn.Module):
     ) -> None:
         super().__init__()
         check_integer("GarchVariance", 1, assets=assets)
-        whole = torch.ones(assets, device=device, dtype=dtype)
-        self.long_run = nn.Parameter(whole * torch.as_tensor(long_run).to(whole))
-        self.persistence = nn.Parameter(whole * persistence)
-        self.reaction = nn.Parameter(whole * reaction)
+        ones = torch.ones(assets, device=device, dtype=dtype)
+        self.long_run = nn.Parameter(ones * torch.as_tensor(long_run).to(ones))
+        self.persistence = nn.Parameter(ones * persistence)
+        self.reaction = nn.Parameter(ones * reaction)
         register_parametrization(self, "long_run", Positive(unit=torch.as_tensor(long_run)))
         register_parametrization(self, "persistence", Interval(0, PERSISTENCE))
         register_parametrization(self, "reaction", Interval(0, 1))
 
     def forward(self, returns: Tensor) -> Tensor:  # (..., T, N)
-        """h_t, of the returns before row t."""
+        """h_t, from the returns before row t."""
         return garch_variance(returns, *self.coefficients())
 
     def next_variance(self, returns: Tensor) -> Tensor:  # (..., T, N)
-        """h_{t+1}, of the returns up to row t: what is known of the next row."""
-        following = F.pad(returns, (0, 0, 0, 1), value=torch.nan)
-        return garch_variance(following, *self.coefficients())[..., 1:, :]
+        """h_{t+1}, from the returns up to row t."""
+        padded = F.pad(returns, (0, 0, 0, 1), value=torch.nan)
+        return garch_variance(padded, *self.coefficients())[..., 1:, :]
 
     def coefficients(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
         """omega, alpha and beta."""

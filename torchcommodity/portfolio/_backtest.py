@@ -170,7 +170,7 @@ def _from(weights: Tensor, start: int) -> Tensor:
 def _judged(
     portfolios: dict[str, Tensor], traded: Tradable, config: TrainConfig, cost: float, start: int, seed: int
 ) -> list[Result]:
-    year = config.model.rows_a_year
+    year = config.model.rows_per_year
     made = {
         name: measure(
             weights,
@@ -179,7 +179,7 @@ def _judged(
             rolls=traded.rolls,
             roll_cost=ROLL * cost,
             first=start,
-            rows_a_year=year,
+            rows_per_year=year,
         )
         for name, weights in portfolios.items()
     }
@@ -187,7 +187,7 @@ def _judged(
 
     def against(name: str) -> Interval | None:
         theirs = as_series(made[name][1])
-        return None if name == OURS else sharpe_difference(ours, theirs, seed=seed, rows_a_year=year)
+        return None if name == OURS else sharpe_difference(ours, theirs, seed=seed, rows_per_year=year)
 
     return [
         Result(name, cost, portfolios[name], net, measures, against(name)) for name, (measures, net) in made.items()

@@ -61,26 +61,26 @@ def measure(
     rolls: Tensor,  # (T, N) bool
     roll_cost: float,
     first: int = 0,
-    rows_a_year: int = 252,
+    rows_per_year: int = 252,
 ) -> tuple[Measures, Tensor]:  # and (T - first,)
     """Measures and net returns of the rows from `first` on; arguments as in `losses.net_returns`."""
     net = net_returns(weights, returns, cost, rolls=rolls, roll_cost=roll_cost)[first:]
     gross = net_returns(weights, returns)[first:]
     made, spread = net.mean().item(), net.std().item()
     return Measures(
-        sharpe=sharpe(net.numpy(), rows_a_year),
-        made=rows_a_year * made,
-        volatility=math.sqrt(rows_a_year) * spread,
+        sharpe=sharpe(net.numpy(), rows_per_year),
+        made=rows_per_year * made,
+        volatility=math.sqrt(rows_per_year) * spread,
         drawdown=drawdown_loss(net).item(),
-        turnover=rows_a_year * turnover(weights, returns)[first:].sum(-1).mean().item(),
-        costs=rows_a_year * (gross - net).mean().item(),
+        turnover=rows_per_year * turnover(weights, returns)[first:].sum(-1).mean().item(),
+        costs=rows_per_year * (gross - net).mean().item(),
     ), net
 
 
-def sharpe(returns: Series, rows_a_year: int = 252) -> float:
+def sharpe(returns: Series, rows_per_year: int = 252) -> float:
     """Yearly Sharpe ratio of returns (T,) per row; NaN of a portfolio that never moved."""
     spread = float(returns.std(ddof=1))
-    return math.sqrt(rows_a_year) * float(returns.mean()) / spread if spread > 0 else math.nan
+    return math.sqrt(rows_per_year) * float(returns.mean()) / spread if spread > 0 else math.nan
 
 
 def sharpe_difference(
@@ -89,7 +89,7 @@ def sharpe_difference(
     *,
     seed: int = 0,
     draws: int = DRAWS,
-    rows_a_year: int = 252,
+    rows_per_year: int = 252,
 ) -> Interval:
     """Yearly Sharpe ratio of ours less theirs, with a 95 % interval: studentized circular block bootstrap.
 
@@ -111,7 +111,7 @@ def sharpe_difference(
 
     drawn = CircularBlockBootstrap(block, ours, theirs, seed=np.random.default_rng(seed))
     low, high = drawn.conf_int(_difference, reps=draws, method="studentized", std_err_func=error).ravel()
-    year = math.sqrt(rows_a_year)
+    year = math.sqrt(rows_per_year)
     return Interval(year * float(_difference(ours, theirs)[0]), year * float(low), year * float(high))
 
 
