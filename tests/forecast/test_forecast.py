@@ -69,7 +69,9 @@ def test_forecast_plot_is_a_fan_chart_with_history(result: Forecast) -> None:
     assert isinstance(figure, go.Figure)
     traces = {trace.name: trace for trace in figure.data if trace.name}
     assert {"price", "median", "50% band", "80% band", "90% band"} == set(traces)
-    assert len(traces["price"].x) == 260
+    history = result.history["SP500"].to_pandas()["SP500"].dropna()
+    assert list(traces["price"].y) == pytest.approx(history.tolist(), rel=1e-5)
+    assert 240 < len(history) <= len(result.history) == 260
     assert traces["price"].x[-1] == traces["median"].x[0] == "2016-12-30"
     assert traces["median"].y[1] == pytest.approx(result.quantile(0.5, 5)["SP500"], rel=1e-5)
     assert figure.layout.title.text == "SP500"

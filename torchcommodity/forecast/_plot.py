@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Chart = dict[str, Any]
 
 INK, MUTED, GRID = "#1c2733", "#5a6875", "#e3e8ed"
-COLORS = ("#0b5c8a", "#b3461b", "#3d7a3a", "#7a4a9c")
+COLORS = ("#0b5c8a", "#b3461b", "#3d7a3a", "#7a4a9c", "#8fb8d0", "#c8a24a")
 BAND_COLORS = ("rgba(11,92,138,.42)", "rgba(11,92,138,.24)", "rgba(11,92,138,.13)")  # of the 50, 80 and 90 % band
 BANDS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
@@ -40,8 +40,9 @@ def fan_chart(forecast: "Forecast", n: int) -> Chart:
     for (low, high), color in reversed(list(zip(BANDS, BAND_COLORS))):
         if low in index and high in index:
             traces += _band(dates, quantiles[:, index[low]], quantiles[:, index[high]], color, f"{high - low:.0%} band")
-    history = forecast.history.values.plain()[:, n].tolist()
-    traces.append(line_trace(list(map(str, forecast.history.dates)), history, INK, "price"))
+    history = forecast.history.values.plain()[:, n].numpy()
+    rows = np.isfinite(history)  # the line passes over missing prices
+    traces.append(line_trace(list(map(str, forecast.history.dates[rows])), history[rows], INK, "price"))
     if 0.5 in index:
         traces.append(line_trace(dates, quantiles[:, index[0.5]], COLORS[0], "median", mode="lines+markers"))
     unit = forecast.units[n] or "price"
@@ -68,7 +69,7 @@ def skill_chart(scores: Sequence[Score]) -> Chart:
     layout = chart_layout(
         xaxis={"type": "category", "title": {"text": "horizon"}}, yaxis={"title": {"text": "skill, % of pinball loss"}}
     )
-    return {"data": traces, "layout": {**layout, "barmode": "group"}}
+    return {"data": traces, "layout": {**layout, "barmode": "group", "colorway": list(COLORS)}}
 
 
 def level_index(levels: Sequence[float]) -> dict[float, int]:

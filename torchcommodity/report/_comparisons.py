@@ -21,15 +21,15 @@ def compare(score: Score) -> Comparison | None:
 
 
 def describe_comparison(score: Score, model: str) -> str:
-    """The tested model against the row's model in words, with the p-value; empty for the tested model itself."""
+    """The tested model against the row's model in words, with the p-value; "" for the tested model itself."""
     if score.model == model:
         return ""
     comparison = compare(score)
     if comparison is None:
         return "identical"
     p = "p < 0.001" if score.dm_p < 0.001 else f"p = {score.dm_p:.3f}"
-    word = "better" if comparison.better else "worse"
-    return f"{word}, {p}" if comparison.significant else f"{word}, not significant, {p}"
+    word = "n.s." if not comparison.significant else "better" if comparison.better else "worse"
+    return f"{word} ({p})"
 
 
 def describe_scores(summary: BacktestSummary) -> str:

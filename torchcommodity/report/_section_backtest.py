@@ -20,7 +20,8 @@ HEADING = "Backtest"
 NOTES = (
     "Pinball loss is the mean over quantile levels, in log-return; lower is better. Skill is the share of the pinball "
     "loss of the unconditional quantiles that a model saves. p is the p-value of a Diebold-Mariano test of {model} "
-    "against the row's model, adjusted for overlapping horizons. QLIKE scores the variance forecast."
+    "against the row's model, adjusted for overlapping horizons; n.s.: not significant at 5 %. QLIKE scores the "
+    "variance forecast."
 )
 CALIBRATION = (
     "Share of outcomes at or below each quantile. A calibrated forecast lies on the dotted line; below it prices ended "

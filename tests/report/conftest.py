@@ -1,0 +1,50 @@
+"""Reports on real prices: with a backtest, and with hostile text in every field that comes from data."""
+
+from dataclasses import replace
+
+import pytest
+
+from torchcommodity.data import Finding, Panel, Provenance, embedded
+from torchcommodity.forecast import BacktestSummary, backtest, fit, summarize
+from torchcommodity.report import ReportData, RunRecord, package_versions
+
+HOSTILE = "<script>alert('&\"')</script>"
+RUN = RunRecord("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "0" * 64, 0, package_versions())
+
+
+def make_report(panel: Panel, summary: BacktestSummary | None = None) -> ReportData:
+    forecaster = fit(panel)
+    return ReportData(panel, forecaster.predict(panel), forecaster.record, RUN, summary, "too short.")
+
+
+@pytest.fixture(scope="session")
+def hostile_text() -> str:
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def summary() -> BacktestSummary:
+    panel = embedded()["WTI", "SP500"].between("2014-01-01", "2018-12-31")
+    return summarize(backtest(panel, first_year=2018), ("VIX",))
+
+
+@pytest.fixture(scope="session")
+def report(summary: BacktestSummary) -> ReportData:
+    panel = embedded()["WTI", "SP500"].between("2016-01-01", "2018-12-31")
+    finding = Finding("nonpositive", "WTI", "2016-01-04", 7, "-37.63", "kept; returns treat it as missing")
+    return make_report(replace(panel, findings=(finding,)), summary)
+
+
+@pytest.fixture(scope="session")
+def single_symbol() -> ReportData:
+    return make_report(embedded()["WTI"].between("2016-01-01", "2018-12-31"))
+
+
+@pytest.fixture(scope="session")
+def hostile() -> ReportData:
+    frame = embedded()["WTI", "SP500"].between("2016-01-01", "2018-12-31").to_pandas()
+    frame.columns = [HOSTILE, "</table>$title${css}"]
+    provenance = [Provenance(*[HOSTILE] * 6), Provenance(*["</script><img src=http://x>"] * 6)]
+    panel = Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=provenance)
+    finding = Finding(HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE, HOSTILE)
+    return make_report(replace(panel, findings=(finding,)))
