@@ -1,4 +1,4 @@
-"""Does a conformal correction help? The econometric part alone, corrected by its own past, against itself.
+"""Conformal correction of the econometric forecast against the uncorrected one.
 
 python benchmarks/conformal.py FOLDER                     # the folder with the ten futures, see futures.py
 python benchmarks/conformal.py FOLDER --out docs/skill.md
@@ -12,52 +12,47 @@ import pandas as pd
 from futures import futures
 from markdown import into
 
-from torchcommodity import forecast
-from torchcommodity.forecast import Backtest
+from torchcommodity.forecast import Backtest, backtest, conformal, score
 from torchcommodity.training import HAR_GARCH
 
-NAME = f"{HAR_GARCH} conformal"
-BEFORE = 5  # years walked before those that are judged, for the corrections to learn from
+CONFORMAL = f"{HAR_GARCH} conformal"
+YEARS_BEFORE = 5  # backtest years before the evaluated ones, for the corrections
 
 
-def lines(walked: Backtest, years: tuple[int, int], windows: list[int], every: int) -> Iterator[str]:
-    """One row per window: the share of the pinball loss that the correction saves, and what its 90 % intervals hold."""
-    tables = {}
+def table(result: Backtest, years: tuple[int, int], windows: list[int], every: int) -> Iterator[str]:
+    """One row per window: percent of the pinball loss that the correction saves, and the coverage of 90 % intervals."""
+    scores = {}
     for window in windows:
-        part = forecast.conformal(walked, window=window, every=every).between(*years)
-        tables[window] = (
-            forecast.score(part, model=NAME, reference=HAR_GARCH).to_pandas().set_index(["model", "horizon"])
-        )
-    yield "| rows to learn from | " + " | ".join(f"{h} rows" for h in walked.horizons) + " |"
-    yield "|---|" + "---:|" * len(walked.horizons)
-    plain = tables[windows[0]].loc[HAR_GARCH]
-    yield (
-        "| uncorrected | "
-        + " | ".join(f"0, held {100 * plain.loc[h].coverage90:.1f} %" for h in walked.horizons)
-        + " |"
-    )
-    for window, table in tables.items():
-        yield f"| {window} | " + " | ".join(cell(table, h) for h in walked.horizons) + " |"
+        part = conformal(result, window=window, every=every).between(*years)
+        frame = score(part, model=CONFORMAL, reference=HAR_GARCH).to_pandas()
+        scores[window] = frame.set_index(["model", "horizon"])
+    yield "| window, rows | " + " | ".join(f"{h} rows" for h in result.horizons) + " |"
+    yield "|---|" + "---:|" * len(result.horizons)
+    uncorrected = scores[windows[0]].loc[HAR_GARCH]
+    cells = [f"0, coverage {100 * uncorrected.loc[h].coverage90:.1f} %" for h in result.horizons]
+    yield f"| uncorrected | {' | '.join(cells)} |"
+    for window, frame in scores.items():
+        yield f"| {window} | " + " | ".join(cell(frame, h) for h in result.horizons) + " |"
 
 
-def cell(table: pd.DataFrame, horizon: int) -> str:
-    ours, plain = table.loc[(NAME, horizon)], table.loc[(HAR_GARCH, horizon)]
-    return f"{ours.skill:+.2f} (p {plain.dm_p:.2f}), held {100 * ours.coverage90:.1f} %"
+def cell(scores: pd.DataFrame, horizon: int) -> str:
+    corrected, uncorrected = scores.loc[(CONFORMAL, horizon)], scores.loc[(HAR_GARCH, horizon)]
+    return f"{corrected.skill:+.2f} (p {uncorrected.dm_p:.2f}), coverage {100 * corrected.coverage90:.1f} %"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="with the ten futures, see futures.py")
-    parser.add_argument("--years", default="2010-2016")
-    parser.add_argument("--windows", default="252,504,1260,2520", help="rows to learn from")
-    parser.add_argument("--every", type=int, default=21, help="rows between two corrections")
-    parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
+    parser.add_argument("folder", type=Path, help="Folder with the ten futures, see futures.py")
+    parser.add_argument("--years", default="2010-2016", help="Evaluated years")
+    parser.add_argument("--windows", default="252,504,1260,2520", help="Rows that a correction is estimated on")
+    parser.add_argument("--every", type=int, default=21, help="Rows between two corrections")
+    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
     options = parser.parse_args()
     first, last = map(int, options.years.split("-"))
     panel = futures(options.folder).between(None, f"{last}-12-31")
-    walked = forecast.backtest(panel, first_year=first - BEFORE, baselines={})
+    result = backtest(panel, first_year=first - YEARS_BEFORE, baselines={})
     windows = [int(window) for window in options.windows.split(",")]
-    text = "\n".join(lines(walked, (first, last), windows, options.every))
+    text = "\n".join(table(result, (first, last), windows, options.every))
     print(text)
     if options.out:
         into(options.out, "conformal", text)

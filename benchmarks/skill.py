@@ -1,4 +1,4 @@
-"""Walk forward through real prices and write the table of scores, wins and losses.
+"""Backtest on real prices: the table of skill against every baseline.
 
 python benchmarks/skill.py                                             # embedded prices, the last seven years
 python benchmarks/skill.py --data prices.csv --symbols CORN,WTI --years 2010-2016,2017-2023
@@ -17,50 +17,50 @@ import torch
 from futures import futures
 from markdown import into
 
-from torchcommodity import data, forecast, models, training
-from torchcommodity.forecast import BASELINES
-from torchcommodity.models import MODELS
-from torchcommodity.training import HAR_GARCH
-
-NAMES = {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"}
+from torchcommodity import data
+from torchcommodity.forecast import BASELINES, HORIZON_NAMES, Backtest, backtest, score, statistical
+from torchcommodity.models import MODELS, model_config
+from torchcommodity.training import HAR_GARCH, FitConfig
 
 
-def lines(part: forecast.Backtest, reference: str) -> Iterator[str]:
-    """One table: the skill of every model at every horizon, and whether the tested model wins against it."""
-    scores = forecast.score(part, reference=reference)
+def table(result: Backtest, reference: str) -> Iterator[str]:
+    """One table: the skill of every model at every horizon, and its comparison with the tested model."""
+    scores = score(result, reference=reference)
     frame = scores.to_pandas().set_index(["model", "horizon"])
-    yield f"**{', '.join(part.symbols)}, {scores.first} to {scores.last}.**"
+    yield f"**{', '.join(result.symbols)}, {scores.first} to {scores.last}.**"
     yield ""
-    yield "| model | " + " | ".join(NAMES.get(h, str(h)) for h in part.horizons) + " |"
-    yield "|---|" + "---:|" * len(part.horizons)
-    for model in part.quantiles:
-        cells = [cell(frame.loc[(model, h)], model == part.model) for h in part.horizons]
+    yield "| model | " + " | ".join(HORIZON_NAMES.get(h, str(h)) for h in result.horizons) + " |"
+    yield "|---|" + "---:|" * len(result.horizons)
+    for model in result.quantiles:
+        cells = [cell(frame.loc[(model, h)], model == result.model) for h in result.horizons]
         yield f"| {model} | {' | '.join(cells)} |"
-    covered = [f"{100 * frame.loc[(part.model, h), 'coverage90']:.1f} %" for h in part.horizons]
-    yield f"| *90 % interval of {part.model} held* | {' | '.join(covered)} |"
+    coverage = [f"{100 * frame.loc[(result.model, h), 'coverage90']:.1f} %" for h in result.horizons]
+    yield f"| *coverage of the 90 % interval of {result.model}* | {' | '.join(coverage)} |"
 
 
-def cell(row: pd.Series, tested: bool) -> str:
-    """Skill in percent; against every other model, whether the tested model wins or loses, and the p-value of that."""
-    if tested:
+def cell(row: pd.Series, is_tested: bool) -> str:
+    """Skill in percent; for the other models, whether the tested model is better or worse, and the p-value."""
+    if is_tested:
         return f"**{row.skill:+.2f}**"
-    verdict = "same" if row.dm != row.dm else f"{'win' if row.dm < 0 else 'loss'}, p {row.dm_p:.2f}"
-    return f"{row.skill:+.2f} ({verdict})"
+    comparison = "identical" if row.dm != row.dm else f"{'better' if row.dm < 0 else 'worse'}, p {row.dm_p:.2f}"
+    return f"{row.skill:+.2f} ({comparison})"
 
 
-def report(walked: forecast.Backtest, years: str, reference: str) -> str:
-    parts = [walked.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [walked]
-    tables = "\n\n".join("\n".join(lines(part, reference)) for part in parts)
-    learned = f"`{HAR_GARCH}` is the model without its network. What the network learned: {'; '.join(walked.fits)}. "
+def report(result: Backtest, years: str, reference: str) -> str:
+    """The tables of all spans of years, and how to read them."""
+    parts = [result.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [result]
+    tables = "\n\n".join("\n".join(table(part, reference)) for part in parts)
+    fits = f"`{HAR_GARCH}` is the model without its network. Fits: {'; '.join(result.fits)}. "
     return (
         f"{tables}\n\n"
-        f"Percent of the pinball loss of `{reference}` that is saved; in brackets whether {walked.model} beats it, "
-        f"with the p-value of Diebold and Mariano. {learned if walked.model != HAR_GARCH else ''}"
+        f"Percent of the pinball loss of `{reference}` saved. In brackets: whether {result.model} is better or worse "
+        f"than the row's model, and the p-value of the Diebold-Mariano test. "
+        f"{fits if result.model != HAR_GARCH else ''}"
         f"torch {torch.__version__}, one seed, every year fitted on the years before it."
     )
 
 
-def prices(options: argparse.Namespace) -> data.Panel:
+def read_prices(options: argparse.Namespace) -> data.Panel:
     if options.futures:
         return futures(options.futures, calendar=not options.no_calendar, curve=not options.no_curve)
     return data.read(options.data, options.symbols.split(","))
@@ -68,29 +68,28 @@ def prices(options: argparse.Namespace) -> data.Panel:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="embedded", help="as for `torchcommodity forecast`")
-    parser.add_argument("--symbols", default="WTI,SP500,NASDAQ")
-    parser.add_argument("--futures", type=Path, help="folder with the ten futures, in place of --data; see futures.py")
-    parser.add_argument("--no-curve", action="store_true", help="the calendar of rolls alone")
-    parser.add_argument("--no-calendar", action="store_true", help="neither: as if the prices were spot")
-    parser.add_argument("--model", default=HAR_GARCH, choices=MODELS)
-    parser.add_argument("--years", default="", help="spans, 2010-2016,2017-2023; the last seven if absent")
-    parser.add_argument("--baselines", default="", help="more of them: autoarima, autoets, theta")
-    parser.add_argument("--every", type=int, default=1, help="origins that those forecast, and that are scored")
-    parser.add_argument("--reference", default="unconditional", help="the model whose loss is 100 %%")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
+    parser.add_argument("--data", default="embedded", help="Source of prices, as for `torchcommodity forecast`")
+    parser.add_argument("--symbols", default="WTI,SP500,NASDAQ", help="Columns of --data")
+    parser.add_argument("--futures", type=Path, help="Folder with the ten futures, in place of --data; see futures.py")
+    parser.add_argument("--no-curve", action="store_true", help="Use the roll calendar only")
+    parser.add_argument("--no-calendar", action="store_true", help="Treat futures as spot prices")
+    parser.add_argument("--model", default=HAR_GARCH, choices=MODELS, help="Model to test")
+    parser.add_argument("--years", default="", help="Spans of test years, 2010-2016,2017-2023; default: the last seven")
+    parser.add_argument("--baselines", default="", help="Additional baselines: autoarima, autoets, theta")
+    parser.add_argument("--every", type=int, default=1, help="Rows between forecasts of the additional baselines")
+    parser.add_argument("--reference", default="unconditional", help="Model whose pinball loss is 100 %%")
+    parser.add_argument("--seed", type=int, default=0, help="Random seed for initialization and shuffling")
+    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
     options = parser.parse_args()
-    panel = prices(options)
-    spans = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
-    if spans:
-        panel = panel.between(None, f"{max(spans)}-12-31")
-    more = {name: forecast.statistical(name, options.every) for name in options.baselines.split(",") if name}
-    config = training.FitConfig(models.model_config(options.model, {}))
-    walked = forecast.backtest(
-        panel, config, first_year=min(spans, default=None), seed=options.seed, baselines=BASELINES | more
-    )
-    text = report(walked, options.years, options.reference)
+    panel = read_prices(options)
+    years = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
+    if years:
+        panel = panel.between(None, f"{max(years)}-12-31")
+    additional = {name: statistical(name, options.every) for name in options.baselines.split(",") if name}
+    config = FitConfig(model_config(options.model, {}))
+    first_year = min(years, default=None)
+    result = backtest(panel, config, first_year=first_year, seed=options.seed, baselines=BASELINES | additional)
+    text = report(result, options.years, options.reference)
     print(text)
     if options.out:
         into(options.out, "score", text)
