@@ -1,4 +1,4 @@
-"""Recurrent layers: a cell, and whole sequences."""
+"""LLTM and LSTM: one cell, and sequences."""
 
 from collections.abc import Callable
 
@@ -32,15 +32,15 @@ def tutorial_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Ten
     return training_step(tutorial_loop, x, h, c, weight, bias)
 
 
-def our_step(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> State:
+def cell_step(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> State:
     return ops.lltm_cell(x, (h, c), weight, bias)
 
 
-def our_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def lltm_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return ops.lltm(x, (h, c), weight, bias)[0]
 
 
-def our_lstm(x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> Tensor:
+def lstm_sequence(x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> Tensor:
     return ops.lstm(x, (h, c), *weights)[0]
 
 
@@ -87,7 +87,7 @@ ROWS = (
         "lltm_cell",
         "B=64 in=1024 hidden=128, forward",
         CELL,
-        our_step,
+        cell_step,
         {"eager torch LLTM": lambda *x: lambda: tutorial_step(*x)},
         target=1.2,
     ),
@@ -95,45 +95,45 @@ ROWS = (
         "lltm_cell",
         "B=64 in=1024 hidden=128, backward",
         CELL,
-        our_step,
+        cell_step,
         {"eager torch LLTM": lambda *x: backward(tutorial_step, *x)},
-        timed=lambda *x: backward(our_step, *x),
+        timed=lambda *x: backward(cell_step, *x),
         target=1.2,
     ),
     Row(
         "lltm",
         "T=60 B=32 in=16 hidden=64, forward+backward",
         LLTM,
-        our_sequence,
+        lltm_sequence,
         {"Python loop": tutorial_sequence},
-        timed=lambda *x: training_step(our_sequence, *x),
+        timed=lambda *x: training_step(lltm_sequence, *x),
         target=4,
     ),
     Row(
         "lltm",
         "T=60 B=32 in=16 hidden=64, forward+backward",
         LLTM,
-        our_sequence,
+        lltm_sequence,
         {"nn.LSTM": torch_training_step},
-        timed=lambda *x: training_step(our_sequence, *x),
+        timed=lambda *x: training_step(lltm_sequence, *x),
         target=1,
     ),
-    Row("lstm", "T=60 B=32 in=16 hidden=64", LSTM, our_lstm, {"nn.LSTM": torch_forward}, target=1),
+    Row("lstm", "T=60 B=32 in=16 hidden=64", LSTM, lstm_sequence, {"nn.LSTM": torch_forward}, target=1),
     Row(
         "lstm",
         "T=60 B=32 in=16 hidden=64, forward+backward",
         LSTM,
-        our_lstm,
+        lstm_sequence,
         {"nn.LSTM": torch_training_step},
-        timed=lambda *x: training_step(our_lstm, *x),
+        timed=lambda *x: training_step(lstm_sequence, *x),
     ),
-    Row("lstm", "T=252 B=64 in=13 hidden=8", SMALL, our_lstm, {"nn.LSTM": torch_forward}, target=1),
+    Row("lstm", "T=252 B=64 in=13 hidden=8", SMALL, lstm_sequence, {"nn.LSTM": torch_forward}, target=1),
     Row(
         "lstm",
         "T=252 B=64 in=13 hidden=8, forward+backward",
         SMALL,
-        our_lstm,
+        lstm_sequence,
         {"nn.LSTM": torch_training_step},
-        timed=lambda *x: training_step(our_lstm, *x),
+        timed=lambda *x: training_step(lstm_sequence, *x),
     ),
 )

@@ -106,8 +106,8 @@ def test_from_modules_shares_parameters() -> None:
             lambda: nn.LinearBNReLU.from_modules(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(5)),
             "LinearBNReLU: norm.num_features must equal linear.out_features",
         ),
-        (lambda: nn.ConvBN1d(3, 4, 3)(torch.randn(1, 3, 3)), "conv_bn: training needs more than one value"),
-        (lambda: nn.LinearBNReLU(3, 4)(torch.randn(1, 3)), "linear_bn_relu: training needs more than one value"),
+        (lambda: nn.ConvBN1d(3, 4, 3)(torch.randn(1, 3, 3)), "conv_bn: training requires more than one value"),
+        (lambda: nn.LinearBNReLU(3, 4)(torch.randn(1, 3)), "linear_bn_relu: training requires more than one value"),
     ],
 )
 def test_fused_layers_reject(make: Any, message: str) -> None:

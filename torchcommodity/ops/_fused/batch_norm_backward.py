@@ -1,4 +1,4 @@
-"""The gradient of batch normalization over the batch: what `conv_bn` and `linear_bn_relu` share backwards."""
+"""Backward pass of batch normalization with batch statistics, shared by `conv_bn` and `linear_bn_relu`."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import HALF_DTYPES, Cases, Op, Sample, vjp
-from torchcommodity.ops._fused.batch_norm import channelwise, normalize, ones_and_zeros
+from torchcommodity.ops._fused.batch_norm import channelwise, default_scale_and_shift, normalize
 
-Four = tuple[Tensor, Tensor, Tensor, Tensor]
+Gradients = tuple[Tensor, Tensor, Tensor, Tensor]  # of product, gamma and beta; mask of the valid channels
 
 
 def _reference(
@@ -22,22 +22,22 @@ def _reference(
     beta: Tensor | None,
     relu: bool,
     eps: float,
-) -> Four:
-    # With n = (x - mean) / s, s = sqrt(variance + eps) and g the gradient that ReLU lets through:
+) -> Gradients:
+    # With n = (x - mean) / s, s = sqrt(variance + eps) and g the gradient of the input of the ReLU:
     # dx = gamma / s (g - mean(g) - n mean(g n)) + (dmean + 2 (x - mean) dvariance) / count
-    # dgamma = sum(g n), dbeta = sum(g). A channel with a NaN takes no part.
+    # dgamma = sum(g n), dbeta = sum(g). Channels with NaN statistics have zero gradients.
     axes = [0, *range(2, product.dim())]
-    known = channelwise(mean.isfinite() & variance.isfinite(), product, 0)
-    x = torch.where(known, product - channelwise(mean, product, 0), 0)
-    s = (torch.where(known, channelwise(variance, product, 0), 1) + eps).sqrt()
+    valid = channelwise(mean.isfinite() & variance.isfinite(), product, 0)
+    x = torch.where(valid, product - channelwise(mean, product, 0), 0)
+    s = (torch.where(valid, channelwise(variance, product, 0), 1) + eps).sqrt()
     n = x / s
     y = n * channelwise(gamma, x, 1) + channelwise(beta, x, 0)
-    g = torch.where(known & (y > 0) if relu else known, grad, 0)
+    g = torch.where(valid & (y > 0) if relu else valid, grad, 0)
     d = g - g.mean(axes, keepdim=True) - n * (g * n).mean(axes, keepdim=True)
     d = d * channelwise(gamma, x, 1) / s
     count = x.numel() // x.shape[1]
     d = d + (channelwise(grad_mean, x, 0) + 2 * x * channelwise(grad_variance, x, 0)) / count
-    return torch.where(known, d, 0), (g * n).sum(axes), g.sum(axes), known.flatten()
+    return torch.where(valid, d, 0), (g * n).sum(axes), g.sum(axes), valid.flatten()
 
 
 def _fake(
@@ -51,10 +51,10 @@ def _fake(
     beta: Tensor | None,
     relu: bool,
     eps: float,
-) -> Four:
+) -> Gradients:
     channels = product.shape[1]
-    of_channels = product.new_empty(channels), product.new_empty(channels)
-    return product.new_empty(product.shape), *of_channels, product.new_empty(channels, dtype=torch.bool)
+    d_gamma, d_beta = product.new_empty(channels), product.new_empty(channels)
+    return product.new_empty(product.shape), d_gamma, d_beta, product.new_empty(channels, dtype=torch.bool)
 
 
 def _backward(
@@ -77,20 +77,21 @@ def _backward(
     tensors = (grad, grad_mean, grad_variance, product, mean, variance, gamma, beta)
     present = [x for x in tensors if x is not None]
 
-    def flat(*given: Tensor) -> Tensor:
-        supply = iter(given)
-        arguments: list[Any] = [*(None if x is None else next(supply) for x in tensors), relu, eps]
+    def flat_gradients(*values: Tensor) -> Tensor:
+        remaining = iter(values)
+        arguments: list[Any] = [*(None if x is None else next(remaining) for x in tensors), relu, eps]
         return torch.cat([y.flatten() for y in _reference(*arguments)[:3]])
 
-    supply = iter(vjp(flat, present, torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])))
-    return tuple(None if x is None else next(supply) for x in tensors)
+    cotangent = torch.cat([g.flatten() for g in (grad_product, grad_gamma, grad_beta)])
+    gradients = iter(vjp(flat_gradients, present, cotangent))
+    return tuple(None if x is None else next(gradients) for x in tensors)
 
 
 def _oracle(
     grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
 ) -> tuple[Tensor, ...]:
-    # autograd through the definition
-    parameters = ones_and_zeros(gamma, beta, product.movedim(1, 0))
+    """Autograd through the definition."""
+    parameters = default_scale_and_shift(gamma, beta, product.movedim(1, 0))
     leaves = [x.detach().requires_grad_() for x in (product, *parameters)]
     y = normalize(leaves[0], None, leaves[1], leaves[2], 1e-5)[0]
     return torch.autograd.grad(torch.relu(y) if relu else y, leaves, grad)
@@ -99,12 +100,12 @@ def _oracle(
 def _function(
     grad: Tensor, product: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, *, relu: bool
 ) -> tuple[Tensor, ...]:
-    if product.dtype in HALF_DTYPES:  # the operators that call this one hand it float32
-        wide = _function(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
-        return tuple(y.to(product.dtype) for y in wide)
+    if product.dtype in HALF_DTYPES:  # the operators that call this one pass float32
+        result = _function(*(x if x is None else x.float() for x in (grad, product, gamma, beta)), relu=relu)  # type: ignore[arg-type]
+        return tuple(y.to(product.dtype) for y in result)
     axes = [0, *range(2, product.dim())]
-    none, mean, variance = product.new_zeros(product.shape[1]), product.mean(axes), product.var(axes, correction=0)
-    return tuple(operator(grad, none, none, product, mean, variance, gamma, beta, relu, 1e-5)[:3])
+    zero, mean, variance = product.new_zeros(product.shape[1]), product.mean(axes), product.var(axes, correction=0)
+    return tuple(operator(grad, zero, zero, product, mean, variance, gamma, beta, relu, 1e-5)[:3])
 
 
 def _cases() -> Cases:

@@ -1,28 +1,32 @@
-// Batch normalization of a product that lies in the memory of a GPU. The product is (outer, channels, inner): (B, C, T)
-// of a convolution, (rows, C, 1) of a linear layer. Sums are over parts of a fixed size, joined in their order.
+// Batch normalization in place of a product (outer, channels, inner): (B, C, T) of a convolution, or (rows, C, 1) of a
+// linear layer, for CUDA.
+//
+// A channel is summed in parts of kPartSize values: one warp per part if the values of a channel are adjacent, one
+// thread per part if channels are adjacent (inner = 1). The parts are merged in order, so that results do not depend on
+// the launch.
 #pragma once
 #include "device.h"
 
 namespace commodity {
 
-constexpr int64_t kPart = 2048;  // values of a channel that are summed together
+constexpr int64_t kPartSize = 2048;  // values of a channel per part
 
 struct ChannelShape {
   int64_t outer, channels, inner, parts;
 
   explicit ChannelShape(const Tensor& x) : outer(x.size(0)), channels(x.size(1)), inner(1) {
     for (int64_t axis = 2; axis < x.dim(); ++axis) inner *= x.size(axis);
-    parts = (count() + kPart - 1) / kPart;
+    parts = (count() + kPartSize - 1) / kPartSize;
   }
   int64_t size() const { return outer * channels * inner; }
   COMMODITY_INLINE int64_t count() const { return outer * inner; }
-  COMMODITY_INLINE int64_t at(int64_t c, int64_t k) const {  // value k of channel c
+  COMMODITY_INLINE int64_t index(int64_t c, int64_t k) const {  // value k of channel c
     return inner == 1 ? k * channels + c : (k / inner * channels + c) * inner + k % inner;
   }
-  COMMODITY_INLINE int64_t channel(int64_t at) const { return at / inner % channels; }
+  COMMODITY_INLINE int64_t channel(int64_t index) const { return index / inner % channels; }
 };
 
-// term(at, c, sums) for a part of a channel: a warp to a part, or with neighboring channels an item to a part.
+// Sums term(index, c, sums) over a part of a channel, by a warp (add, finish) or by a thread (operator()).
 template <int kTerms, typename Term>
 struct PartSums {
   static constexpr int kSums = kTerms;
@@ -31,46 +35,47 @@ struct PartSums {
   double* to;
 
   COMMODITY_INLINE void add(int64_t row, int64_t k, double* sums) const {
-    const int64_t c = row / shape.parts, place = row % shape.parts * kPart + k;
-    if (place < shape.count()) term(shape.at(c, place), c, sums);
+    const int64_t c = row / shape.parts, position = row % shape.parts * kPartSize + k;
+    if (position < shape.count()) term(shape.index(c, position), c, sums);
   }
   COMMODITY_INLINE void finish(int64_t row, const double* sums) const {
     for (int s = 0; s < kTerms; ++s) to[row * kTerms + s] = sums[s];
   }
   COMMODITY_INLINE void operator()(int64_t, int64_t c, int64_t part) const {
     double sums[kTerms] = {};
-    for (int64_t k = 0; k < kPart; ++k) add(c * shape.parts + part, k, sums);
+    for (int64_t k = 0; k < kPartSize; ++k) add(c * shape.parts + part, k, sums);
     finish(c * shape.parts + part, sums);
   }
 };
 
-// done(c, sums) for every channel, where term(at, c, sums) adds what every value brings.
-template <int kTerms, typename Done>
-struct JoinParts {
+// Adds up the parts of a channel and calls finish(c, sums).
+template <int kTerms, typename Finish>
+struct MergeParts {
   ChannelShape shape;
   const double* parts;
-  Done done;
+  Finish finish;
 
   COMMODITY_INLINE void operator()(int64_t c) const {
     double sums[kTerms] = {};
     for (int64_t part = 0; part < shape.parts; ++part)
       for (int s = 0; s < kTerms; ++s) sums[s] += read(parts + (c * shape.parts + part) * kTerms + s);
-    done(c, sums);
+    finish(c, sums);
   }
 };
 
-template <int kTerms, typename Term, typename Done>
-void over_channels(const Tensor& on, const ChannelShape& shape, const Term& term, const Done& done) {
-  const Tensor parts = scratch(on, shape.channels * shape.parts * kTerms);
+// Calls finish(c, sums) for every channel, with the sums of term(index, c, sums) over its values.
+template <int kTerms, typename Term, typename Finish>
+void reduce_channels(const Tensor& like, const ChannelShape& shape, const Term& term, const Finish& finish) {
+  const Tensor parts = scratch(like, shape.channels * shape.parts * kTerms);
   const PartSums<kTerms, Term> sums{shape, term, data_ptr<double>(parts)};
   if (shape.inner == 1)
-    launch_grid(on, Grid(1, shape.channels, shape.parts), sums);
+    launch_grid(like, Grid(1, shape.channels, shape.parts), sums);
   else
-    launch_rows(on, shape.channels * shape.parts, kPart, sums);
-  launch(on, shape.channels, JoinParts<kTerms, Done>{shape, data_ptr<double>(parts), done});
+    launch_rows(like, shape.channels * shape.parts, kPartSize, sums);
+  launch(like, shape.channels, MergeParts<kTerms, Finish>{shape, data_ptr<double>(parts), finish});
 }
 
-// What is known of a channel: mean, variance, and what normalization does to it: (x - mean) scale + shift.
+// Statistics of a channel, and its normalization (x - mean) scale + shift.
 struct Channel {
   double mean, variance, scale, shift;
   COMMODITY_INLINE bool valid() const { return mean - mean == 0 && variance - variance == 0; }
@@ -81,71 +86,71 @@ struct MomentTerms {
   ChannelShape shape;
   const scalar_t* x;
 
-  // against the first value of the channel, if there is one: a level costs no digits
+  // Deviations are from the first value of the channel, which avoids cancellation.
   COMMODITY_INLINE double anchor(int64_t c) const {
-    const double first = shape.count() ? read(x + shape.at(c, 0)) : 0;
+    const double first = shape.count() ? read(x + shape.index(c, 0)) : 0;
     return first - first == 0 ? first : 0;
   }
-  COMMODITY_INLINE void operator()(int64_t at, int64_t c, double* sums) const {
-    const double d = read(x + at) - anchor(c);
+  COMMODITY_INLINE void operator()(int64_t index, int64_t c, double* sums) const {
+    const double d = read(x + index) - anchor(c);
     sums[0] += d, sums[1] += d * d;
   }
 };
 
 template <typename scalar_t>
-struct MomentsDone {
+struct FinishMoments {
   MomentTerms<scalar_t> terms;
   const scalar_t *gamma, *beta;
   double eps;
   Channel* to;
 
   COMMODITY_INLINE void operator()(int64_t c, const double* sums) const {
-    const double count = static_cast<double>(terms.shape.count()), offset = sums[0] / count;
-    const double mean = terms.anchor(c) + offset, spread = sums[1] / count - offset * offset;
-    const double variance = spread < 0 ? 0 : spread;
+    const double count = static_cast<double>(terms.shape.count()), mean_offset = sums[0] / count;
+    const double mean = terms.anchor(c) + mean_offset, raw_variance = sums[1] / count - mean_offset * mean_offset;
+    const double variance = raw_variance < 0 ? 0 : raw_variance;
     to[c] = {mean, variance, (gamma ? read(gamma + c) : 1) / std::sqrt(variance + eps), beta ? read(beta + c) : 0};
   }
 };
 
 template <typename scalar_t>
-const scalar_t* values(const std::optional<Tensor>& x) {
+const scalar_t* optional_ptr(const std::optional<Tensor>& x) {
   return x ? x->const_data_ptr<scalar_t>() : nullptr;
 }
 
-inline std::optional<Tensor> packed(const std::optional<Tensor>& x) {
+inline std::optional<Tensor> optional_contiguous(const std::optional<Tensor>& x) {
   return x ? std::optional(contiguous(*x)) : std::nullopt;
 }
 
-// Of every channel of `product`, as an array of Channel.
+// The Channel of every channel of `product`.
 template <typename scalar_t>
-Tensor channels_of(const Tensor& product, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
-                   double eps) {
+Tensor compute_channels(const Tensor& product, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
+                        double eps) {
   const ChannelShape shape(product);
-  const Tensor found = scratch(product, 4 * shape.channels);
+  const Tensor memory = scratch(product, 4 * shape.channels);
   const MomentTerms<scalar_t> terms{shape, product.const_data_ptr<scalar_t>()};
-  over_channels<2>(
-      product, shape, terms,
-      MomentsDone<scalar_t>{terms, values<scalar_t>(gamma), values<scalar_t>(beta), eps, data_ptr<Channel>(found)});
-  return found;
+  reduce_channels<2>(product, shape, terms,
+                     FinishMoments<scalar_t>{terms, optional_ptr<scalar_t>(gamma), optional_ptr<scalar_t>(beta), eps,
+                                             data_ptr<Channel>(memory)});
+  return memory;
 }
 
 template <typename scalar_t, bool relu>
-struct Normalize {
+struct NormalizeValue {
   ChannelShape shape;
   const Channel* channels;
   scalar_t* x;
 
-  COMMODITY_INLINE void operator()(int64_t at) const {
-    const Channel& channel = channels[shape.channel(at)];
-    const double y = (x[at] - channel.mean) * channel.scale + channel.shift;
-    x[at] = static_cast<scalar_t>(relu && y < 0 ? 0 : y);  // NaN stays
+  COMMODITY_INLINE void operator()(int64_t index) const {
+    const Channel& channel = channels[shape.channel(index)];
+    const double y = (x[index] - channel.mean) * channel.scale + channel.shift;
+    x[index] = static_cast<scalar_t>(relu && y < 0 ? 0 : y);  // NaN propagates
   }
 };
 
 template <typename scalar_t>
 struct WriteMoments {
   const Channel* channels;
-  const scalar_t* bias;  // it moves the mean, and with it no value
+  const scalar_t* bias;  // changes the mean only
   scalar_t *mean, *variance;
 
   COMMODITY_INLINE void operator()(int64_t c) const {
@@ -154,20 +159,22 @@ struct WriteMoments {
   }
 };
 
-// The product becomes the output, in its place; with it mean and variance.
+// Normalizes the product in place and returns it with its statistics.
 template <bool relu>
-std::tuple<Tensor, Tensor, Tensor> normalized(Tensor product, const std::optional<Tensor>& bias_,
-                                              const std::optional<Tensor>& gamma_, const std::optional<Tensor>& beta_,
-                                              double eps) {
+std::tuple<Tensor, Tensor, Tensor> normalize_product(Tensor product, const std::optional<Tensor>& bias_,
+                                                     const std::optional<Tensor>& gamma_,
+                                                     const std::optional<Tensor>& beta_, double eps) {
   const ChannelShape shape(product);
-  const std::optional<Tensor> bias = packed(bias_), gamma = packed(gamma_), beta = packed(beta_);
+  const std::optional<Tensor> bias = optional_contiguous(bias_), gamma = optional_contiguous(gamma_),
+                              beta = optional_contiguous(beta_);
   Tensor mean = new_empty(product, {shape.channels}), variance = new_empty(product, {shape.channels});
   dispatch("batch normalization", product, [&]<typename scalar_t>() {
-    const Tensor found = channels_of<scalar_t>(product, gamma, beta, eps);
-    const Channel* channels = data_ptr<Channel>(found);
-    launch(product, shape.size(), Normalize<scalar_t, relu>{shape, channels, product.mutable_data_ptr<scalar_t>()});
+    const Tensor memory = compute_channels<scalar_t>(product, gamma, beta, eps);
+    const Channel* channels = data_ptr<Channel>(memory);
+    launch(product, shape.size(),
+           NormalizeValue<scalar_t, relu>{shape, channels, product.mutable_data_ptr<scalar_t>()});
     launch(product, shape.channels,
-           WriteMoments<scalar_t>{channels, values<scalar_t>(bias), mean.mutable_data_ptr<scalar_t>(),
+           WriteMoments<scalar_t>{channels, optional_ptr<scalar_t>(bias), mean.mutable_data_ptr<scalar_t>(),
                                   variance.mutable_data_ptr<scalar_t>()});
   });
   return {product, mean, variance};

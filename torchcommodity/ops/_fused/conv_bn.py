@@ -1,4 +1,4 @@
-"""Convolution and batch normalization in one: backward convolves again, so that the input is all that is kept."""
+"""Fused convolution and batch normalization; the backward pass recomputes the convolution and stores only the input."""
 
 import torch
 from torch import Tensor
@@ -11,17 +11,17 @@ from torchcommodity.ops._fused.batch_norm import (
     check_count,
     check_running,
     check_tensors,
-    folded,
+    default_scale_and_shift,
+    fold,
     normalize,
-    ones_and_zeros,
 )
 from torchcommodity.ops._fused.convolution import (
     ConvolutionSize,
+    convolution_settings,
     convolve,
     convolve_backward,
     convolve_by_taps,
     product_shape,
-    settings_of,
 )
 
 
@@ -41,38 +41,37 @@ def conv_bn(
     groups: int = 1,
     eps: float = 1e-5,
 ) -> BatchNormOutput:  # (B, D, T') or (B, D, H', W'), (D,), (D,)
-    """Convolution, then batch normalization: y = gamma (z - mean) / sqrt(variance + eps) + beta, z = weight * x + bias.
+    """Convolution and batch normalization: y = gamma (z - mean) / sqrt(variance + eps) + beta, z = weight * x + bias.
 
-    In training the mean and the biased variance are those of z over the batch and its positions: every value of the
-    batch moves every output, also across time, so no model may use it where one row must not see another. In evaluation
-    (`training=False`) they are the running ones, and y is one convolution with a folded weight.
+    In training, mean and biased variance are taken over the batch and its positions. Every value then affects every
+    output, also backwards in time: do not use it where rows must not see later rows. In evaluation
+    (`training=False`) the running statistics are used, and y is one convolution with a folded weight.
 
-    For the backward pass only `x` is kept, and the parameters: z is computed again. `torch.nn` keeps x and z.
+    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x and z.
 
     Args:
-        x: the input, in any unit; one axis of positions, as time, or two, as a correlation matrix.
-        weight, bias: of the convolution, as `torch.nn.functional.conv1d` and `conv2d` take them.
-        gamma, beta: scale and level of the output; one and zero if absent.
-        running_mean, running_variance: what evaluation normalizes by; not read in training.
-        training: whether the batch is normalized by its own moments.
-        stride, dilation: for all axes, or one for each.
-        padding: zeros before and after: for all axes, one for each, "valid", "same", or, for one axis, "causal": only
-            before, so that the convolution itself does not look ahead.
-        groups: blocks of channels that do not see each other.
+        x: input in any unit, with one spatial axis (such as time) or two (such as a correlation matrix).
+        weight, bias: as in `torch.nn.functional.conv1d` and `conv2d`.
+        gamma, beta: scale and shift of the output. None means 1 and 0.
+        running_mean, running_variance: statistics for evaluation; not used in training.
+        training: normalize by the statistics of the batch.
+        stride, dilation: one int for all axes, or one per axis.
+        padding: zeros on both sides: an int, one int per axis, "valid", "same", or, with one axis, "causal" (only
+            before, so that the convolution itself does not look ahead).
+        groups: number of groups of channels that are convolved separately.
         eps: added to the variance.
 
     Returns:
-        `output`, `mean` and `variance`, of each channel. No argument is changed; running statistics move by
-        `running += momentum * (new - running)`, with `new = mean`, and `variance * n / (n - 1)` for n values of a
-        channel, as `torch.nn.BatchNorm1d` does; `nn.ConvBN1d` sees to it. In training a NaN or an infinity makes every
-        channel that sees it NaN, and NaN channels take no part in the backward pass: fill missing values before.
+        `BatchNormOutput(output, mean, variance)`. No argument is modified: update running statistics with
+        `running += momentum * (new - running)`, where `new` is `mean`, and `variance * n / (n - 1)` for n values per
+        channel, as `torch.nn.BatchNorm1d` and `nn.ConvBN1d` do. In training a NaN or infinity makes every channel that
+        depends on it NaN; NaN channels have zero gradients. Fill missing values first.
 
     Raises:
-        ValueError, TypeError: shapes, dtypes or settings do not fit; in training a channel has a single value.
+        ValueError, TypeError: shapes, dtypes or settings do not match, or in training a channel has a single value.
 
-    Devices: CPU and CUDA, around ATen's convolution; elsewhere the reference, on the device. Differentiable in all
-    tensors but the running statistics, to any order, in both modes; `vmap` calls it for each sample, whose batch
-    then stands alone.
+    Devices: CPU and CUDA, with ATen's convolution; the reference elsewhere. Differentiable in all tensors but the
+    running statistics, to any order, in both modes. `vmap` runs the samples one by one, each with its own statistics.
 
     References:
         Ioffe, Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.
@@ -88,10 +87,10 @@ def conv_bn(
     """
     running = {"running_mean": running_mean, "running_variance": running_variance}
     check_tensors("conv_bn", x, weight, eps, bias=bias, gamma=gamma, beta=beta, **running)
-    settings = settings_of("conv_bn", x, weight, stride, padding, dilation, groups)
+    settings = convolution_settings("conv_bn", x, weight, stride, padding, dilation, groups)
     if not training:
         mean, variance = check_running("conv_bn", **running)
-        weight, level = folded(weight, bias, gamma, beta, mean, variance, eps)
+        weight, level = fold(weight, bias, gamma, beta, mean, variance, eps)
         return BatchNormOutput(convolve(x, weight, level, *settings), mean, variance)
     check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
     return BatchNormOutput(*operator(x, weight, bias, gamma, beta, *settings, eps))
@@ -163,20 +162,17 @@ def _backward(
     output1: Tensor,
     output2: Tensor,
 ) -> tuple[Tensor | None, ...]:
-    # z = weight * x once more; dz from the gradient of y; dx and dweight from dz. The bias moves the mean alone.
+    # recompute z = weight * x; dz from the gradient of y; dx and dweight from dz. The bias only changes the mean.
     settings = stride, padding, dilation, groups
     z = convolve(x, weight, None, *settings)
     mean = output1 if bias is None else output1 - bias
-    dz, d_gamma, d_beta, known = batch_norm_backward.operator(
+    dz, d_gamma, d_beta, valid = batch_norm_backward.operator(
         grad, grad_mean, grad_variance, z, mean, output2, gamma, None, False, eps
     )
     d_x, d_weight = convolve_backward(dz, x, weight, *settings)
-    d_weight = torch.where(
-        known.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0
-    )  # 0 * NaN of a missing input is no gradient
-    absent = (bias is None, gamma is None, beta is None)
-    of_parameters = (None if gone else d for gone, d in zip(absent, (grad_mean, d_gamma, d_beta)))
-    return d_x, d_weight, *of_parameters
+    d_weight = torch.where(valid.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0)  # 0 * NaN is NaN
+    parameters = ((bias, grad_mean), (gamma, d_gamma), (beta, d_beta))
+    return d_x, d_weight, *(None if x is None else gradient for x, gradient in parameters)
 
 
 def _oracle(
@@ -194,7 +190,7 @@ def _oracle(
     convolution = F.conv1d if x.dim() == 3 else F.conv2d
     z = convolution(x, weight, bias, stride, padding, dilation, groups)
     axes = [0, *range(2, z.dim())]
-    y = F.batch_norm(z, None, None, *ones_and_zeros(gamma, beta, weight), training=True)
+    y = F.batch_norm(z, None, None, *default_scale_and_shift(gamma, beta, weight), training=True)
     return y, z.mean(axes), z.var(axes, correction=0)
 
 
@@ -217,12 +213,15 @@ def _cases() -> Cases:
         bad=(
             Bad(Sample(x[0], weight), r"conv_bn: x must be \(B, C, T\).*; got x \(2, 7\), weight \(4, 2, 3\)"),
             Bad(Sample(x, weight[:, :1]), r"weight must be \(D, C / groups, \.\.\.\)"),
-            Bad(Sample(x, weight, per_channel[0, :3]), r"bias must be \(4,\), one for each output; got bias \(3,\)"),
-            Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
-            Bad(Sample(x[:1, :, :3], weight), "training needs more than one value of each channel; got values=1"),
-            Bad(Sample(x, weight, padding="even"), "padding must be numbers"),
+            Bad(
+                Sample(x, weight, per_channel[0, :3]),
+                r"bias must be \(4,\), one value per output channel; got bias \(3,\)",
+            ),
+            Bad(Sample(x, weight, training=False), "evaluation requires running_mean and running_variance"),
+            Bad(Sample(x[:1, :, :3], weight), "training requires more than one value per channel; got values=1"),
+            Bad(Sample(x, weight, padding="even"), "padding must be an int"),
             Bad(Sample(x, weight, stride=0), "stride must be >= 1"),
-            Bad(Sample(x, weight, dilation=9), "the window must fit in the padded input"),
+            Bad(Sample(x, weight, dilation=9), "the kernel must fit in the padded input"),
             Bad(Sample(x, weight, eps=0.0), "eps must be a positive float"),
             Bad(Sample(x.float(), weight), "one dtype", TypeError),
             Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
@@ -237,7 +236,7 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     decomposition=_decomposition,
-    mask_nan_grad=False,  # a NaN channel takes no part: batch_norm_backward sees to it, without the output
+    mask_nan_grad=False,  # batch_norm_backward masks NaN channels
     cases=_cases,
     causal=False,
     time=None,

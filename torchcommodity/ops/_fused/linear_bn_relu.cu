@@ -1,4 +1,5 @@
-// A matrix product, batch normalization over the rows, ReLU: the product becomes the output in its place.
+// ATen's matrix product followed by batch normalization over the rows and ReLU in place. Scheme: see
+// batch_norm_device.h.
 #include "aten.h"
 #include "batch_norm_device.h"
 
@@ -10,7 +11,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_bn_relu(const Tensor& x, const Tensor&
                                                   const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
                                                   const std::optional<Tensor>& beta, double eps) {
   const Tensor product = call_aten("aten::mm", x, torch::stable::transpose(weight, 0, 1));
-  return normalized<true>(product, bias, gamma, beta, eps);
+  return normalize_product<true>(product, bias, gamma, beta, eps);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Linear layer, batch normalization and ReLU in one: backward multiplies again, so that only the input is kept."""
+"""Fused linear layer, batch normalization and ReLU; the backward pass stores only the input."""
 
 import torch
 from torch import Tensor
@@ -12,9 +12,9 @@ from torchcommodity.ops._fused.batch_norm import (
     check_count,
     check_running,
     check_tensors,
-    folded,
+    default_scale_and_shift,
+    fold,
     normalize,
-    ones_and_zeros,
 )
 
 
@@ -32,31 +32,30 @@ def linear_bn_relu(
 ) -> BatchNormOutput:  # (..., D), (D,), (D,)
     """Linear layer, batch normalization and ReLU: max(0, gamma (z - mean) / sqrt(variance + eps) + beta), z = W x + b.
 
-    In training the mean and the biased variance are those of z over all leading axes: every row moves every output, so
-    no model may use it where one row must not see another. In evaluation (`training=False`) they are the running ones,
-    and y is one linear layer with a folded weight, and ReLU.
+    In training, mean and biased variance are taken over all leading axes. Every row then affects every output: do not
+    use it where rows must not see each other. In evaluation (`training=False`) the running statistics are used, and
+    the output is one linear layer with a folded weight, and ReLU.
 
-    For the backward pass only `x` is kept, and the parameters: z is computed again. `torch.nn` keeps x, z and y.
+    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x, z and y.
 
     Args:
-        x: the input, in any unit.
-        weight, bias: of the linear layer, as `torch.nn.functional.linear` takes them.
-        gamma, beta: scale and level before ReLU; one and zero if absent.
-        running_mean, running_variance: what evaluation normalizes by; not read in training.
-        training: whether the batch is normalized by its own moments.
+        x: input in any unit.
+        weight, bias: as in `torch.nn.functional.linear`.
+        gamma, beta: scale and shift before ReLU. None means 1 and 0.
+        running_mean, running_variance: statistics for evaluation; not used in training.
+        training: normalize by the statistics of the batch.
         eps: added to the variance.
 
     Returns:
-        `output`, `mean` and `variance`, of each of the D features. No argument is changed; how running statistics move
-        is said at `conv_bn`, and `nn.LinearBNReLU` sees to it. In training a NaN or an infinity makes every feature
-        NaN, and NaN features take no part in the backward pass: fill missing values before.
+        `BatchNormOutput(output, mean, variance)`. No argument is modified; for running statistics see `conv_bn` and
+        `nn.LinearBNReLU`. In training a NaN or infinity in the input makes all features NaN; NaN features have zero
+        gradients. Fill missing values first.
 
     Raises:
-        ValueError, TypeError: shapes or dtypes do not fit; in training there is a single row.
+        ValueError, TypeError: shapes or dtypes do not match, or in training there is a single row.
 
-    Devices: CPU and CUDA, around ATen's matrix product; elsewhere the reference, on the device. Differentiable in all
-    tensors but the running statistics, to any order, in both modes; `vmap` calls it for each sample, whose rows then
-    stand alone.
+    Devices: CPU and CUDA, with ATen's matrix product; the reference elsewhere. Differentiable in all tensors but the
+    running statistics, to any order, in both modes. `vmap` runs the samples one by one, each with its own statistics.
 
     References:
         Ioffe, Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.
@@ -75,7 +74,7 @@ def linear_bn_relu(
         raise_invalid("linear_bn_relu", "x must be (..., C) with leading axes, weight (D, C)", x=x, weight=weight)
     if not training:
         mean, variance = check_running("linear_bn_relu", **running)
-        y = F.linear(x, *folded(weight, bias, gamma, beta, mean, variance, eps)).relu()
+        y = F.linear(x, *fold(weight, bias, gamma, beta, mean, variance, eps)).relu()
         return BatchNormOutput(y, mean, variance)
     rows = x.flatten(0, -2)
     check_count("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
@@ -111,15 +110,14 @@ def _backward(
     output1: Tensor,
     output2: Tensor,
 ) -> tuple[Tensor | None, ...]:
-    # z = W x once more; dz from the gradient of y; dx = dz W, dW = dz' x. The bias moves the mean alone.
+    # recompute z = W x; dz from the gradient of y; dx = dz W, dW = dz' x. The bias only changes the mean.
     mean = output1 if bias is None else output1 - bias
-    dz, d_gamma, d_beta, known = batch_norm_backward.operator(
+    dz, d_gamma, d_beta, valid = batch_norm_backward.operator(
         grad, grad_mean, grad_variance, x @ weight.mT, mean, output2, gamma, beta, True, eps
     )
-    d_weight = torch.where(known.unsqueeze(-1), dz.mT @ x, 0)  # 0 * NaN of an input that is missing is no gradient
-    absent = (bias is None, gamma is None, beta is None)
-    of_parameters = (None if gone else d for gone, d in zip(absent, (grad_mean, d_gamma, d_beta)))
-    return dz @ weight, d_weight, *of_parameters
+    d_weight = torch.where(valid.unsqueeze(-1), dz.mT @ x, 0)  # 0 * NaN is NaN
+    parameters = ((bias, grad_mean), (gamma, d_gamma), (beta, d_beta))
+    return dz @ weight, d_weight, *(None if x is None else gradient for x, gradient in parameters)
 
 
 def _oracle(
@@ -130,7 +128,7 @@ def _oracle(
     beta: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
     rows = F.linear(x, weight, bias).flatten(0, -2)
-    y = F.batch_norm(rows, None, None, *ones_and_zeros(gamma, beta, weight), training=True).relu()
+    y = F.batch_norm(rows, None, None, *default_scale_and_shift(gamma, beta, weight), training=True).relu()
     return y.unflatten(0, x.shape[:-1]), rows.mean(0), rows.var(0, correction=0)
 
 
@@ -144,16 +142,19 @@ def _cases() -> Cases:
     return Cases(
         function=linear_bn_relu,
         samples=(
-            Sample(randn(3, 5, 4), weight, *per_feature),  # alone in its batch each still has five rows
+            Sample(randn(3, 5, 4), weight, *per_feature),  # under vmap each sample still has five rows
             Sample(x, weight),
             Sample(x, weight, *per_feature[:2]),
         ),
         bad=(
             Bad(Sample(x[0], weight), r"linear_bn_relu: x must be \(\.\.\., C\) .*; got x \(4,\), weight \(6, 4\)"),
             Bad(Sample(x, weight[:, :3]), r"weight \(D, C\); got x \(9, 4\), weight \(6, 3\)"),
-            Bad(Sample(x, weight, per_feature[0, :5]), r"bias must be \(6,\), one for each output; got bias \(5,\)"),
-            Bad(Sample(x, weight, training=False), "evaluation needs running_mean and running_variance"),
-            Bad(Sample(x[:1], weight), "training needs more than one value of each channel; got values=1"),
+            Bad(
+                Sample(x, weight, per_feature[0, :5]),
+                r"bias must be \(6,\), one value per output channel; got bias \(5,\)",
+            ),
+            Bad(Sample(x, weight, training=False), "evaluation requires running_mean and running_variance"),
+            Bad(Sample(x[:1], weight), "training requires more than one value per channel; got values=1"),
             Bad(Sample(x, weight, eps=-1.0), "eps must be a positive float"),
             Bad(Sample(x.float(), weight), "one dtype", TypeError),
             Bad(Sample(x.long(), weight), "x must be a floating-point Tensor", TypeError),
@@ -167,7 +168,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
-    mask_nan_grad=False,  # a NaN feature takes no part: batch_norm_backward sees to it, without the output
+    mask_nan_grad=False,  # batch_norm_backward masks NaN features
     cases=_cases,
     causal=False,
     time=None,

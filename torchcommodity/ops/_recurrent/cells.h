@@ -1,4 +1,4 @@
-// One unit of a recurrent cell at one step, forward and backward: shared by the CPU and the CUDA kernels.
+// The cells of lstm and lltm: one unit at one time step, forward and backward, for the CPU and the CUDA kernels.
 #pragma once
 #include <bit>
 
@@ -6,13 +6,13 @@
 
 namespace commodity {
 
-// e^x - 1 without a branch, so that a loop over units is vectorized: e^x = 2^n e^r with |r| <= ln 2 / 2.
-COMMODITY_INLINE float exp_minus_one(float x) {
+// exp(x) - 1 without branches, so that loops over units vectorize: exp(x) = 2^n exp(r) with |r| <= ln 2 / 2.
+COMMODITY_INLINE float branchless_expm1(float x) {
 #if defined(__CUDA_ARCH__)
   return expm1f(x);
 #else
   x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-  const float shifted = x * 1.44269504f + 12582912.0f;  // the nearest integer n, in the last bits
+  const float shifted = x * 1.44269504f + 12582912.0f;  // rounds to the nearest integer n, in the last bits
   const float n = shifted - 12582912.0f;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   const float scale = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3F800000u);
@@ -22,7 +22,7 @@ COMMODITY_INLINE float exp_minus_one(float x) {
 #endif
 }
 
-COMMODITY_INLINE double exp_minus_one(double x) {
+COMMODITY_INLINE double branchless_expm1(double x) {
 #if defined(__CUDA_ARCH__)
   return expm1(x);
 #else
@@ -31,7 +31,7 @@ COMMODITY_INLINE double exp_minus_one(double x) {
   const double n = shifted - 6755399441055744.0;
   const double r = (x - n * 6.93147180369123816490e-1) - n * 1.90821492927058770002e-10;
   const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + 0x3FF0000000000000ull);
-  double q = 1.0 / 6227020800;  // 1 / 13!, then down to 1 / 2!
+  double q = 1.0 / 6227020800;  // Horner: 1 / 13! down to 1 / 2!
   q = q * r + 1.0 / 479001600, q = q * r + 1.0 / 39916800, q = q * r + 1.0 / 3628800, q = q * r + 1.0 / 362880;
   q = q * r + 1.0 / 40320, q = q * r + 1.0 / 5040, q = q * r + 1.0 / 720, q = q * r + 1.0 / 120;
   q = q * r + 1.0 / 24, q = q * r + 1.0 / 6, q = q * r + 0.5;
@@ -40,71 +40,72 @@ COMMODITY_INLINE double exp_minus_one(double x) {
 }
 
 template <typename scalar_t>
-COMMODITY_INLINE scalar_t logistic(scalar_t x) {
-  const scalar_t y = scalar_t(1) / (scalar_t(2) + exp_minus_one(-x));
+COMMODITY_INLINE scalar_t sigmoid(scalar_t x) {
+  const scalar_t y = scalar_t(1) / (scalar_t(2) + branchless_expm1(-x));
   return x < (sizeof(scalar_t) == 4 ? -87 : -708) ? scalar_t(0) : y;
 }
 
 template <typename scalar_t>
-COMMODITY_INLINE scalar_t tanh_of(scalar_t x) {
-  const scalar_t e = exp_minus_one(x + x);
+COMMODITY_INLINE scalar_t branchless_tanh(scalar_t x) {
+  const scalar_t e = branchless_expm1(x + x);
   return e / (e + scalar_t(2));
 }
 
-// c' = f c + i g, h' = o tanh(c'); the gates z stand in the order i, f, g, o, as in torch.nn.LSTM.
+// c' = f c + i g, h' = o tanh(c'); the gates z are in the order i, f, g, o of torch.nn.LSTM.
 struct Lstm {
   static constexpr int kGates = 4;
 
   template <typename scalar_t>
-  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t before, scalar_t& c, scalar_t& h) {
-    c = logistic(z[1]) * before + logistic(z[0]) * tanh_of(z[2]);
-    h = logistic(z[3]) * tanh_of(c);
+  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t& c, scalar_t& h) {
+    c = sigmoid(z[1]) * c_previous + sigmoid(z[0]) * branchless_tanh(z[2]);
+    h = sigmoid(z[3]) * branchless_tanh(c);
   }
 
-  // From the gradients of h' and c' those of z and of c; a NaN state takes no part.
-  template <typename scalar_t, typename sum_t>  // d_c is summed over all of time
-  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h, sum_t d_c,
-                                    scalar_t (&d_z)[kGates], sum_t& d_before) {
-    const scalar_t i = logistic(z[0]), f = logistic(z[1]), g = tanh_of(z[2]), o = logistic(z[3]), y = tanh_of(c);
-    const sum_t whole = d_c + d_h * o * (1 - y * y);
-    const scalar_t d = scalar_t(whole);
-    const bool known = o * y == o * y;
-    d_z[0] = known ? d * g * i * (1 - i) : 0;
-    d_z[1] = known ? d * before * f * (1 - f) : 0;
-    d_z[2] = known ? d * i * (1 - g * g) : 0;
-    d_z[3] = known ? d_h * y * o * (1 - o) : 0;
-    d_before = known ? whole * f : 0;
+  // Gradients of z and c from those of h' and c'; zero where the state is NaN. sum_t: d_c is a sum over time.
+  template <typename scalar_t, typename sum_t>
+  static COMMODITY_INLINE void backward(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t c, scalar_t d_h,
+                                        sum_t d_c, scalar_t (&d_z)[kGates], sum_t& d_c_previous) {
+    const scalar_t i = sigmoid(z[0]), f = sigmoid(z[1]), g = branchless_tanh(z[2]), o = sigmoid(z[3]),
+                   y = branchless_tanh(c);
+    const sum_t d_c_total = d_c + d_h * o * (1 - y * y);
+    const scalar_t d = scalar_t(d_c_total);
+    const bool valid = o * y == o * y;
+    d_z[0] = valid ? d * g * i * (1 - i) : 0;
+    d_z[1] = valid ? d * c_previous * f * (1 - f) : 0;
+    d_z[2] = valid ? d * i * (1 - g * g) : 0;
+    d_z[3] = valid ? d_h * y * o * (1 - o) : 0;
+    d_c_previous = valid ? d_c_total * f : 0;
   }
 };
 
-// c' = c + i g, h' = o tanh(c') with g = elu; the gates z stand in the order i, o, g.
+// c' = c + i g, h' = o tanh(c') with g = elu(z_g); the gates z are in the order i, o, g.
 struct Lltm {
   static constexpr int kGates = 3;
 
   template <typename scalar_t>
   static COMMODITY_INLINE scalar_t elu(scalar_t x) {
-    const scalar_t below = exp_minus_one(x);
-    return x > 0 ? x : below;
+    const scalar_t negative = branchless_expm1(x);
+    return x > 0 ? x : negative;
   }
 
   template <typename scalar_t>
-  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t before, scalar_t& c, scalar_t& h) {
-    c = before + logistic(z[0]) * elu(z[2]);
-    h = logistic(z[1]) * tanh_of(c);
+  static COMMODITY_INLINE void step(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t& c, scalar_t& h) {
+    c = c_previous + sigmoid(z[0]) * elu(z[2]);
+    h = sigmoid(z[1]) * branchless_tanh(c);
   }
 
-  template <typename scalar_t, typename sum_t>  // d_c is summed over all of time
-  static COMMODITY_INLINE void pull(const scalar_t (&z)[kGates], scalar_t before, scalar_t c, scalar_t d_h, sum_t d_c,
-                                    scalar_t (&d_z)[kGates], sum_t& d_before) {
-    const scalar_t i = logistic(z[0]), o = logistic(z[1]), g = elu(z[2]), y = tanh_of(c);
-    const sum_t whole = d_c + d_h * o * (1 - y * y);
-    const scalar_t d = scalar_t(whole);
+  template <typename scalar_t, typename sum_t>
+  static COMMODITY_INLINE void backward(const scalar_t (&z)[kGates], scalar_t c_previous, scalar_t c, scalar_t d_h,
+                                        sum_t d_c, scalar_t (&d_z)[kGates], sum_t& d_c_previous) {
+    const scalar_t i = sigmoid(z[0]), o = sigmoid(z[1]), g = elu(z[2]), y = branchless_tanh(c);
+    const sum_t d_c_total = d_c + d_h * o * (1 - y * y);
+    const scalar_t d = scalar_t(d_c_total);
     const scalar_t slope = z[2] > 0 ? scalar_t(1) : g + 1;
-    const bool known = o * y == o * y;
-    d_z[0] = known ? d * g * i * (1 - i) : 0;
-    d_z[1] = known ? d_h * y * o * (1 - o) : 0;
-    d_z[2] = known ? d * i * slope : 0;
-    d_before = known ? whole : 0;
+    const bool valid = o * y == o * y;
+    d_z[0] = valid ? d * g * i * (1 - i) : 0;
+    d_z[1] = valid ? d_h * y * o * (1 - o) : 0;
+    d_z[2] = valid ? d * i * slope : 0;
+    d_c_previous = valid ? d_c_total : 0;
   }
 };
 

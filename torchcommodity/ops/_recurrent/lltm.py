@@ -1,4 +1,4 @@
-"""LLTM, the long-long-term memory of PyTorch's extension tutorial: a sequence as one operator."""
+"""LLTM, the recurrent unit of PyTorch's C++ extension tutorial, over a sequence."""
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ def lltm(
     weight: Tensor,  # (3 H, H + F)
     bias: Tensor | None = None,  # (3 H,)
 ) -> tuple[Tensor, State]:  # (..., T, H), and (..., H) each
-    """Long-long-term memory over a whole sequence: a recurrent unit without a gate that forgets.
+    """Long-long-term memory (LLTM) over a sequence: an LSTM-like unit without a forget gate.
 
     With z_t = W [h_{t-1}, x_t] + b, split into i, o, g:
 
@@ -24,18 +24,18 @@ def lltm(
         h_t = sigmoid(o) tanh(c_t)
 
     Args:
-        input: x, of any unit; leading axes are batches.
+        input: x in any unit; leading axes are batches.
         hx: h and c before the first row.
-        weight, bias: the columns of `weight` stand for h first, then for the input, as in the tutorial.
+        weight, bias: the first H columns of `weight` multiply h, the others the input, as in the tutorial.
 
     Returns:
-        h at every row, and the state (h, c) after the last one. Causal, no warm-up. A row in which an input is NaN is
-        missing: the state stays what it was, and no gradient reaches the row.
+        h at every row, and the state (h, c) after the last row. Causal, no warm-up. A row with a NaN in its input is
+        missing: it leaves the state unchanged and has zero gradient.
 
     Raises:
-        ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
+        ValueError, TypeError: shapes do not match, or the tensors do not have one floating-point dtype and device.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.
@@ -49,18 +49,18 @@ def lltm(
         >>> output.shape, h.equal(output[:, -1])
         (torch.Size([2, 7, 5]), True)
     """
-    h, c = _states(input, *hx, weight, bias)
-    return sequence.with_last(h, c, hx)
+    h, c = _run(input, *hx, weight, bias)
+    return sequence.with_last_state(h, c, hx)
 
 
-def _states(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+def _run(input: Tensor, h0: Tensor, c0: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
     tensors = {"input": input, "h0": h0, "c0": c0, "weight": weight, "bias": bias}
     if input.dim() < 2 or h0.dim() < 1:
         raise_invalid("lltm", "input must be (..., T, F) and h0 (..., H)", input=input, h0=h0)
     hidden, state = h0.shape[-1], (*input.shape[:-2], h0.shape[-1])
     shapes = {"h0": state, "c0": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
     sequence.check_tensors("lltm", tensors, shapes)
-    return sequence.states(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
+    return sequence.run_layer(operator, input, h0, c0, weight[:, hidden:], weight[:, :hidden], bias)
 
 
 def step(z: Tensor, c: Tensor) -> State:
@@ -69,22 +69,22 @@ def step(z: Tensor, c: Tensor) -> State:
     return o.sigmoid() * c.tanh(), c
 
 
-def pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+def step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
     i, o, g = z.chunk(3, -1)
     i, o, y = i.sigmoid(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
-    slope = torch.where(g > 0, 1.0, g.clamp(max=0).exp())  # of elu
-    return sequence.known(o * y, d_c * _elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
+    slope = torch.where(g > 0, 1.0, g.clamp(max=0).exp())  # derivative of elu
+    return sequence.mask_nan_states(o * y, d_c * _elu(g) * i * (1 - i), d_h * y * o * (1 - o), d_c * i * slope, d_c)
 
 
 def _elu(x: Tensor) -> Tensor:
-    """F.elu, which onnxruntime lacks in double precision."""
+    """F.elu, which onnxruntime does not have in double precision."""
     return torch.where(x > 0, x, x.clamp(max=0).exp() - 1)
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
     rows = []
-    for row in input.unbind(-2):  # line by line as the tutorial has it
+    for row in input.unbind(-2):  # as in the tutorial
         gate_weights = F.linear(torch.cat([h, row], dim=1), weight, bias)
         gates = gate_weights.chunk(3, dim=1)
         input_gate, output_gate = torch.sigmoid(gates[0]), torch.sigmoid(gates[1])
@@ -100,7 +100,7 @@ def _cases() -> Cases:
     shapes = ((2, 5, 3), (2, 4), (2, 4), (12, 7), (12,))
     x, h0, c0, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     return Cases(
-        function=_states,
+        function=_run,
         samples=(Sample(x, h0, c0, weight, bias), Sample(x, h0, c0, weight)),
         bad=(
             Bad(Sample(x[0, 0], h0, c0, weight), r"lltm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),
@@ -114,4 +114,4 @@ def _cases() -> Cases:
     )
 
 
-operator = sequence.records("lltm", 3, step, pull, _cases)
+operator = sequence.make_operator("lltm", 3, step, step_backward, _cases)

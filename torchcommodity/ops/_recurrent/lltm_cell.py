@@ -1,4 +1,4 @@
-"""One step of LLTM: a product as PyTorch has it, then everything that follows as one operator."""
+"""One step of LLTM: a matrix product by PyTorch, then the cell as one operator."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import sequence
-from torchcommodity.ops._recurrent.lltm import pull, step
+from torchcommodity.ops._recurrent.lltm import step, step_backward
 from torchcommodity.ops._recurrent.sequence import State
 
 
@@ -17,7 +17,7 @@ def lltm_cell(
     weight: Tensor,  # (3 H, H + F)
     bias: Tensor | None = None,  # (3 H,)
 ) -> State:  # (..., H) each
-    """One step of the long-long-term memory; `lltm` takes a whole sequence.
+    """One step of the long-long-term memory (LLTM); `lltm` runs a sequence.
 
     With z = W [h, x] + b, split into i, o, g:
 
@@ -25,17 +25,17 @@ def lltm_cell(
         h' = sigmoid(o) tanh(c')
 
     Args:
-        input: x, of any unit; leading axes are batches.
+        input: x in any unit; leading axes are batches.
         hx: h and c before the step.
-        weight, bias: the columns of `weight` stand for h first, then for the input, as in the tutorial.
+        weight, bias: the first H columns of `weight` multiply h, the others the input, as in the tutorial.
 
     Returns:
-        h' and c'. Where an input is NaN the sample is missing: its state stays what it was.
+        h' and c'. A sample with a NaN in its input is missing: its state is unchanged.
 
     Raises:
-        ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
+        ValueError, TypeError: shapes do not match, or the tensors do not have one floating-point dtype and device.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.
@@ -48,28 +48,28 @@ def lltm_cell(
         >>> c  # sigmoid(3) elu(3)
         tensor([[2.8577, 2.8577]])
     """
-    return _next(input, *hx, weight, bias)
+    return _run(input, *hx, weight, bias)
 
 
-def _next(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
+def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
     if input.dim() < 1 or h.dim() < 1:
         raise_invalid("lltm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
     hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
     shapes = {"h": state, "c": state, "weight": (3 * hidden, hidden + input.shape[-1]), "bias": (3 * hidden,)}
     tensors = {"input": input, "h": h, "c": c, "weight": weight, "bias": bias}
     sequence.check_tensors("lltm_cell", tensors, shapes)
-    return sequence.widened(_compute, input, h, c, weight, bias)
+    return sequence.run_in_float32(_compute, input, h, c, weight, bias)
 
 
 def _compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> State:
-    known, missing = sequence.without_missing(input)
-    state: State = operator(F.linear(torch.cat([h, known], -1), weight, bias), missing, h, c)
+    filled, missing = sequence.without_missing(input)
+    state: State = operator(F.linear(torch.cat([h, filled], -1), weight, bias), missing, h, c)
     return state
 
 
 def _reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    moved, gone = step(gates, c), missing.unsqueeze(-1)
-    return torch.where(gone, h, moved[0]), torch.where(gone, c, moved[1])
+    (h_next, c_next), is_missing = step(gates, c), missing.unsqueeze(-1)
+    return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
 
 
 def _fake(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> State:
@@ -79,44 +79,45 @@ def _fake(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> State:
 def _backward(
     grad_h: Tensor, grad_c: Tensor, *, gates: Tensor, missing: Tensor, c: Tensor
 ) -> tuple[Tensor | None, ...]:
-    d_gates, d_h, d_c = adjoint(grad_h, grad_c, gates, missing, c)
+    d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
     return d_gates, None, d_h, d_c
 
 
-def _adjoint(
+def _backward_reference(
     grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     # d = grad_c + grad_h o (1 - tanh(c')^2);  di = d g i (1 - i),  do = grad_h tanh(c') o (1 - o),  dg = d i elu'(g)
-    moved, gone = _reference(gates, missing, c, c)[1], missing.unsqueeze(-1)
-    d_gates, d_c = pull(gates, c, moved, grad_h, grad_c)
-    return d_gates.masked_fill(gone, 0), grad_h.masked_fill(~gone, 0), torch.where(gone, grad_c, d_c)
+    c_next, is_missing = _reference(gates, missing, c, c)[1], missing.unsqueeze(-1)
+    d_gates, d_c = step_backward(gates, c, c_next, grad_h, grad_c)
+    d_h = grad_h.masked_fill(~is_missing, 0)
+    return d_gates.masked_fill(is_missing, 0), d_h, torch.where(is_missing, grad_c, d_c)
 
 
-def _fake_adjoint(
+def _backward_fake(
     grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     return gates.new_empty(gates.shape), c.new_empty(c.shape), c.new_empty(c.shape)
 
 
-def _backward_adjoint(
+def _double_backward(
     *grads: Tensor, grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
 ) -> tuple[Tensor | None, ...]:
     def definition(grad_h: Tensor, grad_c: Tensor, gates: Tensor, c: Tensor) -> tuple[Tensor, ...]:
-        return _adjoint(grad_h, grad_c, gates, missing, c)
+        return _backward_reference(grad_h, grad_c, gates, missing, c)
 
-    d_grad_h, d_grad_c, d_gates, d_c = sequence.differentiated(definition, (grad_h, grad_c, gates, c), grads)
+    d_grad_h, d_grad_c, d_gates, d_c = sequence.differentiate(definition, (grad_h, grad_c, gates, c), grads)
     return d_grad_h, d_grad_c, d_gates, None, d_c
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
-    """Line by line as the tutorial has it; a sample that is missing keeps its state."""
+    """As in the tutorial; a missing sample keeps its state."""
     gates = F.linear(torch.cat([h, input], dim=1), weight, bias).chunk(3, dim=1)
     input_gate = torch.sigmoid(gates[0])
     output_gate = torch.sigmoid(gates[1])
     candidate_cell = F.elu(gates[2])
     new_cell = c + candidate_cell * input_gate
-    gone = input.isnan().any(-1, keepdim=True)
-    return torch.where(gone, h, torch.tanh(new_cell) * output_gate), torch.where(gone, c, new_cell)
+    is_missing = input.isnan().any(-1, keepdim=True)
+    return torch.where(is_missing, h, torch.tanh(new_cell) * output_gate), torch.where(is_missing, c, new_cell)
 
 
 def _cases() -> Cases:
@@ -125,7 +126,7 @@ def _cases() -> Cases:
     x, h, c, weight, bias = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     gap = x.index_fill(0, torch.tensor(1), torch.nan)
     return Cases(
-        function=_next,
+        function=_run,
         samples=(Sample(x, h, c, weight, bias), Sample(gap, h, c, weight)),
         bad=(
             Bad(Sample(x[0, 0], h, c, weight), r"lltm_cell: input must be \(\.\.\., F\).*; got input \(\)"),
@@ -139,11 +140,11 @@ def _cases() -> Cases:
     )
 
 
-def _cases_adjoint() -> Cases:
+def _backward_cases() -> Cases:
     generator = torch.Generator().manual_seed(1)
     tensors = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 12, 4)]
     return Cases(
-        function=lambda grad_h, grad_c, gates, c: adjoint(grad_h, grad_c, gates, gates.isnan().any(-1), c),
+        function=lambda grad_h, grad_c, gates, c: backward_operator(grad_h, grad_c, gates, gates.isnan().any(-1), c),
         samples=(Sample(*tensors),),
     )
 
@@ -151,11 +152,11 @@ def _cases_adjoint() -> Cases:
 operator = Op(
     "lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None, mask_nan_grad=False
 )
-adjoint = Op(
+backward_operator = Op(
     "lltm_cell_backward",
-    reference=_adjoint,
-    fake=_fake_adjoint,
-    backward=_backward_adjoint,
-    cases=_cases_adjoint,
+    reference=_backward_reference,
+    fake=_backward_fake,
+    backward=_double_backward,
+    cases=_backward_cases,
     time=None,
 )

@@ -1,4 +1,4 @@
-// A long short-term memory over a sequence whose input is projected onto the gates, and its adjoint.
+// LSTM over a sequence, forward and backward. Scheme: see recurrence.h.
 #include "recurrence.h"
 
 using namespace commodity;
@@ -6,12 +6,12 @@ using namespace commodity;
 namespace {
 
 auto lstm(const Tensor& gates, const Tensor& missing, const Tensor& weight, const Tensor& h0, const Tensor& c0) {
-  return layer<Lstm>("lstm", gates, missing, weight, h0, c0);
+  return run_layer<Lstm>("lstm", gates, missing, weight, h0, c0);
 }
 
 auto lstm_backward(const Tensor& grad_h, const Tensor& grad_c, const Tensor& gates, const Tensor& missing,
                    const Tensor& weight, const Tensor& h0, const Tensor& c0, const Tensor& h, const Tensor& c) {
-  return adjoint<Lstm>("lstm_backward", grad_h, grad_c, gates, missing, weight, h0, c0, h, c);
+  return run_layer_backward<Lstm>("lstm_backward", grad_h, grad_c, gates, missing, weight, h0, c0, h, c);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Long short-term memory over a sequence: the layer of torch.nn.LSTM as one operator that compilers take whole."""
+"""A layer of torch.nn.LSTM over a sequence as one operator, which compilers and exporters handle as a whole."""
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ def lstm(
     bias_ih: Tensor | None = None,  # (4 H,)
     bias_hh: Tensor | None = None,  # (4 H,)
 ) -> tuple[Tensor, State]:  # (..., T, H), and (..., H) each
-    """One layer of long short-term memory over a whole sequence: the numbers of `torch.nn.LSTM`.
+    """One LSTM layer over a sequence, equal to `torch.nn.LSTM`.
 
     With z_t = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh, split into i, f, g, o:
 
@@ -25,19 +25,19 @@ def lstm(
         h_t = sigmoid(o) tanh(c_t)
 
     Args:
-        input: x, of any unit; leading axes are batches.
+        input: x in any unit; leading axes are batches.
         hx: h and c before the first row.
-        weight_ih, weight_hh, bias_ih, bias_hh: as torch.nn.LSTM stores them.
+        weight_ih, weight_hh, bias_ih, bias_hh: as in torch.nn.LSTM.
 
     Returns:
-        h at every row, and the state (h, c) after the last one. Causal, no warm-up. A row in which an input is NaN is
-        missing: the state stays what it was, and no gradient reaches the row. So sequences of different length are
-        padded with NaN.
+        h at every row, and the state (h, c) after the last row. Causal, no warm-up. A row with a NaN in its input is
+        missing: it leaves the state unchanged and has zero gradient. Sequences of different lengths can be padded with
+        NaN.
 
     Raises:
-        ValueError, TypeError: shapes do not fit together, tensors are not all of one floating-point dtype.
+        ValueError, TypeError: shapes do not match, or the tensors do not have one floating-point dtype and device.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
 
     References:
         Hochreiter, Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). doi:10.1162/neco.1997.9.8.1735.
@@ -51,11 +51,11 @@ def lstm(
         >>> output.shape, torch.allclose(output, layer(x)[0], atol=1e-6)
         (torch.Size([2, 7, 5]), True)
     """
-    h, c = _states(input, *hx, weight_ih, weight_hh, bias_ih, bias_hh)
-    return sequence.with_last(h, c, hx)
+    h, c = _run(input, *hx, weight_ih, weight_hh, bias_ih, bias_hh)
+    return sequence.with_last_state(h, c, hx)
 
 
-def _states(
+def _run(
     input: Tensor,
     h0: Tensor,
     c0: Tensor,
@@ -72,7 +72,7 @@ def _states(
     shapes = {"h0": state, "c0": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
     sequence.check_tensors("lstm", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
     bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else bias_ih + bias_hh
-    return sequence.states(operator, input, h0, c0, weight_ih, weight_hh, bias)
+    return sequence.run_layer(operator, input, h0, c0, weight_ih, weight_hh, bias)
 
 
 def _step(z: Tensor, c: Tensor) -> State:
@@ -81,20 +81,20 @@ def _step(z: Tensor, c: Tensor) -> State:
     return o.sigmoid() * c.tanh(), c
 
 
-def _pull(z: Tensor, before: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+def _step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
     i, f, g, o = z.chunk(4, -1)
     i, f, g, o, y = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
-    d_z = (d_c * g * i * (1 - i), d_c * before * f * (1 - f), d_c * i * (1 - g * g), d_h * y * o * (1 - o))
-    return sequence.known(o * y, *d_z, d_c * f)
+    d_z = (d_c * g * i * (1 - i), d_c * c_previous * f * (1 - f), d_c * i * (1 - g * g), d_h * y * o * (1 - o))
+    return sequence.mask_nan_states(o * y, *d_z, d_c * f)
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None) -> State:
     cell = torch.nn.LSTMCell(input.shape[-1], h.shape[-1], bias=bool(biases), dtype=input.dtype)
-    given = [x for x in (weight_ih, weight_hh, *biases) if x is not None]
+    parameters = [x for x in (weight_ih, weight_hh, *biases) if x is not None]
     rows = []
     with torch.no_grad():
-        for parameter, value in zip(cell.parameters(), given, strict=True):
+        for parameter, value in zip(cell.parameters(), parameters, strict=True):
             parameter.copy_(value)
         for row in input.unbind(-2):
             h, c = cell(row, (h, c))
@@ -107,7 +107,7 @@ def _cases() -> Cases:
     shapes = ((2, 5, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,), (16,))
     x, h0, c0, *weights = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
     return Cases(
-        function=_states,
+        function=_run,
         samples=(Sample(x, h0, c0, *weights), Sample(x, h0, c0, *weights[:2])),
         bad=(
             Bad(Sample(x[0, 0], h0, c0, *weights), r"lstm: input must be \(\.\.\., T, F\).*; got input \(3,\)"),
@@ -122,4 +122,4 @@ def _cases() -> Cases:
     )
 
 
-operator = sequence.records("lstm", 4, _step, _pull, _cases)
+operator = sequence.make_operator("lstm", 4, _step, _step_backward, _cases)

@@ -1,5 +1,5 @@
-// A recurrent layer over a sequence on a GPU, and its adjoint: what remains once the input is projected onto the gates.
-// Products with the weights are ATen's; a kernel for every step does the rest.
+// A recurrent layer over a sequence, forward and backward, for CUDA. As in recurrence.h the input has already been
+// projected onto the gates. Every step is one ATen product with the weights and one kernel for the cell.
 #pragma once
 #include "aten.h"
 #include "cells.h"
@@ -20,84 +20,86 @@ struct RecurrentLayer {
   const bool* missing;
   const scalar_t *h, *c;
 
-  COMMODITY_INLINE int64_t at(int64_t series, int64_t t) const { return series * steps + t; }
-  COMMODITY_INLINE scalar_t state(const scalar_t* sequence, const scalar_t* first, int64_t series, int64_t t,
+  COMMODITY_INLINE int64_t row(int64_t series, int64_t t) const { return series * steps + t; }
+  COMMODITY_INLINE scalar_t state(const scalar_t* sequence, const scalar_t* initial, int64_t series, int64_t t,
                                   int64_t j) const {
-    return t < 0 ? first[series * hidden + j] : sequence[at(series, t) * hidden + j];
+    return t < 0 ? initial[series * hidden + j] : sequence[row(series, t) * hidden + j];
   }
 };
 
 template <typename Cell, typename scalar_t>
 struct ForwardStep {
-  RecurrentLayer<scalar_t> of;
-  const scalar_t* own;  // h_{t-1} times the weights
+  RecurrentLayer<scalar_t> layer;
+  const scalar_t* recurrent;  // h_{t-1} W'
   scalar_t *h, *c;
   int64_t t;
 
   COMMODITY_INLINE void operator()(int64_t item) const {
-    const int64_t series = item / of.hidden, j = item % of.hidden, at = of.at(series, t);
-    const scalar_t before = of.state(c, of.c0, series, t - 1, j);
-    scalar_t z[Cell::kGates], now_c = before, now_h;
+    const int64_t series = item / layer.hidden, j = item % layer.hidden, row = layer.row(series, t);
+    const scalar_t c_previous = layer.state(c, layer.c0, series, t - 1, j);
+    scalar_t z[Cell::kGates], c_next = c_previous, h_next;
     for (int g = 0; g < Cell::kGates; ++g) {
-      const int64_t gate = g * of.hidden + j, wide = Cell::kGates * of.hidden;
-      z[g] = read(of.gates + at * wide + gate) + own[series * wide + gate];
+      const int64_t gate = g * layer.hidden + j, width = Cell::kGates * layer.hidden;
+      z[g] = read(layer.gates + row * width + gate) + recurrent[series * width + gate];
     }
-    Cell::step(z, before, now_c, now_h);
-    const bool skip = of.missing[at];
-    c[at * of.hidden + j] = skip ? before : now_c;
-    h[at * of.hidden + j] = skip ? of.state(h, of.h0, series, t - 1, j) : now_h;
+    Cell::step(z, c_previous, c_next, h_next);
+    const bool is_missing = layer.missing[row];
+    c[row * layer.hidden + j] = is_missing ? c_previous : c_next;
+    h[row * layer.hidden + j] = is_missing ? layer.state(h, layer.h0, series, t - 1, j) : h_next;
   }
 };
 
-// D_t = d loss / d h_t through all that follows: D_t = grad_t + d_gates_{t+1} W, or D_{t+1} where row t+1 is missing.
-// In double: what comes to c is a sum over all of time.
+// D_t = dL/dh_t = grad_t + d_gates_{t+1} W; where row t + 1 is missing, D_t = grad_t + D_{t+1}. In double: the gradient
+// of c is a sum over time.
 template <typename Cell, typename scalar_t>
 struct BackwardStep {
-  RecurrentLayer<scalar_t> of;
-  const scalar_t *grad_h, *grad_c, *own, *later;  // own: (series * steps, gates); later: d_gates_{t+1} W, or null
-  double *kept, *d_c;
+  RecurrentLayer<scalar_t> layer;
+  const scalar_t *grad_h, *grad_c;
+  const scalar_t *recurrent, *d_h_recurrent;  // h_{t-1} W' of all rows; d_gates_{t+1} W, null in the last row
+  double *d_h_total, *d_c;
   scalar_t* d_gates;
   int64_t t;
 
-  COMMODITY_INLINE double arriving(int64_t series, int64_t j) const {
-    const int64_t item = series * of.hidden + j;
-    return !later ? 0 : of.missing[of.at(series, t + 1)] ? kept[item] : later[item];
+  COMMODITY_INLINE double incoming(int64_t series, int64_t j) const {
+    const int64_t item = series * layer.hidden + j;
+    return !d_h_recurrent ? 0 : layer.missing[layer.row(series, t + 1)] ? d_h_total[item] : d_h_recurrent[item];
   }
   COMMODITY_INLINE void operator()(int64_t item) const {
-    const int64_t series = item / of.hidden, j = item % of.hidden, at = of.at(series, t);
-    const int64_t wide = Cell::kGates * of.hidden;
-    const double total = arriving(series, j) + read(grad_h + at * of.hidden + j);
-    const double of_c = (later ? d_c[item] : 0) + read(grad_c + at * of.hidden + j);
-    double z[Cell::kGates], d_z[Cell::kGates] = {}, before = of_c;
+    const int64_t series = item / layer.hidden, j = item % layer.hidden, row = layer.row(series, t);
+    const int64_t width = Cell::kGates * layer.hidden;
+    const double d_h = incoming(series, j) + read(grad_h + row * layer.hidden + j);
+    const double d_c_total = (d_h_recurrent ? d_c[item] : 0) + read(grad_c + row * layer.hidden + j);
+    double z[Cell::kGates], d_z[Cell::kGates] = {}, d_c_previous = d_c_total;
     for (int g = 0; g < Cell::kGates; ++g)
-      z[g] = double(read(of.gates + at * wide + g * of.hidden + j)) + read(own + at * wide + g * of.hidden + j);
-    if (!of.missing[at])
-      Cell::pull(z, double(of.state(of.c, of.c0, series, t - 1, j)), double(of.c[at * of.hidden + j]), total, of_c, d_z,
-                 before);
-    for (int g = 0; g < Cell::kGates; ++g) d_gates[at * wide + g * of.hidden + j] = scalar_t(d_z[g]);
-    kept[item] = total, d_c[item] = before;
+      z[g] = double(read(layer.gates + row * width + g * layer.hidden + j)) +
+             read(recurrent + row * width + g * layer.hidden + j);
+    if (!layer.missing[row])
+      Cell::backward(z, double(layer.state(layer.c, layer.c0, series, t - 1, j)),
+                     double(layer.c[row * layer.hidden + j]), d_h, d_c_total, d_z, d_c_previous);
+    for (int g = 0; g < Cell::kGates; ++g) d_gates[row * width + g * layer.hidden + j] = scalar_t(d_z[g]);
+    d_h_total[item] = d_h, d_c[item] = d_c_previous;
   }
 };
 
-// What arrives before the first row.
+// Gradients of h0 and c0.
 template <typename Cell, typename scalar_t>
-struct FirstState {
-  BackwardStep<Cell, scalar_t> step;  // of t = -1
+struct InitialStateGradients {
+  BackwardStep<Cell, scalar_t> step;  // at t = -1
   scalar_t *d_h0, *d_c0;
   COMMODITY_INLINE void operator()(int64_t item) const {
-    d_h0[item] = scalar_t(step.arriving(item / step.of.hidden, item % step.of.hidden));
-    d_c0[item] = scalar_t(step.later ? step.d_c[item] : 0);
+    d_h0[item] = scalar_t(step.incoming(item / step.layer.hidden, item % step.layer.hidden));
+    d_c0[item] = scalar_t(step.d_h_recurrent ? step.d_c[item] : 0);
   }
 };
 
-// h_{t-1} of all rows.
+// Copies h_{t-1} of all rows.
 template <typename scalar_t>
-struct Previous {
-  RecurrentLayer<scalar_t> of;
+struct PreviousStates {
+  RecurrentLayer<scalar_t> layer;
   scalar_t* to;
   COMMODITY_INLINE void operator()(int64_t item) const {
-    const int64_t row = item / of.hidden;
-    to[item] = of.state(of.h, of.h0, row / of.steps, row % of.steps - 1, item % of.hidden);
+    const int64_t row = item / layer.hidden;
+    to[item] = layer.state(layer.h, layer.h0, row / layer.steps, row % layer.steps - 1, item % layer.hidden);
   }
 };
 
@@ -112,7 +114,7 @@ void check_layer(const char* name, const Tensor& gates, const Tensor& missing, c
   const auto dtype = gates.scalar_type();
   STD_TORCH_CHECK(missing.scalar_type() == torch::headeronly::ScalarType::Bool && weight.scalar_type() == dtype &&
                       h0.scalar_type() == dtype && c0.scalar_type() == dtype,
-                  name, ": missing must be bool, all others of one dtype");
+                  name, ": missing must be bool, all other tensors must have one dtype");
 }
 
 struct LayerTensors {
@@ -130,7 +132,7 @@ struct LayerTensors {
         series(h0.numel() / std::max<int64_t>(1, hidden)) {}
 
   template <typename scalar_t>
-  RecurrentLayer<scalar_t> layer(const Tensor& h, const Tensor& c) const {
+  RecurrentLayer<scalar_t> pointers(const Tensor& h, const Tensor& c) const {
     return {steps,
             hidden,
             gates.const_data_ptr<scalar_t>(),
@@ -143,21 +145,22 @@ struct LayerTensors {
 };
 
 template <typename Cell>
-std::tuple<Tensor, Tensor> layer(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& weight,
-                                 const Tensor& h0, const Tensor& c0) {
+std::tuple<Tensor, Tensor> run_layer(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& weight,
+                                     const Tensor& h0, const Tensor& c0) {
   check_layer<Cell>(name, gates, missing, weight, h0, c0);
-  const LayerTensors given(gates, missing, weight, h0, c0);
+  const LayerTensors tensors(gates, missing, weight, h0, c0);
   std::vector<int64_t> sizes(gates.sizes().begin(), gates.sizes().end());
-  sizes.back() = given.hidden;
+  sizes.back() = tensors.hidden;
   Tensor h = new_empty(gates, sizes), c = new_empty(gates, sizes);
-  const Tensor rows = view(h, {given.series, given.steps, given.hidden}), weights = transpose(given.weight, 0, 1);
-  const Tensor first = view(given.h0, {given.series, given.hidden});
+  const Tensor rows = view(h, {tensors.series, tensors.steps, tensors.hidden}),
+               weights = transpose(tensors.weight, 0, 1);
+  const Tensor initial = view(tensors.h0, {tensors.series, tensors.hidden});
   dispatch(name, gates, [&]<typename scalar_t>() {
-    const auto of = given.template layer<scalar_t>(h, c);
-    for (int64_t t = 0; t < given.steps && h.numel(); ++t) {
-      const Tensor own = call_aten("aten::mm", t ? select(rows, 1, t - 1) : first, weights);
-      launch(h, given.series * given.hidden,
-             ForwardStep<Cell, scalar_t>{of, own.const_data_ptr<scalar_t>(), h.mutable_data_ptr<scalar_t>(),
+    const auto layer = tensors.template pointers<scalar_t>(h, c);
+    for (int64_t t = 0; t < tensors.steps && h.numel(); ++t) {
+      const Tensor recurrent = call_aten("aten::mm", t ? select(rows, 1, t - 1) : initial, weights);
+      launch(h, tensors.series * tensors.hidden,
+             ForwardStep<Cell, scalar_t>{layer, recurrent.const_data_ptr<scalar_t>(), h.mutable_data_ptr<scalar_t>(),
                                          c.mutable_data_ptr<scalar_t>(), t});
     }
   });
@@ -165,39 +168,42 @@ std::tuple<Tensor, Tensor> layer(const char* name, const Tensor& gates, const Te
 }
 
 template <typename Cell>
-std::tuple<Tensor, Tensor, Tensor> adjoint(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
-                                           const Tensor& gates, const Tensor& missing, const Tensor& weight,
-                                           const Tensor& h0, const Tensor& c0, const Tensor& h_, const Tensor& c_) {
+std::tuple<Tensor, Tensor, Tensor> run_layer_backward(const char* name, const Tensor& grad_h_, const Tensor& grad_c_,
+                                                      const Tensor& gates, const Tensor& missing, const Tensor& weight,
+                                                      const Tensor& h0, const Tensor& c0, const Tensor& h_,
+                                                      const Tensor& c_) {
   check_layer<Cell>(name, gates, missing, weight, h0, c0);
   for (const Tensor* x : {&grad_h_, &grad_c_, &h_}) check_same(name, *x, c_);
-  const LayerTensors given(gates, missing, weight, h0, c0);
-  const int64_t wide = Cell::kGates * given.hidden, states = given.series * given.hidden;
+  const LayerTensors tensors(gates, missing, weight, h0, c0);
+  const int64_t width = Cell::kGates * tensors.hidden, state_size = tensors.series * tensors.hidden;
   const Tensor h = contiguous(h_), c = contiguous(c_), grad_h = contiguous(grad_h_), grad_c = contiguous(grad_c_);
   Tensor d_gates = new_empty(gates, gates.sizes()), d_h0 = new_empty(h0, h0.sizes()), d_c0 = new_empty(c0, c0.sizes());
-  const Tensor previous = new_empty(h, {given.series * given.steps, given.hidden}), kept = scratch(h, states);
-  const Tensor carried = scratch(h, states);
-  const Tensor rows = view(d_gates, {given.series, given.steps, wide});
+  const Tensor h_previous = new_empty(h, {tensors.series * tensors.steps, tensors.hidden}),
+               d_h_total = scratch(h, state_size);
+  const Tensor d_c = scratch(h, state_size);
+  const Tensor rows = view(d_gates, {tensors.series, tensors.steps, width});
   dispatch(name, gates, [&]<typename scalar_t>() {
-    const auto of = given.template layer<scalar_t>(h, c);
-    launch(h, h.numel(), Previous<scalar_t>{of, data_ptr<scalar_t>(previous)});
-    const Tensor own = call_aten("aten::mm", previous, transpose(given.weight, 0, 1));
-    std::optional<Tensor> later;
-    BackwardStep<Cell, scalar_t> step{of,
+    const auto layer = tensors.template pointers<scalar_t>(h, c);
+    launch(h, h.numel(), PreviousStates<scalar_t>{layer, data_ptr<scalar_t>(h_previous)});
+    const Tensor recurrent = call_aten("aten::mm", h_previous, transpose(tensors.weight, 0, 1));
+    std::optional<Tensor> d_h_recurrent;
+    BackwardStep<Cell, scalar_t> step{layer,
                                       grad_h.const_data_ptr<scalar_t>(),
                                       grad_c.const_data_ptr<scalar_t>(),
-                                      own.const_data_ptr<scalar_t>(),
+                                      recurrent.const_data_ptr<scalar_t>(),
                                       nullptr,
-                                      data_ptr<double>(kept),
-                                      data_ptr<double>(carried),
+                                      data_ptr<double>(d_h_total),
+                                      data_ptr<double>(d_c),
                                       d_gates.mutable_data_ptr<scalar_t>(),
                                       0};
-    for (step.t = given.steps - 1; step.t >= 0; --step.t) {
-      launch(h, states, step);
-      later = call_aten("aten::mm", select(rows, 1, step.t), given.weight);
-      step.later = later->template const_data_ptr<scalar_t>();
+    for (step.t = tensors.steps - 1; step.t >= 0; --step.t) {
+      launch(h, state_size, step);
+      d_h_recurrent = call_aten("aten::mm", select(rows, 1, step.t), tensors.weight);
+      step.d_h_recurrent = d_h_recurrent->template const_data_ptr<scalar_t>();
     }
-    launch(h, states,
-           FirstState<Cell, scalar_t>{step, d_h0.mutable_data_ptr<scalar_t>(), d_c0.mutable_data_ptr<scalar_t>()});
+    launch(h, state_size,
+           InitialStateGradients<Cell, scalar_t>{step, d_h0.mutable_data_ptr<scalar_t>(),
+                                                 d_c0.mutable_data_ptr<scalar_t>()});
   });
   return {d_gates, d_h0, d_c0};
 }
