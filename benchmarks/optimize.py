@@ -14,31 +14,31 @@ from markdown import into
 
 def markdown(table: pd.DataFrame, horizons: list[str]) -> str:
     heads = [
-        "step",
+        "variant",
         "bytes",
         "p50 ms",
         "p99 ms",
-        "large p50",
-        "large p99",
+        "batch p50",
+        "batch p99",
         "forecasts/s",
         "peak MiB",
-        "gain",
+        "speedup",
         *horizons,
     ]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
     for row in table.itertuples():
         cells = [
-            row.step,
+            row.variant,
             f"{row.bytes:,}",
             *(f"{x:.1f}" for x in (row.p50, row.p99)),
-            *(f"{x:,.0f}" for x in (row.p50_large, row.p99_large)),
+            *(f"{x:,.0f}" for x in (row.batch_p50, row.batch_p99)),
             f"{row.throughput:,.0f}",
             f"{row.peak_bytes / 2**20:.0f}",
-            "" if row.step == "original" else row.gain.removesuffix(" faster"),
+            "" if row.variant == "original" else row.speedup.removesuffix(" faster"),
             *map(cell, numbers(row.crps), numbers(row.dm), numbers(row.dm_p)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    notes = [f"{row.step}: {row.note}." for row in table.dropna(subset="note").itertuples()]
+    notes = [f"{row.variant}: {row.note}." for row in table.dropna(subset="note").itertuples()]
     return "\n".join([*lines, "", *notes])
 
 

@@ -1,57 +1,65 @@
-"""A trained forecaster becomes smaller, faster, or one file that answers by itself: one verb a file."""
+"""Make a trained forecaster smaller or faster: profile, prune, distill, quantize, compile, benchmark."""
 
-from torchcommodity.optimize._benchmark import ALL as ALL
-from torchcommodity.optimize._benchmark import ORIGINAL as ORIGINAL
-from torchcommodity.optimize._benchmark import Row as Row
-from torchcommodity.optimize._benchmark import steps as steps
-from torchcommodity.optimize._benchmark import table as table
-from torchcommodity.optimize._benchmark import verdict as verdict
-from torchcommodity.optimize._compile import Compiled as Compiled
+from torchcommodity.optimize._benchmark import BenchmarkRow as BenchmarkRow
+from torchcommodity.optimize._benchmark import benchmark_table as benchmark_table
+from torchcommodity.optimize._benchmark import summarize_benchmark as summarize_benchmark
+from torchcommodity.optimize._benchmark_inputs import BatchInputs as BatchInputs
+from torchcommodity.optimize._benchmark_inputs import benchmark_inputs as benchmark_inputs
+from torchcommodity.optimize._channels_last import channels_last as channels_last
+from torchcommodity.optimize._compile import CompileResult as CompileResult
 from torchcommodity.optimize._compile import compile as compile
 from torchcommodity.optimize._distill import distill as distill
-from torchcommodity.optimize._inputs import batch as batch
-from torchcommodity.optimize._latency import Gain as Gain
-from torchcommodity.optimize._latency import gain as gain
-from torchcommodity.optimize._memory_format import channels_last as channels_last
+from torchcommodity.optimize._importance import Importance as Importance
+from torchcommodity.optimize._importance import importance as importance
+from torchcommodity.optimize._importance import prune_inputs as prune_inputs
+from torchcommodity.optimize._importance import prune_rows as prune_rows
+from torchcommodity.optimize._model_size import ModelSize as ModelSize
+from torchcommodity.optimize._model_size import model_size as model_size
+from torchcommodity.optimize._pipeline import COMBINED as COMBINED
+from torchcommodity.optimize._pipeline import NO_NETWORK as NO_NETWORK
+from torchcommodity.optimize._pipeline import ORIGINAL as ORIGINAL
+from torchcommodity.optimize._pipeline import Variant as Variant
+from torchcommodity.optimize._pipeline import pipeline as pipeline
+from torchcommodity.optimize._profile import OperatorCost as OperatorCost
 from torchcommodity.optimize._profile import Profile as Profile
 from torchcommodity.optimize._profile import profile as profile
-from torchcommodity.optimize._prune import Importance as Importance
 from torchcommodity.optimize._prune import fine_tune as fine_tune
-from torchcommodity.optimize._prune import importance as importance
-from torchcommodity.optimize._prune import prune_inputs as prune_inputs
-from torchcommodity.optimize._prune import prune_rows as prune_rows
 from torchcommodity.optimize._prune import prune_units as prune_units
 from torchcommodity.optimize._prune import prune_weights as prune_weights
 from torchcommodity.optimize._quantize import mixed_precision as mixed_precision
 from torchcommodity.optimize._quantize import quantize as quantize
-from torchcommodity.optimize._size import Size as Size
-from torchcommodity.optimize._size import size as size
+from torchcommodity.optimize._speedup import Speedup as Speedup
+from torchcommodity.optimize._speedup import speedup as speedup
 
 __all__ = [
-    "ALL",
+    "COMBINED",
+    "NO_NETWORK",
     "ORIGINAL",
-    "Compiled",
-    "Gain",
+    "BatchInputs",
+    "BenchmarkRow",
+    "CompileResult",
     "Importance",
+    "ModelSize",
+    "OperatorCost",
     "Profile",
-    "Row",
-    "Size",
-    "batch",
+    "Speedup",
+    "Variant",
+    "benchmark_inputs",
+    "benchmark_table",
     "channels_last",
     "compile",
     "distill",
     "fine_tune",
-    "gain",
     "importance",
     "mixed_precision",
+    "model_size",
+    "pipeline",
     "profile",
     "prune_inputs",
     "prune_rows",
     "prune_units",
     "prune_weights",
     "quantize",
-    "size",
-    "steps",
-    "table",
-    "verdict",
+    "speedup",
+    "summarize_benchmark",
 ]

@@ -1,41 +1,41 @@
-"""torch.compile with its price: how long the first call takes, and a gain only where it is more than noise."""
+"""torch.compile with its cost: duration of the first call, numerical difference, measured speedup."""
 
 import time
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from torchcommodity.optimize._latency import Gain, gain, interleaved
+from torchcommodity.optimize._benchmark_inputs import BatchInputs
+from torchcommodity.optimize._speedup import Speedup, speedup, time_interleaved
 from torchcommodity.training import one_thread
 
-Inputs = tuple[Tensor, Tensor | None, Tensor | None]
 
-
-class Compiled(NamedTuple):
-    """A compiled model and what it cost and brought."""
+class CompileResult(NamedTuple):
+    """A compiled model and its measurements."""
 
     model: Any
-    cold_seconds: float  # of the first call, which compiles
-    difference: float  # largest, from the eager model's forecasts
-    gain: Gain
+    compile_seconds: float  # first call
+    max_difference: float  # largest absolute difference of a forecast from the eager model's
+    speedup: Speedup
 
     def __str__(self) -> str:
-        return f"{self.gain}; the first call took {self.cold_seconds:.1f} s; forecasts differ by {self.difference:.1e}"
+        first_call = f"the first call took {self.compile_seconds:.1f} s"
+        return f"{self.speedup}; {first_call}; forecasts differ by {self.max_difference:.1e}"
 
 
 @one_thread()
 @torch.no_grad()
-def compile(model: nn.Module, inputs: Inputs, *, rounds: int = 30) -> Compiled:
-    """Compile a model for inputs of these shapes and compare it with itself, call by call in turn.
+def compile(model: nn.Module, inputs: BatchInputs, *, rounds: int = 30) -> CompileResult:
+    """Compile a model for inputs of these shapes, and time it against the eager model in interleaved calls.
 
     Args:
-        model: a forecaster's, in evaluation mode.
-        inputs: real prices (B, T, N), rolls, curve. Another shape compiles again.
-        rounds: calls of each; the compiled model has been called before.
+        model: a model of `models.MODELS`; it is set to evaluation mode.
+        inputs: real prices (B, T, N), rolls and curve, see `benchmark_inputs`. Another shape compiles again.
+        rounds: timed calls of each, after a warm-up.
 
     Returns:
-        a Compiled, which prints "no gain shown" where the interval of the ratio of medians holds 1.
+        a CompileResult, which prints "no significant speedup" where the interval of the ratio contains 1.
 
     Raises:
         ValueError: fewer than 5 rounds.
@@ -43,10 +43,10 @@ def compile(model: nn.Module, inputs: Inputs, *, rounds: int = 30) -> Compiled:
     model = model.eval()
     expected = model(*inputs)
     compiled = torch.compile(model, fullgraph=True, dynamic=False)
-    begun = time.perf_counter()
-    found = compiled(*inputs)
-    cold = time.perf_counter() - begun
-    known = torch.isfinite(expected)
-    difference = float((found - expected)[known].abs().max()) if known.any() else 0.0
-    times = interleaved({"eager": lambda: model(*inputs), "compiled": lambda: compiled(*inputs)}, rounds)
-    return Compiled(compiled, cold, difference, gain(times["eager"], times["compiled"]))
+    start = time.perf_counter()
+    result = compiled(*inputs)
+    compile_seconds = time.perf_counter() - start
+    valid = torch.isfinite(expected)
+    max_difference = float((result - expected)[valid].abs().max()) if valid.any() else 0.0
+    times = time_interleaved({"eager": lambda: model(*inputs), "compiled": lambda: compiled(*inputs)}, rounds)
+    return CompileResult(compiled, compile_seconds, max_difference, speedup(times["eager"], times["compiled"]))

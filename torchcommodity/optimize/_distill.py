@@ -1,4 +1,4 @@
-"""A small forecaster learns from a large one: its quantiles and the truth."""
+"""Knowledge distillation: train a small network on the quantiles of a large one and on the targets."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from torchcommodity.training import ModelInputs, Teacher, TrainConfig, train
 
 def distill(
     teacher: Forecaster,
-    past: ModelInputs,
+    inputs: ModelInputs,
     student: ModelConfig | None = None,
     config: TrainConfig | None = None,
     *,
@@ -17,40 +17,41 @@ def distill(
     symmetry: float = 0.5,
     seed: int = 0,
 ) -> Forecaster:
-    """Train a small network on the quantiles of `teacher` and on what came true, see `losses.distillation_loss`.
+    """Train a small network on the quantiles of `teacher` and on the targets, see `losses.distillation_loss`.
 
-    The econometric part is the teacher's. The student corrects those of the teacher's horizons at which it came nearer
-    to teacher and truth than the econometric baseline, on held-back rows.
+    The econometric part is the teacher's. The student corrects those of the teacher's horizons whose validation loss it
+    improves.
 
     Args:
         teacher: with a network.
-        past: prices up to the last row that may be learned from.
-        student: any registered model's config with the teacher's `har`; a HarLstm of 4 hidden units if None.
-        config: of the training; the defaults if None.
-        weight: of the teacher against the truth, in [0, 1].
-        symmetry, seed: as in `forecast.fit`.
+        inputs: prices that may be trained on.
+        student: config of any registered model with the teacher's `har`; a HarLstm of 4 hidden units if None.
+        config: settings of training; the defaults if None.
+        weight: of the teacher in the loss, in [0, 1]; the targets have the rest.
+        symmetry: as in `FitConfig`.
+        seed: as in `forecast.fit`.
 
     Returns:
-        the student; the note of its record says which epoch was kept, and if none was.
+        the student; the note of its record says which epoch was best, if any.
 
     Raises:
-        ValueError: the student's econometric settings are not the teacher's; the weight is out of range.
+        ValueError: the student's econometric settings are not the teacher's, or the weight is out of range.
 
     References:
         Hinton, Vinyals, Dean (2015). Distilling the knowledge in a neural network. arXiv:1503.02531.
     """
     har = teacher.model.har.config
     student = student or HarLstmConfig(har, hidden=4)
-    if student.har != har or not 0 <= weight <= 1:
-        raise ValueError(
-            "distill: expected the teacher's econometric settings and a weight in [0, 1]; "
-            f"got {'the same' if student.har == har else 'other'} settings and weight={weight}"
-        )
+    if student.har != har:
+        raise ValueError("distill: student.har must be the econometric settings of the teacher; got others")
+    if not 0 <= weight <= 1:
+        raise ValueError(f"distill: weight must be in [0, 1]; got {weight}")
     model = build_model(student, len(teacher.symbols), seed)
-    found = train(model, past, config or TrainConfig(), symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))
-    helped = model.har.shrink > 0
+    options = Teacher(teacher.model.eval(), weight)
+    result = train(model, inputs, config or TrainConfig(), symmetry, seed, teacher=options)
+    corrected = model.har.shrink > 0
     model.har.load_state_dict(teacher.model.har.state_dict())
-    model.har.shrink.mul_(helped)
-    note = f"distilled from {type(teacher.model).__name__}: {found.note}"
-    record = replace(teacher.record, epoch=found.epoch, validation=found.validation, note=note)
+    model.har.shrink.mul_(corrected)
+    note = f"distilled from {type(teacher.model).__name__}: {result.note}"
+    record = replace(teacher.record, epoch=result.epoch, validation=result.validation, note=note)
     return replace(teacher, model=model.eval(), record=record)

@@ -1,13 +1,17 @@
-"""The order of a convolution's numbers in memory."""
+"""Memory format of convolutions."""
 
 import torch
 from torch import nn
 
 
 def channels_last(model: nn.Module) -> int:
-    """Put the weights of convolutions over two axes in channels-last order, in place; how many there were.
+    """Convert the weights of 2-D convolutions to channels-last memory format, in place.
 
-    Other layers do not have the order: the TCN's convolutions are over time alone, and 0 says that nothing was done.
+    Args:
+        model: any module; other layers do not have this format, and the convolutions of `nn.TCN` are 1-D.
+
+    Returns:
+        number of converted layers.
 
     Example:
         >>> channels_last(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv1d(4, 4, 3)))

@@ -1,0 +1,19 @@
+"""Speedup: interval of the ratio of medians."""
+
+import numpy as np
+import pytest
+
+from torchcommodity.optimize import speedup
+
+
+def test_speedup_interval_contains_the_ratio_and_is_significant_above_one() -> None:
+    before, after = np.array([2.0, 2.2, 2.1, 2.4, 2.2]), np.array([1.0, 1.0, 1.1, 1.2, 1.1])
+    result = speedup(before, after)
+    assert result.low <= result.ratio <= result.high
+    assert result.significant
+    assert not speedup(before, before).significant
+
+
+def test_speedup_rejects_fewer_than_five_rounds() -> None:
+    with pytest.raises(ValueError, match="5 or more rounds; got 4, 4"):
+        speedup(np.ones(4), np.ones(4))

@@ -1,0 +1,128 @@
+"""The optimized variants of a forecaster: each method alone, and their combination."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from torchcommodity.forecast import Forecaster
+from torchcommodity.models import HarGarch, HarGarchConfig
+from torchcommodity.optimize._benchmark_inputs import BatchInputs
+from torchcommodity.optimize._compile import compile
+from torchcommodity.optimize._distill import distill
+from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows
+from torchcommodity.optimize._prune import fine_tune, prune_units, prune_weights, require_har_lstm
+from torchcommodity.optimize._quantize import mixed_precision, quantize
+from torchcommodity.training import ModelInputs, Progress, TrainConfig
+
+ORIGINAL, NO_NETWORK, COMBINED = "original", "no network", "combined"
+
+
+class Variant(NamedTuple):
+    """A forecaster and the module that is called to forecast with it."""
+
+    forecaster: Forecaster
+    module: Any  # prices, rolls, curve -> quantiles of the last row
+    note: str = ""
+
+
+class AllRowsForecaster(nn.Module):
+    """Computes the quantiles of every row and returns those of the last: the unoptimized forecast."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+        har_output = self.model.har(prices, rolls, curve)
+        quantiles: Tensor = self.model.har.quantiles(har_output, self.model.correction(har_output))
+        return quantiles[:, -1]
+
+
+class Float32Forecaster(nn.Module):
+    """Computes in float32 from the prices on."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+        quantiles: Tensor = self.model(prices.float(), rolls, curve)
+        return quantiles
+
+
+def pipeline(
+    forecaster: Forecaster,
+    inputs: ModelInputs,
+    example: BatchInputs,
+    *,
+    config: TrainConfig | None = None,
+    compiled: bool = True,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, Variant]:
+    """Apply every optimization alone, and combine distillation, row pruning, int8 and compilation.
+
+    Args:
+        forecaster: of a HarLstm, fitted on `inputs`.
+        inputs: prices that may be trained on, up to the last row before the test rows.
+        example: inputs at batch size 1, for which models are compiled, see `benchmark_inputs`.
+        config: settings of fine-tuning and distillation; the defaults of each if None.
+        compiled: include the compiled variants, which take a minute or two each.
+        seed: of fine-tuning and distillation.
+        progress: called as progress(done, total, description).
+
+    Returns:
+        variants by name; the first is the original, the last the econometric part without network.
+
+    Raises:
+        ValueError: the model is not a HarLstm.
+    """
+    hidden = require_har_lstm("pipeline", forecaster).config.hidden
+    scores = importance(forecaster, inputs)
+
+    def tuned(pruned: Forecaster) -> Variant:
+        return _eager(fine_tune(pruned, inputs, config, seed=seed))
+
+    methods: dict[str, Callable[[], Variant]] = {
+        ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(forecaster.model)),
+        "last row only": lambda: _eager(forecaster),
+        "80 % of weights pruned": lambda: tuned(prune_weights(forecaster, 0.8)),
+        "75 % of units pruned": lambda: tuned(prune_units(forecaster, max(hidden // 4, 1))),
+        "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
+        "distilled": lambda: _eager(distill(forecaster, inputs, config=config, seed=seed)),
+        "int8": lambda: _eager(quantize(forecaster)),
+        "bfloat16 network": lambda: _eager(mixed_precision(forecaster)),
+        "float32 prices": lambda: Variant(forecaster, Float32Forecaster(forecaster.model)),
+    }
+    if compiled:
+        methods["compiled"] = lambda: _compiled(forecaster, example)
+    variants: dict[str, Variant] = {}
+    for done, (name, apply) in enumerate(methods.items()):
+        if progress is not None:
+            progress(done, len(methods) + 1, name)
+        variants[name] = apply()
+    student = variants["distilled"].forecaster
+    if student.model.har.shrink.any():
+        student = prune_rows(student, importance(student, inputs))
+    small = quantize(student)
+    variants[COMBINED] = _compiled(small, example) if compiled else _eager(small)
+    variants[NO_NETWORK] = _without_network(forecaster)
+    return variants
+
+
+def _eager(forecaster: Forecaster) -> Variant:
+    return Variant(forecaster, forecaster.model.eval())
+
+
+def _compiled(forecaster: Forecaster, example: BatchInputs) -> Variant:
+    result = compile(forecaster.model, example)
+    return Variant(forecaster, result.model, str(result))
+
+
+def _without_network(forecaster: Forecaster) -> Variant:
+    """The econometric part alone: a lower bound for eager variants."""
+    model = HarGarch(forecaster.model.har.assets, HarGarchConfig(forecaster.model.har.config))
+    model.har.load_state_dict(forecaster.model.har.state_dict())
+    return _eager(replace(forecaster, model=model))

@@ -1,0 +1,64 @@
+"""Interleaved timing of calls, and the speedup of one over another with its confidence interval."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Times = npt.NDArray[np.float64]  # seconds of each call
+
+
+class Speedup(NamedTuple):
+    """Ratio of median times with its 95 % bootstrap interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval lies above 1."""
+        return self.low > 1
+
+    def __str__(self) -> str:
+        text = f"{self.ratio:.2f}x ({self.low:.2f} to {self.high:.2f})"
+        return f"{text} faster" if self.significant else f"no significant speedup: {text}"
+
+
+def time_interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
+    """Time all calls in turn, after one warm-up call each, so that a disturbance of the machine affects all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def speedup(before: Times, after: Times, *, resamples: int = 2000, seed: int = 0) -> Speedup:
+    """Ratio of the medians of interleaved calls, with a bootstrap over rounds that keeps pairs together.
+
+    Args:
+        before: (R,) seconds of each round, of at least 5.
+        after: (R,) seconds of the same rounds.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Example:
+        >>> print(speedup(np.array([2.0, 2.2, 2.1, 2.4, 2.2]), np.array([1.0, 1.0, 1.1, 1.2, 1.1])))
+        2.00x (1.91 to 2.20) faster
+        >>> print(speedup(np.array([1.0, 1.3, 0.9, 1.2, 1.0]), np.array([1.0, 1.1, 1.0, 1.3, 0.9])))
+        no significant speedup: 1.00x (0.90 to 1.18)
+    """
+    rounds = len(before)
+    if rounds < 5 or len(after) != rounds:
+        raise ValueError(f"speedup: before and after must have the same 5 or more rounds; got {rounds}, {len(after)}")
+    sample = np.random.default_rng(seed).integers(rounds, size=(resamples, rounds))
+    ratios = np.median(before[sample], axis=1) / np.median(after[sample], axis=1)
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return Speedup(float(np.median(before) / np.median(after)), float(low), float(high))
