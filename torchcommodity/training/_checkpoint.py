@@ -3,6 +3,7 @@
 import hashlib
 import io
 import time
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,16 @@ class Checkpoint:
         """Write the file if `interval_seconds` have passed since the last write."""
         if self.path is None or not self.writer or time.monotonic() - self._last_write < self.interval_seconds:
             return
-        _write(self.path, {"fingerprint": self.fingerprint, **trainer.state_dict()})
+        content = _to_bytes({"fingerprint": self.fingerprint, **trainer.state_dict()})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(self.path, content)
         self._last_write = time.monotonic()
 
     def remove(self) -> None:
         """Delete the file at the end of training."""
         if self.path is not None and self.writer:
             self.path.unlink(missing_ok=True)
-            for partial in self.path.parent.glob(f".{self.path.name}.*.part"):  # of a process killed while writing
+            for partial in self.path.parent.glob(f".{escape(self.path.name)}.*.part"):  # of a process killed while writing
                 partial.unlink(missing_ok=True)
 
 
@@ -59,12 +62,11 @@ def training_fingerprint(inputs: ModelInputs, *settings: object) -> str:
     return digest.hexdigest()
 
 
-def _write(path: Path, state: dict[str, Any]) -> None:
+def _to_bytes(state: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     torch.save(state, buffer)
     content = buffer.getvalue()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, hashlib.sha256(content).digest() + content)
+    return hashlib.sha256(content).digest() + content
 
 
 def _read(path: Path, fingerprint: str) -> dict[str, Any]:

@@ -1,78 +1,74 @@
-"""The file of anything fitted: a safetensors file whose metadata are JSON and a checksum; nothing in it is code."""
+"""Tensors and metadata in one safetensors file with a checksum; the file contains no code."""
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import safetensors
+import safetensors.torch
 import torch
 from torch import Tensor
 
-DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
-    "F32": (torch.float32, np.dtype("<f4")),
-    "F64": (torch.float64, np.dtype("<f8")),
-    "I64": (torch.int64, np.dtype("<i8")),
-    "I8": (torch.int8, np.dtype("i1")),
-    "BF16": (torch.bfloat16, np.dtype("<i2")),  # numpy has none: its bits
-}
-CODES = {dtype: code for code, (dtype, _) in DTYPES.items()}
+KEY = "torchcommodity"  # the only key of the file's metadata: safetensors writes several in random order
 
 
-def tensor_file_bytes(kind: str, state: Mapping[str, Tensor], about: Mapping[str, Any]) -> bytes:
-    """Tensors, and facts that JSON can hold, as one file of the format `kind`."""
-    body, header = b"", {}
-    for name, x in state.items():
-        plain = x.detach().cpu().contiguous()
-        code = CODES.get(plain.dtype)
-        if code is None:
-            raise ValueError(f"save: {name} must be of {', '.join(map(str, CODES))}; got {plain.dtype}")
-        bits = plain.view(torch.int16) if plain.dtype == torch.bfloat16 else plain
-        raw = bits.numpy().astype(DTYPES[code][1]).tobytes()
-        header[name] = {"dtype": code, "shape": list(plain.shape), "data_offsets": [len(body), len(body) + len(raw)]}
-        body += raw
-    told = json.dumps(about)
-    meta = {"format": kind, "about": told, "sha256": _checksum(header, told, body)}
-    head = json.dumps({"__metadata__": meta, **header}).encode()
-    return struct.pack("<Q", len(head)) + head + body
+def tensor_file_bytes(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> bytes:
+    """Content of a file with tensors and metadata.
+
+    Args:
+        kind: name of the file's format, checked by `read_tensor_file`.
+        tensors: by name, of any dense dtype that safetensors supports.
+        metadata: anything that JSON can hold.
+
+    Raises:
+        ValueError: a tensor of another dtype.
+    """
+    # clones: safetensors rejects tensors that share memory
+    copies = {name: x.detach().cpu().contiguous().clone() for name, x in tensors.items()}
+    header = {"kind": kind, "metadata": metadata, "sha256": _checksum(kind, copies, metadata)}
+    try:
+        return safetensors.torch.save(copies, {KEY: json.dumps(header)})
+    except KeyError:
+        dtypes = ", ".join(sorted({str(x.dtype) for x in copies.values()}))
+        raise ValueError(f"save: every tensor must have a dtype of the safetensors format; got {dtypes}") from None
 
 
 def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and facts of a file of `to_bytes`, the same bits.
+    """Tensors and metadata of a file of `tensor_file_bytes`, bit for bit.
 
     Args:
         path: the file.
-        kind: its format.
-        owner: the class that saves and loads it, for the messages.
+        kind: expected format.
+        owner: class that saves and loads the file, for error messages.
 
     Raises:
-        ValueError: the file is damaged, cut short, or of another format.
+        ValueError: the file is damaged, truncated, or of another format.
+        OSError: the file cannot be read.
     """
-    raw = Path(path).read_bytes()
+    with Path(path).open("rb"):  # raises OSError with errno and file name, which safetensors does not
+        pass
     try:
-        (length,) = struct.unpack_from("<Q", raw)
-        header = json.loads(raw[8 : 8 + length])
-        meta = header.pop("__metadata__")
-        found = meta["format"]
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{owner}.load: {path} must be a file of {owner}.save; it cannot be read as one") from error
+        with safetensors.safe_open(path, framework="pt") as file:
+            header = json.loads(file.metadata()[KEY])
+            # clones: safetensors maps the file into memory, where it could still change
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        found, metadata, sha256 = header["kind"], header["metadata"], header["sha256"]
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{owner}.load: {path} must be a file of {owner}.save; it is another file or damaged"
+        ) from error
     if found != kind:
         raise ValueError(f"{owner}.load: {path} must be of format {kind}; got {found!r}")
-    body = raw[8 + length :]
-    if meta.get("sha256") != _checksum(header, meta.get("about", ""), body):
-        raise ValueError(f"{owner}.load: {path} is damaged: its contents do not have the checksum written with them")
-    return {name: _tensor(entry, body) for name, entry in header.items()}, json.loads(meta["about"])
+    if sha256 != _checksum(kind, tensors, metadata):
+        raise ValueError(f"{owner}.load: {path} is damaged (checksum mismatch)")
+    return tensors, metadata
 
 
-def _checksum(header: dict[str, Any], about: str, body: bytes) -> str:
-    return hashlib.sha256(json.dumps(header, sort_keys=True).encode() + about.encode() + body).hexdigest()
-
-
-def _tensor(entry: dict[str, Any], body: bytes) -> Tensor:
-    first, last = entry["data_offsets"]
-    dtype, stored = DTYPES[entry["dtype"]]
-    values = np.frombuffer(body[first:last], dtype=stored).astype(stored.newbyteorder("="))
-    found = torch.from_numpy(values).reshape(entry["shape"])
-    return found.view(dtype) if dtype == torch.bfloat16 else found
+def _checksum(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps([kind, metadata], sort_keys=True).encode())
+    for name, x in sorted(tensors.items()):
+        digest.update(json.dumps([name, str(x.dtype), list(x.shape)]).encode())
+        digest.update(x.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
