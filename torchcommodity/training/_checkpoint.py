@@ -50,7 +50,8 @@ class Checkpoint:
         """Delete the file at the end of training."""
         if self.path is not None and self.writer:
             self.path.unlink(missing_ok=True)
-            for partial in self.path.parent.glob(f".{escape(self.path.name)}.*.part"):  # of a process killed while writing
+            # left behind by a process that was killed while writing
+            for partial in self.path.parent.glob(f".{escape(self.path.name)}.*.part"):
                 partial.unlink(missing_ok=True)
 
 

@@ -71,6 +71,11 @@ class FitConfig:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
 
+def min_fit_rows(config: HarConfig) -> int:
+    """Positive prices a symbol needs for a fit: the warm-up and twice the longest horizon."""
+    return config.warmup + 2 * config.horizons[-1] + 1
+
+
 def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) -> None:
     """Raise ValueError, naming the symbols, where there are too few prices to fit a model."""
     if not symbols:
@@ -80,7 +85,7 @@ def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) 
         raise ValueError(
             f"fit: every symbol must have positive prices; got none for {summarize_names(empty)} ({LEAVE_OUT})"
         )
-    min_rows = config.warmup + 2 * config.horizons[-1] + 1
+    min_rows = min_fit_rows(config)
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count < min_rows]:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
         raise ValueError(

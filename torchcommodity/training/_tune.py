@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import build_model, model_name
-from torchcommodity.training._config import FitConfig, check_fit
+from torchcommodity.training._config import FitConfig, check_fit, min_fit_rows
 from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
 from torchcommodity.training._inputs import model_inputs
@@ -28,23 +28,50 @@ CONCURRENT_TRIALS = 4  # suggested before the first result is known; the same on
 
 
 class Trial(NamedTuple):
-    """Settings of one trial, by key, and their validation loss."""
+    """Settings of one trial, by key, and their loss on the validation years."""
 
     settings: dict[str, Any]
-    change: float  # mean over the horizons of the pinball loss against the untrained baseline, percent; NaN: invalid
+    change: float  # of the pinball loss against the untrained baseline, percent, mean over the horizons; NaN: invalid
 
 
-class TuneResult(NamedTuple):
-    """Best settings and all trials in order; the first trial has the initial settings."""
+@dataclass(frozen=True)
+class TuneResult:
+    """Result of `tune`; lower changes are better, and a negative one beats the untrained baseline.
+
+    Args:
+        config: the best settings; the initial ones with `train.epochs = 0` if no trial beats the untrained baseline.
+        trials: all trials in order; the first has the initial settings.
+        first: date of the first validation row.
+        last: date of the last validation row.
+        excluded: symbols with too few prices before the validation years.
+    """
 
     config: FitConfig
     trials: tuple[Trial, ...]
-    first: str  # date of the first validation row
+    first: str
     last: str
+    excluded: tuple[str, ...] = ()
 
     @property
     def best(self) -> Trial:
+        """The trial with the lowest change."""
         return min(self.trials, key=lambda trial: (math.isnan(trial.change), trial.change))
+
+    @property
+    def improved(self) -> bool:
+        """Whether a trial beats the untrained baseline."""
+        return self.best.change < 0
+
+    @property
+    def summary(self) -> str:
+        """One line: the best change, its unit and sign, and what `config` holds."""
+        measure = f"pinball loss against the untrained baseline, {self.first} to {self.last}; lower is better"
+        if self.improved:
+            return f"Best of {len(self.trials)} trials: {self.best.change:+.3f} % ({measure})"
+        return (
+            f"No trial of {len(self.trials)} beats the untrained baseline: best {self.best.change:+.3f} % ({measure}); "
+            "the settings keep the baseline with epochs = 0"
+        )
 
 
 def tune(
@@ -60,8 +87,10 @@ def tune(
 ) -> TuneResult:
     """Search learning rate, weight decay, batch size, window and the model's own sizes with optuna's TPE sampler.
 
-    Every trial trains on the rows before the last `years` calendar years of the panel and forecasts those years. Cut
-    the panel before the years on which the result is to be tested.
+    Every trial trains on the rows before the last `years` calendar years of the panel and forecasts those years. Its
+    score is the change of the pinball loss against the untrained baseline in percent: lower is better. Cut the panel
+    before the years on which the result is to be tested. Symbols with too few prices before the validation years are
+    excluded.
 
     Args:
         panel: raw prices.
@@ -73,9 +102,12 @@ def tune(
         executor: runs the trials, see `make_executor`.
         progress: called as progress(done, total, description) after every trial.
 
+    Returns:
+        a TuneResult. If no trial beats the untrained baseline, its config keeps the baseline: `train.epochs = 0`.
+
     Raises:
-        ValueError: the model has no network, the panel is synthetic or has too few rows before those years, `trials`
-            or `years` is below 1, or every trial was invalid.
+        ValueError: the model has no network, the panel is synthetic, no symbol has enough prices before those years,
+            `trials` or `years` is below 1, or every trial was invalid.
         ImportError: optuna is not installed.
     """
     try:
@@ -85,7 +117,7 @@ def tune(
     check_not_synthetic("tune", panel)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
-    fold = _make_fold(panel, config, years, seed)
+    fold, excluded = _make_fold(panel, config, years, seed)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     space = dict(_search_space(config))
@@ -106,10 +138,12 @@ def tune(
             if time.monotonic() >= deadline:
                 break
     start = next(iter(fold.years.values())).start
-    result = TuneResult(config, tuple(results), str(panel.dates[start]), str(panel.dates[-1]))
+    result = TuneResult(config, tuple(results), str(panel.dates[start]), str(panel.dates[-1]), excluded)
     if math.isnan(result.best.change):
         raise ValueError(f"tune: none of {len(results)} trials had valid settings; the first was {results[0].settings}")
-    return result._replace(config=_with_settings(config, result.best.settings))
+    if not result.improved:
+        return replace(result, config=replace(config, train=replace(config.train, epochs=0)))
+    return replace(result, config=_with_settings(config, result.best.settings))
 
 
 def evaluate_fold(fold: Fold) -> float:
@@ -131,14 +165,20 @@ def evaluate_fold(fold: Fold) -> float:
     return 100 * (ratios.nanmean().item() - 1)
 
 
-def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> Fold:
+def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[Fold, tuple[str, ...]]:
+    """The last `years` as test rows, and the symbols with too few prices before them."""
     if not network_parameters(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: config.model must have a network; got {model_name(config.model)}")
-    horizon = config.model.har.horizons[-1]
-    inputs, last = model_inputs(panel, horizon), int(str(panel.dates[-1])[:4])
-    blocks = walk_forward(panel.dates, first=last - years + 1, horizon=horizon)
-    check_fit(inputs.before(blocks[0].test.start), panel.symbols, config.model.har)
-    return Fold(inputs, {str(panel.dates[b.test.start])[:4]: b.test for b in blocks}, config, seed, {})
+    har, last = config.model.har, int(str(panel.dates[-1])[:4])
+    blocks = walk_forward(panel.dates, first=last - years + 1, horizon=har.horizons[-1])
+    start = blocks[0].test.start
+    counts = (panel.values.plain()[:start] > 0).sum(0).tolist()
+    excluded = tuple(symbol for symbol, count in zip(panel.symbols, counts) if count < min_fit_rows(har))
+    if len(excluded) < len(panel.symbols):
+        panel = panel.select([symbol for symbol in panel.symbols if symbol not in excluded])
+    inputs = model_inputs(panel, har.horizons[-1])
+    check_fit(inputs.before(start), panel.symbols, har)
+    return Fold(inputs, {str(panel.dates[b.test.start])[:4]: b.test for b in blocks}, config, seed, {}), excluded
 
 
 Suggest = Callable[["optuna.Trial"], Any]
