@@ -1,16 +1,13 @@
 """`Forecaster`: repr, file format, damaged files, alignment of panels."""
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from torchcommodity import forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import tensor_file_bytes
 
 
 def test_forecaster_repr_names_model_symbols_dates_and_horizons(forecaster: Forecaster) -> None:
@@ -45,23 +42,6 @@ def test_forecaster_load_rejects_a_damaged_file(forecaster: Forecaster, tmp_path
     )
     with pytest.raises(ValueError, match=r"damaged|must be a file of Forecaster\.save"):
         Forecaster.load(path)
-
-
-def test_tensor_file_rejects_a_dtype_it_cannot_hold() -> None:
-    with pytest.raises(ValueError, match=r"save: head must be of torch.float32, .*; got torch.float16"):
-        tensor_file_bytes("format", {"head": torch.zeros(2).half()}, {})
-
-
-def test_forecaster_file_is_plain_safetensors(forecaster: Forecaster, tmp_path: Path) -> None:
-    forecaster.save(tmp_path / "oil.safetensors")
-    raw = (tmp_path / "oil.safetensors").read_bytes()
-    length = int.from_bytes(raw[:8], "little")
-    header = json.loads(raw[8 : 8 + length])
-    metadata = json.loads(header["__metadata__"]["about"])
-    assert metadata["record"]["seed"] == 0
-    first, last = header["har.z"]["data_offsets"]
-    stored = np.frombuffer(raw[8 + length :][first:last], dtype="<f8").reshape(header["har.z"]["shape"])
-    assert np.array_equal(stored, forecaster.model.har.z.numpy())
 
 
 def test_align_panel_names_missing_symbols_and_other_contracts(panel: Panel, forecaster: Forecaster) -> None:

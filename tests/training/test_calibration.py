@@ -1,17 +1,9 @@
-"""Targets, HAR coefficients and standardized quantiles against their definitions."""
+"""HAR coefficients and standardized quantiles against their definitions."""
 
 import torch
 
 from torchcommodity import data, forecast
-from torchcommodity.training import fit_mix, standard_quantiles, targets
-
-
-def test_targets_start_and_end_at_positive_prices() -> None:
-    prices = torch.tensor([[50.0], [55.0], [torch.nan], [-37.63], [44.0], [66.0]], dtype=torch.double)
-    expected = torch.tensor([55 / 50, 1.0, torch.nan, torch.nan, 66 / 44, torch.nan]).log()
-    torch.testing.assert_close(targets(prices, [1])[:, 0, 0].float(), expected, equal_nan=True)
-    expected = torch.tensor([55 / 50, 44 / 55, torch.nan, torch.nan, torch.nan, torch.nan]).log()
-    torch.testing.assert_close(targets(prices, [3])[:, 0, 0].float(), expected, equal_nan=True)
+from torchcommodity.training import fit_mix, standard_quantiles
 
 
 def test_fit_mix_recovers_non_negative_coefficients() -> None:

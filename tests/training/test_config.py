@@ -1,63 +1,50 @@
-"""Settings as TOML: round trips, and errors that name the key and suggest another."""
+"""TrainConfig, FitConfig, check_fit: limits are named in the error."""
 
-import re
-import string
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import torch
 
-from torchcommodity.models import MODELS, config_from_dict
-from torchcommodity.training import TrainConfig, from_toml, load_config, to_config, to_toml, to_values
-
-INVALID: dict[str, tuple[str, str]] = {
-    "unknown key": ("[train]\nepoch = 3", "unknown key 'train.epoch'; did you mean 'train.epochs'?"),
-    "key of a table": ("epochs = 3", "unknown key 'epochs'; did you mean 'train.epochs'?"),
-    "key of a model": ("[model]\nhiden = 4", "unknown key 'model.hiden'; did you mean 'model.hidden'?"),
-    "nested key": ("[model.har]\nhorizon = [5]", "unknown key 'model.har.horizon'; did you mean 'model.har.horizons'?"),
-    "wrong type": ('[train]\nepochs = "many"', "train.epochs must be an integer; got 'many'"),
-    "no whole number": ("[train]\nepochs = 2.5", "train.epochs must be an integer; got 2.5"),
-    "no choice": ('[train]\ndevice = "tpu"', 'train.device must be "auto" or "cpu" or "cuda" or "mps"; got \'tpu\''),
-    "wrong entry": ('[model.har]\nhorizons = [5, "x"]', "a list, each entry an integer; got [5, 'x']"),
-    "no table": ("train = 3", "train must be a table; got 3"),
-    "out of range": ("[train]\nvalidation_fraction = 1.5", "validation_fraction must be in (0, 1); got 1.5"),
-    "no TOML": ("[train", "must be TOML"),
-    "another model": ('[model]\nname = "har-lltm"', "model.name must match --model har-lstm; got har-lltm"),
-}
+from torchcommodity.models import HarConfig, HarLstmConfig
+from torchcommodity.training import FitConfig, ModelInputs, TrainConfig, check_fit
 
 
-@pytest.mark.parametrize("kind", INVALID)
-def test_load_config_rejects_invalid_settings(kind: str, tmp_path: Path) -> None:
-    text, message = INVALID[kind]
-    path = tmp_path / "config.toml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        load_config(path, "har-lstm")
-
-
-@given(
-    st.sampled_from(list(MODELS)),
-    st.floats(1e-8, 1e3),
-    st.integers(0, 10**6),
-    st.sampled_from(["auto", "cpu", "cuda", "mps"]),
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("epochs", -1, "epochs must be at least 0; got -1"),
+        ("patience", 0, "patience must be at least 1; got 0"),
+        ("batch_size", 0, "batch_size must be at least 1; got 0"),
+        ("micro_batches", 0, "micro_batches must be at least 1; got 0"),
+        ("num_workers", -1, "num_workers must be at least 0; got -1"),
+        ("gradient_clip", 0.0, r"gradient_clip must be positive; got 0\.0"),
+        ("learning_rate", float("nan"), "learning_rate must be positive; got nan"),
+        ("weight_decay", -0.1, r"weight_decay must be at least 0; got -0\.1"),
+        ("validation_fraction", 1.0, r"validation_fraction must be in \(0, 1\); got 1\.0"),
+    ],
 )
-def test_to_toml_and_from_toml_are_inverse(name: str, rate: float, epochs: int, device: Any) -> None:
-    config = replace(
-        to_config({"model": {"name": name}}), train=TrainConfig(learning_rate=rate, epochs=epochs, device=device)
-    )
-    values = to_values(config)
-    assert to_config(values) == config
-    assert from_toml(to_toml(config)) == config
+def test_train_config_rejects_values_out_of_range(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"TrainConfig: {message}"):
+        TrainConfig(**{name: value})
 
 
-@given(st.text(string.ascii_lowercase, min_size=1))
-def test_config_from_dict_suggests_a_known_key(key: str) -> None:
-    known = TrainConfig.__dataclass_fields__
-    if key in known:
-        return
-    with pytest.raises(ValueError, match=r"unknown key .*; did you mean ") as error:
-        config_from_dict(TrainConfig, {key: 1})
-    assert str(error.value).split("'")[3] in known
+def test_fit_config_symmetry_needs_symmetric_levels() -> None:
+    model = HarLstmConfig(HarConfig(levels=(0.1, 0.5)))
+    with pytest.raises(ValueError, match="symmetry needs levels symmetric about 1/2"):
+        FitConfig(model)
+    assert FitConfig(model, symmetry=0.0).symmetry == 0
+    with pytest.raises(ValueError, match=r"symmetry must be in \[0, 1\]; got 2"):
+        FitConfig(symmetry=2)
+
+
+def test_check_fit_names_symbols_with_too_few_prices() -> None:
+    prices = torch.ones(600, 3, dtype=torch.double)
+    prices[:, 1] = torch.nan
+    config = HarConfig()
+    with pytest.raises(ValueError, match="must have positive prices; got none for B"):
+        check_fit(ModelInputs(prices), ("A", "B", "C"), config)
+    prices[:504, 1] = 1.0
+    with pytest.raises(ValueError, match=r"at least 505 positive prices .*; got B 504"):
+        check_fit(ModelInputs(prices), ("A", "B", "C"), config)
+    with pytest.raises(ValueError, match="at least one symbol"):
+        check_fit(ModelInputs(prices[:, :0]), (), config)

@@ -76,10 +76,10 @@ def train(
     trained_horizons = torch.tensor(model.har.config.horizons) <= config.max_horizon  # (H,)
     if not network_parameters(model):
         return TrainResult(0, (), "no network to train")
-    if config.epochs == 0 or start is None or not trained_horizons.any():
+    if (reason := _skip_reason(config, start, trained_horizons)) is not None:
         model.har.shrink.zero_()
-        why = "too few rows to hold back a later block" if start is None else "none was asked for"
-        return TrainResult(0, (), f"network not trained ({why}): the econometric baseline stands")
+        return TrainResult(0, (), f"network not trained: {reason}")
+    assert start is not None
     calibrate(model.har, inputs.before(start), symmetry)
     training, validation = make_splits(model.har, inputs, start)
     validation = slice_rows(validation, max(start - config.window, 0), len(inputs.prices))
@@ -102,6 +102,14 @@ def train(
         _run_epochs(trainer, training, validation, trained_horizons, config, options.progress, checkpoint)
         checkpoint.remove()
     return _load_best(model, trainer)
+
+
+def _skip_reason(config: TrainConfig, start: int | None, trained_horizons: Tensor) -> str | None:
+    if config.epochs == 0:
+        return "epochs = 0"
+    if start is None:
+        return "too few rows for a validation block"
+    return None if trained_horizons.any() else f"every horizon exceeds max_horizon = {config.max_horizon}"
 
 
 def _run_epochs(
@@ -187,7 +195,8 @@ def _load_best(model: Any, trainer: Trainer) -> TrainResult:
     corrected = tuple(h for h, improved in zip(config.horizons, best.improved.tolist()) if improved)
     validation = tuple(map(tuple, trainer.validation))
     if not corrected:
-        note = f"none of {epochs} epochs improved on the econometric baseline, which stands"
+        note = f"none of {epochs} epochs improved on the econometric baseline, which is kept"
         return TrainResult(0, (), note, validation)
-    note = f"epoch {best.epoch} of {epochs} corrects the scale at horizons {', '.join(map(str, corrected))}"
+    horizons = ", ".join(map(str, corrected))
+    note = f"best epoch {best.epoch} of {epochs}, which corrects the scale at horizons {horizons}"
     return TrainResult(best.epoch, corrected, note, validation)

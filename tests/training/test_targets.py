@@ -1,0 +1,41 @@
+"""targets: cumulative log-returns against their definition."""
+
+import torch
+
+from torchcommodity.training import targets
+
+NAN = float("nan")
+
+
+def column(*prices: float) -> torch.Tensor:
+    return torch.tensor(prices, dtype=torch.double)[:, None]
+
+
+def test_targets_start_and_end_at_positive_prices() -> None:
+    prices = column(50.0, 55.0, NAN, -37.63, 44.0, 66.0)
+    expected = torch.tensor([55 / 50, 1.0, NAN, NAN, 66 / 44, NAN]).log()
+    torch.testing.assert_close(targets(prices, [1])[:, 0, 0].float(), expected, equal_nan=True)
+    expected = torch.tensor([55 / 50, 44 / 55, NAN, NAN, NAN, NAN]).log()
+    torch.testing.assert_close(targets(prices, [3])[:, 0, 0].float(), expected, equal_nan=True)
+
+
+def test_targets_end_with_each_series() -> None:
+    prices = torch.cat([column(1.0, 2.0, NAN, 4.0, NAN, NAN), column(1.0, 2.0, NAN, 4.0, 8.0, 8.0)], 1)
+    ended, whole = targets(prices, [1, 2]).exp().log2().round(decimals=9).unbind(2)
+    assert ended.nan_to_num(-9).tolist() == [[1, 1], [0, 1], [-9, -9], [-9, -9], [-9, -9], [-9, -9]]
+    assert whole.nan_to_num(-9).tolist() == [[1, 1], [0, 1], [-9, -9], [1, 1], [0, -9], [-9, -9]]
+
+
+def test_targets_of_a_prefix_are_those_of_the_whole_or_nan() -> None:
+    prices = column(1.0, 2.0, NAN, 4.0, 8.0, NAN, NAN, 3.0)
+    whole = targets(prices, [1, 3])
+    for stop in range(len(prices)):
+        prefix = targets(prices[:stop], [1, 3])
+        known = prefix.isfinite()
+        assert torch.equal(prefix[known], whole[:stop][known])
+
+
+def test_targets_horizon_longer_than_the_panel_and_symbol_without_prices() -> None:
+    assert targets(column(1.0, 2.0), [5]).isnan().all()
+    assert targets(column(NAN, -1.0, 0.0), [1]).isnan().all()
+    assert targets(torch.zeros(0, 2), [1]).shape == (0, 1, 2)

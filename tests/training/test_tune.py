@@ -1,0 +1,76 @@
+"""tune: reproducible, never worse than the untrained baseline, symbols without history excluded."""
+
+from dataclasses import replace
+
+import pytest
+
+from torchcommodity import data
+from torchcommodity.data import Panel
+from torchcommodity.models import HarGarchConfig, HarLstmConfig
+from torchcommodity.training import FitConfig, Trial, TuneResult, tune
+from torchcommodity.training import _tune as module
+
+
+@pytest.fixture(scope="module")
+def one_epoch(config: FitConfig) -> FitConfig:
+    return replace(config, train=replace(config.train, epochs=1))
+
+
+def test_tune_is_reproducible_and_starts_with_the_given_settings(panel: Panel, one_epoch: FitConfig) -> None:
+    result = tune(panel, one_epoch, trials=3, years=1)
+    assert (result.first, result.last, len(result.trials)) == ("2014-01-02", "2014-12-31", 3)
+    assert result.trials[0].settings["train.batch_size"] == 4
+    assert result.best.change == min(trial.change for trial in result.trials)
+    assert tune(panel, one_epoch, trials=3, years=1) == result
+
+
+def test_tune_returns_the_best_settings(panel: Panel, one_epoch: FitConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "evaluate_fold", lambda fold: -float(fold.config.model.hidden))
+    result = tune(panel, one_epoch, trials=5, years=1)
+    assert result.improved
+    assert result.config.train.learning_rate == result.best.settings["train.learning_rate"]
+    assert result.config.model.hidden == max(trial.settings["model.hidden"] for trial in result.trials)
+    assert result.config.train.epochs == 1
+    assert result.summary.startswith(f"Best of 5 trials: {result.best.change:+.3f} %")
+    assert "lower is better" in result.summary
+
+
+@pytest.mark.parametrize("change", [0.0, 0.7])
+def test_tune_keeps_the_baseline_if_no_trial_beats_it(
+    panel: Panel, one_epoch: FitConfig, monkeypatch: pytest.MonkeyPatch, change: float
+) -> None:
+    monkeypatch.setattr(module, "evaluate_fold", lambda fold: change)
+    result = tune(panel, one_epoch, trials=2, years=1)
+    assert not result.improved
+    assert result.config == replace(one_epoch, train=replace(one_epoch.train, epochs=0))
+    assert result.summary == (
+        f"No trial of 2 beats the untrained baseline: best +{change:.3f} % (pinball loss against the untrained "
+        "baseline, 2014-01-02 to 2014-12-31; lower is better); the settings keep the baseline with epochs = 0"
+    )
+
+
+def test_tune_excludes_symbols_without_history(one_epoch: FitConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "evaluate_fold", lambda fold: fold.inputs.prices.shape[1])
+    result = tune(data.embedded().between(None, "2015-12-31"), one_epoch, trials=1)
+    assert result.excluded == ("VIX",)  # starts in 2014
+    assert result.trials[0].change == 3
+    with pytest.raises(ValueError, match="every symbol must have at least 505 positive prices"):
+        tune(data.embedded().between("2014-01-01", "2015-12-31"), one_epoch, trials=1, years=1)
+
+
+def test_tune_starts_no_trial_after_the_time_budget(panel: Panel, one_epoch: FitConfig) -> None:
+    assert len(tune(panel, one_epoch, trials=3, seconds=0, years=1).trials) == 1
+
+
+def test_tune_rejects_model_without_network_and_counts_below_one(panel: Panel, one_epoch: FitConfig) -> None:
+    with pytest.raises(ValueError, match=r"config\.model must have a network; got har-garch"):
+        tune(panel, FitConfig(HarGarchConfig()))
+    for arguments in ({"trials": 0}, {"years": 0}):
+        with pytest.raises(ValueError, match="tune: trials and years must be at least 1"):
+            tune(panel, one_epoch, **arguments)
+
+
+def test_tune_result_ranks_invalid_settings_last() -> None:
+    trials = (Trial({}, float("nan")), Trial({}, 0.3), Trial({}, -0.1))
+    result = TuneResult(FitConfig(HarLstmConfig()), trials, "2014-01-02", "2014-12-31")
+    assert result.best is trials[2]
