@@ -30,7 +30,7 @@ def test_optimize_writes_a_model_and_a_table(run: Run, tmp_path: Path) -> None:
     result = run(*command)
     assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "out" / "optimize.csv")
-    assert table["step"].iloc[0] == "original"
+    assert table["variant"].iloc[0] == "original"
     assert run("predict", tmp_path / "out" / "optimized.safetensors", "--data", tmp_path / "prices.csv").exit_code == 0
 
 

@@ -30,8 +30,8 @@ def test_tune_on_the_default_data_writes_settings(run: Run, error: Error, short:
     result = run(*command)
     text = " ".join(result.stdout.split())
     assert "Excluded, with too short a history: VIX." in text
-    assert "2010-01-04 to 2011-12-30; negative is better" in text
-    assert "None of 2 trials improved on the untrained baseline, har-garch; its settings are written." in text
+    assert "2010-01-04 to 2011-12-30; lower is better" in text
+    assert "None of 2 trials improved on the baseline, whose settings are kept: +" in text
     assert result.exit_code == 0
     assert isinstance(load_config(tmp_path / "new" / "best.toml").model, HarGarchConfig)
     assert "address needs the ray executor" in error(run(*command, "--address", "10.0.0.1:6379"))

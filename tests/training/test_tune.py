@@ -42,10 +42,10 @@ def test_tune_keeps_the_baseline_if_no_trial_beats_it(
     monkeypatch.setattr(module, "evaluate_fold", lambda fold: change)
     result = tune(panel, one_epoch, trials=2, years=1)
     assert not result.improved
-    assert result.config == replace(one_epoch, train=replace(one_epoch.train, epochs=0))
+    assert result.config == replace(one_epoch, model=HarGarchConfig(one_epoch.model.har))
     assert result.summary == (
-        f"No trial of 2 beats the untrained baseline: best +{change:.3f} % (pinball loss against the untrained "
-        "baseline, 2014-01-02 to 2014-12-31; lower is better); the settings keep the baseline with epochs = 0"
+        f"None of 2 trials improved on the baseline, whose settings are kept: +{change:.3f} % pinball loss against the "
+        "untrained baseline (har-garch), 2014-01-02 to 2014-12-31; lower is better"
     )
 
 

@@ -12,7 +12,7 @@ from torchcommodity.cli import _output as output
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
     from torchcommodity.forecast import Forecaster
-    from torchcommodity.optimize import Row
+    from torchcommodity.optimize import BenchmarkRow
 
 FILES = ("optimized.safetensors", "optimize.csv")
 HIDDEN = 64  # units of the network that is fitted by default: large enough to have something to remove
@@ -68,20 +68,26 @@ def optimize(
     inputs = model_inputs(panel, forecaster.horizons[-1])
     start = sum(1 for date in panel.dates if int(str(date)[:4]) < first_year)
     with output.progress_bar(screen, "Optimizing") as progress:
-        request = library.batch(inputs, rows, 1, forecaster.horizons[-1])
-        steps = library.steps(forecaster, inputs.before(start), request, compiled=compile, seed=seed, progress=progress)
-    result = library.table(steps, inputs, start, rows=rows, large=batch, calls=calls)
-    frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"gain": str(row.gain)} for row in result])
+        variants = library.pipeline(
+            forecaster,
+            inputs.before(start),
+            library.benchmark_inputs(inputs, rows, 1, forecaster.horizons[-1]),
+            compiled=compile,
+            seed=seed,
+            progress=progress,
+        )
+    result = library.benchmark_table(variants, inputs, start, rows=rows, batch_size=batch, calls=calls)
+    frame = pd.DataFrame([asdict(row) | row.size._asdict() | {"speedup": str(row.speedup)} for row in result])
     csv = frame_to_csv(frame.drop(columns="size"))
-    write_files(out, dict(zip(FILES, (steps[library.ALL].forecaster.to_bytes(), csv.encode()))))
+    write_files(out, dict(zip(FILES, (variants[library.COMBINED].forecaster.to_bytes(), csv.encode()))))
     output.print_line(screen, f"{forecaster.record.note}. Tested from {panel.dates[start]} on.")
     screen.print(_sizes(result))
     screen.print(_speeds(result, batch))
     screen.print(_scores(result, forecaster.horizons))
     for row in result:
         if row.note:
-            output.print_line(screen, f"{row.step}: {row.note}.")
-    output.print_line(screen, library.verdict(result))
+            output.print_line(screen, f"{row.variant}: {row.note}.")
+    output.print_line(screen, library.summarize_benchmark(result))
     output.print_written(screen, *(out / name for name in FILES))
 
 
@@ -102,13 +108,13 @@ def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: 
     return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 
-def _sizes(result: "tuple[Row, ...]") -> object:
-    heads = ("step", "parameters", "zero", "bytes", "peak MiB")
+def _sizes(result: "tuple[BenchmarkRow, ...]") -> object:
+    heads = ("variant", "parameters", "zero", "bytes", "peak MiB")
     rows = (
         (
-            row.step,
+            row.variant,
             f"{row.size.parameters:,}",
-            f"{row.size.zeros:.0%}",
+            f"{row.size.sparsity:.0%}",
             f"{row.size.bytes:,}",
             f"{row.peak_bytes / 2**20:.0f}",
         )
@@ -117,17 +123,17 @@ def _sizes(result: "tuple[Row, ...]") -> object:
     return output.table("Size of the network; peak memory of the large batch", heads, rows)
 
 
-def _speeds(result: "tuple[Row, ...]", batch: int) -> object:
-    heads = ("step", "p50", "p99", f"p50 x{batch}", "p99", "per s", "speedup")
+def _speeds(result: "tuple[BenchmarkRow, ...]", batch: int) -> object:
+    heads = ("variant", "p50", "p99", f"p50 x{batch}", "p99", "per s", "speedup")
     rows = (
         (
-            row.step,
+            row.variant,
             f"{row.p50:.2f}",
             f"{row.p99:.2f}",
-            f"{row.p50_large:.0f}",
-            f"{row.p99_large:.0f}",
+            f"{row.batch_p50:.0f}",
+            f"{row.batch_p99:.0f}",
             f"{row.throughput:,.0f}",
-            _gain(row),
+            _speedup(row),
         )
         for row in result
     )
@@ -135,19 +141,19 @@ def _speeds(result: "tuple[Row, ...]", batch: int) -> object:
     return output.table(title, heads, rows)
 
 
-def _gain(row: "Row") -> str:
+def _speedup(row: "BenchmarkRow") -> str:
     from torchcommodity.optimize import ORIGINAL
 
-    if row.step == ORIGINAL:
+    if row.variant == ORIGINAL:
         return ""
-    return f"{row.gain.low:.2f} to {row.gain.high:.2f}" if row.gain.proven else "not significant"
+    return f"{row.speedup.low:.2f} to {row.speedup.high:.2f}" if row.speedup.significant else "not significant"
 
 
-def _scores(result: "tuple[Row, ...]", horizons: tuple[int, ...]) -> object:
-    heads = ("step", *(f"{h} rows" for h in horizons))
+def _scores(result: "tuple[BenchmarkRow, ...]", horizons: tuple[int, ...]) -> object:
+    heads = ("variant", *(f"{h} rows" for h in horizons))
     rows = (
         (
-            row.step,
+            row.variant,
             *(
                 f"{1e4 * crps:.3f}" + ("" if p != p else f" (DM {dm:+.1f}, p {p:.2f})")
                 for crps, dm, p in zip(row.crps, row.dm, row.dm_p)

@@ -39,7 +39,7 @@ def profile(
     screen, forecaster = output.console(), Forecaster.load(model)
     panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve))
     inputs = model_inputs(panel, forecaster.horizons[-1])
-    result = optimize.profile(forecaster, inputs, rows=rows, size=batch, trace=trace)
+    result = optimize.profile(forecaster, inputs, rows=rows, batch_size=batch, trace=trace)
     screen.print(
         f"{batch} x {rows} rows x {len(forecaster.symbols)} symbols: {result.microseconds / 1e3:.2f} ms under the "
         f"profiler, peak memory {result.peak_bytes / 2**20:.2f} MiB beyond inputs and weights."

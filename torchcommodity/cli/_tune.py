@@ -1,7 +1,6 @@
 """`torchcommodity tune`: settings of a model, selected on past years within a budget."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -39,13 +38,12 @@ def tune(
 ) -> None:
     """Search the settings of a model on past years.
 
-    Tries learning rate, weight decay, batch, window and the network's sizes; writes the best settings as TOML, for
-    fit --config. If no trial improves on the untrained baseline, those are the settings of the baseline.
+    Tries learning rate, weight decay, batch size, window and the network's sizes; writes the best settings as TOML,
+    for fit --config. If no trial improves on the untrained baseline, those are the settings of the baseline.
     """
     from torchcommodity.cli._tables import check_file
     from torchcommodity.data import write_atomic
     from torchcommodity.forecast import backtest_span
-    from torchcommodity.models import HarGarchConfig
     from torchcommodity.training import make_executor, to_toml
     from torchcommodity.training import tune as search
 
@@ -54,14 +52,11 @@ def tune(
     check_file(out)
     output.print_findings(screen, panel.findings)
     if through is None:
-        symbols_with_history, (first_year, _) = backtest_span(panel)
-        if excluded := [symbol for symbol in panel.symbols if symbol not in symbols_with_history]:
-            output.print_line(screen, f"Excluded, with too short a history: {', '.join(excluded)}.")
-        panel, through = panel.select(symbols_with_history), f"{first_year - 1}-12-31"
-    panel = panel.between(None, through)
+        _, (first_year, _) = backtest_span(panel)
+        through = f"{first_year - 1}-12-31"
     with make_executor(executor, address) as workers, output.progress_bar(screen, "Tuning") as progress:
         result = search(
-            panel,
+            panel.between(None, through),
             settings,
             trials=trials,
             seconds=math.inf if budget_seconds is None else budget_seconds,
@@ -70,18 +65,16 @@ def tune(
             executor=workers,
             progress=progress,
         )
+    if result.excluded:
+        output.print_line(screen, f"Excluded, with too short a history: {', '.join(result.excluded)}.")
     rows = [
         (i, f"{trial.change:+.3f} %", ", ".join(f"{key} {value:.3g}" for key, value in trial.settings.items()))
         for i, trial in sorted(enumerate(result.trials, 1), key=lambda pair: pair[1].change)[: output.MAX_ROWS]
     ]
-    title = f"Pinball loss against the untrained baseline, {result.first} to {result.last}; negative is better"
+    title = f"Pinball loss against the untrained baseline, {result.first} to {result.last}; lower is better"
     screen.print(output.table(title, ("trial", "change", "settings"), rows, (2,)))
-    best, comment = result.config, f"{len(result.trials)} trials; {title.lower()}: {result.best.change:+.3f} %"
-    if not result.best.change < 0:
-        best = replace(best, model=HarGarchConfig(har=best.model.har))
-        comment = f"None of {len(result.trials)} trials improved on the untrained baseline, {options.DEFAULT_MODEL}"
-        output.print_line(screen, f"{comment}; its settings are written.")
-    text = f"# {comment}\n{to_toml(best)}"
+    output.print_line(screen, f"{result.summary}.")
+    text = f"# {result.summary}\n{to_toml(result.config)}"
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(out, text.encode())
     output.print_line(screen, f"Wrote {out}, for torchcommodity fit --config")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
-from torchcommodity.models import build_model, model_name
+from torchcommodity.models import HarGarchConfig, build_model, model_name
 from torchcommodity.training._config import FitConfig, check_fit, min_fit_rows
 from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
@@ -39,7 +39,7 @@ class TuneResult:
     """Result of `tune`; lower changes are better, and a negative one beats the untrained baseline.
 
     Args:
-        config: the best settings; the initial ones with `train.epochs = 0` if no trial beats the untrained baseline.
+        config: the best settings; those of the baseline, har-garch, if no trial beats it.
         trials: all trials in order; the first has the initial settings.
         first: date of the first validation row.
         last: date of the last validation row.
@@ -64,14 +64,12 @@ class TuneResult:
 
     @property
     def summary(self) -> str:
-        """One line: the best change, its unit and sign, and what `config` holds."""
-        measure = f"pinball loss against the untrained baseline, {self.first} to {self.last}; lower is better"
+        """One line: the best change with its unit and sign, and what `config` holds."""
+        change = f"{self.best.change:+.3f} % pinball loss against the untrained baseline ({HAR_GARCH})"
+        text = f"{change}, {self.first} to {self.last}; lower is better"
         if self.improved:
-            return f"Best of {len(self.trials)} trials: {self.best.change:+.3f} % ({measure})"
-        return (
-            f"No trial of {len(self.trials)} beats the untrained baseline: best {self.best.change:+.3f} % ({measure}); "
-            "the settings keep the baseline with epochs = 0"
-        )
+            return f"Best of {len(self.trials)} trials: {text}"
+        return f"None of {len(self.trials)} trials improved on the baseline, whose settings are kept: {text}"
 
 
 def tune(
@@ -103,7 +101,7 @@ def tune(
         progress: called as progress(done, total, description) after every trial.
 
     Returns:
-        a TuneResult. If no trial beats the untrained baseline, its config keeps the baseline: `train.epochs = 0`.
+        a TuneResult. If no trial beats the untrained baseline, its config is that of the baseline, har-garch.
 
     Raises:
         ValueError: the model has no network, the panel is synthetic, no symbol has enough prices before those years,
@@ -142,7 +140,7 @@ def tune(
     if math.isnan(result.best.change):
         raise ValueError(f"tune: none of {len(results)} trials had valid settings; the first was {results[0].settings}")
     if not result.improved:
-        return replace(result, config=replace(config, train=replace(config.train, epochs=0)))
+        return replace(result, config=replace(config, model=HarGarchConfig(config.model.har)))
     return replace(result, config=_with_settings(config, result.best.settings))
 
 
