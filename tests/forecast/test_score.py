@@ -45,6 +45,16 @@ def test_score_uses_only_rows_that_every_model_forecasts(backtest: Backtest) -> 
     }
 
 
+def test_score_of_too_few_dates_is_nan(backtest: Backtest) -> None:
+    short = replace(backtest, targets=backtest.targets.clone())
+    short.targets[4:, 0] = torch.nan
+    short.targets[:, 3] = torch.nan
+    scores = {(row.model, row.horizon): row for row in forecast.score(short).rows}
+    few, none = scores["garch", 5], scores["garch", 126]
+    assert (few.n, few.dates, math.isfinite(few.pinball), math.isnan(few.dm_p)) == (8, 4, True, True)
+    assert (none.n, none.dates, math.isnan(none.pinball), math.isnan(none.dm_p)) == (0, 0, True, True)
+
+
 def test_score_rejects_an_unknown_model(backtest: Backtest) -> None:
     for argument in ("reference", "model"):
         with pytest.raises(ValueError, match=rf"score: {argument} must be one of har-lstm, .*; got 'hare'"):

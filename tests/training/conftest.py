@@ -33,7 +33,7 @@ os.replace = replace
 panel = data.embedded().select(["WTI", "SP500"]).between("2010-01-01", "2014-12-31")
 config = FitConfig(HarLstmConfig(), TrainConfig(epochs=2, window=63, batch_size=4))
 checkpoint = None if kill_at < 0 else folder / "checkpoint.pt"
-fitted = forecast.fit(panel, config, seed=3, checkpoint=checkpoint, every=0)
+fitted = forecast.fit(panel, config, seed=3, checkpoint=checkpoint, checkpoint_seconds=0)
 if os.environ.get("RANK", "0") == "0":
     fitted.save(folder / "forecaster")
 """

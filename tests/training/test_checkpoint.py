@@ -29,7 +29,7 @@ def interrupt(panel: Panel, path: Path, config: FitConfig, epoch: int) -> None:
             raise InterruptedTrainingError
 
     with pytest.raises(InterruptedTrainingError):
-        forecast.fit(panel, config, seed=3, checkpoint=path, every=0, progress=progress)
+        forecast.fit(panel, config, seed=3, checkpoint=path, checkpoint_seconds=0, progress=progress)
 
 
 def test_checkpoint_of_a_killed_process_resumes_to_the_same_bits(

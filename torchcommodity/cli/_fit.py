@@ -102,7 +102,7 @@ def fit(
             seed=seed,
             progress=progress,
             checkpoint=checkpoint,
-            every=checkpoint_seconds,
+            checkpoint_seconds=checkpoint_seconds,
             tensorboard=tensorboard,
         )
     if is_first:

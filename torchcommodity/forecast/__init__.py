@@ -30,7 +30,6 @@ from torchcommodity.forecast._history import last_prices as last_prices
 from torchcommodity.forecast._history import usable_symbols as usable_symbols
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
-from torchcommodity.forecast._plot import INK as INK
 from torchcommodity.forecast._plot import MUTED as MUTED
 from torchcommodity.forecast._plot import Chart as Chart
 from torchcommodity.forecast._plot import chart_layout as chart_layout
@@ -53,7 +52,6 @@ __all__ = [
     "COLORS",
     "CORRELATION_WINDOW",
     "HORIZON_NAMES",
-    "INK",
     "MUTED",
     "TEST_YEARS",
     "Backtest",

@@ -30,7 +30,7 @@ def fit(
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-    every: float = 60.0,
+    checkpoint_seconds: float = 60.0,
     tensorboard: Path | None = None,
     through: str | np.datetime64 | None = None,
 ) -> Forecaster:
@@ -44,7 +44,7 @@ def fit(
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: a file from which the same call resumes an interrupted training, with the same bits as one that
             was not interrupted. It is removed at the end.
-        every: seconds between two checkpoints.
+        checkpoint_seconds: seconds between two checkpoints.
         tensorboard: a folder for the loss curves.
         through: the last date used; all rows if None.
 
@@ -65,7 +65,7 @@ def fit(
     check_past("fit", panel, config.model.har, rows=len(panel))
     inputs = model_inputs(panel, config.model.har.horizons[-1])
     model = build_model(config.model, len(panel.symbols), seed)
-    options = RunOptions(progress, checkpoint, every, tensorboard)
+    options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)
     calibrate(model.har, inputs, config.symmetry)
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"

@@ -69,8 +69,9 @@ class Forecast:
     @cached_property
     def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]
         """The date that each horizon reaches, by `calendar`, from each symbol's origin."""
-        dates = [[self.calendar.ahead(origin, h) for origin in self.origins] for h in self.horizons]
-        return np.array(dates, dtype="datetime64[D]")
+        origins, index = np.unique(self.origins, return_inverse=True)
+        dates = [[self.calendar.ahead(origin, h) for origin in origins] for h in self.horizons]
+        return np.array(dates, dtype="datetime64[D]")[:, index]
 
     def to_pandas(self, layout: Literal["long", "wide"] = "long") -> pd.DataFrame:
         """The forecast as a table.

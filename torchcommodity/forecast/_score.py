@@ -16,6 +16,8 @@ from torchcommodity.training import one_thread
 if TYPE_CHECKING:
     from torchcommodity.forecast._backtest import Backtest
 
+MIN_DATES = 5  # of a Diebold-Mariano test
+
 
 @dataclass(frozen=True)
 class Score:
@@ -29,8 +31,9 @@ class Score:
     coverage90: float  # share of targets between the outermost levels (0.05 and 0.95 by default)
     qlike: float  # of the variance forecast against the squared cumulative log-return
     dm: float  # Diebold-Mariano statistic of the tested model against this one; negative: the tested model is better
-    dm_p: float  # two-sided p-value of dm
+    dm_p: float  # two-sided p-value of dm; both are NaN for identical forecasts and for fewer than 5 dates
     n: int  # number of targets
+    dates: int  # number of dates with a target
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,11 +79,13 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
         quantiles = {name: q[:, i] for name, q in backtest.quantiles.items()}
         use = torch.isfinite(target) & torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
         target = torch.where(use, target, torch.nan)
+        dates = int(use.any(1).sum())
         loss = {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}  # (T, N)
         for name, q in quantiles.items():
             mean = loss[name].nanmean().item()
             inside = (target >= q[..., 0]) & (target <= q[..., -1])
-            dm, p = diebold_mariano((loss[model] - loss[name]).nanmean(1).numpy(), horizon)
+            differences = (loss[model] - loss[name]).nanmean(1).numpy()
+            dm, p = diebold_mariano(differences, horizon) if dates >= MIN_DATES else (math.nan, math.nan)
             rows.append(
                 Score(
                     model=name,
@@ -93,6 +98,7 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
                     dm=dm,
                     dm_p=p,
                     n=int(use.sum()),
+                    dates=dates,
                 )
             )
     return Scores(tuple(rows), str(backtest.origins[0]), str(backtest.origins[-1]))
@@ -125,8 +131,8 @@ def diebold_mariano(
     """
     dates = np.flatnonzero(np.isfinite(differences))
     d, T = differences[dates], len(dates)
-    if T < 5:
-        raise ValueError(f"diebold_mariano: needs at least 5 dates; got {T}")
+    if T < MIN_DATES:
+        raise ValueError(f"diebold_mariano: needs at least {MIN_DATES} dates; got {T}")
     rows = dates[-1] - dates[0] + 1
     B = int(max(4, min(0.41 * T ** (2 / 3), rows / (2 * horizon))))
     t = np.arange(1, T + 1) - 0.5

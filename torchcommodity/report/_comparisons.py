@@ -16,7 +16,7 @@ class Comparison(NamedTuple):
 
 
 def compare(score: Score) -> Comparison | None:
-    """The tested model against the row's model; None if their forecasts are identical, or the models are."""
+    """The tested model against the row's model; None for identical forecasts and for too few dates to tell."""
     return None if math.isnan(score.dm) else Comparison(score.dm < 0, score.dm_p < SIGNIFICANCE)
 
 
@@ -26,7 +26,7 @@ def describe_comparison(score: Score, model: str) -> str:
         return ""
     comparison = compare(score)
     if comparison is None:
-        return "identical"
+        return "too few dates" if score.dates < 5 else "identical"
     p = "p < 0.001" if score.dm_p < 0.001 else f"p = {score.dm_p:.3f}"
     word = "n.s." if not comparison.significant else "better" if comparison.better else "worse"
     return f"{word} ({p})"
@@ -40,5 +40,5 @@ def describe_scores(summary: BacktestSummary) -> str:
         f"In {len(comparisons)} comparisons {summary.model} has the lower loss in {len(better)} ({sum(better)} "
         f"significant at 5 %) and the higher loss in {len(worse)} ({sum(worse)} significant)"
     )
-    identical = comparisons.count(None)
-    return f"{text}; {identical} are between identical forecasts." if identical else f"{text}."
+    undecided = comparisons.count(None)
+    return f"{text}; {undecided} cannot be decided." if undecided else f"{text}."
