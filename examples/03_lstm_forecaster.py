@@ -20,7 +20,7 @@ import typer
 from torch import Tensor, nn
 
 from torchcommodity import data, ops
-from torchcommodity.data import Block, Panel
+from torchcommodity.data import Panel, Split
 from torchcommodity.nn import LSTM
 
 PLAIN = {"displayModeBar": False, "responsive": True}
@@ -68,24 +68,24 @@ def train(model: Forecaster, rows: Tensor, answers: Tensor, origins: Tensor) -> 
     return model.eval()
 
 
-def fit(panel: Panel, block: Block, leak: bool) -> Forecaster:
+def fit(panel: Panel, split: Split, leak: bool) -> Forecaster:
     """A forecaster trained on the rows before the test; with a leak, scaled by all rows there are."""
     torch.manual_seed(0)
     rows, answers = features(panel.values.plain()), target(panel.values.plain())
-    past = slice(block.train.start, block.train.stop)
-    origins = torch.arange(2 * LOOKBACK, block.train.stop, 5)  # targets of neighboring rows overlap
+    past = slice(split.train.start, split.train.stop)
+    origins = torch.arange(2 * LOOKBACK, split.train.stop, 5)  # targets of neighboring rows overlap
     origins = origins[answers[origins].isfinite()]
     return train(Forecaster(rows if leak else rows[past]), rows, answers, origins)
 
 
-def linear(panel: Panel, block: Block) -> Tensor:
+def linear(panel: Panel, split: Split) -> Tensor:
     """The same without a network: a regression on the three volatilities of the last row (Corsi's HAR)."""
     rows, answers = features(panel.values.plain()), target(panel.values.plain())
     rows = torch.cat([rows, torch.ones_like(rows[:, :1])], -1)
-    past = torch.arange(2 * LOOKBACK, block.train.stop)
+    past = torch.arange(2 * LOOKBACK, split.train.stop)
     past = past[answers[past].isfinite()]
     weights = torch.linalg.lstsq(rows[past], answers[past, None]).solution
-    return (rows[block.test.start :] @ weights).squeeze(-1)
+    return (rows[split.test.start :] @ weights).squeeze(-1)
 
 
 @torch.no_grad()
@@ -107,30 +107,30 @@ def figure(panel: Panel, test: range, ours: Tensor, answers: Tensor) -> go.Figur
 def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", out: Path | None = None):
     torch.set_num_threads(1)  # a step is so small that threads would wait for each other
     panel = data.read(source, [symbol])
-    block = data.walk_forward(panel.dates, horizon=HORIZON, every=len(panel))[0]
-    first, middle = panel.dates[block.test.start], panel.dates[block.test.start + len(block.test) // 2]
+    split = data.walk_forward(panel.dates, horizon=HORIZON, test_rows=len(panel))[0]
+    first, middle = panel.dates[split.test.start], panel.dates[split.test.start + len(split.test) // 2]
     mark = panel.provenance[0]
     print(f"{symbol}, {panel.dates[0]} to {panel.dates[-1]}; {mark.publisher}; {mark.location}")
-    print(f"trained on what was known on {panel.dates[block.train.stop - 1 + HORIZON]}, tested from {first} on\n")
+    print(f"trained on what was known on {panel.dates[split.train.stop - 1 + HORIZON]}, tested from {first} on\n")
 
     earlier, found = panel.between(None, middle), {}  # what was recorded by then
     for name, leak in {"past rows": False, "all rows": True}.items():
-        then, now = fit(earlier, block, leak), fit(panel, block, leak)
-        both = range(block.test.start, len(earlier))
+        then, now = fit(earlier, split, leak), fit(panel, split, leak)
+        both = range(split.test.start, len(earlier))
         change = (forecasts(then, panel, both) - forecasts(now, panel, both)).expm1().abs().max()
         moved = f"by up to {change:.1%}" if change else "not in one bit"
         print(f"scaler fitted on {name}: forecasts to {middle} change {moved} when later years are recorded")
-        found[f"LSTM, scaled by {name}"] = forecasts(now, panel, block.test)
+        found[f"LSTM, scaled by {name}"] = forecasts(now, panel, split.test)
 
-    answers = target(panel.values.plain())[block.test.start :]
-    found["regression (HAR)"] = linear(panel, block)
-    found["as the last month"] = features(panel.values.plain())[block.test.start :, 1]
+    answers = target(panel.values.plain())[split.test.start :]
+    found["regression (HAR)"] = linear(panel, split)
+    found["as the last month"] = features(panel.values.plain())[split.test.start :, 1]
     print("\nmean squared error of the log-volatility")
     for name, forecast in found.items():
         print(f"    {name:26}{(forecast - answers).square().nanmean():.4f}")
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        drawn = figure(panel, block.test, found["LSTM, scaled by past rows"], answers)
+        drawn = figure(panel, split.test, found["LSTM, scaled by past rows"], answers)
         drawn.write_html(out / "03_lstm_forecaster.html", include_plotlyjs="directory", config=PLAIN)
 
 

@@ -1,4 +1,4 @@
-"""The table of roll rules: published dates, contract codes of real futures, and what must hold for any dates."""
+"""The table of roll rules: against published dates and contract codes of real futures, and for any dates."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from torchcommodity import data
 from torchcommodity.data._contracts import MONTHS
-from torchcommodity.data._expiry import business_days
-from torchcommodity.data._rolls import roll_days
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from rolls import PRODUCTS, agreement, misfit
@@ -31,40 +29,40 @@ PUBLISHED = {
 }
 
 
-def days(first: str, last: str) -> np.ndarray:
-    every = np.arange(first, last, dtype="datetime64[D]")
-    return every[np.is_busday(every, busdaycal=business_days("US"))]
+def business_days(first: str, last: str) -> np.ndarray:
+    weekdays = np.arange(first, last, dtype="datetime64[D]")
+    return weekdays[np.is_busday(weekdays, busdaycal=data.business_calendar("US"))]
 
 
 @pytest.mark.parametrize("code", PUBLISHED)
-def test_last_trading_days_are_the_published_ones(code):
+def test_last_trading_days_equal_the_published_ones(code):
     product = data.CONTRACTS[code]
-    for told in PUBLISHED[code].split():
-        month = np.array([f"20{told[:2]}-{MONTHS.index(told[2]) + 1:02d}"], dtype="datetime64[M]")
-        expected = f"20{told[3:5]}-{told[5:7]}-{told[7:]}"
-        assert str(product.last_days(month)[0]) == expected, (code, told)
+    for entry in PUBLISHED[code].split():
+        month = np.array([f"20{entry[:2]}-{MONTHS.index(entry[2]) + 1:02d}"], dtype="datetime64[M]")
+        expected = f"20{entry[3:5]}-{entry[5:7]}-{entry[7:]}"
+        assert str(product.last_trading_days(month)[0]) == expected, (code, entry)
 
 
-def test_brent_does_not_end_on_a_bank_holiday_of_london_but_trades_on_it():
-    rolls = roll_days("BRN", np.datetime64("2021-05-01"), np.datetime64("2021-06-30")).astype(str).tolist()
+def test_roll_days_brent_trades_on_london_bank_holidays_but_does_not_end_on_them():
+    rolls = data.roll_days("BRN", np.datetime64("2021-05-01"), np.datetime64("2021-06-30")).astype(str).tolist()
     assert rolls == ["2021-05-03", "2021-05-31"]  # both Mondays were bank holidays
-    assert str(roll_days("BRN", np.datetime64("2020-08-15"), np.datetime64("2020-09-15"))[0]) == "2020-08-31"
+    assert str(data.roll_days("BRN", np.datetime64("2020-08-15"), np.datetime64("2020-09-15"))[0]) == "2020-08-31"
 
 
-def test_brent_before_and_after_its_change_of_2016():
-    rolls = roll_days("BRN", np.datetime64("2015-12-01"), np.datetime64("2016-04-30")).astype(str).tolist()
+def test_roll_days_brent_before_and_after_the_rule_change_of_2016():
+    rolls = data.roll_days("BRN", np.datetime64("2015-12-01"), np.datetime64("2016-04-30")).astype(str).tolist()
     assert rolls == ["2015-12-17", "2016-01-15", "2016-02-01", "2016-03-01", "2016-04-01"]
 
 
-def test_feeder_cattle_end_on_a_thursday_without_a_holiday_week():
+def test_last_trading_days_feeder_cattle_avoid_holiday_weeks():
     product = data.CONTRACTS["FC"]
     months = np.array(["2023-11", "2024-03", "2024-05", "2024-08"], dtype="datetime64[M]")
-    last = product.last_days(months).astype(str).tolist()
+    last = product.last_trading_days(months).astype(str).tolist()
     assert last == ["2023-11-16", "2024-03-28", "2024-05-23", "2024-08-29"]
 
 
-def test_contract_codes_change_on_the_days_of_the_rules(shared_data):
-    """651 of 654 rolls; the three others are one day early in the file, alone among products of the same rule."""
+def test_roll_days_agree_with_real_contract_codes(shared_data):
+    """651 of 654 rolls agree; in the other three the file is one day early, unlike other products of the same rule."""
     years = agreement(shared_data)
     counts = years.groupby("symbol")[["file", "rule", "same"]].sum()
     assert counts.loc["CORN"].tolist() == [68, 68, 68]
@@ -83,16 +81,16 @@ def test_contract_codes_change_on_the_days_of_the_rules(shared_data):
 
 
 @pytest.mark.parametrize("symbol", ["WTI", "BRENT", "NATGAS", "HEATOIL", "GASOLINE"])
-def test_curves_pass_on_their_contracts_on_the_days_of_the_rules(shared_data, symbol):
-    """Nearby contracts move together on the rule's day, if each is followed from its place of the day before."""
-    on_the_day = np.median(misfit(shared_data, symbol, 0))
-    assert all(np.median(misfit(shared_data, symbol, shift)) > 1.9 * on_the_day for shift in (-3, -2, -1, 1, 2, 3))
+def test_roll_days_agree_with_real_curves(shared_data, symbol):
+    """On the day of a roll the returns of nearby contracts are equal if each contract is followed over the roll."""
+    on_roll_day = np.median(misfit(shared_data, symbol, 0))
+    assert all(np.median(misfit(shared_data, symbol, shift)) > 1.9 * on_roll_day for shift in (-3, -2, -1, 1, 2, 3))
 
 
-def test_the_table_says_what_a_reader_needs():
+def test_contracts_table_is_complete():
     for code, product in data.CONTRACTS.items():
         assert product.code == code
-        assert list(product.delivers()) == sorted(set(product.delivers())), code
+        assert list(product.delivery_months()) == sorted(set(product.delivery_months())), code
         assert all((product.name, product.exchange, product.rule, product.source)), code
     assert {code for code in data.CONTRACTS if code not in ROLLING} == {"GC", "SI", "HG", "PL", "PA"}
     assert PRODUCTS.keys() == {
@@ -101,27 +99,27 @@ def test_the_table_says_what_a_reader_needs():
 
 
 @pytest.mark.parametrize("code", ROLLING)
-def test_one_roll_a_delivery_month(code):
+def test_roll_days_one_per_delivery_month(code):
     product = data.CONTRACTS[code]
-    rolls = roll_days(code, np.datetime64("2000-03-01"), np.datetime64("2039-12-31"))
+    rolls = data.roll_days(code, np.datetime64("2000-03-01"), np.datetime64("2039-12-31"))
     assert (np.diff(rolls) > np.timedelta64(0, "D")).all()
-    assert np.is_busday(rolls, busdaycal=business_days(product.market)).all()
+    assert np.is_busday(rolls, busdaycal=data.business_calendar(product.market)).all()
     years = rolls.astype("datetime64[Y]")
     counts = {str(year): int((years == year).sum()) for year in np.unique(years)[1:]}
-    told = {year: n for year, n in counts.items() if n != len(product.months)}
+    exceptions = {year: n for year, n in counts.items() if n != len(product.months)}
     expected = {"2016": 13} if code == "BRN" else {}  # January 2016 had two, when the rule changed
-    assert told == expected
+    assert exceptions == expected
 
 
 @given(
     code=st.sampled_from(ROLLING),
-    kept=st.lists(st.integers(0, 700), min_size=2, unique=True).map(sorted),
+    rows=st.lists(st.integers(0, 700), min_size=2, unique=True).map(sorted),
     cut=st.integers(1, 700),
 )
-def test_a_flag_stands_on_the_first_row_from_its_day_and_knows_no_later_row(code, kept, cut):
-    dates = days("2014-12-01", "2017-12-01")[kept]
+def test_roll_months_flags_the_first_row_and_is_causal(code, rows, cut):
+    dates = business_days("2014-12-01", "2017-12-01")[rows]
     flags = data.roll_months(code, dates, ahead=0)
-    rolls = roll_days(code, dates[0], dates[-1])
+    rolls = data.roll_days(code, dates[0], dates[-1])
     expected = {int(np.flatnonzero(dates >= day)[0]): int(str(day)[5:7]) for day in rolls}
     assert dict(zip(np.flatnonzero(flags).tolist(), flags[flags > 0].tolist())) == expected
     cut = min(cut, len(dates))
@@ -129,16 +127,16 @@ def test_a_flag_stands_on_the_first_row_from_its_day_and_knows_no_later_row(code
 
 
 @given(code=st.sampled_from(ROLLING), origin=st.integers(1, 500), ahead=st.integers(0, 250))
-def test_the_rows_ahead_are_the_business_days_to_come(code, origin, ahead):
-    open_days = business_days(data.CONTRACTS[code].market)
-    every = np.arange("2014-12-01", "2018-12-01", dtype="datetime64[D]")
-    every = every[np.is_busday(every, busdaycal=open_days)]
-    known = data.roll_months(code, every[:origin], ahead)
-    assert known.dtype == np.int64
-    np.testing.assert_array_equal(known, data.roll_months(code, every[: origin + ahead], ahead=0))
+def test_roll_months_ahead_equal_those_of_later_dates(code, origin, ahead):
+    calendar = data.business_calendar(data.CONTRACTS[code].market)
+    dates = np.arange("2014-12-01", "2018-12-01", dtype="datetime64[D]")
+    dates = dates[np.is_busday(dates, busdaycal=calendar)]
+    flags = data.roll_months(code, dates[:origin], ahead)
+    assert flags.dtype == np.int64
+    np.testing.assert_array_equal(flags, data.roll_months(code, dates[: origin + ahead], ahead=0))
 
 
-def test_the_rows_ahead_of_a_weekend_begin_on_monday():
+def test_roll_months_ahead_of_a_saturday_begin_on_monday():
     saturday = np.array(["2020-05-30"], dtype="datetime64[D]")
     assert data.roll_months("HO", saturday, ahead=2).tolist() == [0, 6, 0]
 
@@ -153,11 +151,11 @@ def test_the_rows_ahead_of_a_weekend_begin_on_monday():
         (["2020-01-02"], -1, "expected ahead >= 0 rows; got -1"),
     ],
 )
-def test_dates_that_do_not_increase_are_refused(dates, ahead, message):
+def test_roll_months_rejects_bad_dates(dates, ahead, message):
     with pytest.raises(data.DataError, match=message):
         data.roll_months("CL", np.array(dates, dtype="datetime64[D]"), ahead)
 
 
-def test_an_unknown_code_is_told_with_the_known_ones():
+def test_get_contract_lists_the_known_codes():
     with pytest.raises(data.DataError, match=r"expected a product code among CL, BRN, .*; got 'XX'"):
-        data.roll_months("XX", days("2020-01-01", "2020-02-01"))
+        data.get_contract("XX")

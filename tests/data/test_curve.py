@@ -1,4 +1,4 @@
-"""Contracts and curves on a panel: read, aligned, refused, kept through selections, frames and the store."""
+"""Contracts and curves of a panel: reading, alignment, errors, selection, storage."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from torchcommodity import data
 
-LINES = (
+CURVE = (
     "date,symbol,nth,close,contract\n2020-04-20,WTI,1,-37.63,CLK0\n2020-04-20,WTI,2,20.43,CLM0\n"
     "2020-04-21,WTI,1,10.01,CLK0\n2020-04-21,WTI,3,18.69,CLN0\n2020-04-20,NATGAS,1,1.924,NGK0\n"
 )
@@ -25,9 +25,9 @@ def small():
     return data.Panel.from_pandas(frame)
 
 
-def test_a_curve_is_read_from_text_and_parquet_alike(tmp_path):
+def test_read_curve_from_csv_and_parquet(tmp_path):
     path = tmp_path / "curve.csv"
-    path.write_text(LINES)
+    path.write_text(CURVE)
     text = data.read_curve(path)
     pd.read_csv(path).to_parquet(tmp_path / "curve.parquet")
     table = data.read_curve(tmp_path / "curve.parquet")
@@ -52,16 +52,16 @@ def test_a_curve_is_read_from_text_and_parquet_alike(tmp_path):
         ("date,symbol", "date,name", "line 1: expected one column symbol"),
     ],
 )
-def test_what_cannot_be_trusted_is_told_with_line_and_value(tmp_path, old, new, message):
+def test_read_curve_rejects_bad_files_with_line_and_value(tmp_path, old, new, message):
     path = tmp_path / "curve.csv"
-    path.write_text(LINES.replace(old, new))
+    path.write_text(CURVE.replace(old, new))
     with pytest.raises(data.DataError, match=message):
         data.read_curve(path)
 
 
-def test_a_curve_is_aligned_by_date_and_symbol(tmp_path):
+def test_with_curve_aligns_by_date_and_symbol(tmp_path):
     path = tmp_path / "curve.csv"
-    path.write_text(LINES)
+    path.write_text(CURVE)
     panel = small().with_curve(data.read_curve(path))
     assert panel.curve.shape == (3, 2, 3)
     np.testing.assert_array_equal(panel.curve[:, 1, 0].numpy(), [-37.63, 10.01, np.nan])
@@ -74,7 +74,7 @@ def test_a_curve_is_aligned_by_date_and_symbol(tmp_path):
         )
 
 
-def test_a_curve_in_another_unit_or_shape_is_refused():
+def test_with_curve_rejects_another_unit_series_or_shape():
     panel = small()
     good = panel.values.plain()[..., None].expand(-1, -1, 2).clone()
     assert panel.with_curve(good).curve.shape == (3, 2, 2)
@@ -84,9 +84,9 @@ def test_a_curve_in_another_unit_or_shape_is_refused():
         data.DataError, match="'WTI' in the unit of its price; got 1001 on 2020-04-21, when the price was"
     ):
         panel.with_curve(cents)
-    other = data.Curve(good * 1.2, panel.dates, panel.symbols)
+    distant = data.Curve(good * 1.2, panel.dates, panel.symbols)
     with pytest.raises(data.DataError, match=r"first contract of 'NATGAS' near its price; got one that is 18.2% away"):
-        panel.with_curve(other)
+        panel.with_curve(distant)
     assert panel.with_curve(good * 1.2).between("2020-04-22").curve is not None
     with pytest.raises(data.DataError, match=r"curve: expected closes of shape \(3, 2, contracts\); got \(3, 2\)"):
         panel.with_curve(panel.values)
@@ -94,7 +94,7 @@ def test_a_curve_in_another_unit_or_shape_is_refused():
         panel.with_curve(good * torch.inf)
 
 
-def test_contracts_are_named_by_known_symbols_and_codes():
+def test_with_contracts_takes_known_symbols_and_codes():
     panel = small().with_contracts({"WTI": "CL"})
     assert panel.contracts == (None, "CL")
     assert panel.with_contracts({"NATGAS": "NG"}).contracts == ("NG", "CL")
@@ -108,29 +108,42 @@ def test_contracts_are_named_by_known_symbols_and_codes():
         data.Panel.from_pandas(small().to_pandas(), contracts=["CL"])
 
 
-def test_contracts_and_curve_go_with_their_columns_and_rows(futures, tmp_path):
-    part = futures["WTI", "CORN"].between("2008-01-01", "2009-12-31")
-    assert part.contracts == ("CL", "C")
-    rows = (futures.dates >= np.datetime64("2008-01-01")) & (futures.dates <= np.datetime64("2009-12-31"))
-    columns = [futures.symbols.index("WTI"), futures.symbols.index("CORN")]
-    np.testing.assert_array_equal(part.curve.numpy(), futures.curve.numpy()[rows][:, columns])
-    np.testing.assert_array_equal(part.rolls(0).numpy(), futures.rolls(0).numpy()[rows][:, columns])
+def monthly_contracts():
+    """Three columns over 400 business days: a futures curve of three contracts each, a late start, missing prices."""
+    dates = pd.bdate_range("2018-01-02", periods=400, name="date")
+    fronts = np.linspace([50.0, 3.0, 400.0], [60.0, 2.0, 380.0], 400)
+    fronts[:70, 1] = np.nan
+    fronts[100:110, 2] = np.nan
+    curve = torch.from_numpy(fronts[..., None] * np.array([1.0, 1.01, 1.02]))
+    panel = data.Panel.from_pandas(pd.DataFrame(fronts, dates, columns=["WTI", "NATGAS", "CORN"]))
+    return panel.with_contracts({"WTI": "CL", "NATGAS": "NG", "CORN": "C"}).with_curve(curve)
+
+
+def test_contracts_and_curve_follow_columns_and_rows(tmp_path):
+    panel = monthly_contracts()
+    part = panel["CORN", "WTI"].between("2018-03-01", "2018-12-31")
+    assert part.contracts == ("C", "CL")
+    rows = (panel.dates >= np.datetime64("2018-03-01")) & (panel.dates <= np.datetime64("2018-12-31"))
+    np.testing.assert_array_equal(part.curve.numpy(), panel.curve.numpy()[rows][:, [2, 0]])
+    np.testing.assert_array_equal(part.rolls(0).numpy(), panel.rolls(0).numpy()[rows][:, [2, 0]])
     frame = part.to_pandas()
     twin = data.Panel.from_pandas(frame, units=part.units, provenance=part.provenance, contracts=part.contracts)
-    twin = twin.with_curve(part.curve)
-    assert twin.equals(part)
+    assert twin.with_curve(part.curve).equals(part)
     assert not part.equals(part.with_contracts({"WTI": None}))
     assert not part.equals(part.with_curve(part.curve * 1.01))
-    store = data.Store(tmp_path / "prices.duckdb")
+
+
+def test_store_keeps_contracts_and_curve(tmp_path):
+    part, store = monthly_contracts()["CORN", "WTI"], data.Store(tmp_path / "prices.duckdb")
     store.add(part, "part")
     store.add(part.with_contracts({"WTI": None}), "other")
     assert store.load("part").equals(part)
-    assert store.load("other").contracts == (None, "C")
+    assert store.load("other").contracts == ("C", None)
     store.add(small(), "part", replace=True)
     assert store.load("part").equals(small())
 
 
-def test_a_store_written_before_there_were_contracts_is_read(tmp_path):
+def test_store_without_tables_of_contracts_is_read(tmp_path):
     store = data.Store(tmp_path / "prices.duckdb")
     store.add(small(), "old")
     with duckdb.connect(str(store.path)) as connection:
@@ -143,7 +156,7 @@ def test_a_store_written_before_there_were_contracts_is_read(tmp_path):
 
 
 @given(missing=st.lists(st.integers(0, 250), unique=True, max_size=200), cut=st.integers(1, 251))
-def test_a_flag_waits_for_the_next_price_and_knows_no_later_one(missing, cut):
+def test_rolls_move_to_the_next_price_and_are_causal(missing, cut):
     dates = pd.bdate_range("2019-01-02", periods=251, name="date")
     prices = np.linspace(50.0, 60.0, 251)
     prices[missing] = np.nan
@@ -157,10 +170,11 @@ def test_a_flag_waits_for_the_next_price_and_knows_no_later_one(missing, cut):
     np.testing.assert_array_equal(part, flags[:cut])
 
 
-def test_spot_has_no_roll_and_a_late_column_none_before_its_first_price(futures):
-    rolls = futures.rolls(ahead=126)
-    assert rolls.shape == (len(futures) + 126, 4)
+def test_rolls_none_for_spot_nor_before_the_first_price():
+    panel = monthly_contracts()
+    rolls = panel.rolls(ahead=126)
+    assert rolls.shape == (len(panel) + 126, 3)
     assert rolls.dtype == torch.int64
-    priced = torch.isfinite(futures.values.plain())
-    assert not rolls[: len(futures)][~priced].any()
-    assert not futures.with_contracts(dict.fromkeys(futures.symbols)).rolls().any()
+    assert (rolls[: len(panel)] > 0).any(0).all()
+    assert not rolls[: len(panel)][panel.values.plain().isnan()].any()
+    assert not panel.with_contracts(dict.fromkeys(panel.symbols)).rolls().any()

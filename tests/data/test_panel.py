@@ -1,4 +1,4 @@
-"""Panel, embedded data, round trips through files and the store, and `load`."""
+"""`Panel`: checks, selection, round trips through files and the store; `read` of every source."""
 
 import copy
 import pickle
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,14 +45,14 @@ def same_prices(one, other):
 
 
 @given(panel=panels())
-def test_frame_round_trip(panel):
+def test_from_pandas_round_trip(panel):
     twin = data.Panel.from_pandas(panel.to_pandas(), units=panel.units, provenance=panel.provenance)
     assert twin.equals(panel)
 
 
 @settings(max_examples=40)
 @given(panel=panels(), separator=st.sampled_from(",;\t"), newline=st.sampled_from(["\n", "\r\n"]), order=st.randoms())
-def test_wide_csv_round_trip_in_any_order(panel, separator, newline, order, tmp_path_factory):
+def test_read_wide_csv_round_trip_in_any_order(panel, separator, newline, order, tmp_path_factory):
     path = tmp_path_factory.mktemp("wide") / "prices.csv"
     frame = panel.to_pandas().iloc[order.sample(range(len(panel)), len(panel))]
     frame.to_csv(path, sep=separator, lineterminator=newline, quoting=2)
@@ -62,7 +61,7 @@ def test_wide_csv_round_trip_in_any_order(panel, separator, newline, order, tmp_
 
 @settings(max_examples=40)
 @given(panel=panels())
-def test_long_and_parquet_round_trip(panel, tmp_path_factory):
+def test_read_long_csv_and_parquet_round_trip(panel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
     long = panel.to_pandas().reset_index().melt("date", var_name="symbol", value_name="close")
     long.to_csv(folder / "long.csv", index=False, quoting=2)
@@ -70,16 +69,6 @@ def test_long_and_parquet_round_trip(panel, tmp_path_factory):
     panel.to_pandas().to_parquet(folder / "wide.parquet")
     for name in ("long.csv", "long.parquet", "wide.parquet"):
         same_prices(data.read(folder / name), panel)
-
-
-@settings(max_examples=10)  # each opens a database file four times
-@given(panel=panels())
-def test_store_keeps_every_bit(panel, tmp_path_factory):
-    store = data.Store(tmp_path_factory.mktemp("store") / "prices.duckdb")
-    store.add(panel, "all")
-    loaded = store.load("all")
-    assert loaded.equals(panel)
-    assert loaded.findings == panel.findings
 
 
 def test_panel_carries_metadata_through_torch():
@@ -90,7 +79,7 @@ def test_panel_carries_metadata_through_torch():
     assert panel["VIX", "WTI"].values.metadata["units"] == ("index", "$/bbl")
 
 
-def test_select_and_between():
+def test_select_and_between_return_columns_and_rows():
     panel = data.embedded()
     part = panel.select(["VIX"]).between("2018-01-02", "2018-01-05")
     assert part.values.squeeze(1).tolist() == [9.77, 9.15, 9.22, 9.22]
@@ -101,7 +90,7 @@ def test_select_and_between():
         panel.between("2050-01-01")
 
 
-def test_embedded_is_real_and_known():
+def test_embedded_prices_and_provenance():
     panel = data.embedded()
     assert panel.values.shape == (8340, 4)
     assert panel["WTI"].between("2008-07-03", "2008-07-03").values.item() == 145.31
@@ -124,13 +113,13 @@ BAD_PANELS = {
 
 
 @pytest.mark.parametrize("name", BAD_PANELS)
-def test_panel_checks_itself(name):
+def test_panel_rejects_inconsistent_fields(name):
     *arguments, words = BAD_PANELS[name]
     with pytest.raises(data.DataError, match=words):
         data.Panel(*arguments)
 
 
-def test_panel_does_not_change():
+def test_panel_is_immutable():
     panel = data.embedded()
     with pytest.raises(ValueError, match="read-only"):
         panel.dates[0] = np.datetime64("2000-01-01")
@@ -150,59 +139,12 @@ def test_panel_survives_copy_and_pickle():
 @pytest.mark.parametrize(
     "frame", [pd.DataFrame({"A": [1.0]}), pd.DataFrame({"A": ["x"]}, index=pd.to_datetime(["2020"]))]
 )
-def test_frames_that_are_no_panel(frame):
+def test_from_pandas_rejects_frames_without_dates_or_numbers(frame):
     with pytest.raises(data.DataError, match="from_pandas: expected"):
         data.Panel.from_pandas(frame)
 
 
-def test_store_lists_replaces_and_refuses(tmp_path):
-    store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), data.embedded().between("2018-01-01")
-    assert store.list() == []
-    with pytest.raises(data.DataError, match="none yet"):
-        store.load()
-    store.add(panel, "all")
-    store.add(panel["WTI"], "oil")
-    assert [(e.name, e.rows, e.symbols, e.first) for e in store.list()] == [
-        ("all", 254, panel.symbols, "2018-01-02"),
-        ("oil", 254, ("WTI",), "2018-01-02"),
-    ]
-    with pytest.raises(data.DataError, match="'all', which is stored already"):
-        store.add(panel["VIX"], "all")
-    assert store.load("all").equals(panel)
-    store.add(panel["VIX"], "all", replace=True)
-    assert store.load("all").equals(panel["VIX"])
-    assert store.load().symbols == ("VIX",)
-    with pytest.raises(data.DataError, match=r"oil, all\); got 'gold'"):
-        store.load("gold")
-    with pytest.raises(data.DataError, match="printable"):
-        store.add(panel, "  ")
-
-
-def test_nothing_half_written(tmp_path, monkeypatch):
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01")
-    store.add(panel, "kept")
-    from torchcommodity.data import _store as module
-
-    monkeypatch.setattr(module, "_frames", lambda *_: {"days": pd.DataFrame({"name": ["x"], "date": ["no date"]})})
-    for arguments in ({}, {"replace": True}):
-        with pytest.raises(data.DataError):
-            store.add(panel, "kept" if arguments else "half", **arguments)
-    assert [entry.name for entry in store.list()] == ["kept"]
-    assert store.load("kept").equals(panel)
-
-
-def test_store_that_is_no_store(tmp_path):
-    garbage = tmp_path / "garbage.duckdb"
-    garbage.write_bytes(b"not a database" * 100)
-    other = tmp_path / "other.duckdb"
-    duckdb.connect(str(other)).execute("CREATE TABLE panels (x INTEGER)").close()
-    for path in (garbage, other, tmp_path, tmp_path / "garbage.duckdb" / "below"):
-        with pytest.raises(data.DataError, match=str(path)):
-            data.Store(path).add(data.embedded(), "x")
-    assert garbage.read_bytes() == b"not a database" * 100
-
-
-def test_load_names_every_source(tmp_path):
+def test_read_every_source(tmp_path):
     assert data.read("auto").equals(data.embedded())
     store = data.Store()
     store.add(data.embedded()["WTI"], "oil")
@@ -211,20 +153,20 @@ def test_load_names_every_source(tmp_path):
     assert data.read("embedded", ["VIX", "WTI"]).symbols == ("VIX", "WTI")
     (tmp_path / "prices.csv").write_text("date,A\n2020-01-02,1\n")
     assert data.read(str(tmp_path / "prices.csv")).symbols == data.read(tmp_path / "prices.csv").symbols
-    for wrong in ("", "no/such/file.csv", "fred:", "eia:A", "store:none"):
+    for source in ("", "no/such/file.csv", "fred:", "eia:A", "store:none"):
         with pytest.raises(data.DataError):
-            data.read(wrong)
+            data.read(source)
     with pytest.raises(data.DataError, match="'GOLD'"):
         data.read("embedded", ["GOLD"])
 
 
-def test_public_surface():
+def test_every_public_name_is_exported_and_documented():
     shown = re.findall(r"import (\w+) as \1\n", Path(data.__file__).read_text())
-    assert sorted(data.__all__) == sorted(name for name in shown if name != "_extra")
+    assert sorted(data.__all__) == sorted(name for name in shown if name != "_check_extra")
     assert all(getattr(data, name).__doc__ for name in data.__all__)
 
 
-def test_without_pandas_the_extra_is_named():
+def test_import_without_pandas_names_the_extra():
     code = "import sys; sys.modules['pandas'] = None; import torchcommodity.data"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 1

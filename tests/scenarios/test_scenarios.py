@@ -88,7 +88,7 @@ def test_a_saved_tensor_keeps_its_mark() -> None:
 )
 def test_synthetic_numbers_are_not_written_into_real_ones(write: Callable[[Tensor, Tensor], Any]) -> None:
     real = REAL.clone()
-    with pytest.raises(ValueError, match="expected to write synthetic numbers into a SyntheticTensor"):
+    with pytest.raises(ValueError, match="expected to write synthetic values into a SyntheticTensor"):
         write(real, SyntheticTensor(-REAL))
     assert torch.equal(real, REAL)
 

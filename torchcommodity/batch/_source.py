@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torchcommodity.batch import _sql as sql
-from torchcommodity.data import Panel, layout
+from torchcommodity.data import Panel, detect_layout
 
 DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
 NAMES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
@@ -127,7 +127,7 @@ def _parquet(connection: Any, files: list[Path]) -> Source:
 def _view(connection: Any, place: str, table: str, file: str, row: str, schema: Any) -> None:
     found = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
     kinds = {name: kind for name, kind, *_ in found if name not in ("__file", "file_row_number")}
-    columns = layout(list(kinds), place)
+    columns = detect_layout(list(kinds), place)
     names = list(kinds)
     panel = [name for name in names if name.strip().lower() == "panel"]
     if columns.symbol is None or not panel:

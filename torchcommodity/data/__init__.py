@@ -1,6 +1,6 @@
-"""Prices come in: files, publishers and the store, as a `Panel` with provenance; and walk-forward windows over it."""
+"""Prices from files, publishers and the store, as a `Panel` with provenance; walk-forward splits of its rows."""
 
-from torchcommodity.data import _extra as _extra
+from torchcommodity.data import _check_extra as _check_extra
 from torchcommodity.data._atomic_write import write_atomic as write_atomic
 from torchcommodity.data._atomic_write import write_files_atomic as write_files_atomic
 from torchcommodity.data._cells import parse_date as parse_date
@@ -8,7 +8,7 @@ from torchcommodity.data._cells import parse_price as parse_price
 from torchcommodity.data._cells import parse_prices as parse_prices
 from torchcommodity.data._contracts import CONTRACTS as CONTRACTS
 from torchcommodity.data._contracts import Contract as Contract
-from torchcommodity.data._contracts import contract as contract
+from torchcommodity.data._contracts import get_contract as get_contract
 from torchcommodity.data._csv_text import frame_to_csv as frame_to_csv
 from torchcommodity.data._csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
 from torchcommodity.data._curve import Curve as Curve
@@ -18,68 +18,74 @@ from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
 from torchcommodity.data._errors import summarize_names as summarize_names
-from torchcommodity.data._expiry import business_days as business_days
+from torchcommodity.data._expiry import business_calendar as business_calendar
+from torchcommodity.data._files import read_bytes as read_bytes
 from torchcommodity.data._files import read_curve as read_curve
 from torchcommodity.data._folders import cache_dir as cache_dir
 from torchcommodity.data._folders import store_path as store_path
 from torchcommodity.data._fred import fred as fred
 from torchcommodity.data._http import Http as Http
 from torchcommodity.data._inspect import inspect as inspect
-from torchcommodity.data._layout import layout as layout
+from torchcommodity.data._layout import Layout as Layout
+from torchcommodity.data._layout import detect_layout as detect_layout
 from torchcommodity.data._panel import Panel as Panel
-from torchcommodity.data._panel import Provenance as Provenance
-from torchcommodity.data._panel import utc_now as utc_now
+from torchcommodity.data._provenance import Provenance as Provenance
+from torchcommodity.data._provenance import utc_now as utc_now
 from torchcommodity.data._read import read as read
 from torchcommodity.data._rolls import roll_days as roll_days
 from torchcommodity.data._rolls import roll_months as roll_months
+from torchcommodity.data._splits import Split as Split
+from torchcommodity.data._splits import hold_out as hold_out
+from torchcommodity.data._splits import walk_forward as walk_forward
 from torchcommodity.data._store import Store as Store
+from torchcommodity.data._store import StoreEntry as StoreEntry
 from torchcommodity.data._synthetic import SYNTHETIC as SYNTHETIC
 from torchcommodity.data._synthetic import SyntheticTensor as SyntheticTensor
 from torchcommodity.data._synthetic import check_not_synthetic as check_not_synthetic
 from torchcommodity.data._synthetic import is_synthetic as is_synthetic
-from torchcommodity.data._synthetic import marked as marked
+from torchcommodity.data._synthetic import synthetic_symbol as synthetic_symbol
 from torchcommodity.data._to_panel import to_panel as to_panel
-from torchcommodity.data._windows import Block as Block
-from torchcommodity.data._windows import hold_out as hold_out
-from torchcommodity.data._windows import walk_forward as walk_forward
 
 __all__ = [
     "CONTRACTS",
     "SYNTHETIC",
     "TREATMENTS",
-    "Block",
     "Contract",
     "Curve",
     "DataError",
     "Finding",
     "Http",
+    "Layout",
     "Panel",
     "Provenance",
+    "Split",
     "Store",
+    "StoreEntry",
     "SyntheticTensor",
-    "business_days",
+    "business_calendar",
     "cache_dir",
     "check_not_synthetic",
-    "contract",
+    "detect_layout",
     "eia",
     "embedded",
     "frame_to_csv",
     "fred",
+    "get_contract",
     "hold_out",
     "inspect",
     "is_synthetic",
-    "layout",
-    "marked",
     "parse_date",
     "parse_price",
     "parse_prices",
     "quote_spreadsheet_cell",
     "read",
+    "read_bytes",
     "read_curve",
     "roll_days",
     "roll_months",
     "store_path",
     "summarize_names",
+    "synthetic_symbol",
     "to_panel",
     "utc_now",
     "walk_forward",

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from torchcommodity.data._errors import DataError, Finding, condense, found
+from torchcommodity.data._errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._grid import Array, Grid, Origin
 from torchcommodity.data._inspect import inspect
-from torchcommodity.data._panel import Panel, Provenance
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import Provenance
 from torchcommodity.opkit import MetadataTensor
 
 
@@ -18,69 +19,74 @@ def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
     With `drop_empty`, a symbol without any price is dropped and reported, a grid without any price is a `DataError`.
     """
     findings = list(grid.findings) + _unsorted(grid)
-    rows, days, values = _collapse(grid, origin, findings)
-    dates, matrix, lines = _spread(grid, rows, days, values)
-    filled = ~np.isnan(matrix).all(axis=0) | (not drop_empty)
-    if not filled.any():
-        raise DataError(f"{origin.place}: expected prices; got only missing ones in {len(lines)} rows")
-    findings += [found("empty column", grid.symbols[column], value="no price") for column in np.flatnonzero(~filled)]
-    panel = _panel(grid, origin, dates, matrix, np.flatnonzero(filled))
+    rows, days, values = _merge_duplicates(grid, origin, findings)
+    dates, matrix, lines = _to_matrix(grid, rows, days, values)
+    has_price = ~np.isnan(matrix).all(axis=0) | (not drop_empty)
+    if not has_price.any():
+        raise DataError(f"{origin.label}: expected prices; got only missing ones in {len(lines)} rows")
+    empty = np.flatnonzero(~has_price)
+    findings += [make_finding("empty column", grid.symbols[column], value="no price") for column in empty]
+    panel = _panel(grid, origin, dates, matrix, np.flatnonzero(has_price))
     return replace(panel, findings=condense([*findings, *inspect(panel, lines)]))
 
 
 def _unsorted(grid: Grid) -> list[Finding]:
+    """One finding for all rows dated before the row above them, in a long table before the symbol's previous row."""
     order = np.arange(len(grid.days)) if grid.codes is None else np.argsort(grid.codes, kind="stable")
     days, codes = grid.days[order], None if grid.codes is None else grid.codes[order]
-    back = np.diff(days) < np.timedelta64(0, "D")
+    earlier = np.diff(days) < np.timedelta64(0, "D")
     if codes is not None:
-        back &= np.diff(codes) == 0
-    places = order[1:][back]
-    if not places.size:
+        earlier &= np.diff(codes) == 0
+    rows = order[1:][earlier]
+    if not rows.size:
         return []
-    first = places[np.argmin(grid.lines[places])]
-    return [found("unsorted", "", grid.days[first], grid.lines[first], "earlier than the row before it", len(places))]
+    first, value = rows[np.argmin(grid.lines[rows])], "earlier than the row before it"
+    return [make_finding("unsorted", "", grid.days[first], grid.lines[first], value, len(rows))]
 
 
-def _collapse(grid: Grid, origin: Origin, findings: list[Finding]) -> tuple[Array, Array, Array]:
+def _merge_duplicates(grid: Grid, origin: Origin, findings: list[Finding]) -> tuple[Array, Array, Array]:
+    """Row numbers, days and values of the distinct rows, sorted by day (and symbol); appends to `findings`."""
     keys = grid.days.astype(np.int64)
     if grid.codes is not None:
         keys = keys * len(grid.symbols) + grid.codes
     order = np.argsort(keys, kind="stable")
-    again = np.concatenate([[False], np.diff(keys[order]) == 0])
-    kept, owner = order[~again], order[~again][np.cumsum(~again) - 1]
+    repeated = np.concatenate([[False], np.diff(keys[order]) == 0])
+    rows, original = order[~repeated], order[~repeated][np.cumsum(~repeated) - 1]
     values = grid.values
-    if again.any():
+    if repeated.any():
         values = values.copy()
-        for row, first in zip(order[again], owner[again]):
+        for row, first in zip(order[repeated], original[repeated]):
             findings.append(_merge(grid, values, int(first), int(row), origin))
-    return kept, grid.days[kept], values[kept]
+    return rows, grid.days[rows], values[rows]
 
 
 def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> Finding:
-    mine, other = values[first], grid.values[row]
-    if (clash := np.flatnonzero((mine != other) & ~np.isnan(mine) & ~np.isnan(other))).size:
-        column = int(clash[0])
+    """Fill what is missing in row `first` from the later `row` of the same day; two different prices are an error."""
+    old, new = values[first], grid.values[row]
+    if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
+        column = int(conflict[0])
         symbol = grid.symbols[column if grid.codes is None else grid.codes[row]]
         raise DataError(
             f"{origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; "
-            f"got {other[column]:g} after {mine[column]:g} ({origin.row_word} {grid.lines[first]})"
+            f"got {new[column]:g} after {old[column]:g} ({origin.row_word} {grid.lines[first]})"
         )
     symbol = "" if grid.codes is None else grid.symbols[grid.codes[row]]
-    says_more = bool((np.isnan(mine) & ~np.isnan(other)).any())
-    values[first] = np.where(np.isnan(mine), other, mine)
-    kind, verb = ("split row", "completes") if says_more else ("duplicate", "repeats")
+    completes = bool((np.isnan(old) & ~np.isnan(new)).any())
+    values[first] = np.where(np.isnan(old), new, old)
+    kind, verb = ("split row", "completes") if completes else ("duplicate", "repeats")
     value = f"{verb} {origin.row_word} {grid.lines[first]}"
-    return found(kind, symbol, grid.days[row], int(grid.lines[row]), value)
+    return make_finding(kind, symbol, grid.days[row], int(grid.lines[row]), value)
 
 
-def _spread(grid: Grid, rows: Array, days: Array, values: Array) -> tuple[Array, Array, Array]:
+def _to_matrix(grid: Grid, rows: Array, days: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Dates `(T,)`, prices `(T, N)` and line numbers `(T, N)`."""
     if grid.codes is None:
         lines = np.broadcast_to(grid.lines[rows, None], values.shape)
         return days, values, lines
-    dates, place = np.unique(days, return_inverse=True)
+    dates, row_of_day = np.unique(days, return_inverse=True)
     shape, codes = (len(dates), len(grid.symbols)), grid.codes[rows]
     matrix, lines = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
-    matrix[place, codes], lines[place, codes] = values[:, 0], grid.lines[rows]
+    matrix[row_of_day, codes], lines[row_of_day, codes] = values[:, 0], grid.lines[rows]
     return dates, matrix, lines
 
 
@@ -92,15 +98,10 @@ def _panel(grid: Grid, origin: Origin, dates: Array, matrix: Array, columns: Arr
         dates,
         tuple(grid.symbols[c] for c in columns),
         tuple(units[c] for c in columns),
-        tuple(
-            Provenance(
-                sources[c] or origin.publisher,
-                origin.location or origin.place,
-                origin.license,
-                origin.retrieved,
-                origin.sha256,
-                grid.symbols[c],
-            )
-            for c in columns
-        ),
+        tuple(_provenance(origin, sources[c], grid.symbols[c]) for c in columns),
     )
+
+
+def _provenance(origin: Origin, source: str, symbol: str) -> Provenance:
+    location = origin.location or origin.label
+    return Provenance(source or origin.publisher, location, origin.license, origin.retrieved, origin.sha256, symbol)

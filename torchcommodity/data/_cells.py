@@ -1,4 +1,4 @@
-"""One cell of a table: a price or a date, or a sentence that says why it is neither."""
+"""Cells of a text table: a price or a date, or an error that says why the text is neither."""
 
 import re
 from datetime import date
@@ -7,9 +7,9 @@ MISSING = frozenset({"", ".", "nan", "na", "n/a", "#n/a", "null"})
 FIRST_YEAR, LAST_YEAR = 1600, 2200
 
 _NAN, _INF = float("nan"), float("inf")
-_MARKS = MISSING | {"NaN", "NA", "N/A", "#N/A"}  # as they are mostly written
+_MISSING_AS_WRITTEN = MISSING | {"NaN", "NA", "N/A", "#N/A"}  # the usual spellings: a set lookup without .lower()
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_PLAIN_ROW = re.compile(r"[0-9.+\-eE;]*")
+_NUMBER_CHARACTERS = re.compile(r"[0-9.+\-eE;]*")
 _DATE = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?(?: ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?)?"
@@ -17,7 +17,10 @@ _DATE = re.compile(
 
 
 def parse_price(text: str) -> float:
-    """The number, or NaN for a missing mark (blank . NaN NA N/A #N/A null, in any case); else a `ValueError` in words.
+    """Parse one price; blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` (in any case) are NaN.
+
+    Raises:
+        ValueError: not a finite number with a decimal point; the message continues "expected ...".
 
     >>> parse_price("-37.63"), parse_price(" . ")
     (-37.63, nan)
@@ -37,10 +40,14 @@ def parse_price(text: str) -> float:
 
 
 def parse_prices(cells: list[str]) -> list[float]:
-    """All cells of a row; the plain ones, which are nearly all, at the speed of `float`."""
-    if _PLAIN_ROW.fullmatch(";".join([cell for cell in cells if cell not in _MARKS])):
+    """`parse_price` of every cell; rows of plain numbers, nearly all of them, take a faster path.
+
+    >>> parse_prices(["18.27", "NA"])
+    [18.27, nan]
+    """
+    if _NUMBER_CHARACTERS.fullmatch(";".join([cell for cell in cells if cell not in _MISSING_AS_WRITTEN])):
         try:
-            numbers = [_NAN if cell in _MARKS else float(cell) for cell in cells]
+            numbers = [_NAN if cell in _MISSING_AS_WRITTEN else float(cell) for cell in cells]
         except ValueError:
             return [parse_price(cell) for cell in cells]
         if _INF not in numbers and -_INF not in numbers:
@@ -49,7 +56,10 @@ def parse_prices(cells: list[str]) -> list[float]:
 
 
 def parse_date(text: str) -> tuple[date, str]:
-    """The calendar day as written, and the time zone as written ("" where none); else a `ValueError` in words.
+    """Parse an ISO date, optionally with a time: the calendar day as written, and the time zone as written or "".
+
+    Raises:
+        ValueError: another format or an impossible day; the message continues "expected ...".
 
     >>> parse_date("2020-04-20T14:30:00Z")
     (datetime.date(2020, 4, 20), 'Z')
@@ -57,7 +67,7 @@ def parse_date(text: str) -> tuple[date, str]:
     cell = text.strip()
     match = _DATE.fullmatch(cell)
     if match is None:
-        raise ValueError(f"an ISO date YYYY-MM-DD{_why_no_date(cell)}; got {cell[:60]!r}")
+        raise ValueError(f"an ISO date YYYY-MM-DD{_date_hint(cell)}; got {cell[:60]!r}")
     year, month, day = (int(part) for part in match.groups()[:3])
     hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
     if not FIRST_YEAR <= year <= LAST_YEAR or hour > 23 or minute > 59 or second > 59:
@@ -68,7 +78,7 @@ def parse_date(text: str) -> tuple[date, str]:
         raise ValueError(f"a day of the calendar; got {cell!r}") from None
 
 
-def _why_no_date(cell: str) -> str:
+def _date_hint(cell: str) -> str:
     if re.fullmatch(r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}", cell):
         return " (day and month can be mistaken for each other)"
     return ""

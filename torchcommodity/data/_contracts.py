@@ -1,4 +1,4 @@
-"""Futures contracts: which months are delivered, when the front contract ends, and whose rule says so."""
+"""Futures contracts: delivery months, the last trading day of the front contract, and the published rule."""
 
 from dataclasses import dataclass
 
@@ -6,25 +6,24 @@ import numpy as np
 
 from torchcommodity.data import _expiry as expiry
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._expiry import Days, Rule, before, business_day, business_day_from_end, business_days
+from torchcommodity.data._expiry import Dates, Rule, before, business_calendar, business_day, business_day_from_end
 
-MONTHS = "FGHJKMNQUVXZ"  # the exchanges' letters of January to December
+MONTHS = "FGHJKMNQUVXZ"  # the exchanges' letters for January to December
 
 
 @dataclass(frozen=True)
 class Contract:
-    """One product of an exchange, and the rule by which its front contract changes.
+    """A futures product, and the rule by which its front contract changes.
 
     Args:
         code: the exchange's product code.
-        name: of the product.
+        name: name of the product.
         exchange: where it trades.
-        months: the letters of its delivery months, `FGHJKMNQUVXZ` for January to December.
-        last_day: the last trading day of the contract of a delivery month. None = the front has no roll that is worth a
-            rule (metals).
+        months: letters of its delivery months, `FGHJKMNQUVXZ` for January to December.
+        last_day: maps delivery months to the last trading days of their contracts; None = no roll calendar (metals).
         rule: the same in words.
         source: the published rule.
-        market: on whose business days it trades, `US` or `ICE Europe`.
+        market: its business days, `US` or `ICE Europe`.
 
     >>> CONTRACTS["NG"].rule
     'third business day from the end of the month before delivery'
@@ -39,28 +38,27 @@ class Contract:
     source: str
     market: str = "US"
 
-    def delivers(self) -> tuple[int, ...]:
+    def delivery_months(self) -> tuple[int, ...]:
         """The delivery months as numbers, January = 1."""
         return tuple(MONTHS.index(letter) + 1 for letter in self.months)
 
-    def last_days(self, deliveries: Days) -> Days:
-        """The last trading days of the contracts of these delivery months `(M,) datetime64[M]`; none without a rule."""
+    def last_trading_days(self, deliveries: Dates) -> Dates:
+        """Last trading days of the contracts of these delivery months `(M,) datetime64[M]`; empty without a rule."""
         if self.last_day is None:
             return np.array([], dtype="datetime64[D]")
-        return self.last_day(deliveries, business_days("London" if self.market == "ICE Europe" else self.market))
+        return self.last_day(deliveries, business_calendar("London" if self.market == "ICE Europe" else self.market))
 
-    def roll_days(self, deliveries: Days) -> Days:
+    def roll_days(self, deliveries: Dates) -> Dates:
         """The trading day after each last one: the first on which the next contract is the front."""
-        after: Days = np.busday_offset(
-            self.last_days(deliveries), 1, roll="backward", busdaycal=business_days(self.market)
-        )
-        return after
+        last, calendar = self.last_trading_days(deliveries), business_calendar(self.market)
+        days: Dates = np.busday_offset(last, 1, roll="backward", busdaycal=calendar)
+        return days
 
 
-def contract(code: str) -> Contract:
+def get_contract(code: str) -> Contract:
     """The contract of a product code; an unknown code is a `DataError` that lists the known ones.
 
-    >>> contract("C").months
+    >>> get_contract("C").months
     'HKNUZ'
     """
     if code not in CONTRACTS:
@@ -71,7 +69,7 @@ def contract(code: str) -> Contract:
 _MONTH_END = "last business day of the month before delivery"
 _GRAIN = "business day before the 15th of the delivery month; to December 1999 the eighth from its end"
 _CANOLA = "business day before the 15th of the delivery month"
-_CARRY = "none: the gap of neighboring months is days of interest, and vendors roll by volume"
+_CARRY = "none: neighboring months differ by days of interest, and vendors roll by volume"
 
 _TABLE = (
     # energies

@@ -1,4 +1,4 @@
-"""The curve: closes of the nearby contracts of several products over the same dates."""
+"""The futures curve: closes of the nearby contracts of several products over the same dates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,76 +9,80 @@ import torch
 
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 
-Days = np.ndarray[Any, np.dtype[np.datetime64]]
-FAR = 0.1  # of log price: a front whose median distance from the price is more belongs to another series
-FACTOR = 2.0  # a front that lies further from the price on any day is in another unit
+Dates = np.ndarray[Any, np.dtype[np.datetime64]]
+MAX_MEDIAN_DISTANCE = 0.1  # of log price: a front contract further away is another series
+MAX_FACTOR = 2.0  # a front contract further away on any day is in another unit
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Closes of nearby contracts as read, before they are aligned on a panel.
+    """Closes of nearby contracts as read, before they are aligned with a panel.
 
     Args:
-        values: closes `(T, N, C)`, contract 1 in column 0; in the unit of the file; NaN = missing.
+        values: closes `(T, N, C)`, contract 1 in column 0; in the units of the file; NaN = missing.
         dates: `(T,)`, strictly increasing.
         symbols: N names.
-        findings: everything doubtful about them.
+        findings: what looks doubtful.
     """
 
     values: torch.Tensor
-    dates: Days
+    dates: Dates
     symbols: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
 
-    def along(self, dates: Days, symbols: Sequence[str]) -> torch.Tensor:
-        """`(len(dates), len(symbols), C)`: NaN for a date or symbol that is not known; none known is a `DataError`."""
-        shared, here, there = np.intersect1d(self.dates, dates, assume_unique=True, return_indices=True)
+    def align(self, dates: Dates, symbols: Sequence[str]) -> torch.Tensor:
+        """Closes `(len(dates), len(symbols), C)`, NaN for a date or symbol without any; no match is a `DataError`."""
+        shared, curve_rows, rows = np.intersect1d(self.dates, dates, assume_unique=True, return_indices=True)
         known = [n for n, symbol in enumerate(symbols) if symbol in self.symbols]
         if not len(shared) or not known:
             raise DataError(
                 f"curve: expected rows of {summarize_names(symbols)} from {dates[0]} to {dates[-1]}; "
                 f"got {summarize_names(self.symbols)} from {self.dates[0]} to {self.dates[-1]}"
             )
-        found = self.values.new_full((len(dates), len(symbols), self.values.shape[-1]), torch.nan)
+        closes = self.values.new_full((len(dates), len(symbols), self.values.shape[-1]), torch.nan)
         for n in known:
-            found[torch.from_numpy(there), n] = self.values[torch.from_numpy(here), self.symbols.index(symbols[n])]
-        return found
+            column = self.symbols.index(symbols[n])
+            closes[torch.from_numpy(rows), n] = self.values[torch.from_numpy(curve_rows), column]
+        return closes
 
 
-def checked_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Days) -> torch.Tensor:
-    """The curve `(T, N, C)` as float64 without metadata, or a `DataError`: shape, infinity, a front in another unit.
+def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Dates) -> torch.Tensor:
+    """The curve `(T, N, C)` as float64 without metadata, after checks of shape, finiteness and unit.
 
-    Where both are positive, the front lies within a factor of 2 of the price on every day. Two vendors may roll on
-    different days; a factor of 2 is another unit.
+    Where both are positive, the front contract must lie within a factor of 2 of the price on every day: vendors may
+    roll on different days, but a factor of 2 is another unit.
+
+    Raises:
+        DataError: one of the checks fails.
     """
-    numbers = torch.as_tensor(curve, dtype=torch.float64).as_subclass(torch.Tensor)
-    if numbers.ndim != 3 or numbers.shape[:2] != prices.shape or not numbers.shape[2]:
+    closes = torch.as_tensor(curve, dtype=torch.float64).as_subclass(torch.Tensor)
+    if closes.ndim != 3 or closes.shape[:2] != prices.shape or not closes.shape[2]:
         expected = f"({prices.shape[0]}, {prices.shape[1]}, contracts)"
-        raise DataError(f"curve: expected closes of shape {expected}; got {tuple(numbers.shape)}")
-    if torch.isinf(numbers).any():
+        raise DataError(f"curve: expected closes of shape {expected}; got {tuple(closes.shape)}")
+    if torch.isinf(closes).any():
         raise DataError("curve: expected finite closes or NaN; got an infinite one")
     for n, symbol in enumerate(symbols):
-        distance = _distance(numbers[:, n, 0], prices[:, n])
+        distance = _log_distance(closes[:, n, 0], prices[:, n])
         row = int(distance.argmax())
-        if distance[row] > np.log(FACTOR):
-            got = f"{float(numbers[row, n, 0]):g} on {dates[row]}, when the price was {float(prices[row, n]):g}"
+        if distance[row] > np.log(MAX_FACTOR):
+            got = f"{float(closes[row, n, 0]):g} on {dates[row]}, when the price was {float(prices[row, n]):g}"
             raise DataError(f"curve: expected the first contract of {symbol!r} in the unit of its price; got {got}")
-    return numbers
+    return closes
 
 
-def check_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> None:
-    """A `DataError` where the first contract of a whole curve lies over 10 % from the price on half of the days."""
+def check_same_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> None:
+    """A `DataError` if the first contract of a symbol is more than 10 % away from the price on half of the days."""
     for n, symbol in enumerate(symbols):
         known = (curve[:, n, 0] > 0) & (prices[:, n] > 0)
-        middle = float(_distance(curve[:, n, 0], prices[:, n])[known].median()) if known.any() else 0.0
-        if middle > FAR:
+        median = float(_log_distance(curve[:, n, 0], prices[:, n])[known].median()) if known.any() else 0.0
+        if median > MAX_MEDIAN_DISTANCE:
             raise DataError(
-                f"curve: expected the first contract of {symbol!r} near its price; got one that is {middle:.1%} away "
+                f"curve: expected the first contract of {symbol!r} near its price; got one that is {median:.1%} away "
                 "on half of the days"
             )
 
 
-def _distance(front: torch.Tensor, price: torch.Tensor) -> torch.Tensor:
+def _log_distance(front: torch.Tensor, price: torch.Tensor) -> torch.Tensor:
     """|ln front - ln price|; zero where one of them has no logarithm."""
     both = (front > 0) & (price > 0)
     return torch.where(both, front / price, 1.0).log().abs()

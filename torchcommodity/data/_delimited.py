@@ -1,4 +1,4 @@
-"""CSV text to a grid, line by line, so that every refusal names the line and the value."""
+"""Read CSV text row by row, so that every error names the line and the value."""
 
 import csv
 import io
@@ -9,32 +9,33 @@ import numpy as np
 
 from torchcommodity.data._cells import parse_price, parse_prices
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._grid import Array, Days, Grid, Names, Origin, long_grid, nearby
-from torchcommodity.data._layout import Layout, layout
+from torchcommodity.data._grid import Array, DateParser, Grid, Origin, SymbolTable, long_grid, nearby_symbol
+from torchcommodity.data._layout import Layout, detect_layout
 
 SEPARATORS = ",;\t"
+
+Row = tuple[int, list[str]]  # line number, cells
 
 
 def read_delimited(body: bytes, origin: Origin, *, curve: bool = False) -> Grid:
     """The grid of a long or wide table in UTF-8 (with or without BOM), separated by comma, semicolon or tab.
 
-    Lines may end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. Everything else that does not fit is
-    a `DataError` with line and value.
+    Lines end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. Anything else is a `DataError`.
 
     >>> read_delimited(b"date,WTI\\n2020-04-20,-37.63\\n", Origin("wti.csv")).values.tolist()
     [[-37.63]]
     """
-    rows = _rows(_text(body, origin), origin)
+    rows = _rows(_decode(body, origin), origin)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{origin.place}: expected a header and rows; got nothing but blank lines")
+        raise DataError(f"{origin.label}: expected a header and rows; got nothing but blank lines")
     line, header = first
-    columns = layout(header, origin.at(line), curve=curve)
-    body_rows = _counted(rows, len(header), origin)
+    columns = detect_layout(header, origin.at(line), curve=curve)
+    body_rows = _check_widths(rows, len(header), origin)
     return _wide(columns, body_rows, origin) if columns.symbol is None else _long(columns, body_rows, origin)
 
 
-def _text(body: bytes, origin: Origin) -> str:
+def _decode(body: bytes, origin: Origin) -> str:
     if (nul := body.find(b"\0")) >= 0:
         line = body.count(b"\n", 0, nul) + 1
         raise DataError(f"{origin.at(line)}: expected text in UTF-8; got a NUL byte (binary data or UTF-16)")
@@ -45,7 +46,7 @@ def _text(body: bytes, origin: Origin) -> str:
         raise DataError(f"{origin.at(line)}: expected text in UTF-8; got byte 0x{body[error.start]:02x}") from None
 
 
-def _rows(text: str, origin: Origin) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, origin: Origin) -> Iterator[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text, origin), strict=True)
     line = 1
     while True:
@@ -64,14 +65,16 @@ def _separator(text: str, origin: Origin) -> str:
     header = next((line for line in text.splitlines() if line.strip()), "")
     if header.lstrip()[:1] in ("<", "{", "["):
         raise DataError(f"{origin.at(1)}: expected a CSV header; got {header.strip()[:60]!r} (HTML or JSON)")
-    outside = "".join(header.split('"')[::2])  # what stands between quotes separates nothing
-    used = [mark for mark in SEPARATORS if mark in outside]
-    if len(used) > 1:
-        raise DataError(f"{origin.at(1)}: expected one separator among , ; tab; got {' and '.join(map(repr, used))}")
-    return used[0] if used else ","
+    unquoted = "".join(header.split('"')[::2])
+    separators = [separator for separator in SEPARATORS if separator in unquoted]
+    if len(separators) > 1:
+        got = " and ".join(map(repr, separators))
+        raise DataError(f"{origin.at(1)}: expected one separator among , ; tab; got {got}")
+    return separators[0] if separators else ","
 
 
-def _counted(rows: Iterator[tuple[int, list[str]]], width: int, origin: Origin) -> Iterator[tuple[int, list[str]]]:
+def _check_widths(rows: Iterator[Row], width: int, origin: Origin) -> Iterator[Row]:
+    """The rows as they come; one without `width` fields is a `DataError`, and so is a table without rows."""
     line = 0
     for line, cells in rows:
         if len(cells) != width:
@@ -80,16 +83,16 @@ def _counted(rows: Iterator[tuple[int, list[str]]], width: int, origin: Origin) 
             raise DataError(f"{origin.at(line)}: expected {width} fields as in the header; got {got}")
         yield line, cells
     if not line:
-        raise DataError(f"{origin.place}: expected rows after the header; got none")
+        raise DataError(f"{origin.label}: expected rows after the header; got none")
 
 
-def _wide(columns: Layout, rows: Iterator[tuple[int, list[str]]], origin: Origin) -> Grid:
+def _wide(columns: Layout, rows: Iterator[Row], origin: Origin) -> Grid:
     days, lines, values = [], [], []
-    calendar = Days(origin)
+    dates = DateParser(origin)
     for line, cells in rows:
-        days.append(calendar.read(cells.pop(columns.date), line))
+        days.append(dates.parse(cells.pop(columns.date), line))
         lines.append(line)
-        values.append(_numbers(cells, columns.names, line, origin))
+        values.append(_prices(cells, columns.names, line, origin))
     return Grid(
         np.array(days, dtype="datetime64[D]"),
         np.array(lines),
@@ -99,34 +102,34 @@ def _wide(columns: Layout, rows: Iterator[tuple[int, list[str]]], origin: Origin
     )
 
 
-def _numbers(cells: list[str], names: tuple[str, ...], line: int, origin: Origin) -> Array:
+def _long(columns: Layout, rows: Iterator[Row], origin: Origin) -> Grid:
+    days: list[date] = []
+    lines, codes, prices = [], [], []
+    dates, symbols = DateParser(origin), SymbolTable(origin)
+    (price,) = columns.prices
+    for line, cells in rows:
+        symbol = cells[columns.symbol or 0].strip()
+        symbol = symbol if columns.nth is None else nearby_symbol(symbol, cells[columns.nth], line, origin)
+        unit = "" if columns.unit is None else cells[columns.unit].strip()
+        source = "" if columns.source is None else cells[columns.source].strip()
+        days.append(dates.parse(cells[columns.date], line))
+        codes.append(symbols.code(symbol, unit, source, line))
+        prices.append(_price(cells[price], symbol, line, origin))
+        lines.append(line)
+    return long_grid(columns, symbols, days, lines, codes, np.array(prices))
+
+
+def _prices(cells: list[str], names: tuple[str, ...], line: int, origin: Origin) -> Array:
     try:
         return np.array(parse_prices(cells))
     except ValueError:
         for cell, name in zip(cells, names):
-            _number(cell, name, line, origin)
+            _price(cell, name, line, origin)
         raise
 
 
-def _number(cell: str, name: str, line: int, origin: Origin) -> float:
+def _price(cell: str, name: str, line: int, origin: Origin) -> float:
     try:
         return parse_price(cell)
     except ValueError as error:
         raise DataError(f"{origin.at(line)}: {name!r}: expected {error}") from None
-
-
-def _long(columns: Layout, rows: Iterator[tuple[int, list[str]]], origin: Origin) -> Grid:
-    days: list[date] = []
-    lines, codes, prices = [], [], []
-    calendar, names = Days(origin), Names(origin)
-    (price,) = columns.prices
-    for line, cells in rows:
-        symbol = cells[columns.symbol or 0].strip()
-        symbol = symbol if columns.nth is None else nearby(symbol, cells[columns.nth], line, origin)
-        unit = "" if columns.unit is None else cells[columns.unit].strip()
-        source = "" if columns.source is None else cells[columns.source].strip()
-        days.append(calendar.read(cells[columns.date], line))
-        codes.append(names.code(symbol, unit, source, line))
-        prices.append(_number(cells[price], symbol, line, origin))
-        lines.append(line)
-    return long_grid(columns, names, days, lines, codes, np.array(prices))

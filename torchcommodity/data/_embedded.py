@@ -1,4 +1,4 @@
-"""Real prices that come with the `arch` package: the default, and always there without a network."""
+"""Real prices that ship with the `arch` package: the default source, without a network."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -6,17 +6,21 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from torchcommodity.data._panel import Panel, Provenance, utc_now
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import Provenance, utc_now
 from torchcommodity.opkit import MetadataTensor
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
-class Series:
-    """One embedded series: `arch.data.<module>`, its column, and what its publisher calls it."""
+class EmbeddedSeries:
+    """One series: column `column` of `arch.data.<module>`; `series` is its publisher's name of it."""
 
     symbol: str
     module: str
@@ -27,38 +31,40 @@ class Series:
 
 
 SERIES = (
-    Series("WTI", "wti", "DCOILWTICO", "$/bbl", "US EIA through FRED, St. Louis Fed", "DCOILWTICO"),
-    Series("SP500", "sp500", "Adj Close", "index", "S&P Dow Jones Indices through Yahoo Finance", "^GSPC"),
-    Series("NASDAQ", "nasdaq", "Adj Close", "index", "Nasdaq through Yahoo Finance", "^IXIC"),
-    Series("VIX", "vix", "vix", "index", "Cboe through FRED, St. Louis Fed", "VIXCLS"),
+    EmbeddedSeries("WTI", "wti", "DCOILWTICO", "$/bbl", "US EIA through FRED, St. Louis Fed", "DCOILWTICO"),
+    EmbeddedSeries("SP500", "sp500", "Adj Close", "index", "S&P Dow Jones Indices through Yahoo Finance", "^GSPC"),
+    EmbeddedSeries("NASDAQ", "nasdaq", "Adj Close", "index", "Nasdaq through Yahoo Finance", "^IXIC"),
+    EmbeddedSeries("VIX", "vix", "vix", "index", "Cboe through FRED, St. Louis Fed", "VIXCLS"),
 )
 
 
 def embedded() -> Panel:
     """Daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (1999) and VIX (2014) to 2019-01-03, from `arch.data`.
 
-    Rows are the days on which at least one of them has a price; the rest of a row is NaN = missing. Nothing is filled.
+    Rows are the days on which at least one of them has a price, NaN = missing.
 
     >>> embedded().symbols
     ('WTI', 'SP500', 'NASDAQ', 'VIX')
     """
-    kept = _packaged()  # read once; each caller gets numbers of its own
-    return replace(kept, values=MetadataTensor(kept.values.clone()))
+    panel = _read_package()
+    return replace(panel, values=MetadataTensor(panel.values.clone()))  # callers may write into their copy
 
 
 @cache
-def _packaged() -> Panel:
-    tables = {series.symbol: _column(series) for series in SERIES}
-    frame = pd.DataFrame(tables).sort_index().dropna(how="all")
+def _read_package() -> Panel:
+    import pandas as pd
+
+    columns = {series.symbol: _column(series) for series in SERIES}
+    frame = pd.DataFrame(columns).sort_index().dropna(how="all")
     return Panel.from_pandas(frame, units=[s.unit for s in SERIES], provenance=[_provenance(s) for s in SERIES])
 
 
-def _column(series: Series) -> "pd.Series[float]":
+def _column(series: EmbeddedSeries) -> "pd.Series[float]":
     frame = import_module(f"arch.data.{series.module}").load()
     return frame[series.column].astype(np.float64)  # type: ignore[no-any-return]
 
 
-def _provenance(series: Series) -> Provenance:
+def _provenance(series: EmbeddedSeries) -> Provenance:
     folder = Path(str(import_module(f"arch.data.{series.module}").__file__)).parent
     digest = hashlib.sha256((folder / f"{series.module}.csv.gz").read_bytes()).hexdigest()
     location = f"arch {version('arch')}, arch.data.{series.module}"

@@ -1,9 +1,9 @@
-"""What is refused, and what is only doubtful."""
+"""Errors and findings: data that is rejected, and data that is only doubtful."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-LISTED = 5
+MAX_LISTED = 5  # findings of a kind for a symbol, names in a message
 
 
 class DataError(ValueError):
@@ -23,13 +23,13 @@ class Finding:
     """Something doubtful in the data, and the stated rule by which it was treated.
 
     Args:
-        kind: what was found, one of the keys of `TREATMENTS`.
-        symbol: whose price, or "" for a whole row or file.
+        kind: one of the keys of `TREATMENTS`.
+        symbol: the symbol concerned, or "" for a whole row or file.
         date: ISO date of the (first) occurrence, or "".
-        line: line (CSV) or row (Parquet) in the file, counted from 1; 0 where there is none.
-        value: what stood there, in words.
+        line: line (CSV) or row (Parquet, DataFrame), counted from 1; 0 where there is none.
+        value: the value or the circumstance, in words.
         treatment: what was done with it.
-        count: how many occurrences this finding stands for.
+        count: number of occurrences this finding stands for.
 
     >>> print(Finding("nonpositive", "WTI", "2020-04-20", 75, "-37.63", TREATMENTS["nonpositive"]))
     nonpositive WTI 2020-04-20 line 75: -37.63 (kept; returns treat it as missing)
@@ -54,6 +54,9 @@ TREATMENTS = {
     "duplicate": "one kept",
     "split row": "merged into one",
     "nonpositive": "kept; returns treat it as missing",
+    "no positive price": "kept; cannot be forecast",
+    "short history": "kept",
+    "mostly missing": "kept as missing",
     "weekend": "kept",
     "future": "kept",
     "gap": "kept as missing",
@@ -64,12 +67,32 @@ TREATMENTS = {
     "ignored column": "left out",
     "generic name": "kept as the symbol",
     "no trading": "row left out",
-    "old copy": "used, because the publisher did not answer",
+    "cached copy": "used, because the publisher did not answer",
 }
 
 
-def summarize_names(names: Iterable[str], limit: int = LISTED) -> str:
-    """The first few names, and how many more there are: error messages stay short for panels of any width.
+def make_finding(
+    kind: str, symbol: str = "", date: object = "", line: int = 0, value: object = "", count: int = 1
+) -> Finding:
+    """A finding with the treatment of its kind."""
+    return Finding(kind, symbol, str(date), int(line), str(value), TREATMENTS[kind], count)
+
+
+def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The first `MAX_LISTED` findings of each kind and symbol; the others of the group as one, with their count."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.kind, finding.symbol), []).append(finding)
+    condensed: list[Finding] = []
+    for group in groups.values():
+        condensed += group[:MAX_LISTED]
+        if rest := group[MAX_LISTED:]:
+            condensed.append(replace(rest[0], count=sum(finding.count for finding in rest)))
+    return tuple(condensed)
+
+
+def summarize_names(names: Iterable[str], limit: int = MAX_LISTED) -> str:
+    """The first names, and the number of the others: messages stay short whatever the width of a panel.
 
     >>> summarize_names(["WTI", "BRENT"]), summarize_names((f"S{i}" for i in range(5000)), limit=2)
     ('WTI, BRENT', 'S0, S1 and 4,998 more')
@@ -77,21 +100,3 @@ def summarize_names(names: Iterable[str], limit: int = LISTED) -> str:
     names = list(names)
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
-
-
-def found(kind: str, symbol: str = "", date: object = "", line: int = 0, value: object = "", count: int = 1) -> Finding:
-    """A finding with the treatment that its kind states."""
-    return Finding(kind, symbol, str(date), int(line), str(value), TREATMENTS[kind], count)
-
-
-def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """At most `LISTED` findings of a kind for a symbol one by one; the rest of them in one, with their count."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault((finding.kind, finding.symbol), []).append(finding)
-    kept: list[Finding] = []
-    for alike in groups.values():
-        kept += alike[:LISTED]
-        if rest := alike[LISTED:]:
-            kept.append(replace(rest[0], count=sum(finding.count for finding in rest)))
-    return tuple(kept)

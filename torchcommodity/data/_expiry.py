@@ -1,7 +1,7 @@
-"""When a futures contract trades for the last time, by the rules of the exchanges, on the business days they publish.
+"""Last trading days of futures contracts, by the rules of the exchanges and their published holidays.
 
-A rule takes delivery months `(M,) datetime64[M]` and the business days of the exchange, and gives the last trading days
-`(M,) datetime64[D]`. It knows no prices and no rows, so that a roll ahead is as certain as one behind.
+A rule maps delivery months `(M,) datetime64[M]` and the business days of an exchange to the last trading days
+`(M,) datetime64[D]`. It uses no prices and no rows, so that a future roll is as certain as a past one.
 """
 
 from collections.abc import Callable
@@ -9,27 +9,27 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas_market_calendars
 
-Days = np.ndarray[Any, np.dtype[np.datetime64]]
+Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 Months = np.ndarray[Any, np.dtype[np.datetime64]]
-Rule = Callable[[Months, np.busdaycalendar], Days]
+Rule = Callable[[Months, np.busdaycalendar], Dates]
 
-FIRST, LAST = "1970-01-01", "2100-12-31"  # of the published holidays that are worked out
+FIRST, LAST = "1970-01-01", "2100-12-31"  # the range of holidays
 FEBRUARY, NOVEMBER = 1, 10  # months since January
 CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE", "London": "LSE"}  # names in pandas_market_calendars
-FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # for a New Year on Saturday; not since
+FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # closed for New Year on Saturday; not later
 
 
 @cache
-def business_days(market: str) -> np.busdaycalendar:
+def business_calendar(market: str) -> np.busdaycalendar:
     """Weekdays without the regular holidays of a market, `US`, `ICE Europe` or `London`.
 
-    ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them.
-
-    Days of mourning and disasters, on which an exchange closes without notice, stay business days: nobody could have
-    reckoned with them, and the panel's own rows tell that there was no price.
+    ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them as business days.
+    Unscheduled closures (days of mourning, disasters) stay business days: they were unknown in advance, and the panel
+    has no row for them.
     """
+    import pandas_market_calendars  # heavy; needed only where contracts are
+
     holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
     days = holidays.to_numpy().astype("datetime64[D]")
     return np.busdaycalendar(holidays=np.append(days, FRIDAYS) if market == "US" else days)
@@ -41,7 +41,7 @@ def business_day(nth: int) -> Rule:
 
 
 def business_day_from_end(nth: int, *, month: int = 0) -> Rule:
-    """The nth business day from the end (1 = the last) of the delivery month, or of the one `month` months off."""
+    """The nth business day from the end (1 = the last) of the delivery month, or `month` months later."""
     return lambda months, open_days: _shift(_first(months + month + 1), -nth, open_days)
 
 
@@ -50,12 +50,12 @@ def before(day: int) -> Rule:
     return lambda months, open_days: _shift(_first(months) + (day - 1), -1, open_days)
 
 
-def crude(months: Months, open_days: np.busdaycalendar) -> Days:
+def crude(months: Months, open_days: np.busdaycalendar) -> Dates:
     """The third business day before the 25th of the month before delivery; before the last one up to the 25th."""
     return _shift(_shift(_first(months - 1) + 24, 0, open_days, "backward"), -3, open_days)
 
 
-def brent(months: Months, open_days: np.busdaycalendar) -> Days:
+def brent(months: Months, open_days: np.busdaycalendar) -> Dates:
     """Up to delivery in February 2016: the business day before the 15th day before delivery, that day moved back to a
     business day first. Since then: the last business day of the second month before delivery, or the one before it
     where that is the last of the year.
@@ -67,21 +67,21 @@ def brent(months: Months, open_days: np.busdaycalendar) -> Days:
     return np.where(months < np.datetime64("2016-03"), old, new)
 
 
-def grain(months: Months, open_days: np.busdaycalendar) -> Days:
+def grain(months: Months, open_days: np.busdaycalendar) -> Dates:
     """The business day before the 15th; up to delivery in December 1999 the eighth one from the month's end."""
     old, new = business_day_from_end(8)(months, open_days), before(15)(months, open_days)
     return np.where(months < np.datetime64("2000-01"), old, new)
 
 
-def gasoil(months: Months, open_days: np.busdaycalendar) -> Days:
+def gasoil(months: Months, open_days: np.busdaycalendar) -> Dates:
     """Two business days before the 14th of the delivery month."""
     return _shift(_first(months) + 13, -2, open_days)
 
 
-def feeder_cattle(months: Months, open_days: np.busdaycalendar) -> Days:
+def feeder_cattle(months: Months, open_days: np.busdaycalendar) -> Dates:
     """The last Thursday of the delivery month, in November the third, that is a business day after four of them."""
-    last: Days = np.busday_offset((months + 1).astype("datetime64[D]"), -1, roll="forward", weekmask="Thu")
-    third: Days = np.busday_offset(_first(months), 2, roll="forward", weekmask="Thu")
+    last: Dates = np.busday_offset((months + 1).astype("datetime64[D]"), -1, roll="forward", weekmask="Thu")
+    third: Dates = np.busday_offset(_first(months), 2, roll="forward", weekmask="Thu")
     days = np.where(months.astype(np.int64) % 12 == NOVEMBER, third, last)
     for _ in range(2):
         weekdays = np.busday_offset(days, np.arange(-4, 1)[:, None])
@@ -89,11 +89,11 @@ def feeder_cattle(months: Months, open_days: np.busdaycalendar) -> Days:
     return days
 
 
-def _first(months: Months) -> Days:
-    days: Days = months.astype("datetime64[D]")
+def _first(months: Months) -> Dates:
+    days: Dates = months.astype("datetime64[D]")
     return days
 
 
-def _shift(days: Days, by: int, open_days: np.busdaycalendar, roll: Any = "forward") -> Days:
-    shifted: Days = np.busday_offset(days, by, roll=roll, busdaycal=open_days)
+def _shift(days: Dates, offset: int, open_days: np.busdaycalendar, roll: Any = "forward") -> Dates:
+    shifted: Dates = np.busday_offset(days, offset, roll=roll, busdaycal=open_days)
     return shifted

@@ -1,4 +1,4 @@
-"""CSV and Parquet files, long or wide."""
+"""CSV and Parquet files, long or wide, plain or gzipped."""
 
 import gzip
 import hashlib
@@ -15,32 +15,34 @@ from torchcommodity.data._curve import Curve
 from torchcommodity.data._delimited import read_delimited
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Grid, Origin
-from torchcommodity.data._panel import Panel, utc_now
-from torchcommodity.data._parquet import read_parquet
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import utc_now
 
-LARGEST = 2**30  # bytes, as they are and unpacked
+MAX_BYTES = 2**30  # of a file, packed and unpacked
+
+PathLike = str | os.PathLike[str]
 
 
-def read_file(path: str | os.PathLike[str], *, publisher: str, license: str) -> Panel:
-    """Prices from a CSV or Parquet file; the first bytes say which. See `read`."""
+def read_file(path: PathLike, *, publisher: str, license: str) -> Panel:
+    """Prices from a CSV or Parquet file; its first bytes say which. See `read`."""
     return _panel(path, publisher, license)
 
 
-def read_curve(path: str | os.PathLike[str]) -> Curve:
-    """Closes of nearby contracts from a CSV or Parquet file, plain or gzipped: the curve of several products.
+def read_curve(path: PathLike) -> Curve:
+    """Read a futures curve, the closes of nearby contracts, from a CSV or Parquet file, plain or gzipped.
 
-    A long table with columns `date,symbol,nth,close`: `nth` is 1 for the front contract, 2 for the next. Other columns,
-    such as `contract`, are reported and left out; dates, numbers and missing marks as for `read`.
+    The file is a long table with columns `date,symbol,nth,close`: `nth` is 1 for the front contract, 2 for the next.
+    Other columns, such as `contract`, are ignored and reported. Dates, numbers and missing values are as for `read`.
 
     Args:
-        path: the file; what it is, is read from its first bytes.
+        path: the file; its first bytes say whether it is Parquet.
 
     Returns:
-        `Curve`: closes `(T, N, C)` float64 in the file's units, C the largest `nth`, NaN = missing; with everything
-        doubtful in `findings`. `Panel.with_curve` aligns it.
+        closes `(T, N, C)` float64 in the units of the file, C the largest `nth`, NaN = missing; `Curve.findings` lists
+        what looks doubtful. `Panel.with_curve` aligns it with a panel.
 
     Raises:
-        DataError: what cannot be trusted, with file, line and value.
+        DataError: data that cannot be trusted, with file, line and value.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -51,7 +53,7 @@ def read_curve(path: str | os.PathLike[str]) -> Curve:
     ([[[-37.63, 20.43]]], ('WTI',))
     """
     panel = _panel(path, "not stated", "not stated", curve=True)
-    pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # as `nearby` wrote them
+    pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # see `nearby_symbol`
     symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))
     values = torch.full((len(panel), len(symbols), max(int(nth) for _, nth in pairs)), torch.nan, dtype=torch.float64)
     for column, (symbol, nth) in enumerate(pairs):
@@ -59,60 +61,73 @@ def read_curve(path: str | os.PathLike[str]) -> Curve:
     return Curve(values, panel.dates, symbols, panel.findings)
 
 
-def _panel(path: str | os.PathLike[str], publisher: str, license: str, *, curve: bool = False) -> Panel:
-    location = os.fspath(path)
-    body = _bytes(location)
-    digest = hashlib.sha256(body).hexdigest()
-    body = _unpacked(body, location)
-    row_word = "row" if body.startswith(b"PAR1") else "line"
-    origin = Origin(location, publisher, license, utc_now(), digest, row_word)
-    return assemble(_grid(body, origin, curve), origin)
+def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
+    """The content of a regular file.
 
+    Raises:
+        DataError: there is no such file, it cannot be read, it is larger than `max_bytes`, or it is no regular file.
 
-def _bytes(location: str) -> bytes:
+    >>> read_bytes("no/such/file.csv")
+    Traceback (most recent call last):
+    ...
+    torchcommodity.data.DataError: no/such/file.csv: expected a readable file; got No such file or directory
+    """
+    name = os.fspath(path)
     try:
-        status = os.stat(location)
+        status = os.stat(name)
         if not stat.S_ISREG(status.st_mode):
-            raise DataError(f"{location}: expected a regular file; got {_kind(status.st_mode)}")
-        if status.st_size > LARGEST:
-            raise DataError(f"{location}: expected at most {LARGEST} bytes; got {status.st_size}")
-        body = Path(location).read_bytes()
+            raise DataError(f"{name}: expected a regular file; got {_file_type(status.st_mode)}")
+        if status.st_size > max_bytes:
+            raise DataError(f"{name}: expected at most {max_bytes} bytes; got {status.st_size}")
+        return Path(name).read_bytes()
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise DataError(f"{location}: expected a readable file; got {reason}") from None
+        raise DataError(f"{name}: expected a readable file; got {reason}") from None
+
+
+def _panel(path: PathLike, publisher: str, license: str, *, curve: bool = False) -> Panel:
+    name = os.fspath(path)
+    body = read_bytes(name)
     if not body:
-        raise DataError(f"{location}: expected a header and rows; got an empty file")
-    return body
+        raise DataError(f"{name}: expected a header and rows; got an empty file")
+    digest = hashlib.sha256(body).hexdigest()
+    body = _unpack(body, name)
+    row_word = "row" if body.startswith(b"PAR1") else "line"
+    origin = Origin(name, publisher, license, utc_now(), digest, row_word)
+    return assemble(_grid(body, origin, curve), origin)
 
 
-def _kind(mode: int) -> str:
+def _file_type(mode: int) -> str:
     kinds = {"a directory": stat.S_ISDIR, "a FIFO": stat.S_ISFIFO, "a socket": stat.S_ISSOCK}
-    return next((name for name, holds in kinds.items() if holds(mode)), "a device")
+    return next((name for name, matches in kinds.items() if matches(mode)), "a device")
 
 
-def _unpacked(body: bytes, location: str) -> bytes:
+def _unpack(body: bytes, name: str) -> bytes:
+    """The content of a gzip file; any other content as it is."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as stream:
-            unpacked = stream.read(LARGEST + 1)
+            unpacked = stream.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{location}: expected a whole gzip file; got one that cannot be unpacked: {error}") from None
-    if len(unpacked) > LARGEST:
-        raise DataError(f"{location}: expected at most {LARGEST} bytes unpacked; got more")
+        raise DataError(f"{name}: expected a complete gzip file; got one that cannot be unpacked: {error}") from None
+    if len(unpacked) > MAX_BYTES:
+        raise DataError(f"{name}: expected at most {MAX_BYTES} bytes unpacked; got more")
     if not unpacked:
-        raise DataError(f"{location}: expected a header and rows; got an empty file")
+        raise DataError(f"{name}: expected a header and rows; got an empty file")
     return unpacked
 
 
 def _grid(body: bytes, origin: Origin, curve: bool) -> Grid:
     if body.startswith(b"PAR1"):
+        from torchcommodity.data._parquet import read_parquet  # imports pyarrow
+
         return read_parquet(body, origin, curve=curve)
-    named = origin.place.lower().removesuffix(".gz")
-    if named.endswith((".parquet", ".pq")):
-        raise DataError(f"{origin.place}: expected Parquet, which begins with PAR1; got {body[:4]!r}")
+    name = origin.label.lower().removesuffix(".gz")
+    if name.endswith((".parquet", ".pq")):
+        raise DataError(f"{origin.label}: expected Parquet, which begins with PAR1; got {body[:4]!r}")
     if body.startswith(b"PK\x03\x04"):
-        raise DataError(f"{origin.place}: expected CSV or Parquet; got a zip archive or an Excel file")
+        raise DataError(f"{origin.label}: expected CSV or Parquet; got a zip archive or an Excel file")
     return read_delimited(body, origin, curve=curve)

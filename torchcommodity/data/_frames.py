@@ -1,4 +1,4 @@
-"""pandas and polars tables to a panel, by the same rules as files: wide or long, sorted, duplicates reported."""
+"""pandas and polars tables to a panel and back, by the same rules as files: wide or long, sorted, duplicates merged."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +10,10 @@ import numpy as np
 
 from torchcommodity.data._assemble import assemble
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._grid import Array, Days, Grid, Names, Origin, check_years, long_grid
-from torchcommodity.data._layout import DATES, SYMBOLS, Layout, layout
-from torchcommodity.data._panel import Panel, Provenance, utc_now
+from torchcommodity.data._grid import Array, DateParser, Grid, Origin, SymbolTable, check_years, long_grid
+from torchcommodity.data._layout import DATES, SYMBOLS, Layout, detect_layout
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import Provenance, utc_now
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ def panel_from_pandas(
     """The panel of a DataFrame or Series; `operation` opens the error messages. See `Panel.from_pandas`."""
     origin = Origin(operation, location="memory", retrieved=utc_now(), row_word="row")
     columns = _columns(table, operation)
-    grid = _grid(columns, layout(list(columns), operation), origin)
+    grid = _grid(columns, detect_layout(list(columns), operation), origin)
     digest = hashlib.sha256(grid.values.tobytes()).hexdigest()
     panel = assemble(grid, replace(origin, sha256=digest), drop_empty=False)
     return replace(
@@ -57,26 +58,51 @@ def polars_to_pandas(table: Any, operation: str) -> "pd.DataFrame":
     raise TypeError(f"{operation}: prices must be a polars DataFrame; got a polars {type(table).__name__} ({hint})")
 
 
-def _columns(table: "pd.DataFrame | pd.Series[Any]", place: str) -> "dict[str, pd.Series[Any]]":
-    """All columns by name, those of an index that holds dates or symbols first."""
+def wide_frame(panel: Panel) -> "pd.DataFrame":
+    """Index `date`, one column per symbol; a copy."""
+    import pandas as pd
+
+    index = pd.DatetimeIndex(panel.dates, name="date")
+    prices = panel.values.plain().detach().numpy().copy()
+    frame: pd.DataFrame = pd.DataFrame(prices, index=index, columns=list(panel.symbols))
+    return frame
+
+
+def long_frame(panel: Panel) -> "pd.DataFrame":
+    """Columns `date`, `symbol`, `price`, `unit`, one row per date and symbol, sorted by symbol and date."""
+    import pandas as pd
+
+    T, N = panel.values.shape
+    columns = {
+        "date": pd.DatetimeIndex(np.tile(panel.dates, N)),
+        "symbol": np.repeat(np.array(panel.symbols, dtype=object), T),
+        "price": panel.values.plain().detach().numpy().T.ravel(),
+        "unit": np.repeat(np.array(panel.units, dtype=object), T),
+    }
+    frame: pd.DataFrame = pd.DataFrame(columns)
+    return frame
+
+
+def _columns(table: "pd.DataFrame | pd.Series[Any]", label: str) -> "dict[str, pd.Series[Any]]":
+    """All columns by name, with those levels of the index that hold dates or symbols."""
     import pandas as pd
 
     if isinstance(table, pd.Series):
         stacked = isinstance(table.index, pd.MultiIndex)
         if table.name is None and not stacked:
-            raise DataError(f'{place}: expected a named Series; got one without a name (series.rename("WTI"))')
+            raise DataError(f'{label}: expected a named Series; got one without a name (series.rename("WTI"))')
         table = table.to_frame("price" if stacked else table.name)
     if isinstance(table.columns, pd.MultiIndex):
         raise DataError(
-            f"{place}: expected one level of column names; got {table.columns.nlevels} "
+            f"{label}: expected one level of column names; got {table.columns.nlevels} "
             "(select one field first, such as frame['Close'])"
         )
-    columns = {str(name).strip(): table.iloc[:, n] for n, name in enumerate(table.columns)}
-    if len(columns) < table.shape[1]:
-        names = [str(name).strip() for name in table.columns]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{place}: expected distinct column names; got {twice!r} twice")
-    return _with_date_name({**_index_columns(table.index, columns), **columns}, place)
+    names = [str(name).strip() for name in table.columns]
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{label}: expected distinct column names; got {repeated!r} twice")
+    columns = {name: table.iloc[:, n] for n, name in enumerate(names)}
+    return _name_date({**_index_columns(table.index, columns), **columns}, label)
 
 
 def _index_columns(index: "pd.Index[Any]", columns: Mapping[str, Any]) -> "dict[str, pd.Series[Any]]":
@@ -84,33 +110,29 @@ def _index_columns(index: "pd.Index[Any]", columns: Mapping[str, Any]) -> "dict[
     import pandas as pd
 
     stacked = isinstance(index, pd.MultiIndex)
-    known = any(name.lower() in DATES for name in columns)
+    has_date = any(name.lower() in DATES for name in columns)
     levels = {}
-    for n, given in enumerate(index.names):
+    for n, label in enumerate(index.names):
         values = index.get_level_values(n)
-        dated = isinstance(values, (pd.DatetimeIndex, pd.PeriodIndex))
-        name = "" if given is None else str(given).strip()
-        if not (stacked or dated or name.lower() in DATES + SYMBOLS or not (known or _is_integer(values))):
-            continue
-        if name.lower() not in DATES + SYMBOLS:
-            name = "date" if dated or not stacked else name or "symbol"
-        levels[name] = pd.Series(values)
+        name = "" if label is None else str(label).strip()
+        is_known = name.lower() in DATES + SYMBOLS
+        is_date = isinstance(values, (pd.DatetimeIndex, pd.PeriodIndex))
+        is_row_number = has_date or str(values.inferred_type) in ("integer", "empty")
+        if stacked or is_date or is_known or not is_row_number:
+            unnamed = "date" if is_date or not stacked else name or "symbol"
+            levels[name if is_known else unnamed] = pd.Series(values)
     return levels
 
 
-def _is_integer(index: "pd.Index[Any]") -> bool:
-    return str(index.inferred_type) in ("integer", "empty")
-
-
-def _with_date_name(columns: "dict[str, pd.Series[Any]]", place: str) -> "dict[str, pd.Series[Any]]":
+def _name_date(columns: "dict[str, pd.Series[Any]]", label: str) -> "dict[str, pd.Series[Any]]":
     """Where no column is named as a date, the only column of timestamps is the date."""
     if any(name.lower() in DATES for name in columns):
         return columns
-    dated = [name for name, column in columns.items() if column.dtype.kind == "M"]
-    if len(dated) != 1:
-        got = ", ".join(dated) if dated else "none among " + ", ".join(list(columns)[:8])
-        raise DataError(f"{place}: expected an index of dates or a column {' or '.join(DATES)}; got {got}")
-    return {"date" if name == dated[0] else name: column for name, column in columns.items()}
+    timestamps = [name for name, column in columns.items() if column.dtype.kind == "M"]
+    if len(timestamps) != 1:
+        got = ", ".join(timestamps) if timestamps else "none among " + ", ".join(list(columns)[:8])
+        raise DataError(f"{label}: expected an index of dates or a column {' or '.join(DATES)}; got {got}")
+    return {"date" if name == timestamps[0] else name: column for name, column in columns.items()}
 
 
 def _grid(columns: "Mapping[str, pd.Series[Any]]", roles: Layout, origin: Origin) -> Grid:
@@ -118,34 +140,35 @@ def _grid(columns: "Mapping[str, pd.Series[Any]]", roles: Layout, origin: Origin
     days = _days(columns[names[roles.date]], origin)
     lines = np.arange(1, len(days) + 1)
     if not len(days):
-        raise DataError(f"{origin.place}: expected rows; got none")
+        raise DataError(f"{origin.label}: expected rows; got none")
     prices = [_prices(columns[names[c]], names[c], origin) for c in roles.prices]
     if roles.symbol is None:
         return Grid(days, lines, np.stack(prices, axis=1), roles.names, findings=roles.findings)
     texts = [
-        _texts(None if c is None else columns[names[c]], len(days)) for c in (roles.symbol, roles.unit, roles.source)
+        _texts(None if column is None else columns[names[column]], len(days))
+        for column in (roles.symbol, roles.unit, roles.source)
     ]
-    known = Names(origin)
-    codes = [known.code(symbol, unit, source, row) for row, (symbol, unit, source) in enumerate(zip(*texts), 1)]
-    return long_grid(roles, known, days, lines.tolist(), codes, prices[0])
+    symbols = SymbolTable(origin)
+    codes = [symbols.code(symbol, unit, source, row) for row, (symbol, unit, source) in enumerate(zip(*texts), 1)]
+    return long_grid(roles, symbols, days, lines.tolist(), codes, prices[0])
 
 
 def _days(column: "pd.Series[Any]", origin: Origin) -> Array:
     if (missing := np.flatnonzero(column.isna().to_numpy())).size:
         raise DataError(f"{origin.at(int(missing[0]) + 1)}: expected a date; got a missing one")
-    if hasattr(column.array, "to_timestamp"):  # periods: the first day counts
+    if hasattr(column.array, "to_timestamp"):  # periods are dated on their first day
         column = column.dt.to_timestamp()
     if column.dtype.kind == "M":
         days: Array = column.dt.tz_localize(None).to_numpy().astype("datetime64[D]")
         check_years(days, origin)
         return days
-    calendar = Days(origin)
-    return np.array([_day(cell, calendar, row, origin) for row, cell in enumerate(column, 1)], dtype="datetime64[D]")
+    dates = DateParser(origin)
+    return np.array([_day(cell, dates, row, origin) for row, cell in enumerate(column, 1)], dtype="datetime64[D]")
 
 
-def _day(cell: Any, calendar: Days, row: int, origin: Origin) -> date:
+def _day(cell: Any, dates: DateParser, row: int, origin: Origin) -> date:
     if isinstance(cell, str):
-        return calendar.read(cell, row)
+        return dates.parse(cell, row)
     if isinstance(cell, date):  # datetime and Timestamp too
         return date(cell.year, cell.month, cell.day)
     raise DataError(f"{origin.at(row)}: expected a date; got {cell!r}")
@@ -155,7 +178,7 @@ def _prices(column: "pd.Series[Any]", name: str, origin: Origin) -> Array:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_bool_dtype(column.dtype) or not is_numeric_dtype(column.dtype):
-        raise DataError(f"{origin.place}: expected numbers in every price column; got {column.dtype} in {name!r}")
+        raise DataError(f"{origin.label}: expected numbers in every price column; got {column.dtype} in {name!r}")
     prices: Array = column.to_numpy(dtype="float64", na_value=np.nan)
     return prices
 
@@ -163,5 +186,4 @@ def _prices(column: "pd.Series[Any]", name: str, origin: Origin) -> Array:
 def _texts(column: "pd.Series[Any] | None", rows: int) -> Sequence[str]:
     if column is None:  # an optional column that the table does not have
         return [""] * rows
-    missing = column.isna().to_numpy()
-    return ["" if gone else str(cell).strip() for cell, gone in zip(column, missing)]
+    return ["" if missing else str(cell).strip() for cell, missing in zip(column, column.isna())]

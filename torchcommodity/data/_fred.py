@@ -1,32 +1,32 @@
-"""FRED, the database of the Federal Reserve Bank of St. Louis: one CSV a series, no key needed."""
+"""FRED, the database of the Federal Reserve Bank of St. Louis: one CSV per series, no key needed."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from torchcommodity.data._delimited import read_delimited
-from torchcommodity.data._errors import DataError, found
+from torchcommodity.data._errors import DataError, make_finding
 from torchcommodity.data._grid import Grid, Origin
-from torchcommodity.data._http import Http, Reply, get
+from torchcommodity.data._http import Http, Response, get
 from torchcommodity.data._panel import Panel
-from torchcommodity.data._publishers import base_address, joined, one_series, series_names
+from torchcommodity.data._publishers import base_address, join_series, parse_ids, series_panel
 
 ADDRESS = "https://fred.stlouisfed.org"
-LICENCE = "as stated on the series' page of FRED"
+LICENSE = "as stated on the series' page of FRED"
 
 
 def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None = None) -> Panel:
-    """Series of FRED by id ("DCOILWTICO", "DHHNGSP"), as published, on the days on which one of them has a price.
+    """Download series of FRED by id ("DCOILWTICO", "DHHNGSP"), on the days on which at least one has a price.
 
     Args:
         ids: ids, or one string of them separated by commas.
         base: address of the publisher; default `$TORCHCOMMODITY_FRED_URL`, else https://fred.stlouisfed.org.
-        http: time-outs, retries, cache; default `Http()`.
+        http: timeouts, retries, cache; default `Http()`.
 
     Returns:
-        Prices `(T, N)` float64, NaN = missing. FRED's CSV does not state units: they are "".
+        prices `(T, N)` float64, NaN = missing. FRED's CSV does not state units: they are "".
 
     Raises:
-        DataError: no answer, a refusal, or an answer that is no such series.
+        DataError: no response, an error response, or a response that is not this series.
 
     Source: https://fred.stlouisfed.org/graph/fredgraph.csv?id=DCOILWTICO
 
@@ -37,24 +37,27 @@ def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None
     """
     address = base_address(base, "TORCHCOMMODITY_FRED_URL", ADDRESS) + "/graph/fredgraph.csv"
     settings = http or Http()
-    return joined(series_names(ids, "fred"), lambda name: _series(address, name, settings))
+    return join_series(parse_ids(ids, "fred"), lambda name: _series(address, name, settings))
 
 
 def _series(address: str, name: str, http: Http) -> Panel:
-    reply, grid = get(address, {"id": name}, lambda reply: _grid(reply, name), http=http)
-    panel = one_series(grid, _origin(reply))
-    old = (found("old copy", name, reply.retrieved[:10], value=reply.retrieved),) if reply.old else ()
-    return replace(panel, findings=old + panel.findings)
+    response, grid = get(address, {"id": name}, lambda response: _grid(response, name), http=http)
+    panel = series_panel(grid, _origin(response))
+    if not response.expired:
+        return panel
+    expired = make_finding("cached copy", name, response.retrieved[:10], value=response.retrieved)
+    return replace(panel, findings=(expired, *panel.findings))
 
 
-def _origin(reply: Reply) -> Origin:
-    return Origin(reply.address, "FRED, Federal Reserve Bank of St. Louis", LICENCE, reply.retrieved, reply.sha256)
+def _origin(response: Response) -> Origin:
+    publisher = "FRED, Federal Reserve Bank of St. Louis"
+    return Origin(response.address, publisher, LICENSE, response.retrieved, response.sha256)
 
 
-def _grid(reply: Reply, name: str) -> Grid:
-    grid = read_delimited(reply.body, _origin(reply))
+def _grid(response: Response, name: str) -> Grid:
+    grid = read_delimited(response.body, _origin(response))
     if grid.codes is not None or grid.symbols != (name,):
         raise DataError(
-            f"{reply.address}, line 1: expected columns observation_date,{name}; got {','.join(grid.symbols)}"
+            f"{response.address}, line 1: expected columns observation_date,{name}; got {','.join(grid.symbols)}"
         )
     return grid

@@ -1,4 +1,4 @@
-"""The rows of one table as read, before duplicates and order are settled."""
+"""The rows of one table as read, before they are sorted and duplicates are merged."""
 
 import re
 from collections.abc import Sequence
@@ -17,26 +17,26 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Origin:
-    """The table being read: `place` opens every message; the rest, with `location` or else `place`, is provenance."""
+    """Where a table comes from: `label` opens every message; the rest is provenance."""
 
-    place: str
+    label: str
     publisher: str = "not stated"
     license: str = "not stated"
     retrieved: str = ""
     sha256: str = ""
     row_word: str = "line"
-    location: str = ""
+    location: str = ""  # default: the label
 
     def at(self, line: int) -> str:
         """`prices.csv, line 7`."""
-        return f"{self.place}, {self.row_word} {line}"
+        return f"{self.label}, {self.row_word} {line}"
 
 
 @dataclass(frozen=True)
 class Grid:
     """R rows: `days (R,)`, `lines (R,)`, `values (R, K)`, NaN = missing.
 
-    A wide table has K symbols and `codes` None. A long one has K = 1 and `codes (R,)` into `symbols`.
+    A wide table has K symbols and no `codes`; a long one has K = 1 and `codes (R,)`, indices into `symbols`.
     """
 
     days: Array
@@ -50,15 +50,15 @@ class Grid:
 
 
 @dataclass
-class Days:
-    """Reads date cells, each distinct text once, and insists on one time zone for the whole table."""
+class DateParser:
+    """Parse date cells, each distinct text once; the whole table must use one time zone."""
 
     origin: Origin
     known: dict[str, date] = field(default_factory=dict)
     zone: str | None = None
 
-    def read(self, text: str, line: int) -> date:
-        """The day of this cell, or a `DataError` with its line and value."""
+    def parse(self, text: str, line: int) -> date:
+        """The day of a cell, or a `DataError` with line and value."""
         if text not in self.known:
             self.known[text] = self._parse(text, line)
         return self.known[text]
@@ -70,25 +70,17 @@ class Days:
             raise DataError(f"{self.origin.at(line)}: expected {error}") from None
         zone = "Z" if zone in ("UTC", "+00:00", "+0000") else zone
         if self.zone not in (None, zone):
-            wanted = self.zone or "no time zone"
+            expected = self.zone or "no time zone"
             raise DataError(
-                f"{self.origin.at(line)}: expected one time zone in the file ({wanted}, as above); got {text!r}"
+                f"{self.origin.at(line)}: expected one time zone in the file ({expected}, as above); got {text!r}"
             )
         self.zone = zone
         return day
 
 
-def check_years(days: Array, origin: Origin) -> None:
-    """A `DataError` with row and value for a day outside the years that a date may have."""
-    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
-    if (odd := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
-        row, day = int(odd[0]) + 1, days[odd[0]]
-        raise DataError(f"{origin.at(row)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")
-
-
 @dataclass
-class Names:
-    """The symbols of a long table with their one unit and their sources, in order of appearance."""
+class SymbolTable:
+    """The symbols of a long table in order of appearance, each with one unit and its sources."""
 
     origin: Origin
     codes: dict[str, int] = field(default_factory=dict)
@@ -96,9 +88,9 @@ class Names:
     sources: list[list[str]] = field(default_factory=list)
 
     def code(self, symbol: str, unit: str, source: str, line: int) -> int:
-        """The symbol's number; a blank name or a second unit is a `DataError`."""
+        """The index of a symbol; a blank symbol or a second unit is a `DataError`."""
         if (code := self.codes.get(symbol)) is None:
-            code = self._new(symbol, unit, line)
+            code = self._add(symbol, unit, line)
         if unit != self.units[code]:
             raise DataError(
                 f"{self.origin.at(line)}: expected unit {self.units[code]!r} for {symbol!r}, as above; got {unit!r}"
@@ -107,7 +99,7 @@ class Names:
             self.sources[code].append(source)
         return code
 
-    def _new(self, symbol: str, unit: str, line: int) -> int:
+    def _add(self, symbol: str, unit: str, line: int) -> int:
         if not symbol or not symbol.isprintable():
             raise DataError(f"{self.origin.at(line)}: expected a printable symbol; got {symbol!r}")
         self.units.append(unit)
@@ -115,8 +107,16 @@ class Names:
         return self.codes.setdefault(symbol, len(self.codes))
 
 
-def nearby(symbol: str, nth: str, line: int, origin: Origin) -> str:
-    """`WTI 2` of symbol and number of a nearby contract; a number that is none is a `DataError`."""
+def check_years(days: Array, origin: Origin) -> None:
+    """A `DataError` with row and value for a day outside the accepted years."""
+    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    if (outside := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
+        row, day = int(outside[0]) + 1, days[outside[0]]
+        raise DataError(f"{origin.at(row)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")
+
+
+def nearby_symbol(symbol: str, nth: str, line: int, origin: Origin) -> str:
+    """`WTI 2`: the second nearby contract of WTI; a number outside 1 ... 99 is a `DataError`."""
     if not re.fullmatch("[1-9][0-9]?", nth.strip()):
         raise DataError(f"{origin.at(line)}: expected nth, the number of a contract from 1 to 99; got {nth!r}")
     return f"{symbol} {nth.strip()}"
@@ -124,20 +124,20 @@ def nearby(symbol: str, nth: str, line: int, origin: Origin) -> str:
 
 def long_grid(
     layout: Layout,
-    names: Names,
+    symbols: SymbolTable,
     days: Sequence[date] | Array,
     lines: Sequence[int],
     codes: Sequence[int],
     prices: Array,
 ) -> Grid:
-    """A grid from the columns of a long table."""
+    """The grid of a long table from its columns."""
     return Grid(
         np.array(days, dtype="datetime64[D]"),
         np.asarray(lines),
         np.asarray(prices, dtype=np.float64).reshape(-1, 1),
-        tuple(names.codes),
+        tuple(symbols.codes),
         np.asarray(codes),
-        tuple(names.units),
-        tuple(", ".join(filter(None, sources)) for sources in names.sources),
+        tuple(symbols.units),
+        tuple(", ".join(filter(None, sources)) for sources in symbols.sources),
         layout.findings,
     )

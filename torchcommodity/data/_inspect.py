@@ -1,25 +1,36 @@
-"""What is doubtful in a panel, told with date and value; nothing is changed."""
+"""Report what looks doubtful in a panel, with date and value; nothing is changed."""
 
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
 import numpy as np
 
-from torchcommodity.data._errors import Finding, condense, found
+from torchcommodity.data._errors import Finding, condense, make_finding
 from torchcommodity.data._grid import Array
 from torchcommodity.data._panel import Panel
 
 LONG_GAP = 10  # business days; a slower series (monthly) is measured against its own step
 SLOW_STEP = 3  # times the median step of the series
-STALE_RUN = 10  # equal prints
-JUMP = 100.0  # times, up or down
+STALE_RUN = 10  # equal prices in a row
+JUMP = 100.0  # factor, up or down
+FIT_PRICES = 505  # positive prices that a default fit needs: warm-up of 252, twice the longest horizon of 126, and one
+
+Occurrence = tuple[str, int, str, int]  # kind, row among the prices of the symbol, value in words, count
 
 
 def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
-    """The findings of a panel: prices <= 0, weekend, future and empty rows, long gaps, stale runs, jumps.
+    """Find doubtful prices, rows and symbols.
 
-    A gap is long when more than 10 business days, and more than 3 median steps of the series, lie between two prices. A
-    run is stale from 10 equal prices on. A jump is a factor of 100 or more between neighboring positive prices.
+    | kind | rule |
+    |---|---|
+    | nonpositive | a price <= 0 |
+    | gap | more than 10 business days, and more than 3 median steps of the series, between two prices |
+    | stale | 10 or more equal prices in a row |
+    | jump | a factor of 100 or more between neighboring positive prices |
+    | weekend, future, empty row | a row on Saturday or Sunday, later than tomorrow, or without any price |
+    | no positive price | a symbol that cannot be forecast |
+    | short history | a symbol with fewer positive prices than a default fit needs, 505 |
+    | mostly missing | a symbol without a price in most rows between its first and its last |
 
     Args:
         panel: prices `(T, N)`.
@@ -29,40 +40,41 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     >>> inspect(embedded())
     ()
     """
-    numbers = panel.values.plain().numpy()
-    where = np.zeros(numbers.shape, dtype=np.int64) if lines is None else lines
-    findings = list(_rows(panel, numbers, where))
+    prices = panel.values.plain().numpy()
+    lines = np.zeros(prices.shape, dtype=np.int64) if lines is None else lines
+    findings = list(_rows(panel, prices, lines))
     clock = np.busday_count(panel.dates[0], panel.dates)
     for column, symbol in enumerate(panel.symbols):
-        rows = np.flatnonzero(~np.isnan(numbers[:, column]))
-        places = {"dates": panel.dates[rows], "lines": where[rows, column]}
-        prices = numbers[rows, column]
-        for kind, place, value, count in _column(prices, clock[rows], places["dates"]):
-            findings.append(found(kind, symbol, places["dates"][place], places["lines"][place], value, count))
+        rows = np.flatnonzero(~np.isnan(prices[:, column]))
+        dates = panel.dates[rows]
+        for kind, row, value, count in _occurrences(prices[rows, column], clock[rows], dates):
+            findings.append(make_finding(kind, symbol, dates[row], lines[rows[row], column], value, count))
+        findings += _history(symbol, prices[rows, column], rows)
     return condense(findings)
 
 
-def _rows(panel: Panel, numbers: Array, lines: Array) -> Iterator[Finding]:
+def _rows(panel: Panel, prices: Array, lines: Array) -> Iterator[Finding]:
     today = np.datetime64(datetime.now(timezone.utc).date(), "D")
-    marks = {
+    kinds = {
         "weekend": (~np.is_busday(panel.dates), "Saturday or Sunday"),
         "future": (panel.dates > today + np.timedelta64(1, "D"), "later than tomorrow"),
-        "empty row": (np.isnan(numbers).all(axis=1), "no price of any symbol"),
+        "empty row": (np.isnan(prices).all(axis=1), "no price of any symbol"),
     }
-    for kind, (marked, value) in marks.items():
-        for row in np.flatnonzero(marked):
-            yield found(kind, "", panel.dates[row], lines[row].max(), value)
+    for kind, (mask, value) in kinds.items():
+        for row in np.flatnonzero(mask):
+            yield make_finding(kind, "", panel.dates[row], lines[row].max(), value)
 
 
-def _column(prices: Array, clock: Array, dates: Array) -> Iterator[tuple[str, int, str, int]]:
+def _occurrences(prices: Array, clock: Array, dates: Array) -> Iterator[Occurrence]:
+    """Of one symbol: its prices `(P,)`, their days in business days, and their dates."""
     for row in np.flatnonzero(prices <= 0):
         yield "nonpositive", int(row), f"{prices[row]:g}", 1
     yield from _gaps(clock, dates)
-    yield from _stale(prices, dates)
+    yield from _stale_runs(prices, dates)
     yield from _jumps(prices)
 
 
-def _gaps(clock: Array, dates: Array) -> Iterator[tuple[str, int, str, int]]:
+def _gaps(clock: Array, dates: Array) -> Iterator[Occurrence]:
     steps = np.diff(clock)
     if not steps.size:
         return
@@ -70,16 +82,30 @@ def _gaps(clock: Array, dates: Array) -> Iterator[tuple[str, int, str, int]]:
         yield "gap", int(row + 1), f"{steps[row]} business days since {dates[row]}", 1
 
 
-def _stale(prices: Array, dates: Array) -> Iterator[tuple[str, int, str, int]]:
+def _stale_runs(prices: Array, dates: Array) -> Iterator[Occurrence]:
     starts = np.flatnonzero(np.concatenate([[True], prices[1:] != prices[:-1]])) if prices.size else np.zeros(0, int)
     lengths = np.diff(np.append(starts, prices.size))
     for start, length in zip(starts[lengths >= STALE_RUN], lengths[lengths >= STALE_RUN]):
         yield "stale", int(start), f"{length} equal prices {prices[start]:g} to {dates[start + length - 1]}", 1
 
 
-def _jumps(prices: Array) -> Iterator[tuple[str, int, str, int]]:
+def _jumps(prices: Array) -> Iterator[Occurrence]:
     positive = np.flatnonzero(prices > 0)
     moves = np.abs(np.diff(np.log(prices[positive])))
     for move in np.flatnonzero(moves >= np.log(JUMP) * (1 - 1e-12)):
         before, after = positive[move], positive[move + 1]
         yield "jump", int(after), f"{prices[after]:g} after {prices[before]:g}", 1
+
+
+def _history(symbol: str, prices: Array, rows: Array) -> Iterator[Finding]:
+    """What keeps a symbol from being forecast: no or few positive prices, or mostly missing ones."""
+    positive = int((prices > 0).sum())
+    if not positive:
+        yield make_finding("no positive price", symbol, value=f"{len(prices):,} prices, none above zero")
+    elif positive < FIT_PRICES:
+        value = f"{positive} positive prices; a default fit needs {FIT_PRICES}"
+        yield make_finding("short history", symbol, value=value)
+    span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
+    if span > 2 * len(rows):
+        value = f"{span - len(rows):,} of {span:,} rows between first and last price have none"
+        yield make_finding("mostly missing", symbol, value=value)

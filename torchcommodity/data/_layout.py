@@ -1,9 +1,9 @@
-"""What the columns of a table mean, from their names alone."""
+"""What the columns of a table mean, by their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchcommodity.data._errors import DataError, Finding, found
+from torchcommodity.data._errors import DataError, Finding, make_finding
 
 DATES = ("date", "datetime", "timestamp", "ds", "observation_date")
 SYMBOLS = ("symbol", "unique_id", "ticker", "id")
@@ -13,9 +13,17 @@ BARS = {"open", "high", "low"}
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the columns: a long table has a symbol and one price column, a wide one a price column a symbol.
+    """Column numbers of a table.
 
-    A long table of nearby contracts has their number besides, `nth`.
+    Args:
+        date: the date column.
+        prices: the price column of a long table; one column per symbol of a wide one.
+        names: their names.
+        symbol: the symbol column; None = a wide table.
+        unit: the unit column of a long table, if any.
+        source: the source column of a long table, if any.
+        nth: the contract number in a long table of nearby contracts.
+        findings: ignored columns and doubtful names.
     """
 
     date: int
@@ -28,56 +36,62 @@ class Layout:
     findings: tuple[Finding, ...] = ()
 
 
-def layout(header: Sequence[str], place: str, *, curve: bool = False) -> Layout:
-    """The layout of a table with these column names; `place` ("prices.csv, line 1") opens the messages.
+def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> Layout:
+    """The layout of a table with these column names, in any case.
 
-    With `curve` a long table with a column `nth` is asked for; without, that column is one to ignore.
+    Args:
+        header: the column names.
+        label: opens the error messages, such as "prices.csv, line 1".
+        curve: expect a long table with a column `nth`; otherwise that column is ignored.
 
-    >>> layout(["date", "WTI", "CORN"], "prices.csv, line 1").names
+    Raises:
+        DataError: a role without a column or with several, or columns that cannot be told apart.
+
+    >>> detect_layout(["date", "WTI", "CORN"], "prices.csv, line 1").names
     ('WTI', 'CORN')
     """
     names = [name.strip() for name in header]
-    _check(names, place)
+    _check_names(names, label)
     lower = [name.lower() for name in names]
-    date = _one(lower, DATES, place)
+    date = _find_one(lower, DATES, label)
     if curve or any(name in SYMBOLS for name in lower):
-        return _long(names, lower, date, place, _one(lower, ("nth",), place) if curve else None)
+        return _long_layout(names, lower, date, label, _find_one(lower, ("nth",), label) if curve else None)
     columns = tuple(column for column in range(len(names)) if column != date)
     if not columns:
-        raise DataError(f"{place}: expected a price column beside {names[date]!r}; got none")
+        raise DataError(f"{label}: expected a price column beside {names[date]!r}; got none")
     if BARS.issubset(lower):
         raise DataError(
-            f"{place}: expected one price a symbol (date,symbol,close or date and a column a symbol); "
+            f"{label}: expected one price per symbol (date,symbol,close or date and a column per symbol); "
             f"got bars {','.join(names)}"
         )
-    generic = [found("generic name", names[c], line=1, value=names[c]) for c in columns if lower[c] in PRICES]
+    generic = [make_finding("generic name", names[c], line=1, value=names[c]) for c in columns if lower[c] in PRICES]
     return Layout(date, columns, tuple(names[c] for c in columns), findings=tuple(generic))
 
 
-def _long(names: list[str], lower: list[str], date: int, place: str, nth: int | None) -> Layout:
-    symbol, price = _one(lower, SYMBOLS, place), _one(lower, PRICES, place)
+def _long_layout(names: list[str], lower: list[str], date: int, label: str, nth: int | None) -> Layout:
+    symbol, price = _find_one(lower, SYMBOLS, label), _find_one(lower, PRICES, label)
     unit = lower.index("unit") if "unit" in lower else None
     source = lower.index("source") if "source" in lower else None
-    rest = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source, nth)]
-    ignored = tuple(found("ignored column", line=1, value=name) for name in rest)
+    others = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source, nth)]
+    ignored = tuple(make_finding("ignored column", line=1, value=name) for name in others)
     return Layout(date, (price,), (names[price],), symbol, unit, source, nth, ignored)
 
 
-def _check(names: list[str], place: str) -> None:
+def _check_names(names: list[str], label: str) -> None:
     if "" in names:
-        raise DataError(f"{place}: expected a name for every column; got none for column {names.index('') + 1}")
-    if odd := [name for name in names if not name.isprintable()]:
-        raise DataError(f"{place}: expected printable column names; got {odd[0]!r}")
+        raise DataError(f"{label}: expected a name for every column; got none for column {names.index('') + 1}")
+    if unprintable := [name for name in names if not name.isprintable()]:
+        raise DataError(f"{label}: expected printable column names; got {unprintable[0]!r}")
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise DataError(f"{place}: expected distinct column names; got {name!r} twice")
+            raise DataError(f"{label}: expected distinct column names; got {name!r} twice")
         seen.add(name)
 
 
-def _one(lower: list[str], known: tuple[str, ...], place: str) -> int:
-    places = [column for column, name in enumerate(lower) if name in known]
-    if len(places) != 1:
-        got = ", ".join(lower[c] for c in places) or "none among " + ", ".join(lower[:8])
-        raise DataError(f"{place}: expected one column {' or '.join(known)}; got {got}")
-    return places[0]
+def _find_one(lower: list[str], known: tuple[str, ...], label: str) -> int:
+    columns = [column for column, name in enumerate(lower) if name in known]
+    if len(columns) != 1:
+        got = ", ".join(lower[c] for c in columns) or "none among " + ", ".join(lower[:8])
+        raise DataError(f"{label}: expected one column {' or '.join(known)}; got {got}")
+    return columns[0]

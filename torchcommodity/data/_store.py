@@ -1,4 +1,4 @@
-"""Panels in one DuckDB file, with their provenance and findings; a panel is in it whole or not at all."""
+"""Panels in one DuckDB file, with their provenance and findings; every change is one transaction."""
 
 import os
 import stat
@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import numpy as np
-import pandas as pd
 import torch
 
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 from torchcommodity.data._folders import store_path
-from torchcommodity.data._panel import Panel, Provenance, utc_now
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import Provenance, utc_now
 from torchcommodity.opkit import MetadataTensor
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS panels (name TEXT PRIMARY KEY, added TEXT, number BIGINT);
@@ -32,8 +35,8 @@ CREATE TABLE IF NOT EXISTS findings (name TEXT, place INTEGER, kind TEXT, symbol
 TABLES = ("panels", "days", "columns", "prices", "futures", "closes", "findings")
 
 
-class Entry(NamedTuple):
-    """One line of `Store.list()`."""
+class StoreEntry(NamedTuple):
+    """One panel of `Store.list()`: its name, when it was added, rows, symbols, first and last date, findings."""
 
     name: str
     added: str
@@ -47,13 +50,13 @@ class Entry(NamedTuple):
 class Store:
     """Panels by name in one DuckDB file.
 
-    Every call opens the file, works in one transaction and closes it; a call that fails leaves the file as it was.
+    Every call opens the file, runs one transaction and closes the file; a failed call leaves the file unchanged.
 
     Args:
-        path: the file, made by the first `add`; default: `store_path()`.
+        path: the file, created by the first `add`; default: `store_path()`.
 
     Raises:
-        DataError: the file is no DuckDB store, is held by another process, or the name is taken or unknown.
+        DataError: the file cannot be opened, is no DuckDB store or is locked by another process; an unknown name.
 
     >>> from tempfile import TemporaryDirectory
     >>> from torchcommodity.data import embedded
@@ -68,15 +71,14 @@ class Store:
         self.path = Path(path) if path is not None else store_path()
 
     def add(self, panel: Panel, name: str, *, replace: bool = False) -> None:
-        """Write a panel with provenance and findings under a new name, or in place of the old one with `replace`."""
+        """Store a panel with its provenance and findings under a new name, or with `replace` under any name."""
         if not name.strip() or not name.isprintable():
             raise DataError(f"{self.path}: expected a printable name for the panel; got {name!r}")
         with self._open(write=True) as connection:
-            taken = connection.execute("SELECT 1 FROM panels WHERE name = ?", [name]).fetchone()
-            if taken and not replace:
+            exists = connection.execute("SELECT 1 FROM panels WHERE name = ?", [name]).fetchone()
+            if exists and not replace:
                 raise DataError(f"{self.path}: expected a new name; got {name!r}, which is stored already")
-            for table in TABLES if taken else ():
-                connection.execute(f"DELETE FROM {table} WHERE name = ?", [name])
+            _delete(connection, name)
             connection.execute(
                 "INSERT INTO panels SELECT ?, ?, coalesce(max(number), 0) + 1 FROM panels", [name, utc_now()]
             )
@@ -85,9 +87,15 @@ class Store:
                 connection.execute(f"INSERT INTO {table} SELECT * FROM rows_to_add")
                 connection.unregister("rows_to_add")
 
-    def list(self) -> "list[Entry]":
-        """What is stored, in the order in which it was added; nothing where the file is absent."""
-        if not self.path.exists():
+    def remove(self, name: str) -> None:
+        """Delete the panel of this name, with its provenance and findings."""
+        self._check_stored(name)
+        with self._open(write=True) as connection:
+            _delete(connection, name)
+
+    def list(self) -> "list[StoreEntry]":
+        """The stored panels in the order in which they were added; none if there is no file."""
+        if not _check_file(self.path):
             return []
         with self._open() as connection:
             rows = connection.execute(
@@ -97,21 +105,29 @@ class Store:
                 "(SELECT max(date)::TEXT FROM days d WHERE d.name = p.name), "
                 "(SELECT count(*) FROM findings f WHERE f.name = p.name) FROM panels p ORDER BY number"
             ).fetchall()
-        return [Entry(name, added, rows, tuple(symbols), *rest) for name, added, rows, symbols, *rest in rows]
+        return [StoreEntry(name, added, rows, tuple(symbols), *rest) for name, added, rows, symbols, *rest in rows]
 
     def load(self, name: str | None = None) -> Panel:
-        """The panel of this name, the same bits and findings as were added; default: the one added last."""
-        entries = self.list()
-        known = [entry.name for entry in entries]
-        if not known or (name is not None and name not in known):
-            names = summarize_names(known, limit=20) or "none yet"
-            raise DataError(f"{self.path}: expected the name of a stored panel ({names}); got {name!r}")
+        """The panel of this name, with the bits and findings of the one added; default: the panel added last."""
+        name = self._check_stored(name)
         with self._open() as connection:
-            return _loaded(connection, known[-1] if name is None else name)
+            return _read_panel(connection, name)
+
+    def _check_stored(self, name: str | None) -> str:
+        """`name`, or that of the panel added last; an unknown name is a `DataError`."""
+        names = [entry.name for entry in self.list()]
+        if not names or (name is not None and name not in names):
+            stored = summarize_names(names, limit=20) or "none yet"
+            raise DataError(f"{self.path}: expected the name of a stored panel ({stored}); got {name!r}")
+        return names[-1] if name is None else name
 
     @contextmanager
     def _open(self, *, write: bool = False) -> "Iterator[duckdb.DuckDBPyConnection]":
-        _check(self.path, write)
+        import duckdb
+
+        _check_file(self.path)
+        if write:
+            _make_folder(self.path)
         try:
             with duckdb.connect(str(self.path.absolute()), read_only=not write) as connection:
                 connection.execute("BEGIN")
@@ -124,33 +140,54 @@ class Store:
             raise DataError(f"{self.path}: expected a DuckDB store that can be opened; got {reason}") from None
 
 
-def _check(path: Path, write: bool) -> None:
+def _check_file(path: Path) -> bool:
+    """Whether the file exists; anything but a regular file, or one that cannot be reached, is a `DataError`."""
     try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            raise DataError(f"{path}: expected a regular file; got something else")
-        if write:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DataError(f"{path}: expected a file that can be opened; got {reason}") from None
+    if not stat.S_ISREG(mode):
+        raise DataError(f"{path}: expected a regular file; got something else")
+    return True
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{path}: expected a file that can be written; got {error.strerror}") from None
 
 
-def _frames(panel: Panel, name: str) -> dict[str, pd.DataFrame]:
-    numbers = panel.values.plain().numpy()
-    place, row = np.nonzero(~np.isnan(numbers.T))
+def _delete(connection: Any, name: str) -> None:
+    for table in TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE name = ?", [name])
+
+
+def _frames(panel: Panel, name: str) -> "dict[str, pd.DataFrame]":
+    """The rows of each table; `place` numbers the columns of the panel, missing prices have no row."""
+    import pandas as pd
+
+    prices = panel.values.plain().numpy()
+    place, row = np.nonzero(~np.isnan(prices.T))
     records = [astuple(record) for record in panel.provenance]
     columns = [(name, c, panel.symbols[c], panel.units[c], *record) for c, record in enumerate(records)]
     dates = panel.dates.astype("datetime64[s]")
     frames = {
         "days": pd.DataFrame({"name": name, "date": dates}),
         "columns": pd.DataFrame(columns),
-        "prices": pd.DataFrame({"name": name, "place": place, "date": dates[row], "price": numbers[row, place]}),
-        **_futures(panel, name, dates),
+        "prices": pd.DataFrame({"name": name, "place": place, "date": dates[row], "price": prices[row, place]}),
+        **_futures_frames(panel, name, dates),
         "findings": pd.DataFrame([(name, place, *astuple(finding)) for place, finding in enumerate(panel.findings)]),
     }
     return {table: frame for table, frame in frames.items() if len(frame)}
 
 
-def _futures(panel: Panel, name: str, dates: np.ndarray[Any, Any]) -> dict[str, pd.DataFrame]:
+def _futures_frames(panel: Panel, name: str, dates: np.ndarray[Any, Any]) -> "dict[str, pd.DataFrame]":
+    import pandas as pd
+
     curve = np.zeros((len(panel), len(panel.symbols), 0)) if panel.curve is None else panel.curve.plain().numpy()
     codes = [(name, place, code, curve.shape[2]) for place, code in enumerate(panel.contracts)]
     row, place, column = np.nonzero(~np.isnan(curve))
@@ -158,30 +195,28 @@ def _futures(panel: Panel, name: str, dates: np.ndarray[Any, Any]) -> dict[str, 
     return {"futures": pd.DataFrame(codes), "closes": pd.DataFrame({"name": name, **closes})}
 
 
-def _loaded(connection: Any, name: str) -> Panel:
-    def rows(query: str) -> dict[str, np.ndarray[Any, Any]]:
+def _read_panel(connection: Any, name: str) -> Panel:
+    def arrays(query: str) -> dict[str, np.ndarray[Any, Any]]:
         return connection.execute(query, [name]).fetchnumpy()  # type: ignore[no-any-return]
 
-    dates = rows("SELECT date FROM days WHERE name = ? ORDER BY date")["date"].astype("datetime64[D]")
+    dates = arrays("SELECT date FROM days WHERE name = ? ORDER BY date")["date"].astype("datetime64[D]")
     columns = connection.execute(
         "SELECT symbol, unit, publisher, location, license, retrieved, sha256, series FROM columns "
         "WHERE name = ? ORDER BY place",
         [name],
     ).fetchall()
-    cells = rows("SELECT place, date, price FROM prices WHERE name = ?")
-    numbers = np.full((len(dates), len(columns)), np.nan)
-    numbers[np.searchsorted(dates, cells["date"].astype("datetime64[D]")), cells["place"]] = cells["price"]
+    cells = arrays("SELECT place, date, price FROM prices WHERE name = ?")
+    prices = np.full((len(dates), len(columns)), np.nan)
+    prices[np.searchsorted(dates, cells["date"].astype("datetime64[D]")), cells["place"]] = cells["price"]
     findings = connection.execute(
         "SELECT kind, symbol, date, line, value, treatment, count FROM findings WHERE name = ? ORDER BY place", [name]
     ).fetchall()
-    symbols, units = tuple(row[0] for row in columns), tuple(row[1] for row in columns)
-    provenance = tuple(Provenance(*row[2:]) for row in columns)
     panel = Panel(
-        MetadataTensor(torch.from_numpy(numbers)),
+        MetadataTensor(torch.from_numpy(prices)),
         dates,
-        symbols,
-        units,
-        provenance,
+        tuple(row[0] for row in columns),
+        tuple(row[1] for row in columns),
+        tuple(Provenance(*row[2:]) for row in columns),
         findings=tuple(Finding(*row) for row in findings),
     )
     if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'futures'").fetchone():
@@ -190,10 +225,11 @@ def _loaded(connection: Any, name: str) -> Panel:
 
 
 def _with_futures(panel: Panel, connection: Any, name: str) -> Panel:
+    """The panel with its contracts and its curve, if it was stored with them."""
     codes = connection.execute(
         "SELECT contract, contracts FROM futures WHERE name = ? ORDER BY place", [name]
     ).fetchall()
-    if not codes:  # written before panels knew of contracts
+    if not codes:  # stored by a version without contracts
         return panel
     panel = panel.with_contracts(dict(zip(panel.symbols, (code for code, _ in codes))))
     if not codes[0][1]:

@@ -1,4 +1,4 @@
-"""The mark of generated numbers: the type of a tensor, the symbol and the publisher of a column."""
+"""Generated prices are marked as synthetic: in the tensor's type, in the symbol, and in the publisher of a column."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,21 +12,21 @@ PREFIX = f"{SYNTHETIC}:"
 
 
 class SyntheticTensor(MetadataTensor):
-    """Generated numbers. Whatever a torch function makes of them, alone or with real ones, is of this type too.
+    """A tensor of generated values; the results of torch functions on it, alone or with real values, have its type too.
 
-    Only leaving torch (`.numpy()`, `.tolist()`) or asking for it (`.plain()`) takes the mark off. Numbers of another
-    type never turn synthetic in place: writing into them is refused.
+    The mark is removed only by leaving torch (`.numpy()`, `.tolist()`) or by `.plain()`. Writing synthetic values into
+    a tensor without the mark raises an error.
 
     Args:
         data: anything `torch.as_tensor` takes, of any shape.
         metadata: any facts, by name.
 
     Raises:
-        ValueError: on writing generated numbers into a tensor without the mark.
+        ValueError: on writing generated values into a tensor without the mark.
 
     >>> import torch
-    >>> half = torch.tensor([0.01, -0.02]) + SyntheticTensor([0.00, 0.01])
-    >>> type(half[:1].clone()).__name__
+    >>> mean = torch.tensor([0.01, -0.02]) + SyntheticTensor([0.00, 0.01])
+    >>> type(mean[:1].clone()).__name__
     'SyntheticTensor'
     """
 
@@ -38,32 +38,26 @@ class SyntheticTensor(MetadataTensor):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        written = [args[0]] if args and _writes(func) else []
-        written += [out for out in [(kwargs or {}).get("out")] if out is not None]
-        if any(isinstance(x, torch.Tensor) and not isinstance(x, SyntheticTensor) for x in written):
+        outputs = [args[0]] if args and _is_inplace(func) else []
+        outputs += [out for out in [(kwargs or {}).get("out")] if out is not None]
+        if any(isinstance(x, torch.Tensor) and not isinstance(x, SyntheticTensor) for x in outputs):
             raise ValueError(
-                f"{func.__name__}: expected to write synthetic numbers into a SyntheticTensor; got real ones"
+                f"{func.__name__}: expected to write synthetic values into a SyntheticTensor; got a tensor of real ones"
             )
         return super().__torch_function__(func, types, args, kwargs)
 
 
-def _writes(func: Callable[..., Any]) -> bool:
-    name = getattr(func, "__name__", "")
-    inplace = name.endswith("_") and not name.endswith("__")
-    return inplace or name == "__setitem__" or (name.startswith("__i") and name not in ("__index__", "__invert__"))
+def synthetic_symbol(symbol: str) -> str:
+    """The symbol under which generated prices of `symbol` appear in tables.
 
-
-def marked(symbol: str) -> str:
-    """The name under which the generated series of a symbol stands in a table.
-
-    >>> marked("WTI"), marked("synthetic:WTI")
+    >>> synthetic_symbol("WTI"), synthetic_symbol("synthetic:WTI")
     ('synthetic:WTI', 'synthetic:WTI')
     """
     return symbol if symbol.startswith(PREFIX) else PREFIX + symbol
 
 
 def is_synthetic(value: Any) -> bool:
-    """Whether this is generated, or holds something that is: a tensor, a symbol, a panel, a frame, a set of scenarios.
+    """Whether a tensor, symbol, panel, DataFrame or set of scenarios is or contains generated data.
 
     >>> from torchcommodity import data
     >>> is_synthetic(data.embedded()), is_synthetic("synthetic:WTI"), is_synthetic(SyntheticTensor([0.01]))
@@ -79,7 +73,7 @@ def is_synthetic(value: Any) -> bool:
 
 
 def check_not_synthetic(operation: str, *values: Any) -> None:
-    """The door of everything that learns from prices or scores on them.
+    """Check that prices are real: training and scoring do not accept generated ones.
 
     Raises:
         ValueError: one of `values` is synthetic.
@@ -87,8 +81,14 @@ def check_not_synthetic(operation: str, *values: Any) -> None:
     >>> check_not_synthetic("fit", SyntheticTensor([0.01]))
     Traceback (most recent call last):
     ...
-    ValueError: fit: expected real prices; got synthetic ones, which neither training nor scoring takes
+    ValueError: fit: expected real prices; got synthetic ones, which training and scoring do not accept
     """
     if any(is_synthetic(value) for value in values):
-        got = "synthetic ones, which neither training nor scoring takes"
+        got = "synthetic ones, which training and scoring do not accept"
         raise ValueError(f"{operation}: expected real prices; got {got}")
+
+
+def _is_inplace(func: Callable[..., Any]) -> bool:
+    name = getattr(func, "__name__", "")
+    inplace = name.endswith("_") and not name.endswith("__")
+    return inplace or name == "__setitem__" or (name.startswith("__i") and name not in ("__index__", "__invert__"))

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.data import business_days, contract, roll_days
+from torchcommodity.data import business_calendar, get_contract, roll_days
 
 FIRST, LAST = np.datetime64("1970-01-01"), np.datetime64("2060-12-31")  # supported dates of a row
 TABLE_START = np.datetime64("1969-12-01")  # entry 0 of the tables: an open day precedes FIRST
@@ -36,11 +36,11 @@ class RollCalendar(nn.Module):
         super().__init__()
         self.ahead = ahead
         products = sorted({code for code in contracts if code is not None})
-        markets = sorted({contract(code).market for code in products})
+        markets = sorted({get_contract(code).market for code in products})
         self.columns = [None if code is None else products.index(code) for code in contracts]
-        self.markets = [markets.index(contract(code).market) for code in products]
+        self.markets = [markets.index(get_contract(code).market) for code in products]
         days = np.arange(TABLE_START, LAST + 2 * ahead + 32)
-        is_open = np.stack([np.is_busday(days, busdaycal=business_days(market)) for market in markets])
+        is_open = np.stack([np.is_busday(days, busdaycal=business_calendar(market)) for market in markets])
         min_count = is_open.sum(1).min()
         open_days = np.stack([np.flatnonzero(row)[:min_count] for row in is_open])
         self.register_buffer("roll_codes", torch.from_numpy(np.stack([_roll_codes(code, days) for code in products])))

@@ -203,4 +203,4 @@ def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -
             f"backtest: first_year must be in {years[0]}..{years[-1]} with at least {min_rows} rows before it; "
             f"got first_year={first_year} with {before}"
         )
-    return [block.test for block in walk_forward(dates, first=first_year, horizon=config.horizons[-1])]
+    return [block.test for block in walk_forward(dates, test_start=first_year, horizon=config.horizons[-1])]

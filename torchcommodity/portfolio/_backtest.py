@@ -100,7 +100,7 @@ def walk(
     config = config or TrainConfig()
     found = tradable(panel)
     first = int(str(panel.dates[-1])[:4]) - TEST_YEARS + 1 if first is None else first
-    years = [block.test for block in walk_forward(panel.dates, first=first, horizon=1)]
+    years = [block.test for block in walk_forward(panel.dates, test_start=first, horizon=1)]
     start = years[0].start
     rules, left_out = _rules(found, config, start)
     results, fits = [], []

@@ -10,7 +10,16 @@ import torch
 from arch.bootstrap import StationaryBootstrap, optimal_block_length
 from torch import Tensor
 
-from torchcommodity.data import SYNTHETIC, DataError, Panel, Provenance, SyntheticTensor, marked, utc_now, write_atomic
+from torchcommodity.data import (
+    SYNTHETIC,
+    DataError,
+    Panel,
+    Provenance,
+    SyntheticTensor,
+    synthetic_symbol,
+    utc_now,
+    write_atomic,
+)
 from torchcommodity.models import ScenarioConfig, ScenarioGenerator
 from torchcommodity.training import one_thread, read_tensor_file, tensor_file_bytes
 
@@ -41,7 +50,7 @@ class Scenarios:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "returns", SyntheticTensor(self.returns, origin=self.origin))
-        object.__setattr__(self, "symbols", tuple(map(marked, self.symbols)))
+        object.__setattr__(self, "symbols", tuple(map(synthetic_symbol, self.symbols)))
         if self.returns.dim() != 3 or self.returns.shape[-1] != len(self.symbols):
             got = f"{tuple(self.returns.shape)} for {len(self.symbols)}"
             raise ValueError(f"Scenarios: expected returns (P, T, N) of N symbols; got {got}")

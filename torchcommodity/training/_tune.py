@@ -168,7 +168,7 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     if not network_parameters(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: config.model must have a network; got {model_name(config.model)}")
     har, last = config.model.har, int(str(panel.dates[-1])[:4])
-    blocks = walk_forward(panel.dates, first=last - years + 1, horizon=har.horizons[-1])
+    blocks = walk_forward(panel.dates, test_start=last - years + 1, horizon=har.horizons[-1])
     start = blocks[0].test.start
     counts = (panel.values.plain()[:start] > 0).sum(0).tolist()
     excluded = tuple(symbol for symbol, count in zip(panel.symbols, counts) if count < min_fit_rows(har))

@@ -1,4 +1,4 @@
-"""Imported first: says in one sentence what to install where the `forecast` extra is missing."""
+"""Imported before the other modules: where the `forecast` extra is missing, the error says what to install."""
 
 from importlib.util import find_spec
 

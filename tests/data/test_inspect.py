@@ -1,0 +1,72 @@
+"""`inspect`: what looks doubtful in a panel, of whatever source."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from torchcommodity import data
+from torchcommodity.data._inspect import FIT_PRICES
+from torchcommodity.models import HarConfig
+
+DAYS = pd.bdate_range("2018-01-02", periods=600)
+
+
+def kinds(panel):
+    return [(finding.kind, finding.symbol) for finding in panel.findings]
+
+
+def series(values):
+    return pd.DataFrame({"A": values}, index=DAYS[: len(values)])
+
+
+def test_inspect_accepts_a_long_series():
+    assert data.to_panel(series(np.linspace(10, 20, 600))).findings == ()
+
+
+def test_inspect_reports_what_a_forecast_rejects(tmp_path):
+    few, negative = np.linspace(10, 20, FIT_PRICES - 1), -np.linspace(10, 20, 600)
+    sparse = np.where(np.arange(600) % 3 == 0, np.linspace(10, 20, 600), np.nan)
+    expected = {
+        "one_row": (series([18.27]), [("short history", "A")]),
+        "one_price_too_few": (series(few), [("short history", "A")]),
+        "negative": (series(negative), [("nonpositive", "A")] * 6 + [("no positive price", "A")]),
+        "sparse": (series(sparse), [("short history", "A"), ("mostly missing", "A")]),
+    }
+    for name, (frame, findings) in expected.items():
+        path = tmp_path / f"{name}.csv"
+        frame.rename_axis("date").to_csv(path)
+        assert [pair for pair in kinds(data.read(path)) if pair[0] != "empty row"] == findings, name
+        assert [pair for pair in kinds(data.to_panel(frame)) if pair[0] != "empty row"] == findings, name
+
+
+def test_inspect_says_how_many_prices_a_fit_needs():
+    (finding,) = data.to_panel(series(np.linspace(10, 20, 300))).findings
+    assert str(finding) == "short history A: 300 positive prices; a default fit needs 505 (kept)"
+
+
+def test_short_history_is_what_a_default_fit_needs():
+    config = HarConfig()
+    assert config.warmup + 2 * config.horizons[-1] + 1 == FIT_PRICES
+
+
+def test_inspect_does_not_count_rows_before_the_first_price_as_missing():
+    late = np.linspace(10, 20, 600)
+    late[:90] = np.nan
+    frame = series(late).assign(B=1.0 + np.arange(600))
+    assert kinds(data.to_panel(frame)) == []
+
+
+def test_condense_keeps_the_count_of_many_findings(tmp_path):
+    days = pd.date_range("2020-01-04", periods=40, freq="7D")  # Saturdays
+    path = tmp_path / "prices.csv"
+    pd.DataFrame({"date": days, "A": range(1, 41)}).to_csv(path, index=False)
+    weekend = [finding for finding in data.read(path).findings if finding.kind == "weekend"]
+    assert len(weekend) == 6
+    assert sum(finding.count for finding in weekend) == 40
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 6, 4236])
+def test_summarize_names_lists_a_few_and_counts_the_others(count):
+    names = [f"S{i}" for i in range(count)]
+    expected = {0: "", 1: "S0", 5: "S0, S1, S2, S3, S4", 6: "S0, S1, S2, S3, S4 and 1 more"}
+    assert data.summarize_names(names) == expected.get(count, "S0, S1, S2, S3, S4 and 4,231 more")

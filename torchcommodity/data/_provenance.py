@@ -1,0 +1,33 @@
+"""Where the prices of a column come from."""
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Source of one column of prices.
+
+    Args:
+        publisher: who published the prices.
+        location: address or file they were read from.
+        license: terms of use, or "not stated".
+        retrieved: time of retrieval, ISO 8601 in UTC.
+        sha256: of the bytes received.
+        series: the publisher's own name of the series.
+
+    >>> Provenance("EIA", "https://api.eia.gov/v2/", "public", "2024-01-02T00:00:00Z", "", "PET.RWTC.D").publisher
+    'EIA'
+    """
+
+    publisher: str
+    location: str
+    license: str
+    retrieved: str
+    sha256: str
+    series: str
+
+
+def utc_now() -> str:
+    """The current time, ISO 8601 in UTC to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
