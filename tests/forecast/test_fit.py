@@ -52,7 +52,7 @@ def test_fit_note_of_a_model_without_network_names_model_symbols_and_dates(panel
 
 def test_fit_of_a_short_panel_does_not_train_the_network(panel: Panel) -> None:
     fitted = forecast.fit(panel.between("2013-06-01", None), FitConfig(HarLstmConfig()))
-    assert "; network not trained (too few rows" in fitted.record.note
+    assert "; network not trained: too few rows" in fitted.record.note
     assert fitted.record.corrected == ()
 
 

@@ -55,18 +55,17 @@ class Backtest:
         """`score(self)`: every model at every horizon."""
         return score(self)
 
-    def between(self, first: int, last: int) -> "Backtest":
-        """Keep the origins of the years first..last, and the targets that end by the end of year `last`."""
-        keep = _years(self.origins) <= last
-        kept_targets = self.targets.clone()
-        stop = int(keep.sum())
+    def between(self, first_year: int, last_year: int) -> "Backtest":
+        """The origins of these years, both included, and the targets that end by the end of `last_year`."""
+        years, targets = _years(self.origins), self.targets.clone()
+        start, stop = int((years < first_year).sum()), int((years <= last_year).sum())
         for i, h in enumerate(self.horizons):
-            kept_targets[max(stop - h, 0) :, i] = torch.nan
-        rows = slice(int((_years(self.origins) < first).sum()), stop)
+            targets[max(stop - h, 0) :, i] = torch.nan
+        rows = slice(start, stop)
         return replace(
             self,
             origins=self.origins[rows],
-            targets=kept_targets[rows],
+            targets=targets[rows],
             quantiles={name: q[rows] for name, q in self.quantiles.items()},
             variances={name: v[rows] for name, v in self.variances.items()},
         )

@@ -1,5 +1,6 @@
 """A forecast: quantiles of future returns and prices, with tables and a chart."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +12,7 @@ from torch import Tensor
 from torchcommodity.data import Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar, calendar
 from torchcommodity.forecast._history import last_prices
-from torchcommodity.forecast._plot import fan_chart, figure, level_index
+from torchcommodity.forecast._plot import fan_chart, figure
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +47,7 @@ class Forecast:
         """A forecast from the quantiles of a model.
 
         Args:
-            panel: the prices that the model was given.
+            panel: the prices that the quantiles were computed from.
             horizons: H numbers of rows.
             levels: Q probabilities.
             log_returns: (H, N, Q) quantiles of the cumulative log-return after each symbol's last positive price.
@@ -121,12 +122,12 @@ class Forecast:
         Raises:
             ValueError: an unknown level or horizon.
         """
-        index = level_index(self.levels)
-        if round(level, 3) not in index:
-            raise ValueError(f"quantile: level must be one of {', '.join(f'{x:g}' for x in index)}; got {level!r}")
+        matches = [q for q, known in enumerate(self.levels) if math.isclose(level, known)]
+        if not matches:
+            raise ValueError(f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level}")
         if horizon not in self.horizons:
-            raise ValueError(f"quantile: horizon must be one of {', '.join(map(str, self.horizons))}; got {horizon!r}")
-        prices = self.prices[self.horizons.index(horizon), :, index[round(level, 3)]].numpy()
+            raise ValueError(f"quantile: horizon must be one of {', '.join(map(str, self.horizons))}; got {horizon}")
+        prices = self.prices[self.horizons.index(horizon), :, matches[0]].numpy()
         series: pd.Series = pd.Series(prices, index=pd.Index(self.symbols, name="symbol"), name=f"{level:g}")
         return series
 

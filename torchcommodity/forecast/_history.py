@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel, summarize_names, to_panel
 from torchcommodity.models import HarConfig
-from torchcommodity.training import FitConfig
+from torchcommodity.training import FitConfig, min_fit_rows
 
 
 def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
@@ -26,13 +26,8 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     """
     panel = to_panel(prices, operation="usable_symbols")
     values, har = panel.values.plain(), (config or FitConfig()).model.har
-    usable = (_positive(values).sum(0) >= min_prices(har)) & ~_constant(values)
+    usable = (_positive(values).sum(0) >= min_fit_rows(har)) & ~_constant(values)
     return tuple(symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable)
-
-
-def min_prices(config: HarConfig) -> int:
-    """Positive prices that a symbol needs for `fit`: its warm-up and twice the longest horizon."""
-    return config.warmup + 2 * config.horizons[-1] + 1
 
 
 def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
@@ -44,7 +39,7 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
         config: settings of the econometric part.
         allow_short: accept symbols with too few prices.
     """
-    values, required = panel.values.plain(), min_prices(config)
+    values, required = panel.values.plain(), min_fit_rows(config)
     counts = _positive(values).sum(0)
     hint = "" if len(panel.symbols) == 1 else "; panel[forecast.usable_symbols(panel)] leaves such symbols out"
     if empty := _names(panel, counts == 0):

@@ -10,6 +10,7 @@ from torchcommodity.training._checkpoint import training_fingerprint as training
 from torchcommodity.training._config import FitConfig as FitConfig
 from torchcommodity.training._config import TrainConfig as TrainConfig
 from torchcommodity.training._config import check_fit as check_fit
+from torchcommodity.training._config import min_fit_rows as min_fit_rows
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
 from torchcommodity.training._executors import ExecutorName as ExecutorName
@@ -76,6 +77,7 @@ __all__ = [
     "load_config",
     "make_executor",
     "make_splits",
+    "min_fit_rows",
     "model_inputs",
     "network_parameters",
     "network_state",
