@@ -96,7 +96,7 @@ class Artifact:
             >>> forecaster = forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
             >>> path = export.export(forecaster, getfixture("tmp_path") / "wti.pt2")
             >>> export.Artifact.load(path).predict(data.embedded())
-            Forecast(WTI; from 2018-12-31; horizons 5, 21, 63, 126; 19 levels)
+            Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
         metadata = self.metadata
         panel = align_panel(to_panel(prices, operation="predict"), metadata.symbols, metadata.contracts)
