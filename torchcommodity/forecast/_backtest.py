@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -28,6 +27,9 @@ from torchcommodity.training import (
     run_fold,
     targets,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEST_YEARS = 7  # the last ones, unless `first_year` is given
 
@@ -70,7 +72,7 @@ class Backtest:
             variances={name: v[rows] for name, v in self.variances.items()},
         )
 
-    def to_pandas(self, models: Sequence[str] | None = None) -> pd.DataFrame:
+    def to_pandas(self, models: Sequence[str] | None = None) -> "pd.DataFrame":
         """One row per origin, symbol, horizon, model and level, for scoring with other tools.
 
         Columns: origin, symbol, horizon (rows), model, level, forecast and target (cumulative log-returns; the target
@@ -82,6 +84,8 @@ class Backtest:
         Raises:
             ValueError: an unknown model.
         """
+        import pandas as pd
+
         names = list(self.quantiles) if models is None else list(models)
         if unknown := [name for name in names if name not in self.quantiles]:
             raise ValueError(f"to_pandas: models must be among {', '.join(self.quantiles)}; got {', '.join(unknown)}")
@@ -99,7 +103,9 @@ class Backtest:
         symbols, models = summarize_names(self.symbols), f"{len(self.quantiles)} models"
         return f"Backtest({self.model}, {symbols}; {span}; horizons {horizons}; {models})"
 
-    def _table(self, model: str, models: Sequence[str]) -> pd.DataFrame:
+    def _table(self, model: str, models: Sequence[str]) -> "pd.DataFrame":
+        import pandas as pd
+
         quantiles = self.quantiles[model]
         valid = torch.isfinite(quantiles)
         t, h, n, q = (index.numpy() for index in valid.nonzero(as_tuple=True))

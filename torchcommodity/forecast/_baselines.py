@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from arch import arch_model
 from torch import Tensor
 
 from torchcommodity.models import Har, HarConfig
@@ -101,6 +100,8 @@ def _arch_parameters(returns: Tensor) -> Tensor:  # (T,) -> omega, alpha, beta; 
     r = returns[torch.isfinite(returns)].numpy()
     if len(r) < MIN_RETURNS:
         return torch.full((3,), torch.nan, dtype=returns.dtype)
+    from arch import arch_model  # slow to import
+
     model = arch_model(100 * r, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
     omega, alpha, beta, _ = model.fit(disp="off", show_warning=False).params.to_numpy()
     return torch.tensor([omega / 1e4, alpha, beta], dtype=returns.dtype)

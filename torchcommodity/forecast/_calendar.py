@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 Dates = npt.NDArray[np.datetime64]
 
@@ -28,6 +27,8 @@ class Calendar:
 
     def ahead(self, origin: object, rows: int) -> str:
         """The ISO date `rows` rows after `origin`."""
+        import pandas as pd
+
         step = _trading_day() if self.spacing is None else pd.Timedelta(days=self.spacing)
         return str((pd.Timestamp(str(origin)) + rows * step).date())
 

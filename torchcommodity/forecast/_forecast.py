@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from torch import Tensor
 
 from torchcommodity.data import Panel, summarize_names
@@ -15,6 +14,7 @@ from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._plot import fan_chart, figure
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
 
 HISTORY_ROWS = 260  # shown before the origin: about a year of days
@@ -74,7 +74,7 @@ class Forecast:
         dates = [[self.calendar.ahead(origin, h) for origin in origins] for h in self.horizons]
         return np.array(dates, dtype="datetime64[D]")[:, index]
 
-    def to_pandas(self, layout: Literal["long", "wide"] = "long") -> pd.DataFrame:
+    def to_pandas(self, layout: Literal["long", "wide"] = "long") -> "pd.DataFrame":
         """The forecast as a table.
 
         Args:
@@ -85,6 +85,8 @@ class Forecast:
         Raises:
             ValueError: another layout.
         """
+        import pandas as pd
+
         if layout not in ("long", "wide"):
             raise ValueError(f"to_pandas: layout must be 'long' or 'wide'; got {layout!r}")
         N, H, Q = len(self.symbols), len(self.horizons), len(self.levels)
@@ -112,7 +114,7 @@ class Forecast:
 
         return pl.from_pandas(self.to_pandas(layout)).with_columns(pl.col("origin", "date").cast(pl.Date))
 
-    def quantile(self, level: float, horizon: int) -> pd.Series:
+    def quantile(self, level: float, horizon: int) -> "pd.Series":
         """Prices `(N,)` at one quantile level and horizon, a pandas Series with the symbols as index.
 
         Args:
@@ -122,6 +124,8 @@ class Forecast:
         Raises:
             ValueError: an unknown level or horizon.
         """
+        import pandas as pd
+
         matches = [q for q, known in enumerate(self.levels) if math.isclose(level, known)]
         if not matches:
             raise ValueError(f"quantile: level must be one of {', '.join(f'{x:g}' for x in self.levels)}; got {level}")

@@ -5,15 +5,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
-from scipy import stats
 
 from torchcommodity.data import check_not_synthetic
 from torchcommodity.losses import pinball, qlike
 from torchcommodity.training import one_thread
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from torchcommodity.forecast._backtest import Backtest
 
 MIN_DATES = 5  # of a Diebold-Mariano test
@@ -44,8 +44,10 @@ class Scores:
     first: str  # date of the first origin
     last: str  # date of the last origin
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """One row per horizon and model, with the fields of `Score` as columns."""
+        import pandas as pd
+
         table: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.rows])
         return table
 
@@ -129,6 +131,8 @@ def diebold_mariano(
         >>> round(t, 2), round(p, 4)
         (11.21, 0.0004)
     """
+    from scipy import stats
+
     dates = np.flatnonzero(np.isfinite(differences))
     d, T = differences[dates], len(dates)
     if T < MIN_DATES:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from torchcommodity.losses import qlike
@@ -70,6 +69,8 @@ def fit_mix(
 
     Both sides are divided by term `scale`, a slow variance, so that calm and volatile periods have equal weight.
     """
+    from scipy.optimize import nnls
+
     valid = torch.isfinite(target) & torch.isfinite(terms).all(-1)
     slow = terms[valid][:, scale]
     realized = target[valid].square() / horizon / slow

@@ -5,21 +5,25 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
-from lightning.fabric import Fabric
-from lightning.fabric.loggers.tensorboard import TensorBoardLogger
-from lightning.fabric.plugins import MixedPrecision
 from torch import nn
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 MatmulPrecision = Literal["highest", "high", "medium"]
 
 
-def make_fabric(device: Device, precision: Precision, tensorboard: Path | None = None) -> Fabric:
+def make_fabric(device: Device, precision: Precision, tensorboard: Path | None = None) -> "Fabric":
     """A launched Fabric with one device per process and the processes that torchrun started, if any."""
+    from lightning.fabric import Fabric  # imports torch.compile: as slow as torch itself
+    from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+    from lightning.fabric.plugins import MixedPrecision
+
     available: dict[Device, bool] = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -46,7 +50,7 @@ def make_fabric(device: Device, precision: Precision, tensorboard: Path | None =
 
 
 @contextmanager
-def torch_settings(fabric: Fabric, matmul_precision: MatmulPrecision, num_threads: int) -> Iterator[None]:
+def torch_settings(fabric: "Fabric", matmul_precision: MatmulPrecision, num_threads: int) -> Iterator[None]:
     """Set threads and matmul precision; restore them and the global random generators on exit."""
     previous_threads, previous_precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     cuda = [fabric.device.index or 0] if fabric.device.type == "cuda" else []
@@ -60,7 +64,7 @@ def torch_settings(fabric: Fabric, matmul_precision: MatmulPrecision, num_thread
         torch.set_float32_matmul_precision(previous_precision)
 
 
-def all_reduce_gradients(fabric: Fabric, parameters: list[nn.Parameter]) -> None:
+def all_reduce_gradients(fabric: "Fabric", parameters: list[nn.Parameter]) -> None:
     """Sum the gradients over all processes; a process without a sequence contributes zero.
 
     DistributedDataParallel does not fit: it averages micro-batches of unequal size, casts prices to half precision and

@@ -15,6 +15,8 @@ def one_thread() -> Iterator[None]:
     factor of several hundred. The last bits of a BLAS sum, and so of a fit by `arch` or scipy, depend on the number of
     threads.
     """
+    import scipy.linalg  # noqa: F401  # the limit reaches a BLAS that is loaded, and scipy has its own
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

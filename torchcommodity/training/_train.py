@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor, nn
 
 from torchcommodity.models import HarConfig
@@ -18,6 +17,9 @@ from torchcommodity.training._config import TrainConfig
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._runtime import make_fabric, torch_settings
 from torchcommodity.training._trainer import Teacher, Trainer, load_network, network_parameters
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 Progress = Callable[[int, int, str], None]  # done, total, description
 
@@ -174,7 +176,7 @@ def _validation_start(rows: int, config: TrainConfig, har: HarConfig) -> int | N
     return start if start >= har.warmup + config.window + 2 * longest else None
 
 
-def _check_micro_batches(model: nn.Module, config: TrainConfig, fabric: Fabric) -> None:
+def _check_micro_batches(model: nn.Module, config: TrainConfig, fabric: "Fabric") -> None:
     """Reject micro-batches and several processes for a model with batch normalization: its statistics would differ."""
     batch_norm = any(name.endswith("running_mean") for name in model.state_dict())
     if config.micro_batches * fabric.world_size > 1 and batch_norm:

@@ -2,16 +2,18 @@
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor, nn
 
 from torchcommodity.losses import distillation_loss, pinball
 from torchcommodity.models import HarOutput
 from torchcommodity.training._batches import TrainingBatch
 from torchcommodity.training._runtime import all_reduce_gradients
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
 
 
 class BestEpoch(NamedTuple):
@@ -44,7 +46,7 @@ class Trainer:
     def __init__(
         self,
         model: Any,
-        fabric: Fabric,
+        fabric: "Fabric",
         seed: int,
         *,
         learning_rate: float,
@@ -172,7 +174,7 @@ def load_network(model: nn.Module, state: Mapping[str, Tensor]) -> None:
         tensors[name].copy_(value)
 
 
-def _float32_on_mps(fabric: Fabric, x: Any) -> Any:
+def _float32_on_mps(fabric: "Fabric", x: Any) -> Any:
     """MPS has no float64."""
     if fabric.device.type != "mps":
         return x
