@@ -22,11 +22,18 @@ StoreFile = Annotated[
 
 @app.command("check")
 def check(source: Source) -> None:
-    """Read prices and print what is doubtful. Exit code 2: no forecast can be made from them."""
+    """Read prices and print what is doubtful.
+
+    Exit code 0: torchcommodity forecast accepts them. 2: it does not, and the message says why.
+    """
+    from torchcommodity.forecast import check_history
+    from torchcommodity.models import HarConfig
+
     screen = output.console()
     panel = options.read_prices(source)
     output.print_line(screen, repr(panel))
     output.print_findings(screen, panel.findings, max_rows=None)
+    check_history("data check", panel, HarConfig())
     count = sum(finding.count for finding in panel.findings)
     screen.print(f"Usable; {f'{count} doubtful, treated as stated' if count else 'nothing doubtful'}.")
 

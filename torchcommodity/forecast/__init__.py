@@ -25,6 +25,7 @@ from torchcommodity.forecast._forecast import Forecast as Forecast
 from torchcommodity.forecast._forecaster import FitRecord as FitRecord
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
+from torchcommodity.forecast._history import check_history as check_history
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
 from torchcommodity.forecast._history import usable_symbols as usable_symbols
@@ -73,6 +74,7 @@ __all__ = [
     "cached_fit",
     "calendar",
     "chart_layout",
+    "check_history",
     "check_warmup",
     "clear_cache",
     "code_hash",
