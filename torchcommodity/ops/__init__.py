@@ -42,8 +42,11 @@ from torchcommodity.ops._rolling.rolling_var import rolling_std as rolling_std  
 from torchcommodity.ops._rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
 from torchcommodity.ops._rolling.window_sum import window_sum as window_sum  # noqa: E402
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence as linear_recurrence  # noqa: E402
+from torchcommodity.ops._seasonal.seasonal_decompose import SeasonalDecomposition as SeasonalDecomposition  # noqa: E402
 from torchcommodity.ops._seasonal.seasonal_decompose import seasonal_decompose as seasonal_decompose  # noqa: E402
+from torchcommodity.ops._seasonal.stl import STLDecomposition as STLDecomposition  # noqa: E402
 from torchcommodity.ops._seasonal.stl import stl as stl  # noqa: E402
+from torchcommodity.ops._technical.parabolic_sar import ParabolicSAR as ParabolicSAR  # noqa: E402
 from torchcommodity.ops._technical.parabolic_sar import parabolic_sar as parabolic_sar  # noqa: E402
 from torchcommodity.ops._technical.technical_indicators import technical_indicators as technical_indicators  # noqa: E402
 from torchcommodity.ops._volatility.egarch_variance import egarch_variance as egarch_variance  # noqa: E402
@@ -62,6 +65,9 @@ __all__ = [
     "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
+    "ParabolicSAR",
+    "STLDecomposition",
+    "SeasonalDecomposition",
     "conv_bn",
     "correlation_matrix",
     "correlation_regime",

@@ -15,7 +15,7 @@ Components = tuple[Tensor, Tensor, Tensor]
 MODELS = ("additive", "multiplicative")
 
 
-class Decomposition(NamedTuple):
+class SeasonalDecomposition(NamedTuple):
     """Price = trend + seasonal + residual, or their product; each (..., T, N)."""
 
     trend: Tensor
@@ -28,7 +28,7 @@ def seasonal_decompose(
     period: int,
     model: str = "additive",
     causal: bool = True,
-) -> Decomposition:  # each (..., T, N)
+) -> SeasonalDecomposition:  # each (..., T, N)
     """Seasonal decomposition by moving averages; with `causal=False` it looks ahead: do not use that on targets.
 
     The trend is a moving average over one period; for an even period it spans `period` + 1 rows, the two ends with
@@ -44,11 +44,11 @@ def seasonal_decompose(
         causal: row t depends on rows <= t only.
 
     Returns:
-        `(trend, seasonal, residual)`, each (..., T, N). Missing prices are skipped: the trend averages the prices
-        present in its window, and is NaN if they have less than half of the weight; the seasonal continues; the
-        residual is NaN. Warm-up (NaN): the trend's window less one row, and `period` - 1 more rows for the seasonal
-        and residual, until all phases have occurred. With `causal=False`, trend and residual lack half a window at
-        both ends.
+        `SeasonalDecomposition(trend, seasonal, residual)`, each (..., T, N). Missing prices are skipped: the trend
+        averages the prices present in its window, and is NaN if they have less than half of the weight; the seasonal
+        continues; the residual is NaN. Warm-up (NaN): the trend's window less one row, and `period` - 1 more rows for
+        the seasonal and residual, until all phases have occurred. With `causal=False`, trend and residual lack half a
+        window at both ends.
 
     Raises:
         ValueError, TypeError: `prices` is not a floating-point panel, `period` < 2, `model` is unknown, or
@@ -72,7 +72,7 @@ def seasonal_decompose(
         raise_invalid("seasonal_decompose", f"model must be one of {', '.join(MODELS)}", model=model)
     if not causal and prices.shape[-2] < 2 * period:
         raise_invalid("seasonal_decompose", "causal=False requires T >= 2 period", period=period, prices=prices)
-    return Decomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
+    return SeasonalDecomposition(*operator(prices, period, model == "multiplicative", bool(causal)))
 
 
 def _weights(prices: Tensor, period: int) -> Tensor:

@@ -16,7 +16,7 @@ Components = tuple[Tensor, Tensor, Tensor, Tensor]
 INNER_PASSES, OUTER_PASSES = {False: 5, True: 2}, {False: 0, True: 15}  # by `robust`
 
 
-class STL(NamedTuple):
+class STLDecomposition(NamedTuple):
     """x = trend + seasonal + residual, and the robustness weights; each (..., T, N)."""
 
     trend: Tensor
@@ -41,7 +41,7 @@ def stl(
     low_pass_jump: int = 1,
     inner_iter: int | None = None,
     outer_iter: int | None = None,
-) -> STL:  # each (..., T, N)
+) -> STLDecomposition:  # each (..., T, N)
     """STL, seasonal-trend decomposition by LOESS; it looks ahead (`causal=False`): do not use it on targets.
 
     Each inner pass smooths x - trend within each phase (t modulo `period`) by LOESS, one row beyond both ends;
@@ -64,10 +64,10 @@ def stl(
         inner_iter, outer_iter: number of passes, >= 1 and >= 0.
 
     Returns:
-        `(trend, seasonal, residual, weights)`, the first three in the unit of `x`. No warm-up. A missing row has weight
-        zero and a NaN residual; its trend and seasonal are the LOESS fits, or, where a window has no weight, the last
-        fit before (else the first one after). A phase without any row takes no seasonal shape of its own. A series
-        without any row is NaN.
+        `STLDecomposition(trend, seasonal, residual, weights)`, the first three in the unit of `x`. No warm-up. A
+        missing row has weight zero and a NaN residual; its trend and seasonal are the LOESS fits, or, where a window
+        has no weight, the last fit before (else the first one after). A phase that is missing throughout gets no
+        seasonal pattern of its own. A series without any row is NaN.
 
     Raises:
         ValueError, TypeError: `x` is not a floating-point panel, T < 2 period, or a setting is out of range.
@@ -103,7 +103,7 @@ def stl(
     if x.shape[-2] < 2 * period:
         raise_invalid("stl", "requires T >= 2 period", period=period, x=x)
     jumps = [seasonal_jump, trend_jump, low_pass_jump]
-    return STL(*operator(x, period, [seasonal, trend, low_pass], [*degrees.values()], jumps, inner, outer))
+    return STLDecomposition(*operator(x, period, [seasonal, trend, low_pass], [*degrees.values()], jumps, inner, outer))
 
 
 def _check_length(minimum: int, **lengths: int) -> None:

@@ -1,7 +1,8 @@
-// One row of the parabolic stop and reverse, for one series.
+// One row of the parabolic stop and reverse (SAR) for one series, for the CPU and the CUDA kernel.
 //
-// A falling position is a rising one in the mirror: there prices are negative, so `near`, the side that can hit the
-// stop, is low or -high, and `far`, the side of the extreme, is high or -low. One rule serves both.
+// A short position is treated as a long one with negated prices. In these terms, called mirrored, the stop is always
+// below the price: `near`, the price that can hit the stop, is low or -high, and the extreme is a maximum of high or
+// -low.
 #pragma once
 #include "portable.h"
 
@@ -9,73 +10,81 @@ namespace commodity {
 
 template <typename scalar_t>
 struct SarSettings {
-  scalar_t start, offset, initial[2], step[2], most[2];  // [0] rising, [1] falling
+  scalar_t start, offset, initial[2], step[2], maximum[2];  // [0] long, [1] short
 };
 
 template <typename scalar_t>
 SarSettings<scalar_t> sar_settings(const double* x) {
-  const auto at = [x](int i) { return static_cast<scalar_t>(x[i]); };
-  return {at(0), at(1), {at(2), at(3)}, {at(4), at(5)}, {at(6), at(7)}};
+  const auto value = [x](int i) { return static_cast<scalar_t>(x[i]); };
+  return {value(0), value(1), {value(2), value(3)}, {value(4), value(5)}, {value(6), value(7)}};
 }
 
-// stop_t = keep stop_{t-1} + gain price, of the row `source` (-1: none), a high or a low: what the gradient needs.
+// For the gradient: stop_t = stop_weight stop_{t-1} + price_weight price, the high or low of row `source` (-1: none).
 template <typename scalar_t>
 struct SarRow {
-  scalar_t stop, keep, gain;
+  scalar_t stop, stop_weight, price_weight;
   int64_t source;
-  bool of_high;
-  int64_t side;  // 1 rising, -1 falling, 0 not yet
+  bool source_is_high;
+  int64_t position;  // 1 long, -1 short, 0 none yet
 };
 
 template <typename scalar_t>
 struct Sar {
-  scalar_t high, low, level, extreme, factor, keep, gain;  // the last row there was; level and extreme in the mirror
-  int64_t row = -1, extreme_row, source, side = 0;
-  bool source_near;
+  scalar_t high, low;                                          // of the last row that is not missing
+  scalar_t level, extreme, factor, stop_weight, price_weight;  // level and extreme are mirrored
+  int64_t row = -1, extreme_row, source, position = 0;
+  bool source_is_near;
 
-  COMMODITY_INLINE void begin(scalar_t h, scalar_t l, int64_t t, const SarSettings<scalar_t>& settings) {
-    const bool falls = low - l > 0 && h - high < low - l;
-    side = settings.start == 0 ? (falls ? -1 : 1) : (settings.start > 0 ? 1 : -1);
-    level = settings.start == 0 ? (side > 0 ? low : -high) : settings.start;  // negative: falling, as in the mirror
-    keep = 0, gain = settings.start == 0 ? 1 : 0, source = settings.start == 0 ? row : -1, source_near = true;
-    extreme = side > 0 ? h : -l, extreme_row = t, factor = settings.initial[side < 0];
-    high = h, low = l, row = t;  // the first step knows no other row, as TA-Lib has it
+  COMMODITY_INLINE void enter(scalar_t h, scalar_t l, int64_t t, const SarSettings<scalar_t>& settings) {
+    const bool is_short = low - l > 0 && h - high < low - l;
+    position = settings.start == 0 ? (is_short ? -1 : 1) : (settings.start > 0 ? 1 : -1);
+    level =
+        settings.start == 0 ? (position > 0 ? low : -high) : settings.start;  // a negative start is mirrored already
+    stop_weight = 0, price_weight = settings.start == 0 ? 1 : 0;
+    source = settings.start == 0 ? row : -1, source_is_near = true;
+    extreme = position > 0 ? h : -l, extreme_row = t, factor = settings.initial[position < 0];
+    high = h, low = l, row = t;  // as in TA-Lib, the first step is bounded by its own row only
   }
 
-  COMMODITY_INLINE bool of_high() const { return source_near == (side < 0); }
+  COMMODITY_INLINE bool source_is_high() const { return source_is_near == (position < 0); }
 
-  COMMODITY_INLINE void bound(scalar_t& value, scalar_t near, int64_t at) {
-    if (value > near) value = near, keep = 0, gain = 1, source = at, source_near = true;
+  COMMODITY_INLINE void bound(scalar_t& value, scalar_t near, int64_t near_row) {
+    if (value > near) value = near, stop_weight = 0, price_weight = 1, source = near_row, source_is_near = true;
+  }
+
+  COMMODITY_INLINE SarRow<scalar_t> output() const {
+    return {position * level, stop_weight, price_weight, source, source_is_high(), position};
   }
 
   COMMODITY_INLINE SarRow<scalar_t> next(scalar_t h, scalar_t l, int64_t t, const SarSettings<scalar_t>& settings) {
     const bool missing = !(h - h == 0 && l - l == 0);
     if (missing || row < 0) {
       if (!missing) high = h, low = l, row = t;
-      if (side == 0) return {scalar_t(NAN), 0, 0, -1, false, 0};
-      const SarRow<scalar_t> same = {side * level, keep, gain, source, of_high(), side};
-      keep = 1, gain = 0, source = -1;
-      return same;
+      if (position == 0) return {scalar_t(NAN), 0, 0, -1, false, 0};
+      const SarRow<scalar_t> unchanged = output();
+      stop_weight = 1, price_weight = 0, source = -1;
+      return unchanged;
     }
-    if (side == 0) begin(h, l, t, settings);
-    scalar_t near = side > 0 ? l : -h;
+    if (position == 0) enter(h, l, t, settings);
+    scalar_t near = position > 0 ? l : -h;
     if (near <= level) {
-      side = -side, near = side > 0 ? l : -h;
-      level = -extreme, keep = 0, gain = 1, source = extreme_row, source_near = true;
-      bound(level, side > 0 ? low : -high, row), bound(level, near, t);
-      const scalar_t away = side > 0 ? 1 - settings.offset : 1 + settings.offset;
-      level *= away, gain *= away;
-      factor = settings.initial[side < 0], extreme = side > 0 ? h : -l, extreme_row = t;
-    } else if ((side > 0 ? h : -l) > extreme) {
-      extreme = side > 0 ? h : -l, extreme_row = t;
-      const scalar_t grown = factor + settings.step[side < 0], most = settings.most[side < 0];
-      factor = grown < most ? grown : most;
+      position = -position, near = position > 0 ? l : -h;
+      level = -extreme, stop_weight = 0, price_weight = 1, source = extreme_row, source_is_near = true;
+      bound(level, position > 0 ? low : -high, row), bound(level, near, t);
+      const scalar_t scale = position > 0 ? 1 - settings.offset : 1 + settings.offset;
+      level *= scale, price_weight *= scale;
+      factor = settings.initial[position < 0], extreme = position > 0 ? h : -l, extreme_row = t;
+    } else if ((position > 0 ? h : -l) > extreme) {
+      extreme = position > 0 ? h : -l, extreme_row = t;
+      const scalar_t increased = factor + settings.step[position < 0], maximum = settings.maximum[position < 0];
+      factor = increased < maximum ? increased : maximum;
     }
-    const SarRow<scalar_t> now = {side * level, keep, gain, source, of_high(), side};
-    level += factor * (extreme - level), keep = 1 - factor, gain = factor, source = extreme_row, source_near = false;
-    bound(level, side > 0 ? low : -high, row), bound(level, near, t);
+    const SarRow<scalar_t> result = output();
+    level += factor * (extreme - level), stop_weight = 1 - factor, price_weight = factor;
+    source = extreme_row, source_is_near = false;
+    bound(level, position > 0 ? low : -high, row), bound(level, near, t);
     high = h, low = l, row = t;
-    return now;
+    return result;
   }
 };
 

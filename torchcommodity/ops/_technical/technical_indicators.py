@@ -1,4 +1,4 @@
-"""Four technical indicators of every column in one pass: two moving averages, relative strength, Bollinger's band."""
+"""Four technical indicators in one pass: two moving averages, RSI and the width of the Bollinger bands."""
 
 import torch
 from torch import Tensor
@@ -18,30 +18,30 @@ def technical_indicators(
     *,
     mode: str = "wilder",
 ) -> Tensor:  # (..., T, N, 4)
-    """Moving averages over `short` and `long` rows, relative strength index, half-width of Bollinger's band.
+    """Two simple moving averages, the relative strength index (RSI), and the half-width of the Bollinger bands.
 
-    RSI = 100 G / (G + L), of the average gain G and loss L per step. "wilder": the mean of the first `rsi` changes,
-    then G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean over the last `rsi` rows (Cutler). The band's
-    half-width is two population standard deviations over `band` rows. On complete prices all four are TA-Lib's SMA,
-    RSI and BBANDS.
+    RSI = 100 G / (G + L) with the average gain G and loss L per step. "wilder": the mean of the first `rsi` changes,
+    then G_t = G_{t-1} + (gain_t - G_{t-1}) / `rsi`. "simple": the mean of the last `rsi` changes (Cutler). The
+    half-width is two population standard deviations over `band` rows. Without missing prices the four equal TA-Lib's
+    SMA, RSI and BBANDS.
 
     Args:
-        prices: in any unit. One that is not finite is missing.
-        short, long: rows of the averages, >= 1.
-        rsi, band: rows of the index and of the band, >= 2.
+        prices: in any unit; NaN and infinity are missing.
+        short, long: window lengths of the averages in rows, >= 1.
+        rsi, band: lengths of the RSI and of the bands in rows, >= 2.
         mode: "wilder" or "simple".
 
     Returns:
-        the last axis holds: short average, long average (unit of the price), RSI (0 to 100; 0 where nothing moved, as
-        TA-Lib says), half-width (unit of the price). Causal; the first (short - 1, long - 1, rsi, band - 1) rows are
-        NaN. A window that holds a missing price gives NaN. Wilder's index carries on: a missing price is no change, the
-        next change is against the last price there was.
+        short average, long average, RSI (0 to 100; 0 without any change, as in TA-Lib) and half-width along the last
+        axis; all but RSI in the unit of the price. Causal; the first (short - 1, long - 1, rsi, band - 1) rows are NaN,
+        and so is every window with a missing price. Wilder's RSI continues: the change after a missing price is
+        relative to the last price before it.
 
     Raises:
-        ValueError, TypeError: `prices` is no floating-point panel, a window is too short, `mode` is unknown.
+        ValueError, TypeError: `prices` is not a floating-point panel, a length is too small, or `mode` is unknown.
 
-    Devices: CPU and CUDA; elsewhere the reference. Differentiable, to any order, in both modes; where a price did not
-    move or a band has no width, the derivative is taken as 0.
+    Devices: CPU and CUDA; the reference elsewhere. Differentiable to any order, in both modes; the derivative is 0
+    where a price does not change or a band has no width.
 
     References:
         Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.
@@ -89,12 +89,12 @@ def _oracle(prices: Tensor, **settings: int) -> Tensor:
     import numpy as np
     import talib
 
-    chosen = {"short": 10, "long": 30, "rsi": 14, "band": 20} | settings
+    lengths = {"short": 10, "long": 30, "rsi": 14, "band": 20} | settings
     columns = []
     for x in prices.movedim(-2, -1).reshape(-1, prices.shape[-2]).numpy():
-        upper, middle, _ = talib.BBANDS(x, chosen["band"], 2, 2)
-        averages = talib.SMA(x, chosen["short"]), talib.SMA(x, chosen["long"])
-        columns.append(np.stack([*averages, talib.RSI(x, chosen["rsi"]), upper - middle], -1))
+        upper, middle, _ = talib.BBANDS(x, lengths["band"], 2, 2)
+        averages = talib.SMA(x, lengths["short"]), talib.SMA(x, lengths["long"])
+        columns.append(np.stack([*averages, talib.RSI(x, lengths["rsi"]), upper - middle], -1))
     shape = *prices.shape[:-2], prices.shape[-1], prices.shape[-2], 4
     return torch.as_tensor(np.stack(columns)).reshape(shape).movedim(-2, -3)
 
@@ -102,11 +102,11 @@ def _oracle(prices: Tensor, **settings: int) -> Tensor:
 def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = 50 + torch.randn(2, 15, 3, dtype=torch.double, generator=generator).cumsum(-2)
-    holed = x.clone()
-    holed[0, 6, 1] = holed[1, 0, 0] = holed[1, 9:11, 2] = torch.nan
-    holed[0, 3, 2] = torch.inf
+    gaps = x.clone()
+    gaps[0, 6, 1] = gaps[1, 0, 0] = gaps[1, 9:11, 2] = torch.nan
+    gaps[0, 3, 2] = torch.inf
     long = 50 + torch.randn(300, 4, dtype=torch.double, generator=generator).cumsum(-2)
-    hand = torch.tensor([50, 51, 50.5, 52], dtype=torch.double).unsqueeze(-1)
+    rising = torch.tensor([50, 51, 50.5, 52], dtype=torch.double).unsqueeze(-1)
     nan = torch.nan
     first, last = [[nan] * 4, [50.5, nan, nan, 1]], [[50.75, 50.5, nan, 0.5], [51.25, 307 / 6, 250 / 3, 1.5]]
     by_hand = torch.tensor(first + last, dtype=torch.double).unsqueeze(-2)
@@ -115,8 +115,8 @@ def _cases() -> Cases:
         function=technical_indicators,
         samples=(
             Sample(x, **small),
-            Sample(holed, **small),
-            Sample(holed, **small, mode="simple"),
+            Sample(gaps, **small),
+            Sample(gaps, **small, mode="simple"),
             Sample(x[0, :, :1], short=1, long=4, rsi=2, band=2),
         ),
         bad=(
@@ -127,7 +127,7 @@ def _cases() -> Cases:
             Bad(Sample(x.long()), "prices must be floating-point", TypeError),
             Bad(Sample(x, band=20.0), "band must be an int", TypeError),
         ),
-        golden=(Golden(Sample(hand, short=2, long=3, rsi=3, band=2), by_hand, "by hand"),),
+        golden=(Golden(Sample(rising, short=2, long=3, rsi=3, band=2), by_hand, "by hand"),),
         oracle=_oracle,
         oracle_samples=(Sample(long), Sample(long * 1e3, short=3, long=100, rsi=21, band=60)),
     )

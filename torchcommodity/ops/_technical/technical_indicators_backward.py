@@ -1,4 +1,4 @@
-"""The gradient of `technical_indicators` in its prices, as an operator of its own: two passes over time."""
+"""Backward pass of `technical_indicators`: the gradient of the prices in one forward and one reverse pass."""
 
 import torch
 from torch import Tensor
@@ -6,11 +6,11 @@ from torch import Tensor
 from torchcommodity.opkit import Cases, Op, Sample, vjp
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
-from torchcommodity.ops._technical.technical_averages import averages, changes, delayed, keep, windows
+from torchcommodity.ops._technical.technical_averages import averages, carry_factor, changes, shift, windows
 
 
 def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
-    # averages: dx_s = sum of g_t / W over the windows that hold s
+    # averages: dx_s = sum of g_t / W over the windows that contain s
     # h = 2 sd:  dh_t / dx_s = 2 (x_s - mean_t) / (W sd_t)
     finite = prices.isfinite()
     x = prices.double().where(finite, 0)
@@ -22,28 +22,28 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
     )
     rows = windows(x, band).nan_to_num(0.0)
     variance = (rows - rows[..., :1]).var(-1, correction=0)
-    pull = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
+    weight = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
-    dx = dx + x * window_sum_ahead(pull, band) - window_sum_ahead(pull * rows.mean(-1), band)
-    return (dx + _of_strength(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
+    dx = dx + x * window_sum_ahead(weight, band) - window_sum_ahead(weight * rows.mean(-1), band)
+    return (dx + _rsi_gradient(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
 
 
-def _of_strength(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
-    # dRSI = 100 (L dG - G dL) / (G + L)^2; then the averages and the changes, transposed: backwards in time
-    change, known = changes(x, mode)
-    gains, losses, defined = averages(change, known, rsi, mode)
+def _rsi_gradient(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:
+    # dRSI = 100 (L dG - G dL) / (G + L)^2; then the averages and the changes, transposed, in reverse time
+    change, valid = changes(x, mode)
+    gains, losses, defined = averages(change, valid, rsi, mode)
     total = gains + losses
-    push = (100 * g / total.where(total > 0, 1).square()).where(defined, 0)
-    pushed = torch.stack([push * losses, -push * gains])
+    d_average = (100 * g / total.where(total > 0, 1).square()).where(defined, 0)
+    d_averages = torch.stack([d_average * losses, -d_average * gains])
     if mode == "simple":
-        d_gain, d_loss = window_sum_ahead(pushed, rsi) / rsi
+        d_gain, d_loss = window_sum_ahead(d_averages, rsi) / rsi
     else:
-        factor = delayed(keep(known, rsi, x.dtype).flip(-2))
-        d_gain, d_loss = linear_recurrence(factor, pushed.flip(-2)).flip(-2) / rsi
+        factor = shift(carry_factor(valid, rsi, x.dtype).flip(-2))
+        d_gain, d_loss = linear_recurrence(factor, d_averages.flip(-2)).flip(-2) / rsi
     d_change = torch.where(change > 0, d_gain, 0) - torch.where(change < 0, d_loss, 0)
-    # the last price before row t is x_{t-1}, or what was the last before it: the price that is there takes all
-    missing = delayed((~x.isfinite()).to(x).flip(-2))
-    d_last = linear_recurrence(missing, delayed(d_change.flip(-2))).flip(-2)
+    # a change also depends on the last price before it: its gradient goes back to the first row that is not missing
+    missing = shift((~x.isfinite()).to(x).flip(-2))
+    d_last = linear_recurrence(missing, shift(d_change.flip(-2))).flip(-2)
     return d_change - d_last
 
 
@@ -54,7 +54,7 @@ def _backward(
 
 
 def _weighted(prices: Tensor, weights: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
-    """The operator with gradients of every indicator: the contract may change shapes and values at will."""
+    """The operator with finite gradients of all indicators, derived from one tensor that the contract may alter."""
     w = weights.where(weights.isfinite(), 0)
     dx: Tensor = operator(prices, torch.stack([w, w.sin(), w.cos(), w.square()], -1), short, long, rsi, band, mode)
     return dx
@@ -64,16 +64,16 @@ def _cases() -> Cases:
     generator = torch.Generator().manual_seed(0)
     x = 50 + torch.randn(2, 15, 3, dtype=torch.double, generator=generator).cumsum(-2)
     weights = torch.randn(2, 15, 3, dtype=torch.double, generator=generator)
-    holed = x.clone()
-    holed[0, 6, 1] = holed[1, 0, 0] = holed[1, 9:11, 2] = torch.nan
-    holed[0, 3, 2] = torch.inf
+    gaps = x.clone()
+    gaps[0, 6, 1] = gaps[1, 0, 0] = gaps[1, 9:11, 2] = torch.nan
+    gaps[0, 3, 2] = torch.inf
     small = {"short": 2, "long": 5, "rsi": 3, "band": 4}
     return Cases(
         function=_weighted,
         samples=(
             Sample(x, weights, **small, mode="wilder"),
-            Sample(holed, weights, **small, mode="wilder"),
-            Sample(holed, weights, **small, mode="simple"),
+            Sample(gaps, weights, **small, mode="wilder"),
+            Sample(gaps, weights, **small, mode="simple"),
         ),
     )
 

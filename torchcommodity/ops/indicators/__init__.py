@@ -42,8 +42,6 @@ device, a period is no int or too small, a mode or an average is unknown.
 zlema, 13 rma.
 """
 
-from torchcommodity.ops._technical.parabolic_sar import ParabolicSAR as ParabolicSAR
-from torchcommodity.ops._technical.parabolic_sar import _State as _State
 from torchcommodity.ops.indicators._arithmetic import add as add
 from torchcommodity.ops.indicators._arithmetic import cumsum as cumsum
 from torchcommodity.ops.indicators._arithmetic import div as div
@@ -186,11 +184,9 @@ __all__ = [
     "HeikinAshi",
     "MinMax",
     "MinMaxIndex",
-    "ParabolicSAR",
     "Stoch",
     "StochF",
     "Vortex",
-    "_State",
     "ac",
     "accbands",
     "ad",

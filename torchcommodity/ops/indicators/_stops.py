@@ -1,4 +1,4 @@
-"""Stops that follow a price (TA-Lib: overlap studies)."""
+"""Trailing stops: parabolic SAR (TA-Lib: overlap studies)."""
 
 from torch import Tensor
 
@@ -8,9 +8,9 @@ from torchcommodity.ops.indicators._indicator import indicator
 
 @indicator(lambda: 1)
 def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 0.2) -> Tensor:
-    """Parabolic stop and reverse: a stop that closes in on the extreme, faster with each new one; `parabolic_sar`.
+    """Parabolic stop and reverse: a stop that accelerates towards the extreme price; see `ops.parabolic_sar`.
 
-    A missing row leaves the stop where it is. TA-Lib SAR; Wilder (1978), New Concepts in Technical Trading Systems.
+    A missing row leaves the stop unchanged. TA-Lib SAR; Wilder (1978), New Concepts in Technical Trading Systems.
     Warm-up: 1 row.
 
     Example:
@@ -21,7 +21,7 @@ def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 
         tensor([    nan,  9.0000,  9.0600,  9.1188,  9.2740, 13.0000])
     """
     factors = (acceleration, acceleration, maximum)
-    return parabolic_sar(high, low, rising=factors, falling=factors).stop
+    return parabolic_sar(high, low, acceleration_long=factors, acceleration_short=factors).stop
 
 
 @indicator(lambda: 1)
@@ -37,10 +37,10 @@ def sarext(
     accelerationshort: float = 0.02,
     accelerationmaxshort: float = 0.2,
 ) -> Tensor:
-    """`sar` with a first stop, a distance at each turn and factors of one's own; negative where the position falls.
+    """Parabolic SAR with initial stop, offset at reversals and separate factors; negative for short positions.
 
-    `startvalue` > 0 starts rising with that stop, < 0 falling with its negative; `offsetonreverse` is relative. A
-    missing row leaves the stop where it is. TA-Lib SAREXT. Warm-up: 1 row.
+    `startvalue` > 0 starts long with that stop, < 0 short with its negative; `offsetonreverse` is relative. A missing
+    row leaves the stop unchanged. TA-Lib SAREXT. Warm-up: 1 row.
 
     Example:
         >>> import torch
@@ -49,7 +49,7 @@ def sarext(
         >>> indicators.sarext(x + 1, x - 1, startvalue=8.0).squeeze(-1)
         tensor([     nan,   8.0000,   8.0800,   8.1584,   8.3521, -13.0000])
     """
-    rising = (accelerationinitlong, accelerationlong, accelerationmaxlong)
-    falling = (accelerationinitshort, accelerationshort, accelerationmaxshort)
-    found = parabolic_sar(high, low, startvalue, offsetonreverse, rising, falling)
-    return found.stop * found.side
+    acceleration_long = (accelerationinitlong, accelerationlong, accelerationmaxlong)
+    acceleration_short = (accelerationinitshort, accelerationshort, accelerationmaxshort)
+    sar = parabolic_sar(high, low, startvalue, offsetonreverse, acceleration_long, acceleration_short)
+    return sar.stop * sar.position
