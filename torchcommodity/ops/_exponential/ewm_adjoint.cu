@@ -1,17 +1,17 @@
-// What the exponentially weighted mean makes of a gradient: each value gets its share of every later row's.
-// Where the mean is NaN its gradient takes no part.
+// Gradient of the exponentially weighted mean of (..., T, N): dx_t = b_t L_t with L_t = grad_t + (1 - b_{t+1}) L_{t+1},
+// where b_t is the share of x_t in the mean of row t. Gradients of NaN means are ignored.
 #include "ewm_device.h"
 
 using namespace commodity;
 
 namespace {
 
-// L_t = grad_t + (1 - share_{t+1}) L_{t+1}, rows numbered from the last one.
+// The recurrence of L. Rows are numbered backward, from the last one.
 template <typename scalar_t>
-struct Adjoint {
+struct EwmGradient {
   const scalar_t* grad;
   const double* shares;
-  const int64_t* known;
+  const int64_t* first_rows;
   scalar_t* dx;
   int64_t steps, assets;
 
@@ -19,12 +19,12 @@ struct Adjoint {
     return (panel * steps + steps - 1 - back) * assets + n;
   }
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t back, int64_t n) const {
-    const bool enough = steps - 1 - back >= read(known + panel * assets + n);
-    return {back ? 1 - read(shares + at(panel, back - 1, n)) : 0, {enough ? read(grad + at(panel, back, n)) : 0}};
+    const bool defined = steps - 1 - back >= read(first_rows + panel * assets + n);
+    return {back ? 1 - read(shares + at(panel, back - 1, n)) : 0, {defined ? read(grad + at(panel, back, n)) : 0}};
   }
   COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& now) const {
-    dx[at(panel, back, n)] = static_cast<scalar_t>(read(shares + at(panel, back, n)) * now.y[0]);
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& state) const {
+    dx[at(panel, back, n)] = static_cast<scalar_t>(read(shares + at(panel, back, n)) * state.y[0]);
   }
 };
 
@@ -36,14 +36,14 @@ Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, 
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
   dispatch("ewm_adjoint", x, [&]<typename scalar_t>() {
-    const Tensor known = known_rows<scalar_t>(x, min_periods);
+    const Tensor first_rows = first_defined_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
-    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),
-                                 data_ptr<double>(shares),
-                                 data_ptr<int64_t>(known),
-                                 data_ptr<scalar_t>(dx),
-                                 panels.steps,
-                                 panels.assets};
+    const EwmGradient<scalar_t> body{grad.const_data_ptr<scalar_t>(),
+                                     data_ptr<double>(shares),
+                                     data_ptr<int64_t>(first_rows),
+                                     data_ptr<scalar_t>(dx),
+                                     panels.steps,
+                                     panels.assets};
     run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return dx;

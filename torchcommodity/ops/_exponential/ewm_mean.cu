@@ -1,4 +1,5 @@
-// The exponentially weighted mean of (..., T, N), with pandas' rules for what is missing, for one alpha per column.
+// Exponentially weighted mean of (..., T, N), with pandas' rules for missing values and one alpha per column: the
+// recurrence y_t = (1 - b_t) y_{t-1} + b_t x_t with the share b_t of x_t, in chunks of time (device.h).
 #include "ewm_device.h"
 
 using namespace commodity;
@@ -6,10 +7,10 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-struct Mean {
+struct EwmMean {
   FiniteValues<scalar_t> x;
   const double* shares;
-  const int64_t* known;
+  const int64_t* first_rows;
   scalar_t* y;
 
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
@@ -17,9 +18,9 @@ struct Mean {
     return {1 - share, {value == value ? share * value : 0}};
   }
   COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& now) const {
-    const bool enough = t >= read(known + panel * x.assets + n);
-    y[x.at(panel, t, n)] = static_cast<scalar_t>(enough ? now.y[0] : NAN);
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& state) const {
+    const bool defined = t >= read(first_rows + panel * x.assets + n);
+    y[x.at(panel, t, n)] = static_cast<scalar_t>(defined ? state.y[0] : NAN);
   }
 };
 
@@ -31,9 +32,10 @@ Tensor ewm_mean(const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore
   Tensor y = new_empty(x, x.sizes());
   dispatch("ewm_mean", x, [&]<typename scalar_t>() {
     const auto values = finite_values<scalar_t>(x, panels);
-    const Tensor known = known_rows<scalar_t>(x, min_periods);
+    const Tensor first_rows = first_defined_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
-    const Mean<scalar_t> body{values, data_ptr<double>(shares), data_ptr<int64_t>(known), data_ptr<scalar_t>(y)};
+    const EwmMean<scalar_t> body{values, data_ptr<double>(shares), data_ptr<int64_t>(first_rows),
+                                 data_ptr<scalar_t>(y)};
     run_recurrence(x, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return y;

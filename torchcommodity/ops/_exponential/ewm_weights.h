@@ -1,19 +1,19 @@
-// The weight of a new value in an exponential average, by pandas' rules. CPU and CUDA kernels share it.
+// The share of a new value in an exponentially weighted mean, by pandas' rules, for the CPU and CUDA kernels.
 #pragma once
 #include "portable.h"
 
 namespace commodity {
 
-// What is known of the weights of one column: the weight of all that was, zero before the first value.
+// The state of one column: the total weight of all values so far, zero before the first one.
 struct EwmWeight {
-  double old = 0;
+  double total = 0;
 
-  // The share of a new value in the average; zero where it is missing: the average is carried on.
-  COMMODITY_INLINE double next(bool present, double alpha, bool adjust, bool ignore_na) {
-    const double faded = present || !ignore_na ? old * (1 - alpha) : old;
-    const double fresh = adjust || old == 0 ? 1 : alpha, all = faded + fresh;
-    old = present ? (adjust ? all : 1) : faded;
-    return present ? fresh / all : 0;
+  // Moves on by one row and returns the share of its value in the mean; zero if the value is missing.
+  COMMODITY_INLINE double next(bool valid, double alpha, bool adjust, bool ignore_na) {
+    const double decayed = valid || !ignore_na ? total * (1 - alpha) : total;
+    const double added = adjust || total == 0 ? 1 : alpha, sum = decayed + added;
+    total = valid ? (adjust ? sum : 1) : decayed;
+    return valid ? added / sum : 0;
   }
 };
 

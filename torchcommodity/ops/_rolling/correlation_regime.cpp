@@ -1,30 +1,31 @@
-// How far a correlation structure moved in `lag` rows, and a count of the regimes, both (..., T): of matrices
-// (..., T, N, N) what is off the diagonal, of pairs (..., T, 1, P) all.
+// Shift of a correlation structure against `lag` rows ago, and the regime number, both (..., T). Input: matrices
+// (..., T, N, N), without their diagonal, or pairs (..., T, 1, P) if packed.
 #include "native.h"
 
 using namespace commodity;
 
 namespace {
 
+// Mean absolute change of the pairs that are finite in both rows.
 template <typename scalar_t>
-scalar_t distance(const scalar_t* now, const scalar_t* before, int64_t rows, int64_t columns, bool packed) {
+scalar_t mean_change(const scalar_t* current, const scalar_t* previous, int64_t rows, int64_t columns, bool packed) {
   double total = 0;
   int64_t pairs = 0;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
-      const double change = std::abs(static_cast<double>(now[i * columns + j]) - before[i * columns + j]);
-      const bool counted = (packed || i != j) && std::isfinite(change);
-      total += counted ? change : 0;
-      pairs += counted;
+      const double change = std::abs(static_cast<double>(current[i * columns + j]) - previous[i * columns + j]);
+      const bool valid = (packed || i != j) && std::isfinite(change);
+      total += valid ? change : 0;
+      pairs += valid;
     }
   return pairs ? total / pairs : NAN;
 }
 
 template <typename scalar_t>
-void count(const scalar_t* shift, int64_t* regime, int64_t steps, double threshold, int64_t lag) {
-  int64_t number = 0, since = lag;
-  for (int64_t t = 0; t < steps; ++t, ++since) {
-    if (shift[t] > static_cast<scalar_t>(threshold) && since >= lag) ++number, since = 0;
+void number_regimes(const scalar_t* shift, int64_t* regime, int64_t steps, double threshold, int64_t lag) {
+  int64_t number = 0, age = lag;
+  for (int64_t t = 0; t < steps; ++t, ++age) {
+    if (shift[t] > static_cast<scalar_t>(threshold) && age >= lag) ++number, age = 0;
     regime[t] = number;
   }
 }
@@ -40,15 +41,16 @@ std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double
   const int64_t batch = shift.numel() ? shift.numel() / steps : 0;
   THO_DISPATCH_V2(
       correlation.scalar_type(), "correlation_regime", AT_WRAP([&] {
-        const scalar_t* from = correlation.const_data_ptr<scalar_t>();
-        scalar_t* to = shift.mutable_data_ptr<scalar_t>();
+        const scalar_t* input = correlation.const_data_ptr<scalar_t>();
+        scalar_t* output = shift.mutable_data_ptr<scalar_t>();
         const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size));
         torch::stable::parallel_for(0, batch * steps, grain, [&](int64_t first, int64_t last) {
           for (int64_t i = first; i < last; ++i)
-            to[i] = i % steps < lag ? NAN : distance(from + i * size, from + (i - lag) * size, rows, columns, packed);
+            output[i] =
+                i % steps < lag ? NAN : mean_change(input + i * size, input + (i - lag) * size, rows, columns, packed);
         });
         for (int64_t i = 0; i < batch; ++i)
-          count(to + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
+          number_regimes(output + i * steps, regime.mutable_data_ptr<int64_t>() + i * steps, steps, threshold, lag);
       }),
       AT_EXPAND(AT_FLOATING_TYPES));
   return {shift, regime};

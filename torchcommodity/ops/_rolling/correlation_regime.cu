@@ -1,14 +1,15 @@
-// How far a correlation structure moved in `lag` rows, and a count of the regimes, both (..., T): of matrices
-// (..., T, N, N) what is off the diagonal, of pairs (..., T, 1, P) all.
+// Shift of a correlation structure against `lag` rows ago, and the regime number, both (..., T). Input: matrices
+// (..., T, N, N), without their diagonal, or pairs (..., T, 1, P) if packed.
 #include "device.h"
 
 using namespace commodity;
 
 namespace {
 
+// Mean absolute change of the pairs that are finite in both rows: a warp per row.
 template <typename scalar_t>
-struct Shift {
-  static constexpr int kSums = 2;  // of changes, and how many
+struct MeanChange {
+  static constexpr int kSums = 2;  // sum and number of the changes
   const scalar_t* correlation;
   scalar_t* shift;
   int64_t steps, size, columns, lag;
@@ -16,8 +17,8 @@ struct Shift {
 
   COMMODITY_INLINE void add(int64_t row, int64_t k, double* sums) const {
     if (row % steps < lag || (!packed && k / columns == k % columns)) return;
-    const double now = read(correlation + row * size + k), before = read(correlation + (row - lag) * size + k);
-    const double change = now < before ? before - now : now - before;
+    const double current = read(correlation + row * size + k), previous = read(correlation + (row - lag) * size + k);
+    const double change = current < previous ? previous - current : current - previous;
     if (change - change != 0) return;  // not finite
     sums[0] += change;
     sums[1] += 1;
@@ -28,17 +29,17 @@ struct Shift {
 };
 
 template <typename scalar_t>
-struct Count {
+struct NumberRegimes {
   const scalar_t* shift;
   int64_t* regime;
   int64_t steps, lag;
   scalar_t threshold;
 
   COMMODITY_INLINE void operator()(int64_t panel) const {
-    int64_t number = 0, since = lag;
+    int64_t number = 0, age = lag;
 #pragma unroll 8
-    for (int64_t t = 0; t < steps; ++t, ++since) {
-      if (read(shift + panel * steps + t) > threshold && since >= lag) ++number, since = 0;
+    for (int64_t t = 0; t < steps; ++t, ++age) {
+      if (read(shift + panel * steps + t) > threshold && age >= lag) ++number, age = 0;
       regime[panel * steps + t] = number;
     }
   }
@@ -53,11 +54,12 @@ std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double
   const int64_t steps = shape.back(), columns = correlation.size(-1), size = correlation.size(-2) * columns;
   const int64_t rows = shift.numel();
   dispatch("correlation_regime", correlation, [&]<typename scalar_t>() {
-    scalar_t* to = shift.mutable_data_ptr<scalar_t>();
-    const scalar_t* from = correlation.const_data_ptr<scalar_t>();
-    launch_rows(shift, rows, size, Shift<scalar_t>{from, to, steps, size, columns, lag, packed});
+    scalar_t* output = shift.mutable_data_ptr<scalar_t>();
+    const scalar_t* input = correlation.const_data_ptr<scalar_t>();
+    launch_rows(shift, rows, size, MeanChange<scalar_t>{input, output, steps, size, columns, lag, packed});
     launch(shift, rows ? rows / steps : 0,
-           Count<scalar_t>{to, regime.mutable_data_ptr<int64_t>(), steps, lag, static_cast<scalar_t>(threshold)});
+           NumberRegimes<scalar_t>{output, regime.mutable_data_ptr<int64_t>(), steps, lag,
+                                   static_cast<scalar_t>(threshold)});
   });
   return {shift, regime};
 }

@@ -1,69 +1,71 @@
-// y_t = x_{t - since_t} for (..., T, N), and its transpose, which gathers: no two items add to the same number.
+// y_t = x_{t - lag_t} for (..., T, N), and the transpose (`scatter`). The transpose gathers as well, so that no two
+// items add to the same value and results do not depend on their order.
 #include "device.h"
 
 using namespace commodity;
 
 namespace {
 
-struct Ages {
-  const int64_t* since;
+struct Sources {
+  const int64_t* lag;
   int64_t steps, assets;
 
   COMMODITY_INLINE int64_t at(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
-  // the row that row t looks at, or beyond all
+  // The row t - lag_t, or `steps` if there is none.
   COMMODITY_INLINE int64_t row(int64_t panel, int64_t t, int64_t n) const {
-    const int64_t ago = read(since + at(panel, t, n));
-    return ago >= 0 && ago <= t ? t - ago : steps;
+    const int64_t rows = read(lag + at(panel, t, n));
+    return rows >= 0 && rows <= t ? t - rows : steps;
   }
 };
 
 template <typename scalar_t>
-struct Look {
-  Ages ages;
+struct Gather {
+  Sources sources;
   const scalar_t* x;
   scalar_t* y;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t t) const {
-    const int64_t there = ages.row(panel, t, n);
-    y[ages.at(panel, t, n)] = there < ages.steps ? read(x + ages.at(panel, there, n)) : 0;
+    const int64_t source = sources.row(panel, t, n);
+    y[sources.at(panel, t, n)] = source < sources.steps ? read(x + sources.at(panel, source, n)) : 0;
   }
 };
 
-// The earliest row that a chunk of rows looks at; then, chunk by chunk from the last, that it and all later ones do.
-struct Earliest {
-  Ages ages;
+// The earliest source row of each chunk of rows.
+struct EarliestOfChunk {
+  Sources sources;
   Chunks chunks;
-  int64_t* to;
+  int64_t* output;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t chunk) const {
-    int64_t earliest = ages.steps;
+    int64_t earliest = sources.steps;
     for (int64_t t = chunk * kChunk; t < chunks.end(chunk); ++t) {
-      const int64_t row = ages.row(panel, t, n);
+      const int64_t row = sources.row(panel, t, n);
       earliest = row < earliest ? row : earliest;
     }
-    to[chunks.at(panel, chunk, n)] = earliest;
+    output[chunks.at(panel, chunk, n)] = earliest;
   }
 };
 
-struct FromHereOn {
+// Turns it into the earliest source row of each chunk and all chunks after it.
+struct EarliestFromChunkOn {
   Chunks chunks;
   int64_t* earliest;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    int64_t least = chunks.steps;
+    int64_t minimum = chunks.steps;
     for (int64_t chunk = chunks.chunks - 1; chunk >= 0; --chunk) {
-      int64_t& own = earliest[chunks.at(panel, chunk, n)];
-      least = own = own < least ? own : least;
+      int64_t& row = earliest[chunks.at(panel, chunk, n)];
+      minimum = row = row < minimum ? row : minimum;
     }
   }
 };
 
-// Each of a few rows sums what later rows see in it, in the order of time, for as long as any of them looks so far
-// back.
+// An item computes kRows rows: it scans the later rows in time order, up to the last chunk whose sources go back so
+// far.
 template <typename scalar_t>
-struct Gather {
+struct Scatter {
   static constexpr int kRows = 8;
-  Ages ages;
+  Sources sources;
   Chunks chunks;
   const int64_t* earliest;
   const scalar_t* x;
@@ -72,42 +74,42 @@ struct Gather {
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t group) const {
     const int64_t first = group * kRows, last = first + kRows - 1;
     double sums[kRows] = {};
-    for (int64_t t = first; t < ages.steps; ++t) {
+    for (int64_t t = first; t < sources.steps; ++t) {
       if ((t == first || t % kChunk == 0) && read(earliest + chunks.at(panel, t / kChunk, n)) > last) break;
-      const int64_t row = ages.row(panel, t, n);
+      const int64_t row = sources.row(panel, t, n);
       if (row < first || row > last) continue;
-      const double value = read(x + ages.at(panel, t, n));
+      const double value = read(x + sources.at(panel, t, n));
 #pragma unroll
       for (int k = 0; k < kRows; ++k) sums[k] += row == first + k ? value : 0;
     }
 #pragma unroll
     for (int k = 0; k < kRows; ++k)
-      if (first + k < ages.steps) y[ages.at(panel, first + k, n)] = static_cast<scalar_t>(sums[k]);
+      if (first + k < sources.steps) y[sources.at(panel, first + k, n)] = static_cast<scalar_t>(sums[k]);
   }
 };
 
-Tensor gather_lag(const Tensor& x_, const Tensor& since_, bool spread) {
-  STD_TORCH_CHECK(x_.dim() >= 2 && x_.sizes().equals(since_.sizes()), "gather_lag: x and since must be (..., T, N)");
-  STD_TORCH_CHECK(since_.scalar_type() == torch::headeronly::ScalarType::Long, "gather_lag: since must be int64");
-  const Tensor x = contiguous(x_), since = contiguous(since_);
+Tensor gather_lag(const Tensor& x_, const Tensor& lag_, bool scatter) {
+  STD_TORCH_CHECK(x_.dim() >= 2 && x_.sizes().equals(lag_.sizes()), "gather_lag: x and lag must be (..., T, N)");
+  STD_TORCH_CHECK(lag_.scalar_type() == torch::headeronly::ScalarType::Long, "gather_lag: lag must be int64");
+  const Tensor x = contiguous(x_), lag = contiguous(lag_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
-  const Ages ages{since.const_data_ptr<int64_t>(), panels.steps, panels.assets};
+  const Sources sources{lag.const_data_ptr<int64_t>(), panels.steps, panels.assets};
   const Chunks chunks(panels.steps, panels.assets);
   const Tensor earliest = scratch(x, panels.batch * chunks.chunks * panels.assets);
   int64_t* rows = data_ptr<int64_t>(earliest);
-  if (spread) {
-    launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks), Earliest{ages, chunks, rows});
-    launch_grid(x, Grid(panels.batch, panels.assets, 1), FromHereOn{chunks, rows});
+  if (scatter) {
+    launch_grid(x, Grid(panels.batch, panels.assets, chunks.chunks), EarliestOfChunk{sources, chunks, rows});
+    launch_grid(x, Grid(panels.batch, panels.assets, 1), EarliestFromChunkOn{chunks, rows});
   }
   dispatch("gather_lag", x, [&]<typename scalar_t>() {
-    const scalar_t* from = x.const_data_ptr<scalar_t>();
-    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+    const scalar_t* input = x.const_data_ptr<scalar_t>();
+    scalar_t* output = y.mutable_data_ptr<scalar_t>();
     const auto grid = [&](int64_t rows) { return Grid(panels.batch, panels.assets, (panels.steps + rows - 1) / rows); };
-    if (spread)
-      launch_grid(x, grid(Gather<scalar_t>::kRows), Gather<scalar_t>{ages, chunks, rows, from, to});
+    if (scatter)
+      launch_grid(x, grid(Scatter<scalar_t>::kRows), Scatter<scalar_t>{sources, chunks, rows, input, output});
     else
-      launch_grid(x, grid(1), Look<scalar_t>{ages, from, to});
+      launch_grid(x, grid(1), Gather<scalar_t>{sources, input, output});
   });
   return y;
 }

@@ -1,21 +1,22 @@
-// Pearson correlation of every pair over the last `window` rows of (..., T, N): (..., T, N, N), or packed.
+// Rolling Pearson correlation of every pair over (..., T, N): matrices (..., T, N, N), or the pairs i < j if packed.
 //
-// An item takes a pair and a few windows; neighbors in a warp write neighbors of a matrix. Values are taken against a
-// row that all of its windows hold. Pairs with a hole in their window are summed again, over the rows that both have.
+// An item takes one pair and a few windows (device_windows.h); neighboring lanes of a warp write neighboring elements
+// of a matrix. Values are relative to a row that all windows of the item contain. Pairs with a missing value in their
+// window are summed again, over the rows in which both values are finite.
 #include "correlation_device.h"
 
 using namespace commodity;
 
 namespace {
 
-// Where the value of a pair goes: into both halves of a matrix, or once, in the order of torch.triu_indices.
+// Writes the value of a pair into a matrix, or once, in the order of torch.triu_indices.
 template <typename scalar_t>
-struct Target {
+struct Output {
   scalar_t* y;
   int64_t assets;
   bool packed;
 
-  COMMODITY_INLINE bool wants(int64_t i, int64_t j) const { return !packed || i < j; }
+  COMMODITY_INLINE bool contains(int64_t i, int64_t j) const { return !packed || i < j; }
   COMMODITY_INLINE void write(int64_t row, int64_t i, int64_t j, double r) const {
     const int64_t pair = packed ? i * (2 * assets - i - 1) / 2 + j - i - 1 : i * assets + j;
     const double clipped = r != r ? NAN : r > 1 || i == j ? 1 : r < -1 ? -1 : r;
@@ -24,49 +25,49 @@ struct Target {
 };
 
 template <typename scalar_t, int kWindows>
-struct Pairs {
+struct CompletePairs {
   static constexpr int kRows = kWindows;
   FiniteValues<scalar_t> x;
   const Moments* moments;
-  Target<scalar_t> target;
+  Output<scalar_t> output;
   int64_t window;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t pair, int64_t first) const {
     const int64_t i = pair / x.assets, j = pair % x.assets;
-    if (!target.wants(i, j)) return;
+    if (!output.contains(i, j)) return;
     const scalar_t anchor_i = x(panel, first, i), anchor_j = x(panel, first, j);
-    const auto see = [&](Sums<double, 1>& sum, int64_t t) {
+    const auto add = [&](Sums<double, 1>& sum, int64_t t) {
       sum.term[0] += (x(panel, t, i) - anchor_i) * (x(panel, t, j) - anchor_j);
     };
-    for_each_window<kRows, Sums<double, 1>>(first, window, see, [&](int k, const Sums<double, 1>& sum) {
+    for_each_window<kRows, Sums<double, 1>>(first, window, add, [&](int k, const Sums<double, 1>& sum) {
       if (!x.has_row(first + k)) return;
-      const Moments own = moments[x.at(panel, first + k, i)], other = moments[x.at(panel, first + k, j)];
-      const double offsets = (own.mean - anchor_i) * (other.mean - anchor_j) * window;
-      target.write(panel * x.steps + first + k, i, j, (sum.term[0] - offsets) * (own.scale * other.scale));
+      const Moments a = moments[x.at(panel, first + k, i)], b = moments[x.at(panel, first + k, j)];
+      const double offsets = (a.mean - anchor_i) * (b.mean - anchor_j) * window;
+      output.write(panel * x.steps + first + k, i, j, (sum.term[0] - offsets) * (a.scale * b.scale));
     });
   }
 };
 
 template <typename scalar_t, int kWindows>
-struct HoledPairs {
+struct IncompletePairs {
   static constexpr int kRows = kWindows;
   FiniteValues<scalar_t> x;
   const Moments* moments;
-  const bool* holed;
-  Target<scalar_t> target;
+  const bool* incomplete;
+  Output<scalar_t> output;
   int64_t window;
-  double least;
+  double min_periods;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t pair, int64_t first) const {
     const int64_t i = pair / x.assets, j = pair % x.assets;
-    const bool* holes = holed + (panel * ((x.steps + kRows - 1) / kRows) + first / kRows) * x.assets;
-    if (!target.wants(i, j) || (!holes[i] && !holes[j])) return;
+    const bool* missing = incomplete + (panel * ((x.steps + kRows - 1) / kRows) + first / kRows) * x.assets;
+    if (!output.contains(i, j) || (!missing[i] && !missing[j])) return;
     for (int64_t t = first; t < first + kRows && x.has_row(t); ++t) {
       const double means = moments[x.at(panel, t, i)].mean + moments[x.at(panel, t, j)].mean;
       if (means == means) continue;
       const PairMoments s(x, panel, t, window, i, j);
-      const double r = s.defined(least) ? s.xy * (1 / std::sqrt(s.xx) * (1 / std::sqrt(s.yy))) : NAN;
-      target.write(panel * x.steps + t, i, j, r);
+      const double r = s.defined(min_periods) ? s.xy * (1 / std::sqrt(s.xx) * (1 / std::sqrt(s.yy))) : NAN;
+      output.write(panel * x.steps + t, i, j, r);
     }
   }
 };
@@ -84,11 +85,12 @@ Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods,
   Tensor y = new_empty(returns, shape);
   dispatch("rolling_correlation", returns, [&]<typename scalar_t>() {
     const auto x = finite_values<scalar_t>(returns, panels);
-    const Target<scalar_t> target{y.mutable_data_ptr<scalar_t>(), N, packed};
+    const Output<scalar_t> output{y.mutable_data_ptr<scalar_t>(), N, packed};
     dispatch_rows<32>(window, [&]<int kRows>() {
-      with_moments<scalar_t, kRows>(y, panels, x, window, [&](const Moments* moments, const bool* holed) {
-        launch_windows(y, pairs, Pairs<scalar_t, kRows>{x, moments, target, window});
-        launch_windows(y, pairs, HoledPairs<scalar_t, kRows>{x, moments, holed, target, window, double(min_periods)});
+      with_moments<scalar_t, kRows>(y, panels, x, window, [&](const Moments* moments, const bool* incomplete) {
+        launch_windows(y, pairs, CompletePairs<scalar_t, kRows>{x, moments, output, window});
+        launch_windows(y, pairs,
+                       IncompletePairs<scalar_t, kRows>{x, moments, incomplete, output, window, double(min_periods)});
       });
     });
   });

@@ -1,4 +1,5 @@
-// The mean of what is finite among the last `window` rows of (..., T, N).
+// Rolling mean of the finite values in each window of (..., T, N). windows.h explains the scheme: suffix sums of the
+// previous block plus a running total.
 #include "windows.h"
 
 using namespace commodity;
@@ -6,8 +7,9 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
-                          int64_t window, double least, double* __restrict suffix) {
+COMMODITY_SIMD void rolling_mean_block(const scalar_t* x, scalar_t* __restrict y, int64_t stride,
+                                       const WindowBlock& block, int64_t window, double min_periods,
+                                       double* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
   double total[kStrip] = {}, count[kStrip] = {};
   const auto add = [&](int64_t t) {
@@ -27,13 +29,16 @@ COMMODITY_SIMD void means(const scalar_t* x, scalar_t* __restrict y, int64_t str
   std::fill_n(total, width, 0.0), std::fill_n(count, width, 0.0);
   for (int64_t j = 0; j < rows; ++j) {
     add(block.begin + j);
-    scalar_t* to = y + (block.begin + j) * stride;
-    if (j + kPrefetchRows < rows)
-      prefetch(x + (block.begin + j + kPrefetchRows) * stride, width), prefetch(to + kPrefetchRows * stride, width);
-    const double *before = suffix + 2 * j * kStrip, *counted = before + kStrip;
+    scalar_t* output = y + (block.begin + j) * stride;
+    if (j + kPrefetchRows < rows) {
+      prefetch(x + (block.begin + j + kPrefetchRows) * stride, width);
+      prefetch(output + kPrefetchRows * stride, width);
+    }
+    const double *suffix_total = suffix + 2 * j * kStrip, *suffix_count = suffix_total + kStrip;
     for (int64_t n = 0; n < width; ++n) {
-      const double held = counted[n] + count[n];
-      to[n] = static_cast<scalar_t>(held >= least ? (before[n] + total[n]) / held : NAN);
+      const double window_count = suffix_count[n] + count[n];
+      const bool defined = window_count >= min_periods;
+      output[n] = static_cast<scalar_t>(defined ? (suffix_total[n] + total[n]) / window_count : NAN);
     }
   }
 }
@@ -45,11 +50,12 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_mean", AT_WRAP([&] {
-                    const scalar_t* from = x.const_data_ptr<scalar_t>();
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    const scalar_t* input = x.const_data_ptr<scalar_t>();
+                    scalar_t* output = y.mutable_data_ptr<scalar_t>();
                     for_each_window_block<double>(panels, rows, 2, [&](const WindowBlock& block, double* suffix) {
-                      const int64_t at = block.panel * panels.size() + block.first;
-                      means(from + at, to + at, panels.assets, block, rows, double(min_periods), suffix);
+                      const int64_t offset = block.panel * panels.size() + block.first;
+                      rolling_mean_block(input + offset, output + offset, panels.assets, block, rows,
+                                         double(min_periods), suffix);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

@@ -1,8 +1,7 @@
-// The two order statistics about a quantile of the last `window` rows of (..., T, N), and how many rows ago they stood.
+// Rolling quantile of (..., T, N): the two order statistics about it, interpolated, and their lags in rows.
 //
-// A GPU counts faster than it sorts: the bits of an order statistic are found one after the other, from the highest, by
-// counting how many values of the window are less than what they make. An item takes a few windows and reads what they
-// hold once for all of them.
+// A GPU counts faster than it sorts: an order statistic is found bit by bit, from the highest, by counting the values
+// of the window that are less than the bits so far. An item takes a few consecutive windows and reads their rows once.
 #include "device_windows.h"
 
 using namespace commodity;
@@ -11,15 +10,15 @@ namespace {
 
 enum Interpolation { kLinear, kLower, kHigher, kMidpoint, kNearest };
 
-COMMODITY_INLINE double share_of(double place, int64_t interpolation) {
-  const double rest = place - std::floor(place);
+COMMODITY_INLINE double upper_weight(double position, int64_t interpolation) {
+  const double fraction = position - std::floor(position);
   if (interpolation == kLower) return 0;
-  if (interpolation == kHigher) return rest > 0;
-  if (interpolation == kMidpoint) return rest > 0 ? 0.5 : 0;
-  return interpolation == kNearest ? std::nearbyint(place) > place : rest;
+  if (interpolation == kHigher) return fraction > 0;
+  if (interpolation == kMidpoint) return fraction > 0 ? 0.5 : 0;
+  return interpolation == kNearest ? std::nearbyint(position) > position : fraction;
 }
 
-// Bits that are ordered as their values are; zeros are alike.
+// Unsigned integers in the order of the values; both zeros have one key.
 COMMODITY_INLINE uint32_t key_of(float x) {
   uint32_t bits;
   x = x == 0 ? 0.0f : x;
@@ -34,66 +33,66 @@ COMMODITY_INLINE uint64_t key_of(double x) {
 }
 
 template <typename scalar_t>
-struct Quantiles {
+struct RollingQuantile {
   static constexpr int kRows = 8;
   using Key = decltype(key_of(scalar_t()));
   FiniteValues<scalar_t> x;
   scalar_t* y;
-  int64_t *low, *high, window, least, interpolation;
+  int64_t *low_lag, *high_lag, window, min_periods, interpolation;
   double quantile;
 
-  // see(k, key, t) for every value of window k, from the oldest
-  template <typename See>
-  COMMODITY_INLINE void visit(int64_t panel, int64_t n, int64_t first, const See& see) const {
+  // Calls body(k, key, t) for every value of window k, from the oldest on.
+  template <typename Body>
+  COMMODITY_INLINE void for_each_value(int64_t panel, int64_t n, int64_t first, const Body& body) const {
     for (int64_t t = first - window + 1 > 0 ? first - window + 1 : 0; t < first + kRows; ++t) {
       const scalar_t value = x(panel, t, n);
       if (value != value) continue;
       const Key key = key_of(value);
 #pragma unroll
       for (int k = 0; k < kRows; ++k)
-        if (t > first + k - window && t <= first + k) see(k, key, t);
+        if (t > first + k - window && t <= first + k) body(k, key, t);
     }
   }
-  // The row of the value with ranks[k] before it: smaller ones, or older ones that are equal.
+  // The row of the value with rank ranks[k] in window k; equal values are ranked by age, the oldest first.
   COMMODITY_INLINE void find(int64_t panel, int64_t n, int64_t first, int (&ranks)[kRows],
                              int64_t (&rows)[kRows]) const {
     Key keys[kRows] = {};
     for (int bit = 8 * sizeof(Key) - 1; bit >= 0; --bit) {
       int below[kRows] = {};
       const Key one = Key(1) << bit;
-      visit(panel, n, first, [&](int k, Key key, int64_t) { below[k] += key < (keys[k] | one); });
+      for_each_value(panel, n, first, [&](int k, Key key, int64_t) { below[k] += key < (keys[k] | one); });
 #pragma unroll
       for (int k = 0; k < kRows; ++k) keys[k] |= below[k] <= ranks[k] ? one : 0;
     }
-    visit(panel, n, first, [&](int k, Key key, int64_t) { ranks[k] -= key < keys[k]; });
-    visit(panel, n, first, [&](int k, Key key, int64_t t) {
+    for_each_value(panel, n, first, [&](int k, Key key, int64_t) { ranks[k] -= key < keys[k]; });
+    for_each_value(panel, n, first, [&](int k, Key key, int64_t t) {
       if (key == keys[k] && ranks[k]-- == 0) rows[k] = t;
     });
   }
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    int held[kRows] = {}, lower[kRows], upper[kRows];
-    int64_t row[kRows] = {}, next[kRows] = {};
-    visit(panel, n, first, [&](int k, Key, int64_t) { held[k] += 1; });
+    int count[kRows] = {}, low_rank[kRows], high_rank[kRows];
+    int64_t low_row[kRows] = {}, high_row[kRows] = {};
+    for_each_value(panel, n, first, [&](int k, Key, int64_t) { count[k] += 1; });
     bool any = false;
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
-      const bool known = held[k] >= least;
-      lower[k] = known ? static_cast<int>(quantile * (held[k] - 1)) : 0;
-      upper[k] = lower[k] + 1 < held[k] ? lower[k] + 1 : held[k] - 1;
-      any |= known;
+      const bool defined = count[k] >= min_periods;
+      low_rank[k] = defined ? static_cast<int>(quantile * (count[k] - 1)) : 0;
+      high_rank[k] = low_rank[k] + 1 < count[k] ? low_rank[k] + 1 : count[k] - 1;
+      any |= defined;
     }
-    if (any) find(panel, n, first, lower, row), find(panel, n, first, upper, next);
+    if (any) find(panel, n, first, low_rank, low_row), find(panel, n, first, high_rank, high_row);
 #pragma unroll
     for (int k = 0; k < kRows; ++k)
-      if (x.has_row(first + k)) write(panel, first + k, n, held[k], row[k], next[k]);
+      if (x.has_row(first + k)) write(panel, first + k, n, count[k], low_row[k], high_row[k]);
   }
-  COMMODITY_INLINE void write(int64_t panel, int64_t t, int64_t n, int held, int64_t row, int64_t next) const {
-    const bool known = held >= least;
-    const double a = known ? x(panel, row, n) : NAN, b = known ? x(panel, next, n) : NAN;
-    const int64_t at = x.at(panel, t, n);
-    y[at] = static_cast<scalar_t>(a + (b - a) * share_of(quantile * (held - 1), interpolation));
-    low[at] = known ? t - row : -1;
-    high[at] = known ? t - next : -1;
+  COMMODITY_INLINE void write(int64_t panel, int64_t t, int64_t n, int count, int64_t low_row, int64_t high_row) const {
+    const bool defined = count >= min_periods;
+    const double low = defined ? x(panel, low_row, n) : NAN, high = defined ? x(panel, high_row, n) : NAN;
+    const int64_t i = x.at(panel, t, n);
+    y[i] = static_cast<scalar_t>(low + (high - low) * upper_weight(quantile * (count - 1), interpolation));
+    low_lag[i] = defined ? t - low_row : -1;
+    high_lag[i] = defined ? t - high_row : -1;
   }
 };
 
@@ -101,18 +100,19 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
                                                     double quantile, int64_t interpolation) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_quantile: x (..., T, N), window >= 1");
   STD_TORCH_CHECK(quantile >= 0 && quantile <= 1 && interpolation >= 0 && interpolation <= kNearest,
-                  "rolling_quantile: quantile in [0, 1], a known interpolation");
+                  "rolling_quantile: quantile in [0, 1], interpolation in [0, 4]");
   const Tensor x = contiguous(x_);
-  const auto rows = [&] { return new_empty(x, x.sizes(), torch::headeronly::ScalarType::Long); };
-  Tensor y = new_empty(x, x.sizes()), low = rows(), high = rows();
+  const auto new_lags = [&] { return new_empty(x, x.sizes(), torch::headeronly::ScalarType::Long); };
+  Tensor y = new_empty(x, x.sizes()), low_lag = new_lags(), high_lag = new_lags();
   const Panels panels(x);
   dispatch("rolling_quantile", x, [&]<typename scalar_t>() {
-    launch_windows(x, panels,
-                   Quantiles<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y),
-                                       data_ptr<int64_t>(low), data_ptr<int64_t>(high), clamp_window(panels, window),
-                                       std::max<int64_t>(1, min_periods), interpolation, quantile});
+    launch_windows(
+        x, panels,
+        RollingQuantile<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), data_ptr<int64_t>(low_lag),
+                                  data_ptr<int64_t>(high_lag), clamp_window(panels, window),
+                                  std::max<int64_t>(1, min_periods), interpolation, quantile});
   });
-  return {y, low, high};
+  return {y, low_lag, high_lag};
 }
 
 }  // namespace

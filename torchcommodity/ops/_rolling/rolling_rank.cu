@@ -1,40 +1,41 @@
-// How many finite values of the last `window` rows of (..., T, N) are less than this row's, equal to it, and there.
-// An item ranks a few rows: it reads what their windows hold once.
+// Rolling rank of the latest value in each window of (..., T, N). An item ranks a few consecutive rows and reads the
+// rows of their windows once.
 #include "device_windows.h"
 
 using namespace commodity;
 
 namespace {
 
+// rank = number of smaller values + low + high * number of equal values, x_t included.
 template <typename scalar_t>
-struct Ranks {
+struct RollingRank {
   static constexpr int kRows = 8;
   FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
-  double least, low, high;
-  bool ascending, share;
+  double min_periods, low, high;
+  bool ascending, pct;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    scalar_t now[kRows];
-    int less[kRows] = {}, equal[kRows] = {}, held[kRows] = {};
+    scalar_t latest[kRows];
+    int less[kRows] = {}, equal[kRows] = {}, count[kRows] = {};
 #pragma unroll
-    for (int k = 0; k < kRows; ++k) now[k] = x(panel, first + k, n);
+    for (int k = 0; k < kRows; ++k) latest[k] = x(panel, first + k, n);
     for (int64_t t = first - window + 1; t < first + kRows; ++t) {
       const scalar_t value = x(panel, t, n);
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
         const bool inside = t > first + k - window && t <= first + k && value == value;
-        held[k] += inside;
-        less[k] += inside && (ascending ? value < now[k] : value > now[k]);
-        equal[k] += inside && value == now[k];
+        count[k] += inside;
+        less[k] += inside && (ascending ? value < latest[k] : value > latest[k]);
+        equal[k] += inside && value == latest[k];
       }
     }
 #pragma unroll
     for (int k = 0; k < kRows; ++k) {
       const double rank = less[k] + low + high * equal[k];
-      const bool known = now[k] == now[k] && held[k] >= least;
-      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = scalar_t(known ? (share ? rank / held[k] : rank) : NAN);
+      const bool defined = latest[k] == latest[k] && count[k] >= min_periods;
+      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = scalar_t(defined ? (pct ? rank / count[k] : rank) : NAN);
     }
   }
 };
@@ -48,8 +49,8 @@ Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, doubl
   dispatch("rolling_rank", x, [&]<typename scalar_t>() {
     launch_windows(
         x, panels,
-        Ranks<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), clamp_window(panels, window),
-                        double(std::max<int64_t>(1, min_periods)), low, high, ascending, pct});
+        RollingRank<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), clamp_window(panels, window),
+                              double(std::max<int64_t>(1, min_periods)), low, high, ascending, pct});
   });
   return y;
 }

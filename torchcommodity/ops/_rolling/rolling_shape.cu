@@ -1,12 +1,12 @@
-// The skewness (order 3) or excess kurtosis (order 4) of what is finite among the last `window` rows of (..., T, N).
-// Values are taken against one that is in the window itself: the first that a sum took in.
+// Rolling skewness (order 3) or excess kurtosis (order 4) of the finite values in each window of (..., T, N).
+// device_windows.h explains the scheme. Sums are taken of differences from the first value of each partial sum.
 #include "device_windows.h"
 
 using namespace commodity;
 
 namespace {
 
-struct Powers {
+struct PowerSums {
   double count = 0, anchor = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0;
 
   COMMODITY_INLINE void add(double x) {
@@ -15,7 +15,7 @@ struct Powers {
     const double d = x - anchor, square = d * d;
     count += 1, s1 += d, s2 += square, s3 += square * d, s4 += square * square;
   }
-  COMMODITY_INLINE Powers combine(const Powers& o) const {
+  COMMODITY_INLINE PowerSums combine(const PowerSums& o) const {
     if (o.count == 0) return *this;
     if (count == 0) return o;
     const double c = o.anchor - anchor, m = o.count;
@@ -26,30 +26,30 @@ struct Powers {
             s3 + o.s3 + c * (3 * o.s2 + c * (3 * o.s1 + m * c)),
             s4 + o.s4 + c * (4 * o.s3 + c * (6 * o.s2 + c * (4 * o.s1 + m * c)))};
   }
-  COMMODITY_INLINE double shape(bool kurtosis) const {  // unbiased
-    const double n = count, mean = s1 / n, second = s2 - s1 * mean;
-    const double third = s3 - 3 * mean * s2 + 2 * s1 * mean * mean;
-    const double fourth = s4 - 4 * mean * s3 + 6 * mean * mean * s2 - 3 * s1 * mean * mean * mean;
-    const double skew = n * std::sqrt(n - 1) / (n - 2) * third / (second * std::sqrt(second));
-    const double tails = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * fourth / (second * second) - 3 * (n - 1));
-    return second > 0 ? (kurtosis ? tails : skew) : NAN;
+  COMMODITY_INLINE double standardized_moment(bool kurtosis) const {  // unbiased
+    const double n = count, mean = s1 / n, m2 = s2 - s1 * mean;
+    const double m3 = s3 - 3 * mean * s2 + 2 * s1 * mean * mean;
+    const double m4 = s4 - 4 * mean * s3 + 6 * mean * mean * s2 - 3 * s1 * mean * mean * mean;
+    const double skew = n * std::sqrt(n - 1) / (n - 2) * m3 / (m2 * std::sqrt(m2));
+    const double kurt = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * m4 / (m2 * m2) - 3 * (n - 1));
+    return m2 > 0 ? (kurtosis ? kurt : skew) : NAN;
   }
 };
 
 template <typename scalar_t, int kWindows>
-struct Shapes {
+struct RollingShape {
   static constexpr int kRows = kWindows;
   FiniteValues<scalar_t> x;
   scalar_t* y;
   int64_t window;
-  double least;
+  double min_periods;
   bool kurtosis;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
-    const auto see = [&](Powers& powers, int64_t t) { powers.add(x(panel, t, n)); };
-    for_each_window<kRows, Powers>(first, window, see, [&](int k, const Powers& powers) {
-      const double shape = powers.count >= least ? powers.shape(kurtosis) : NAN;
-      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(shape);
+    const auto add = [&](PowerSums& sums, int64_t t) { sums.add(x(panel, t, n)); };
+    for_each_window<kRows, PowerSums>(first, window, add, [&](int k, const PowerSums& sums) {
+      const double value = sums.count >= min_periods ? sums.standardized_moment(kurtosis) : NAN;
+      if (x.has_row(first + k)) y[x.at(panel, first + k, n)] = static_cast<scalar_t>(value);
     });
   }
 };
@@ -64,8 +64,8 @@ Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int6
   dispatch("rolling_shape", x, [&]<typename scalar_t>() {
     dispatch_rows<4>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
-                     Shapes<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
-                                             double(std::max(order, min_periods)), order == 4});
+                     RollingShape<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
+                                                   double(std::max(order, min_periods)), order == 4});
     });
   });
   return y;

@@ -1,200 +1,209 @@
-// What the rolling skewness (order 3) or kurtosis (order 4) of (..., T, N) makes of a gradient.
+// Gradient of the rolling skewness (order 3) or kurtosis (order 4) of (..., T, N).
 //
-// A window pushes a polynomial in x_s - mean_t to every value that it holds. About one value of its block of windows it
-// has four coefficients; these are summed ahead in time as in rolling_adjoint.cpp, and what two blocks push to a value
-// is each taken about its own.
+// Each window t adds a polynomial in x_s - mean_t to dx_s of every row s that it contains. Its coefficients are
+// expanded about an anchor of its block of windows and summed over windows backward in time, as in rolling_adjoint.cpp;
+// a row is in windows of two blocks, and each block's polynomial is evaluated about its own anchor.
 #include "windows.h"
 
 using namespace commodity;
 
 namespace {
 
-constexpr int64_t kLanes = 32;  // columns together: five sums and twice four coefficients of a window fit the cache
-constexpr int64_t kChunk = 16;  // blocks that one task takes: it begins with the block after them, once more
-// What of the gradient of a window of n values depends on n alone.
-template <int order>
-struct Counted {
-  double n, share, lead, tails;
+constexpr int64_t kLanes = 32;  // columns per strip: five sums and twice four coefficients of a window fit the cache
+constexpr int64_t kTaskBlocks = 16;  // blocks per task; each task recomputes the coefficients of the block after them
 
-  inline explicit Counted(double n) : n(n), share(1 / n) {
-    const double scale = (n - 1) / ((n - 2) * (n - 3));
-    lead = order == 3 ? 3 * n * std::sqrt(n - 1) / (n - 2) : 4 * scale * (n + 1) * n;
-    tails = order == 3 ? 0 : 3 * scale * (n - 1);
+// Factors of the gradient of one window that depend on its number of values n alone.
+template <int order>
+struct CountFactors {
+  double n, inverse_n, scale, offset;
+
+  inline explicit CountFactors(double n) : n(n), inverse_n(1 / n) {
+    const double kurt_scale = (n - 1) / ((n - 2) * (n - 3));
+    scale = order == 3 ? 3 * n * std::sqrt(n - 1) / (n - 2) : 4 * kurt_scale * (n + 1) * n;
+    offset = order == 3 ? 0 : 3 * kurt_scale * (n - 1);
   }
 };
 
-// Of one window, from its sums about an anchor: what its gradient g pushes, as coefficients about the same anchor.
+// Coefficients of the polynomial of one window about its anchor, from its gradient g, its output y and its sums of
+// powers s1, s2, s3 about the anchor. With z = x_s - mean:
+//   skew = k M3 / M2^1.5:    3 g (k z^2 / M2^1.5 - skew z / M2), minus its mean
+//   kurt = q M4 / M2^2 - r:  4 g (q z^3 / M2^2 - (kurt + r) z / M2), minus its mean
 template <int order>
-inline void coefficients(double g, double y, const Counted<order>& of, double s1, double s2, double s3,
-                         double (&to)[order]) {
-  // skew = k M3 / M2^1.5:      3 g (k z^2 / M2^1.5 - skew z / M2), less its mean
-  // kurt = q M4 / M2^2 - r:    4 g (q z^3 / M2^2 - (kurt + r) z / M2), less its mean
-  const double mean = s1 * of.share, second = s2 - s1 * mean, inverse = 1 / second, square = mean * mean;
-  const double third = s3 - 3 * mean * s2 + 2 * s1 * square;
-  const double lead = g * of.lead * inverse * (order == 3 ? std::sqrt(inverse) : inverse);
-  const double tilt = order * g * (y + of.tails) * inverse, rest = lead * (order == 3 ? second : third) * of.share;
-  const bool known = (y == y) & (of.n >= order) & (second > 0);
-  const double c1 = (order == 3 ? -2 * mean : 3 * square) * lead - tilt;
-  const double c0 = (order == 3 ? square : -square * mean) * lead + tilt * mean - rest;
-  to[0] = known ? c0 : 0, to[1] = known ? c1 : 0;
-  to[2] = known ? (order == 3 ? lead : -3 * lead * mean) : 0;
-  if constexpr (order == 4) to[3] = known ? lead : 0;
+inline void compute_coefficients(double g, double y, const CountFactors<order>& factors, double s1, double s2,
+                                 double s3, double (&output)[order]) {
+  const double mean = s1 * factors.inverse_n, m2 = s2 - s1 * mean, inverse = 1 / m2, square = mean * mean;
+  const double m3 = s3 - 3 * mean * s2 + 2 * s1 * square;
+  const double leading = g * factors.scale * inverse * (order == 3 ? std::sqrt(inverse) : inverse);
+  const double linear = order * g * (y + factors.offset) * inverse;
+  const double constant = leading * (order == 3 ? m2 : m3) * factors.inverse_n;
+  const bool defined = (y == y) & (factors.n >= order) & (m2 > 0);
+  const double c1 = (order == 3 ? -2 * mean : 3 * square) * leading - linear;
+  const double c0 = (order == 3 ? square : -square * mean) * leading + linear * mean - constant;
+  output[0] = defined ? c0 : 0, output[1] = defined ? c1 : 0;
+  output[2] = defined ? (order == 3 ? leading : -3 * leading * mean) : 0;
+  if constexpr (order == 4) output[3] = defined ? leading : 0;
 }
 
 template <typename scalar_t, int order>
-struct Adjoint {
+struct Gradient {
   const scalar_t *grad, *x, *y;
   scalar_t* dx;
   const int64_t steps, stride, window, width;
-  static constexpr int kSums = order, kTerms = order;  // the count and sums of powers; coefficients of a polynomial
-  double *suffix, *push[2], *anchor[2];  // sums of each row of a block; coefficients and anchors of two blocks
+  static constexpr int kSums = order, kTerms = order;  // count and sums of powers; coefficients of a polynomial
+  double *suffix, *coefficients[2], *anchor[2];        // suffix sums by row; coefficients and anchors of two blocks
 
-  inline bool full(int64_t begin) const {
+  inline bool complete(int64_t begin) const {
     const int64_t first = std::max<int64_t>(0, begin - window), last = std::min(begin + window, steps);
     return first >= last || all_finite(x + first * stride, last - first, stride, width);
   }
 
-  // A value of each column which the windows of a block hold: its first, or the last before it.
-  template <bool all>
-  inline void choose(int64_t begin, double* to) const {
-    std::fill_n(to, kLanes, 0.0);
-    if (all && begin < steps) return std::copy_n(x + begin * stride, width, to), void();
-    for (int64_t t = std::max<int64_t>(0, begin - window + 1); t < std::min(begin, steps); ++t) take(t, to);
-    for (int64_t t = std::min(begin + window, steps) - 1; t >= begin; --t) take(t, to);
+  // For each column a value that the windows of a block contain: the first of the block, or the last one before it.
+  template <bool complete>
+  inline void find_anchor(int64_t begin, double* output) const {
+    std::fill_n(output, kLanes, 0.0);
+    if (complete && begin < steps) return std::copy_n(x + begin * stride, width, output), void();
+    for (int64_t t = std::max<int64_t>(0, begin - window + 1); t < std::min(begin, steps); ++t) copy_finite(t, output);
+    for (int64_t t = std::min(begin + window, steps) - 1; t >= begin; --t) copy_finite(t, output);
   }
-  inline void take(int64_t t, double* to) const {
+  inline void copy_finite(int64_t t, double* output) const {
     const scalar_t* row = x + t * stride;
-    for (int64_t n = 0; n < width; ++n) to[n] = row[n] - row[n] == 0 ? row[n] : to[n];
+    for (int64_t n = 0; n < width; ++n) output[n] = row[n] - row[n] == 0 ? row[n] : output[n];
   }
-  template <bool all>
-  inline void add(double (&sums)[kSums][kLanes], const double* against, int64_t t) const {
+  template <bool complete>
+  inline void add(double (&sums)[kSums][kLanes], const double* origin, int64_t t) const {
     const scalar_t* row = x + t * stride;
     for (int64_t n = 0; n < width; ++n) {
-      const bool finite = all || row[n] - row[n] == 0;
-      const double d = finite ? row[n] - against[n] : 0, square = d * d;
-      if (!all) sums[0][n] += finite ? 1 : 0;
+      const bool finite = complete || row[n] - row[n] == 0;
+      const double d = finite ? row[n] - origin[n] : 0, square = d * d;
+      if (!complete) sums[0][n] += finite ? 1 : 0;
       sums[1][n] += d, sums[2][n] += square;
       if constexpr (order == 4) sums[3][n] += square * d;
     }
   }
 
-  // The coefficients that the windows of a block push, zero after the last row.
-  template <bool all>
-  inline void gather(int64_t begin, double* to, double* against) const {
+  // Coefficients of the windows that end in a block; zero after the last row.
+  template <bool complete>
+  inline void compute_block(int64_t begin, double* output, double* origin) const {
     double sums[kSums][kLanes] = {};
-    choose<all>(begin, against);
+    find_anchor<complete>(begin, origin);
     if (begin == 0) std::fill_n(suffix, kSums * window * kLanes, 0.0);
     for (int64_t j = window - 1; begin > 0 && begin < steps && j >= 0; --j) {
       std::copy_n(&sums[0][0], kSums * kLanes, suffix + kSums * j * kLanes);
-      add<all>(sums, against, begin - window + j);
+      add<complete>(sums, origin, begin - window + j);
     }
     std::fill_n(&sums[0][0], kSums * kLanes, 0.0);
     const int64_t rows = std::clamp<int64_t>(steps - begin, 0, window);
-    std::fill_n(to + kTerms * rows * kLanes, kTerms * (window - rows) * kLanes, 0.0);
+    std::fill_n(output + kTerms * rows * kLanes, kTerms * (window - rows) * kLanes, 0.0);
     for (int64_t j = 0; j < rows; ++j) {
-      add<all>(sums, against, begin + j);
-      const int64_t at = (begin + j) * stride;
-      pushes<all>(grad + at, y + at, double(begin ? window : j + 1), suffix + kSums * j * kLanes, sums,
-                  to + kTerms * j * kLanes);
+      add<complete>(sums, origin, begin + j);
+      const int64_t row = (begin + j) * stride;
+      compute_row<complete>(grad + row, y + row, double(begin ? window : j + 1), suffix + kSums * j * kLanes, sums,
+                            output + kTerms * j * kLanes);
     }
   }
-  template <bool all>
-  inline void pushes(const scalar_t* g, const scalar_t* now, double every, const double* s,
-                     const double (&sums)[kSums][kLanes], double* __restrict to) const {
-    const Counted<order> whole(every);
+  template <bool complete>
+  inline void compute_row(const scalar_t* g, const scalar_t* y_row, double complete_count, const double* s,
+                          const double (&sums)[kSums][kLanes], double* __restrict output) const {
+    const CountFactors<order> complete_factors(complete_count);
     for (int64_t n = 0; n < width; ++n) {
-      const auto of = all ? whole : Counted<order>(s[n] + sums[0][n]);
+      const auto factors = complete ? complete_factors : CountFactors<order>(s[n] + sums[0][n]);
       const double s3 = order == 4 ? s[(kSums - 1) * kLanes + n] + sums[kSums - 1][n] : 0;
       double terms[order];
-      coefficients<order>(g[n], now[n], of, s[kLanes + n] + sums[1][n], s[2 * kLanes + n] + sums[2][n], s3, terms);
-      for (int k = 0; k < order; ++k) to[k * kLanes + n] = terms[k];
+      compute_coefficients<order>(g[n], y_row[n], factors, s[kLanes + n] + sums[1][n], s[2 * kLanes + n] + sums[2][n],
+                                  s3, terms);
+      for (int k = 0; k < order; ++k) output[k * kLanes + n] = terms[k];
     }
   }
-  inline void gather(int64_t block) const {
-    const int64_t begin = block * window, now = block % 2;
-    full(begin) ? gather<true>(begin, push[now], anchor[now]) : gather<false>(begin, push[now], anchor[now]);
+  inline void compute_block(int64_t block) const {
+    const int64_t begin = block * window, i = block % 2;
+    complete(begin) ? compute_block<true>(begin, coefficients[i], anchor[i])
+                    : compute_block<false>(begin, coefficients[i], anchor[i]);
   }
 
-  static inline double at(double d, const double* c, int64_t n) {
+  // The polynomial of column n at d.
+  static inline double evaluate(double d, const double* c, int64_t n) {
     const double cubic = order == 4 ? d * c[(kTerms - 1) * kLanes + n] : 0;
     return c[n] + d * (c[kLanes + n] + d * (c[2 * kLanes + n] + cubic));
   }
 
-  // dx_s = the sum of the polynomials of the windows that hold s: some of this block, some of the next one.
-  inline void spread(int64_t begin, const double* now, const double* about, double* next, const double* later) const {
+  // dx of one block, from the coefficients of this block and of the next one, which become prefix sums.
+  inline void accumulate(int64_t begin, const double* current, const double* current_anchor, double* next,
+                         const double* next_anchor) const {
     double total[kTerms * kLanes] = {};
     for (int64_t j = 0; j < window; ++j)
       for (int64_t n = 0; n < kTerms * kLanes; ++n) {
-        const double own = next[kTerms * j * kLanes + n];
-        next[kTerms * j * kLanes + n] = total[n], total[n] += own;
+        const double term = next[kTerms * j * kLanes + n];
+        next[kTerms * j * kLanes + n] = total[n], total[n] += term;
       }
     std::fill_n(total, kTerms * kLanes, 0.0);
     for (int64_t j = window - 1; j >= 0; --j) {
-      const double *own = now + kTerms * j * kLanes, *after = next + kTerms * j * kLanes;
-      for (int64_t n = 0; n < kTerms * kLanes; ++n) total[n] += own[n];
+      const double *terms = current + kTerms * j * kLanes, *prefix = next + kTerms * j * kLanes;
+      for (int64_t n = 0; n < kTerms * kLanes; ++n) total[n] += terms[n];
       if (begin + j >= steps) continue;
-      const scalar_t* value = x + (begin + j) * stride;
-      scalar_t* to = dx + (begin + j) * stride;
+      const scalar_t* row = x + (begin + j) * stride;
+      scalar_t* output = dx + (begin + j) * stride;
       for (int64_t n = 0; n < width; ++n) {
-        const double all = at(value[n] - about[n], total, n) + at(value[n] - later[n], after, n);
-        to[n] = static_cast<scalar_t>(value[n] - value[n] == 0 ? all : 0);
+        const double sum =
+            evaluate(row[n] - current_anchor[n], total, n) + evaluate(row[n] - next_anchor[n], prefix, n);
+        output[n] = static_cast<scalar_t>(row[n] - row[n] == 0 ? sum : 0);
       }
     }
   }
 
-  inline void run(int64_t from, int64_t to) const {
-    gather(to);
-    for (int64_t block = to - 1; block >= from; --block) {
-      const int now = block % 2;
-      gather(block);
-      spread(block * window, push[now], anchor[now], push[1 - now], anchor[1 - now]);
+  // Blocks [first, last), backward in time.
+  inline void run(int64_t first, int64_t last) const {
+    compute_block(last);
+    for (int64_t block = last - 1; block >= first; --block) {
+      const int i = block % 2;
+      compute_block(block);
+      accumulate(block * window, coefficients[i], anchor[i], coefficients[1 - i], anchor[1 - i]);
     }
   }
 };
 
 template <typename scalar_t, int order>
-COMMODITY_SIMD void adjoint(const Adjoint<scalar_t, order>& strip, int64_t from, int64_t to) {
-  strip.run(from, to);
+COMMODITY_SIMD void run_strip(const Gradient<scalar_t, order>& strip, int64_t first, int64_t last) {
+  strip.run(first, last);
 }
 
 template <typename scalar_t, int order>
-void all_adjoints(const Tensor& grad, const Tensor& x, const Tensor& y, Tensor& dx, int64_t window) {
+void run(const Tensor& grad, const Tensor& x, const Tensor& y, Tensor& dx, int64_t window) {
   const Panels panels(x);
   if (x.numel() == 0) return;
-  const scalar_t *from = grad.const_data_ptr<scalar_t>(), *values = x.const_data_ptr<scalar_t>();
-  const scalar_t* shape = y.const_data_ptr<scalar_t>();
+  const scalar_t *grads = grad.const_data_ptr<scalar_t>(), *values = x.const_data_ptr<scalar_t>();
+  const scalar_t* outputs = y.const_data_ptr<scalar_t>();
   scalar_t* to = dx.mutable_data_ptr<scalar_t>();
-  const int64_t blocks = (panels.steps + window - 1) / window, chunks = (blocks + kChunk - 1) / kChunk;
+  const int64_t blocks = (panels.steps + window - 1) / window, tasks = (blocks + kTaskBlocks - 1) / kTaskBlocks;
   const int64_t strips = (panels.assets + kLanes - 1) / kLanes, channel = window * kLanes;
-  torch::stable::parallel_for(0, panels.batch * strips * chunks, 1, [&](int64_t first_task, int64_t last_task) {
+  torch::stable::parallel_for(0, panels.batch * strips * tasks, 1, [&](int64_t first_task, int64_t last_task) {
     const std::unique_ptr<double[]> scratch(new double[3 * order * channel + 2 * kLanes]());
     for (int64_t i = first_task; i < last_task; ++i) {
-      const int64_t chunk = i % chunks * kChunk, first = i / chunks % strips * kLanes;
-      const int64_t at = i / chunks / strips * panels.size() + first;
-      double *const sums = scratch.get(), *const push = sums + order * channel, *const later = push + order * channel,
-                    *const anchors = later + order * channel;
-      const Adjoint<scalar_t, order> strip{from + at,
-                                           values + at,
-                                           shape + at,
-                                           to + at,
-                                           panels.steps,
-                                           panels.assets,
-                                           window,
-                                           std::min(kLanes, panels.assets - first),
-                                           sums,
-                                           {push, later},
-                                           {anchors, anchors + kLanes}};
-      adjoint(strip, chunk, std::min(chunk + kChunk, blocks));
+      const int64_t block = i % tasks * kTaskBlocks, column = i / tasks % strips * kLanes;
+      const int64_t offset = i / tasks / strips * panels.size() + column;
+      double *const suffix = scratch.get(), *const first = suffix + order * channel,
+                    *const second = first + order * channel, *const anchors = second + order * channel;
+      const Gradient<scalar_t, order> strip{grads + offset,
+                                            values + offset,
+                                            outputs + offset,
+                                            to + offset,
+                                            panels.steps,
+                                            panels.assets,
+                                            window,
+                                            std::min(kLanes, panels.assets - column),
+                                            suffix,
+                                            {first, second},
+                                            {anchors, anchors + kLanes}};
+      run_strip(strip, block, std::min(block + kTaskBlocks, blocks));
     }
   });
 }
 
 template <typename scalar_t>
-void of_order(int64_t order, const Tensor& grad, const Tensor& x, const Tensor& y, Tensor& dx, int64_t window) {
+void run(int64_t order, const Tensor& grad, const Tensor& x, const Tensor& y, Tensor& dx, int64_t window) {
   if (order == 3)
-    all_adjoints<scalar_t, 3>(grad, x, y, dx, window);
+    run<scalar_t, 3>(grad, x, y, dx, window);
   else
-    all_adjoints<scalar_t, 4>(grad, x, y, dx, window);
+    run<scalar_t, 4>(grad, x, y, dx, window);
 }
 
 Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& y_, int64_t window, int64_t order) {
@@ -206,7 +215,7 @@ Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
   const int64_t rows = clamp_window(Panels(x), window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_shape_adjoint",
-                  AT_WRAP([&] { of_order<scalar_t>(order, grad, x, y, dx, rows); }), AT_EXPAND(AT_FLOATING_TYPES));
+                  AT_WRAP([&] { run<scalar_t>(order, grad, x, y, dx, rows); }), AT_EXPAND(AT_FLOATING_TYPES));
   return dx;
 }
 

@@ -1,83 +1,91 @@
-// The variance, or its root, of what is finite among the last `window` rows of (..., T, N).
+// Rolling variance, or its square root, of the finite values in each window of (..., T, N). windows.h explains the
+// scheme: suffix sums of the previous block plus a running total.
 //
-// Values are taken against one that is in the window itself: the first row of the block, which all its windows hold;
-// where it is missing, the last of the suffix and the first of the prefix. So neither a level nor what has left the
-// window costs digits, and the variance of a constant is exactly zero.
+// Sums are taken of differences from an anchor inside the window: the first row of the block, which all of its windows
+// contain, or, where that is missing, the last value of the suffix and the first of the running total. So neither a
+// high level nor values that have left the window cost digits, and the variance of a constant is exactly zero.
 #include "windows.h"
 
 using namespace commodity;
 
 namespace {
 
-// Of each column: how many values, the one they are taken against once it is chosen, the sum of the differences and of
-// their squares. A missing value stands on what it is taken against: a constant zero would be folded into the square,
-// which then is rounded otherwise than where nothing is missing.
-template <bool all>
+// Per column: the number of values, the anchor, and the sums of differences and of their squares. A missing value adds
+// x - anchor with x = anchor rather than a constant zero: the compiler would fold a constant into the square, which is
+// then rounded differently than in the variant for complete windows.
+template <bool complete>
 struct Sums {
-  double count[kStrip] = {}, chosen[kStrip], anchor[kStrip], sum[kStrip] = {}, squares[kStrip] = {};
+  double count[kStrip] = {}, has_anchor[kStrip], anchor[kStrip], sum[kStrip] = {}, squares[kStrip] = {};
 
   template <typename scalar_t>
   inline explicit Sums(const scalar_t* first, int64_t width) {
     for (int64_t n = 0; n < width; ++n) {
-      chosen[n] = first[n] - first[n] == 0 ? 1 : 0;
-      anchor[n] = chosen[n] ? first[n] : 0;
+      has_anchor[n] = first[n] - first[n] == 0 ? 1 : 0;
+      anchor[n] = has_anchor[n] ? first[n] : 0;
     }
   }
   template <typename scalar_t>
   inline void add(const scalar_t* row, int64_t width) {
     for (int64_t n = 0; n < width; ++n) {
       const double x = row[n];
-      const bool finite = all || x - x == 0;
-      const double against = !all && (chosen[n] == 0) & finite ? x : anchor[n], d = (finite ? x : against) - against;
-      if (!all) anchor[n] = against, chosen[n] = finite ? 1 : chosen[n], count[n] += finite ? 1 : 0;
+      const bool finite = complete || x - x == 0;
+      const double origin = !complete && (has_anchor[n] == 0) & finite ? x : anchor[n];
+      const double d = (finite ? x : origin) - origin;
+      if (!complete) {
+        anchor[n] = origin;
+        has_anchor[n] = finite ? 1 : has_anchor[n];
+        count[n] += finite ? 1 : 0;
+      }
       sum[n] += d, squares[n] += d * d;
     }
   }
 };
 
-template <bool all, typename scalar_t>
-inline void variances_of_block(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
-                               int64_t window, double least, double ddof, bool root, double* __restrict suffix) {
+template <bool complete, typename scalar_t>
+inline void rolling_var_block(const scalar_t* x, scalar_t* __restrict y, int64_t stride, const WindowBlock& block,
+                              int64_t window, double min_periods, double ddof, bool root, double* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
   if (block.begin == 0) std::fill_n(suffix, 3 * rows * kStrip, 0.0);
-  Sums<all> before(x + block.begin * stride, width), now = before;
+  Sums<complete> previous(x + block.begin * stride, width), current = previous;
   for (int64_t j = window - 1; block.begin > 0 && j >= 0; --j) {
-    double* to = suffix + 3 * j * kStrip;
-    if (!all) std::copy_n(before.count, width, to);
-    std::copy_n(before.sum, width, to + kStrip);
-    std::copy_n(before.squares, width, to + 2 * kStrip);
-    before.add(x + (block.begin - window + j) * stride, width);
+    double* row = suffix + 3 * j * kStrip;
+    if (!complete) std::copy_n(previous.count, width, row);
+    std::copy_n(previous.sum, width, row + kStrip);
+    std::copy_n(previous.squares, width, row + 2 * kStrip);
+    previous.add(x + (block.begin - window + j) * stride, width);
   }
   for (int64_t j = 0; j < rows; ++j) {
-    now.add(x + (block.begin + j) * stride, width);
-    scalar_t* to = y + (block.begin + j) * stride;
-    if (j + kPrefetchRows < rows) prefetch(to + kPrefetchRows * stride, width);
+    current.add(x + (block.begin + j) * stride, width);
+    scalar_t* output = y + (block.begin + j) * stride;
+    if (j + kPrefetchRows < rows) prefetch(output + kPrefetchRows * stride, width);
     const double *count = suffix + 3 * j * kStrip, *sum = count + kStrip, *squares = sum + kStrip;
-    const double every = double(block.begin ? window : j + 1);
+    const double complete_count = double(block.begin ? window : j + 1);
     double variance[kStrip];
     for (int64_t n = 0; n < width; ++n) {
-      const bool both = !all && (count[n] > 0) & (now.count[n] > 0);
-      const double apart = both ? now.anchor[n] - before.anchor[n] : 0, held = all ? every : count[n] + now.count[n];
-      const double shift = all ? 0 : now.count[n] * apart, total = sum[n] + now.sum[n] + shift;
-      const double square = squares[n] + now.squares[n] + apart * (2 * now.sum[n] + shift);
-      // one product is taken off, never two: a compiler that fuses one of two need not choose the same in both variants
-      const double spread = (square - total * (total * (1 / held))) * (1 / (held - ddof));
-      variance[n] = (held >= least) & (held > ddof) ? (spread > 0 ? spread : 0) : NAN;
+      const bool two_anchors = !complete && (count[n] > 0) & (current.count[n] > 0);
+      const double distance = two_anchors ? current.anchor[n] - previous.anchor[n] : 0;
+      const double window_count = complete ? complete_count : count[n] + current.count[n];
+      const double shift = complete ? 0 : current.count[n] * distance, total = sum[n] + current.sum[n] + shift;
+      const double square = squares[n] + current.squares[n] + distance * (2 * current.sum[n] + shift);
+      // Only one product is subtracted: with two, the compiler might fuse different ones in the two variants.
+      const double value = (square - total * (total * (1 / window_count))) * (1 / (window_count - ddof));
+      const bool defined = (window_count >= min_periods) & (window_count > ddof);
+      variance[n] = defined ? (value > 0 ? value : 0) : NAN;
     }
     if (root)
-      for (int64_t n = 0; n < width; ++n) to[n] = static_cast<scalar_t>(std::sqrt(variance[n]));
+      for (int64_t n = 0; n < width; ++n) output[n] = static_cast<scalar_t>(std::sqrt(variance[n]));
     else
-      for (int64_t n = 0; n < width; ++n) to[n] = static_cast<scalar_t>(variance[n]);
+      for (int64_t n = 0; n < width; ++n) output[n] = static_cast<scalar_t>(variance[n]);
   }
 }
 
 template <typename scalar_t>
-COMMODITY_SIMD void variances(const scalar_t* x, scalar_t* y, int64_t stride, const WindowBlock& block, int64_t window,
-                              double least, double ddof, bool root, double* suffix) {
+COMMODITY_SIMD void rolling_var_block(const scalar_t* x, scalar_t* y, int64_t stride, const WindowBlock& block,
+                                      int64_t window, double min_periods, double ddof, bool root, double* suffix) {
   if (all_finite(x, stride, block, window))
-    variances_of_block<true>(x, y, stride, block, window, least, ddof, root, suffix);
+    rolling_var_block<true>(x, y, stride, block, window, min_periods, ddof, root, suffix);
   else
-    variances_of_block<false>(x, y, stride, block, window, least, ddof, root, suffix);
+    rolling_var_block<false>(x, y, stride, block, window, min_periods, ddof, root, suffix);
 }
 
 Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_t ddof, bool root) {
@@ -87,12 +95,12 @@ Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
   THO_DISPATCH_V2(x.scalar_type(), "rolling_var", AT_WRAP([&] {
-                    const scalar_t* from = x.const_data_ptr<scalar_t>();
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    const scalar_t* input = x.const_data_ptr<scalar_t>();
+                    scalar_t* output = y.mutable_data_ptr<scalar_t>();
                     for_each_window_block<double>(panels, rows, 3, [&](const WindowBlock& block, double* suffix) {
-                      const int64_t at = block.panel * panels.size() + block.first;
-                      variances(from + at, to + at, panels.assets, block, rows,
-                                double(std::max<int64_t>(1, min_periods)), double(ddof), root, suffix);
+                      const int64_t offset = block.panel * panels.size() + block.first;
+                      rolling_var_block(input + offset, output + offset, panels.assets, block, rows,
+                                        double(std::max<int64_t>(1, min_periods)), double(ddof), root, suffix);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

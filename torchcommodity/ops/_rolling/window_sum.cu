@@ -1,11 +1,12 @@
-// The sum over the last `window` rows of (..., T, N), or over this row and the window - 1 after it.
+// Sum over the last `window` rows of (..., T, N), or over this row and the following window - 1 (`ahead`).
+// device_windows.h explains the scheme.
 #include "device_windows.h"
 
 using namespace commodity;
 
 namespace {
 
-// With `ahead`, rows are numbered from the last one.
+// With `ahead`, rows are numbered backward, from the last one.
 template <typename scalar_t, typename sum_t, int kWindows>
 struct WindowSum {
   static constexpr int kRows = kWindows;
@@ -16,17 +17,17 @@ struct WindowSum {
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t first) const {
     const auto at = [&](int64_t t) { return (panel * steps + (ahead ? steps - 1 - t : t)) * assets + n; };
-    const auto see = [&](Sums<sum_t, 1>& sum, int64_t t) {
+    const auto add = [&](Sums<sum_t, 1>& sum, int64_t t) {
       if (t >= 0 && t < steps) sum.term[0] += read(x + at(t));
     };
-    for_each_window<kRows, Sums<sum_t, 1>>(first, window, see, [&](int k, const Sums<sum_t, 1>& sum) {
+    for_each_window<kRows, Sums<sum_t, 1>>(first, window, add, [&](int k, const Sums<sum_t, 1>& sum) {
       if (first + k < steps) y[at(first + k)] = static_cast<scalar_t>(sum.term[0]);
     });
   }
 };
 
 template <typename scalar_t, typename sum_t>
-void all_sums(const Tensor& x, Tensor& y, int64_t window, bool ahead) {
+void window_sums(const Tensor& x, Tensor& y, int64_t window, bool ahead) {
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
   dispatch_rows<16>(rows, [&]<int kRows>() {
@@ -41,9 +42,9 @@ Tensor window_sum(const Tensor& x_, int64_t window, bool ahead) {
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
   if (x.scalar_type() == torch::headeronly::ScalarType::Long)
-    all_sums<int64_t, int64_t>(x, y, window, ahead);
+    window_sums<int64_t, int64_t>(x, y, window, ahead);
   else
-    dispatch("window_sum", x, [&]<typename scalar_t>() { all_sums<scalar_t, double>(x, y, window, ahead); });
+    dispatch("window_sum", x, [&]<typename scalar_t>() { window_sums<scalar_t, double>(x, y, window, ahead); });
   return y;
 }
 

@@ -1,4 +1,4 @@
-// y_t = a_t y_{t-1} + b_t along time, for (..., T, N).
+// y_t = a_t y_{t-1} + b_t along time, for (..., T, N): row by row, all columns of a block at once.
 #include "native.h"
 
 using namespace commodity;
@@ -6,8 +6,8 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-void recurrence(const scalar_t* a, const scalar_t* b, const scalar_t* initial, scalar_t* y, int64_t steps,
-                int64_t stride, int64_t width) {
+void recurrence_block(const scalar_t* a, const scalar_t* b, const scalar_t* initial, scalar_t* y, int64_t steps,
+                      int64_t stride, int64_t width) {
   for (int64_t n = 0; n < width; ++n) y[n] = (initial ? a[n] * initial[n] : scalar_t(0)) + b[n];
   for (int64_t t = 1; t < steps; ++t) {
     a += stride, b += stride, y += stride;
@@ -24,17 +24,17 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   Tensor y = new_empty(b, b.sizes());
   const Panels panels(b);
   THO_DISPATCH_V2(b.scalar_type(), "linear_recurrence", AT_WRAP([&] {
-                    const scalar_t* from_a = a.const_data_ptr<scalar_t>();
-                    const scalar_t* from_b = b.const_data_ptr<scalar_t>();
-                    const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    const scalar_t* a_data = a.const_data_ptr<scalar_t>();
+                    const scalar_t* b_data = b.const_data_ptr<scalar_t>();
+                    const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+                    scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
                     for_each_block(
                         panels,
                         [&](int64_t panel, int64_t first, int64_t last) {
-                          const int64_t at = panel * panels.size() + first;
-                          recurrence(from_a + at, from_b + at,
-                                     before ? before + panel * panels.assets + first : nullptr, to + at, panels.steps,
-                                     panels.assets, last - first);
+                          const int64_t offset = panel * panels.size() + first;
+                          recurrence_block(a_data + offset, b_data + offset,
+                                           initial_data ? initial_data + panel * panels.assets + first : nullptr,
+                                           y_data + offset, panels.steps, panels.assets, last - first);
                         },
                         panels.assets);
                   }),

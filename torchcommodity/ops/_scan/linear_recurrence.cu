@@ -1,4 +1,4 @@
-// y_t = a_t y_{t-1} + b_t along time, for (..., T, N).
+// y_t = a_t y_{t-1} + b_t along time, for (..., T, N), in chunks of time (device.h).
 #include "device.h"
 
 using namespace commodity;
@@ -12,14 +12,14 @@ struct Recurrence {
   int64_t steps, assets;
 
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t t, int64_t n) const {
-    const int64_t at = (panel * steps + t) * assets + n;
-    return {read(a + at), {read(b + at)}};
+    const int64_t i = (panel * steps + t) * assets + n;
+    return {read(a + i), {read(b + i)}};
   }
   COMMODITY_INLINE State<> operator()(int64_t panel, int64_t n) const {
     return {initial ? read(initial + panel * assets + n) : 0};
   }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& now) const {
-    y[(panel * steps + t) * assets + n] = static_cast<scalar_t>(now.y[0]);
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t t, int64_t n, const State<>&, const State<>& state) const {
+    y[(panel * steps + t) * assets + n] = static_cast<scalar_t>(state.y[0]);
   }
 };
 
@@ -30,10 +30,10 @@ Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   Tensor y = new_empty(b, b.sizes());
   const Panels panels(b);
   dispatch("linear_recurrence", b, [&]<typename scalar_t>() {
-    const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+    const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
     const Recurrence<scalar_t> body{a.const_data_ptr<scalar_t>(),
                                     b.const_data_ptr<scalar_t>(),
-                                    before,
+                                    initial_data,
                                     y.mutable_data_ptr<scalar_t>(),
                                     panels.steps,
                                     panels.assets};

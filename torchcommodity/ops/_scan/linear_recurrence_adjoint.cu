@@ -1,14 +1,14 @@
-// L_t = grad_t + a_{t+1} L_{t+1} backwards in time, for (..., T, N): what y_t = a_t y_{t-1} + b_t makes of a gradient.
-// Where y is NaN it takes no part.
+// Gradient of y_t = a_t y_{t-1} + b_t for (..., T, N): L_t = grad_t + a_{t+1} L_{t+1} backward in time, d_b = L and
+// d_a_t = L_t y_{t-1}. The gradient of a NaN y is ignored.
 #include "device.h"
 
 using namespace commodity;
 
 namespace {
 
-// Rows are numbered from the last one.
+// Rows are numbered backward, from the last one.
 template <typename scalar_t>
-struct Adjoint {
+struct Gradient {
   const scalar_t *grad, *a, *y, *initial;
   scalar_t *d_a, *d_b;
   int64_t steps, assets;
@@ -17,16 +17,18 @@ struct Adjoint {
     return (panel * steps + steps - 1 - back) * assets + n;
   }
   COMMODITY_INLINE Affine<> operator()(int64_t panel, int64_t back, int64_t n) const {
-    const double factor = back ? read(a + at(panel, back - 1, n)) : 0, now = read(y + at(panel, back, n));
-    return {factor == factor ? factor : 0, {now == now ? read(grad + at(panel, back, n)) : 0}};
+    const double factor = back ? read(a + at(panel, back - 1, n)) : 0, current = read(y + at(panel, back, n));
+    return {factor == factor ? factor : 0, {current == current ? read(grad + at(panel, back, n)) : 0}};
   }
   COMMODITY_INLINE State<> operator()(int64_t, int64_t) const { return {}; }
-  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& now) const {
+  COMMODITY_INLINE void operator()(int64_t panel, int64_t back, int64_t n, const State<>&, const State<>& state) const {
     const bool first = back == steps - 1;
-    const double before = !first ? read(y + at(panel, back + 1, n)) : initial ? read(initial + panel * assets + n) : 0;
-    d_b[at(panel, back, n)] = static_cast<scalar_t>(now.y[0]);
-    const bool known = (!first || initial) && before == before;
-    d_a[at(panel, back, n)] = static_cast<scalar_t>(known ? now.y[0] * before : 0);  // not infinity * 0
+    const double previous = !first    ? read(y + at(panel, back + 1, n))
+                            : initial ? read(initial + panel * assets + n)
+                                      : 0;
+    d_b[at(panel, back, n)] = static_cast<scalar_t>(state.y[0]);
+    const bool valid = (!first || initial) && previous == previous;  // never infinity * 0
+    d_a[at(panel, back, n)] = static_cast<scalar_t>(valid ? state.y[0] * previous : 0);
   }
 };
 
@@ -39,15 +41,15 @@ std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const 
   Tensor d_a = new_empty(a, a.sizes()), d_b = new_empty(a, a.sizes());
   const Panels panels(a);
   dispatch("linear_recurrence_adjoint", a, [&]<typename scalar_t>() {
-    const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
-    const Adjoint<scalar_t> body{grad.const_data_ptr<scalar_t>(),
-                                 a.const_data_ptr<scalar_t>(),
-                                 y.const_data_ptr<scalar_t>(),
-                                 before,
-                                 d_a.mutable_data_ptr<scalar_t>(),
-                                 d_b.mutable_data_ptr<scalar_t>(),
-                                 panels.steps,
-                                 panels.assets};
+    const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+    const Gradient<scalar_t> body{grad.const_data_ptr<scalar_t>(),
+                                  a.const_data_ptr<scalar_t>(),
+                                  y.const_data_ptr<scalar_t>(),
+                                  initial_data,
+                                  d_a.mutable_data_ptr<scalar_t>(),
+                                  d_b.mutable_data_ptr<scalar_t>(),
+                                  panels.steps,
+                                  panels.assets};
     run_recurrence(a, panels.batch, panels.steps, panels.assets, body, body, body);
   });
   return {d_a, d_b};

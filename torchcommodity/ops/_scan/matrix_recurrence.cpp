@@ -1,4 +1,4 @@
-// y_t = A_t y_{t-1} + b_t along time, for b (..., T, K, N) and A (..., T, K * K, N) row by row.
+// y_t = A_t y_{t-1} + b_t along time, for b (..., T, K, N) and matrices A (..., T, K * K, N), flattened row by row.
 #include "native.h"
 
 using namespace commodity;
@@ -6,18 +6,18 @@ using namespace commodity;
 namespace {
 
 template <typename scalar_t>
-COMMODITY_SIMD void recurrence(const scalar_t* a, const scalar_t* b, const scalar_t* before, scalar_t* y,
-                               const Panels& panels, int64_t states, int64_t width) {
+COMMODITY_SIMD void recurrence_block(const scalar_t* a, const scalar_t* b, const scalar_t* previous, scalar_t* y,
+                                     const Panels& panels, int64_t states, int64_t width) {
   const int64_t assets = panels.assets;
   for (int64_t t = 0; t < panels.steps; ++t) {
     for (int64_t i = 0; i < states; ++i, a += states * assets, b += assets, y += assets) {
       std::copy_n(b, width, y);
-      const scalar_t* from = before;
-      for (int64_t j = 0; from && j < states; ++j, from += assets)
+      const scalar_t* state = previous;
+      for (int64_t j = 0; state && j < states; ++j, state += assets)
 #pragma GCC ivdep
-        for (int64_t n = 0; n < width; ++n) y[n] += a[j * assets + n] * from[n];
+        for (int64_t n = 0; n < width; ++n) y[n] += a[j * assets + n] * state[n];
     }
-    before = y - states * assets;
+    previous = y - states * assets;
   }
 }
 
@@ -33,15 +33,15 @@ Tensor matrix_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   panels.steps = b.size(-3);
   panels.batch = panels.steps ? panels.batch / panels.steps : 0;
   THO_DISPATCH_V2(b.scalar_type(), "matrix_recurrence", AT_WRAP([&] {
-                    const scalar_t* from_a = a.const_data_ptr<scalar_t>();
-                    const scalar_t* from_b = b.const_data_ptr<scalar_t>();
-                    const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
-                    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+                    const scalar_t* a_data = a.const_data_ptr<scalar_t>();
+                    const scalar_t* b_data = b.const_data_ptr<scalar_t>();
+                    const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+                    scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t at = panel * panels.size() * states;
-                      recurrence(from_a + at * states + first, from_b + at + first,
-                                 before ? before + panel * states * panels.assets + first : nullptr, to + at + first,
-                                 panels, states, last - first);
+                      const int64_t offset = panel * panels.size() * states;
+                      recurrence_block(a_data + offset * states + first, b_data + offset + first,
+                                       initial_data ? initial_data + panel * states * panels.assets + first : nullptr,
+                                       y_data + offset + first, panels, states, last - first);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

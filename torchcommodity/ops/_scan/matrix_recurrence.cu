@@ -1,5 +1,7 @@
-// y_t = A_t y_{t-1} + b_t along time, for b (..., T, K, N) and A (..., T, K * K, N) row by row. An item takes a column:
-// to compose K x K matrices over chunks of time costs K times the arithmetic, and its order is another.
+// y_t = A_t y_{t-1} + b_t along time, for b (..., T, K, N) and matrices A (..., T, K * K, N), flattened row by row.
+//
+// An item takes one asset through all of time. Chunks of time as in device.h would cost K times the arithmetic, to
+// compose K x K matrices, and would round differently from the CPU.
 #include "device.h"
 
 using namespace commodity;
@@ -13,18 +15,18 @@ struct Recurrence {
   int64_t steps, states, assets;
 
   COMMODITY_INLINE void operator()(int64_t panel, int64_t n, int64_t) const {
-    const scalar_t* before = initial ? initial + panel * states * assets + n : nullptr;
+    const scalar_t* previous = initial ? initial + panel * states * assets + n : nullptr;
     for (int64_t t = 0; t < steps; ++t) {
       const int64_t row = (panel * steps + t) * states * assets + n;
 #pragma unroll 4
       for (int64_t i = 0; i < states; ++i) {
         double sum = read(b + row + i * assets);
         const int64_t factors = (panel * steps + t) * states * states * assets + i * states * assets + n;
-        for (int64_t j = 0; before && j < states; ++j)
-          sum += double(read(a + factors + j * assets)) * before[j * assets];
+        for (int64_t j = 0; previous && j < states; ++j)
+          sum += double(read(a + factors + j * assets)) * previous[j * assets];
         y[row + i * assets] = static_cast<scalar_t>(sum);
       }
-      before = y + row;
+      previous = y + row;
     }
   }
 };
@@ -39,9 +41,9 @@ Tensor matrix_recurrence(const Tensor& a_, const Tensor& b_, const std::optional
   const int64_t steps = b.size(-3), states = b.size(-2), assets = b.size(-1);
   const int64_t batch = b.numel() ? b.numel() / (steps * states * assets) : 0;
   dispatch("matrix_recurrence", b, [&]<typename scalar_t>() {
-    const scalar_t* before = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
+    const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
     launch_grid(y, Grid(batch, assets, 1),
-                Recurrence<scalar_t>{a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), before,
+                Recurrence<scalar_t>{a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), initial_data,
                                      y.mutable_data_ptr<scalar_t>(), steps, states, assets});
   });
   return y;
