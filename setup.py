@@ -22,7 +22,7 @@ def extensions():
             "torchcommodity._C",
             sorted(glob("torchcommodity/ops/**/*.cpp", recursive=True) + cuda),
             include_dirs=[os.path.abspath("torchcommodity/ops/_csrc")],
-            extra_compile_args={"cxx": [*FLAGS["HOST"]], "nvcc": [*FLAGS["DEVICE"], *FLAGS["gencode"]()]},
+            extra_compile_args={"cxx": [*FLAGS["CXX_FLAGS"]], "nvcc": [*FLAGS["NVCC_FLAGS"], *FLAGS["gencode"]()]},
             py_limited_api=True,
         )
     ]

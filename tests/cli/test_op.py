@@ -3,8 +3,11 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from mutants import MUTANTS
 from typer.testing import Result
+
+from torchcommodity.opkit import Op
 
 Run = Callable[..., Result]
 
@@ -13,6 +16,12 @@ def test_op_list_names_operators(run: Run) -> None:
     result = run("op", "list")
     assert result.exit_code == 0
     assert "linear_recurrence" in result.stdout
+
+
+def test_op_list_marks_cuda_kernels_as_experimental(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Op, "devices", ("cpu", "cuda"))
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "cpu, cuda (experimental)" in run("op", "list").stdout
 
 
 def test_op_check_prints_a_table(run: Run) -> None:

@@ -55,4 +55,4 @@ def test_nvcc_takes_the_cuda_of_the_pages(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(compiler, "gencode", functools.partial(gencode, ["9.0"]))
     source = tmp_path / "pages.cu"
     source.write_text(inline.PRELUDE + "\n".join(block for page in PAGES for block in blocks("cuda", page)))
-    subprocess.run(compiler.Recipe().compile_command(source, tmp_path / "pages.o"), check=True)
+    subprocess.run(compiler.Toolchain().compile_command(source, tmp_path / "pages.o"), check=True)

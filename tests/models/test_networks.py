@@ -103,7 +103,7 @@ def test_gradient_reaches_every_parameter(name: str, prices: Tensor) -> None:
         assert parameter.grad.isfinite().all(), key
         assert parameter.grad.any(), key
     diagnosis = opkit.diagnose(model.eval(), prices, loss)
-    assert diagnosis.healthy, diagnosis
+    assert diagnosis.ok, diagnosis
 
 
 def test_learned_parameters_change_in_training(name: str, prices: Tensor) -> None:

@@ -1,193 +1,193 @@
-"""Small models with one fault each, and the line it is on: it ends in `# here`."""
+"""Small models with one fault each, on the line that ends in `# fault`."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class Two(nn.Module):
-    """Two layers; a fault overrides `between`."""
+class TwoLayers(nn.Module):
+    """Two layers; a broken model overrides `activate`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.last(self.between(self.first(x)))
+        return self.last(self.activate(self.first(x)))
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return x.tanh()
 
 
-class Detached(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return x.tanh().detach()  # here
+class Detached(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return x.tanh().detach()  # fault
 
 
-class Data(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return x.data.tanh()  # here
+class Data(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return x.data.tanh()  # fault
 
 
-class NumPy(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return torch.from_numpy(x.detach().numpy()) * 2  # here
+class NumPy(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.from_numpy(x.detach().numpy()) * 2  # fault
 
 
-class Items(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return torch.tensor([[value.item() for value in row] for row in x])  # here
+class Item(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.tensor([[value.item() for value in row] for row in x])  # fault
 
 
-class ToList(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return torch.tensor(x.tolist())  # here
+class ToList(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.tensor(x.tolist())  # fault
 
 
-class Copied(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return torch.tensor(x)  # here
+class Copied(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.tensor(x)  # fault
 
 
-class NoGrad(Two):
-    def between(self, x: Tensor) -> Tensor:
+class NoGrad(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
         with torch.no_grad():
-            return x.tanh()  # here
+            return x.tanh()  # fault
 
 
-class NoGradDecorated(Two):
+class NoGradDecorated(TwoLayers):
     @torch.no_grad()
-    def between(self, x: Tensor) -> Tensor:
-        return x.tanh()  # here
+    def activate(self, x: Tensor) -> Tensor:
+        return x.tanh()  # fault
 
 
-class Inference(Two):
-    def between(self, x: Tensor) -> Tensor:
+class Inference(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
         with torch.inference_mode():
-            y = x.tanh()  # here
+            y = x.tanh()  # fault
         return y.clone()
 
 
-class Long(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return (x * 10).long().float()  # here
+class Long(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return (x * 10).long().float()  # fault
 
 
-class Argmax(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return F.one_hot(x.argmax(-1), 8).float()  # here
+class Argmax(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return F.one_hot(x.argmax(-1), 8).float()  # fault
 
 
-class Compared(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return (x > 0).float()  # here
+class Comparison(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return (x > 0).float()  # fault
 
 
-class Rounded(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return torch.round(x)  # here
+class Rounded(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.round(x)  # fault
 
 
-class Sign(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return x.sign()  # here
+class Sign(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return x.sign()  # fault
 
 
-class InPlace(Two):
-    def between(self, x: Tensor) -> Tensor:
+class InPlace(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
         y = x.sigmoid()
-        y += 1  # here
+        y += 1  # fault
         return y
 
 
-class InPlaceItem(Two):
-    def between(self, x: Tensor) -> Tensor:
+class InPlaceItem(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
         y = x.exp()
-        y[:, 0] = 0  # here
+        y[:, 0] = 0  # fault
         return y
 
 
-class NeverCalled(Two):
+class NeverCalledLayer(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
-        self.forgotten = nn.Linear(8, 8)  # here
+        self.unused = nn.Linear(8, 8)  # fault
 
 
-class NeverUsedParameter(Two):
+class NeverUsedParameter(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
-        self.scale = nn.Parameter(torch.ones(8))  # here
+        self.scale = nn.Parameter(torch.ones(8))  # fault
 
 
-class PlainList(Two):
+class PlainList(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
-        self.layers = [nn.Linear(8, 8), nn.Linear(8, 8)]  # here
+        self.layers = [nn.Linear(8, 8), nn.Linear(8, 8)]  # fault
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x).tanh()
         return x
 
 
-class PlainDict(Two):
+class PlainDict(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
-        self.heads = {"oil": nn.Linear(8, 8)}  # here
+        self.heads = {"oil": nn.Linear(8, 8)}  # fault
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return self.heads["oil"](x).tanh()
 
 
-class NotAParameter(Two):
+class NotAParameter(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
-        self.scale = torch.ones(8, requires_grad=True)  # here
+        self.scale = torch.ones(8, requires_grad=True)  # fault
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return x.tanh() * self.scale
 
 
-class UnusedResult(Two):
+class UnusedResult(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
         self.side = nn.Linear(8, 8)
 
-    def between(self, x: Tensor) -> Tensor:
-        self.side(x)  # here
+    def activate(self, x: Tensor) -> Tensor:
+        self.side(x)  # fault
         return x.tanh()
 
 
-class Frozen(Two):
+class Frozen(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
         for parameter in self.parameters():
             parameter.requires_grad = False
 
 
-class Detour(Two):
-    """The fault lies two calls below."""
+class DetachedInFunction(TwoLayers):
+    """The fault is in a function that the model calls."""
 
-    def between(self, x: Tensor) -> Tensor:
-        return _cleaned(x)
-
-
-def _cleaned(x: Tensor) -> Tensor:
-    return x.tanh().clone().detach().requires_grad_()  # here
+    def activate(self, x: Tensor) -> Tensor:
+        return _activate_detached(x)
 
 
-class NaN(Two):
-    def between(self, x: Tensor) -> Tensor:
-        return (x - x).sqrt() + x.tanh()  # here
+def _activate_detached(x: Tensor) -> Tensor:
+    return x.tanh().clone().detach().requires_grad_()  # fault
 
 
-class Infinite(Two):
+class NaN(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return (x - x).sqrt() + x.tanh()  # fault
+
+
+class Infinite(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.zeros(()))
 
-    def between(self, x: Tensor) -> Tensor:
-        return x.tanh() + self.scale.sqrt()  # here
+    def activate(self, x: Tensor) -> Tensor:
+        return x.tanh() + self.scale.sqrt()  # fault
 
 
 class Vanishing(nn.Module):
@@ -211,65 +211,65 @@ class Exploding(nn.Module):
         return self.layers(F.pad(x, (0, 5)))[:, :1]
 
 
-class Dead(Two):
+class DeadLayer(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
         self.relu = nn.ReLU()
         nn.init.constant_(self.first.bias, -100.0)
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return self.relu(x)
 
 
-class DeadFunction(Two):
+class DeadFunction(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
         nn.init.constant_(self.first.bias, -100.0)
 
-    def between(self, x: Tensor) -> Tensor:
-        return torch.relu(x)  # here
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.relu(x)  # fault
 
 
-class Saturated(Two):
+class Saturated(TwoLayers):
     def __init__(self) -> None:
         super().__init__()
         self.sigmoid = nn.Sigmoid()
         nn.init.constant_(self.first.bias, 100.0)
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return self.sigmoid(x)
 
 
-def summed(output: Tensor, target: Tensor) -> Tensor:
+def sum_loss(output: Tensor, target: Tensor) -> Tensor:
     return (output - target).square().sum()
 
 
-def unreduced(output: Tensor, target: Tensor) -> Tensor:
+def unreduced_loss(output: Tensor, target: Tensor) -> Tensor:
     return (output - target).square()
 
 
-def number(output: Tensor, target: Tensor) -> float:
-    return F.mse_loss(output, target).item()  # here
+def float_loss(output: Tensor, target: Tensor) -> float:
+    return F.mse_loss(output, target).item()  # fault
 
 
-def rounded(output: Tensor, target: Tensor) -> Tensor:
-    return F.mse_loss(torch.round(output), target)  # here
+def rounded_loss(output: Tensor, target: Tensor) -> Tensor:
+    return F.mse_loss(torch.round(output), target)  # fault
 
 
-def copied(output: Tensor, target: Tensor) -> Tensor:
-    return F.mse_loss(torch.tensor(output), target)  # here
+def copied_loss(output: Tensor, target: Tensor) -> Tensor:
+    return F.mse_loss(torch.tensor(output), target)  # fault
 
 
 MODELS: dict[str, tuple[type[nn.Module], ...]] = {
-    "detach": (Detached, Detour),
+    "detach": (Detached, DetachedInFunction),
     "data": (Data,),
-    "python": (Items, ToList),
+    "python": (Item, ToList),
     "copied": (Copied,),
     "no_grad": (NoGrad, NoGradDecorated, Inference),
-    "integer": (Long, Argmax, Compared),
+    "integer": (Long, Argmax, Comparison),
     "rounding": (Rounded, Sign),
     "in_place": (InPlace, InPlaceItem),
-    "never_called": (NeverCalled, NeverUsedParameter),
+    "never_called": (NeverCalledLayer, NeverUsedParameter),
     "plain_list": (PlainList, PlainDict),
     "not_a_parameter": (NotAParameter,),
     "unused_result": (UnusedResult,),
@@ -278,11 +278,11 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
     "infinite_gradient": (Infinite,),
     "vanishing": (Vanishing,),
     "exploding": (Exploding,),
-    "dead_units": (Dead, DeadFunction),
+    "dead_units": (DeadLayer, DeadFunction),
     "saturated_units": (Saturated,),
 }
-FAULTS = [(kind, model) for kind, models in MODELS.items() for model in models] + [("detach", NumPy)]
+BROKEN = [(kind, model) for kind, models in MODELS.items() for model in models] + [("detach", NumPy)]
 LOSSES = [
-    ("batch_size", summed), ("not_scalar", unreduced), ("not_a_tensor", number), ("rounding", rounded),
-    ("copied", copied),
+    ("batch_size", sum_loss), ("not_scalar", unreduced_loss), ("not_a_tensor", float_loss), ("rounding", rounded_loss),
+    ("copied", copied_loss),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Builds just in time: from text and from files, kept, at once from many processes, interrupted, and in error."""
+"""`opkit.load` and `load_inline`: builds from text and files, the cache, concurrent and interrupted builds, errors."""
 
 import os
 import signal
@@ -12,17 +12,18 @@ import torch
 
 from torchcommodity import opkit
 from torchcommodity.opkit import _native as native
-from torchcommodity.opkit._build import cache, inline
+from torchcommodity.opkit._build import cache, compiler, inline
+from torchcommodity.opkit._build.flags import gencode
 
 SQUARE = """
-Tensor square(const Tensor& x_, double by = 1.0) {
+Tensor square(const Tensor& x_, double factor = 1.0) {
   const Tensor x = contiguous(x_);
   Tensor y = empty_like(x);
   dispatch<float, double>(x, "square", [&]<typename scalar_t>() {
     const scalar_t* from = x.const_data_ptr<scalar_t>();
     scalar_t* to = y.mutable_data_ptr<scalar_t>();
     parallel(x.numel(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = from[i] * from[i] * scalar_t(by);
+      for (int64_t i = begin; i < end; ++i) to[i] = from[i] * from[i] * scalar_t(factor);
     });
   });
   return y;
@@ -39,8 +40,8 @@ Tensor scaled(const Tensor& x) {
   for (int64_t i = 0; i < y.size(0); ++i) at[i][0] *= kFactor;
   return y;
 }
-STABLE_TORCH_LIBRARY(SPACE, m) { m.def("scaled(Tensor x) -> Tensor"); }
-STABLE_TORCH_LIBRARY_IMPL(SPACE, CPU, m) { m.impl("scaled", TORCH_BOX(&scaled)); }
+STABLE_TORCH_LIBRARY(NAMESPACE, m) { m.def("scaled(Tensor x) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, CPU, m) { m.impl("scaled", TORCH_BOX(&scaled)); }
 """
 
 
@@ -50,7 +51,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_text_becomes_an_operator(empty_cache: Path) -> None:
+def test_load_inline_builds_an_operator(empty_cache: Path) -> None:
     built = opkit.load_inline("inline_square", SQUARE, functions=["square"])
     x = torch.arange(6, dtype=torch.double).view(2, 3).mT
     assert torch.equal(built.square(x, 3.0), 3 * x * x)
@@ -58,13 +59,13 @@ def test_text_becomes_an_operator(empty_cache: Path) -> None:
     with pytest.raises(RuntimeError, match="square: has no kernel for Long"):
         built.square(x.long())
     library = built.square.default._schema
-    assert str(library) == "inline_square::square(Tensor x, float by=1.) -> Tensor"
+    assert str(library) == "inline_square::square(Tensor x, float factor=1.) -> Tensor"
     assert [path.suffix for path in empty_cache.rglob("*.so")] == [".so"]
 
 
-def test_a_record_finds_the_kernel_that_was_built_from_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_op_uses_a_kernel_from_load_inline() -> None:
     opkit.load_inline(
-        "inline_record", SQUARE.replace(", double by = 1.0", "").replace("scalar_t(by)", "2"), None, ["square"]
+        "inline_record", SQUARE.replace(", double factor = 1.0", "").replace("scalar_t(factor)", "2"), None, ["square"]
     )
 
     def reference(x: torch.Tensor) -> torch.Tensor:
@@ -75,7 +76,7 @@ def test_a_record_finds_the_kernel_that_was_built_from_text(monkeypatch: pytest.
     assert operator(torch.ones(2)).equal(torch.full((2,), 2.0))
 
 
-def test_a_function_without_tensors_answers_too() -> None:
+def test_load_inline_accepts_a_function_without_tensors() -> None:
     text = (
         "int64_t twice(int64_t k) { return 2 * k; }\nTensor first(const Tensor& x) { return torch::stable::clone(x); }"
     )
@@ -85,54 +86,61 @@ def test_a_function_without_tensors_answers_too() -> None:
         built.first(torch.ones(2, device="meta"))
 
 
-def test_what_was_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = PLAIN.format(name="kept")
-    opkit.load_inline("inline_kept", text, functions=["kept"])
+def test_load_inline_builds_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PLAIN.format(name="copy")
+    opkit.load_inline("inline_once", text, functions=["copy"])
     monkeypatch.setenv("CXX", "/nonexistent/compiler")
     with pytest.raises(opkit.BuildError, match="no such compiler"):
-        opkit.load_inline("inline_kept", text + "\n", functions=["kept"])
+        opkit.load_inline("inline_once", text + "\n", functions=["copy"])
     monkeypatch.delenv("CXX")
-    monkeypatch.setattr(opkit.build.compiler.Recipe, "build", None)
-    opkit.load_inline("inline_kept", text, functions=["kept"])
+    monkeypatch.setattr(compiler.Toolchain, "build", None)
+    opkit.load_inline("inline_once", text, functions=["copy"])
 
 
-def test_changed_text_is_loaded_beside_the_old() -> None:
+def test_load_inline_loads_changed_text_separately() -> None:
     first = opkit.load_inline("inline_changed", SQUARE, functions=["square"])
     second = opkit.load_inline("inline_changed", SQUARE.replace("from[i] * from[i]", "from[i]"), functions=["square"])
     assert (first.square(torch.tensor([3.0])).item(), second.square(torch.tensor([3.0])).item()) == (9, 3)
 
 
-def test_an_error_shows_the_line_of_the_author() -> None:
+def test_build_error_starts_with_the_source_line() -> None:
     wrong = SQUARE.replace("to[i] =", "to[i] = nothing *")
     with pytest.raises(opkit.BuildError) as caught:
         opkit.load_inline("inline_wrong", wrong, functions=["square"])
-    place, line, *_ = str(caught.value).splitlines()
-    assert place.startswith("inline_wrong.cpp:9:")
-    assert "nothing" in place
+    location, line, *_ = str(caught.value).splitlines()
+    assert location.startswith("inline_wrong.cpp:9:")
+    assert "nothing" in location
     assert "to[i] = nothing * from[i]" in line
 
 
 @pytest.mark.parametrize(
     ("functions", "message"),
-    [(["absent"], "no function absent"), ("square", "must name the functions"), ([], "must name the functions")],
+    [
+        (["absent"], "must be defined in cpp; got 'absent'"),
+        ("square", "must be a list of function names"),
+        ([], "must be a list of function names"),
+    ],
 )
-def test_functions_that_are_not_there_are_refused(functions: object, message: str) -> None:
+def test_load_inline_rejects_undefined_functions(functions: object, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
-        opkit.load_inline("inline_none", SQUARE, functions=functions)  # type: ignore[arg-type]  # that is the point
+        opkit.load_inline("inline_none", SQUARE, functions=functions)  # type: ignore[arg-type]  # deliberate
 
 
-def test_signatures_become_schemas() -> None:
+def test_load_inline_infers_schemas() -> None:
     text = """std::tuple<Tensor, Tensor> f(const Tensor& x, const std::optional<Tensor>& y_,
         int64_t k, bool up, const std::vector<int64_t>& sizes) { }"""
-    assert inline.schemas(text, ["f"])["f"] == "(Tensor x, Tensor? y, int k, bool up, int[] sizes) -> (Tensor, Tensor)"
-    with pytest.raises(ValueError, match=r"f: types of operators are Tensor, .*; got 'float'"):
-        inline.schemas("Tensor f(float x) {", ["f"])
+    assert (
+        inline.infer_schemas(text, ["f"])["f"]
+        == "(Tensor x, Tensor? y, int k, bool up, int[] sizes) -> (Tensor, Tensor)"
+    )
+    with pytest.raises(ValueError, match=r"types in f must be one of Tensor, .*; got 'float'"):
+        inline.infer_schemas("Tensor f(float x) {", ["f"])
 
 
-def test_files_are_built_anew_when_a_header_changes(tmp_path: Path) -> None:
+def test_load_rebuilds_after_a_header_change(tmp_path: Path) -> None:
     (tmp_path / "factor.h").write_text("constexpr double kFactor = 5;")
     source = tmp_path / "scaled.cpp"
-    source.write_text(FILE.replace("SPACE", "opkit_files"))
+    source.write_text(FILE.replace("NAMESPACE", "opkit_files"))
     operators = opkit.load("opkit_files", [source])
     assert operators.scaled(torch.ones(2, 2, dtype=torch.double)).tolist() == [[5, 1], [5, 1]]
     opkit.load("opkit_files", [source])
@@ -157,14 +165,14 @@ def start() -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
 
 
-def test_eight_processes_build_once(empty_cache: Path) -> None:
+def test_load_inline_builds_once_for_eight_processes(empty_cache: Path) -> None:
     processes = [start() for _ in range(8)]
     assert [process.communicate(timeout=120)[0].strip() for process in processes] == ["2.0"] * 8
     assert len(list(empty_cache.rglob("*.so"))) == 1
     assert not list(empty_cache.rglob("building-*"))
 
 
-def test_an_interrupted_build_breaks_nothing(empty_cache: Path) -> None:
+def test_load_inline_after_an_interrupted_build(empty_cache: Path) -> None:
     process = start()
     while not list(empty_cache.rglob("building-*")) and process.poll() is None:
         time.sleep(0.01)
@@ -175,27 +183,27 @@ def test_an_interrupted_build_breaks_nothing(empty_cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("symbol", "words"),
+    ("symbol", "message"),
     [
         ("aoti_torch_from_the_future", "it was built for a newer torch"),
         ("_ZN3c105ErrorC1Ev_of_another", "it was built against another torch's C"),
-        ("aoti_torch_get_current_cuda_stream_", "it was built for CUDA and this torch has none"),
+        ("aoti_torch_get_current_cuda_stream_", "it was built for CUDA, this torch was not"),
     ],
 )
-def test_a_library_of_another_torch_is_refused_in_words(tmp_path: Path, symbol: str, words: str) -> None:
+def test_load_library_explains_a_missing_symbol(tmp_path: Path, symbol: str, message: str) -> None:
     source = tmp_path / "other.cpp"
     source.write_text(f'extern "C" int {symbol}(); static int x = {symbol}(); extern "C" int used() {{ return x; }}')
-    opkit.build.compiler.Recipe().build([source], tmp_path, tmp_path / "other.so")
-    with pytest.raises(OSError, match=rf"other.so does not load with torch .*: {words}"):
+    compiler.Toolchain().build([source], tmp_path, tmp_path / "other.so")
+    with pytest.raises(OSError, match=rf"other.so does not load with torch .*: {message}"):
         native.load_library(tmp_path / "other.so")
 
 
-def test_cuda_architectures_end_in_ptx() -> None:
-    assert opkit.build.flags.gencode(["8.0", "9.0"])[-1] == "-gencode=arch=compute_90,code=compute_90"
+def test_gencode_ends_in_ptx() -> None:
+    assert gencode(["8.0", "9.0"])[-1] == "-gencode=arch=compute_90,code=compute_90"
 
 
-def test_the_cache_may_be_moved(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cache.folder() == empty_cache
+def test_cache_folder_follows_the_environment(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache.cache_folder() == empty_cache
     monkeypatch.delenv("TORCHCOMMODITY_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
-    assert cache.folder() == Path("/elsewhere/torchcommodity/native")
+    assert cache.cache_folder() == Path("/elsewhere/torchcommodity/native")

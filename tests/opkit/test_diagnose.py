@@ -1,11 +1,11 @@
-"""The gradient doctor: each fault is found by its name and on its line, and the healthy are left alone."""
+"""`opkit.diagnose`: the kind and line of each fault, and no errors in correct models."""
 
 import inspect
 import json
 from collections.abc import Callable
 from typing import Any
 
-import broken_models as sick
+import broken_models as broken
 import pytest
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from torchcommodity import opkit
 
-Maker = Callable[[], tuple[nn.Module, Any, Callable[..., Any]]]
+MakeCase = Callable[[], tuple[nn.Module, Any, Callable[..., Any]]]
 mse = F.mse_loss
 
 
@@ -22,32 +22,33 @@ def batch() -> tuple[Tensor, Tensor]:
     return torch.randn(16, 3, generator=generator), torch.randn(16, 1, generator=generator)
 
 
-def marked(thing: Any) -> str:
-    """Where the source of this thing says `# here`; nothing if it does not."""
-    if thing is sick.Detour:
-        thing = sick._cleaned
-    lines, first = inspect.getsourcelines(thing)
-    return next((f"{inspect.getsourcefile(thing)}:{first + i}" for i, line in enumerate(lines) if "# here" in line), "")
+def fault_location(source: Any) -> str:
+    """File and line of the `# fault` comment; empty without one."""
+    if source is broken.DetachedInFunction:
+        source = broken._activate_detached
+    lines, first = inspect.getsourcelines(source)
+    numbers = [first + i for i, line in enumerate(lines) if "# fault" in line]
+    return f"{inspect.getsourcefile(source)}:{numbers[0]}" if numbers else ""
 
 
 @pytest.mark.filterwarnings("ignore:To copy construct")
-@pytest.mark.parametrize(("kind", "model"), sick.FAULTS, ids=lambda x: getattr(x, "__name__", x))
-def test_a_fault_is_found_alone_and_on_its_line(kind: str, model: type[nn.Module]) -> None:
+@pytest.mark.parametrize(("kind", "model"), broken.BROKEN, ids=lambda x: getattr(x, "__name__", x))
+def test_diagnose_finds_the_fault_and_its_line(kind: str, model: type[nn.Module]) -> None:
     torch.manual_seed(0)
-    found = opkit.diagnose(model(), batch(), mse)
-    assert {finding.kind for finding in found.faults} == {kind}, str(found)
-    if marked(model):
-        assert found[0].where == marked(model), str(found)
-    assert found[0].remedy
+    diagnosis = opkit.diagnose(model(), batch(), mse)
+    assert {finding.kind for finding in diagnosis.errors} == {kind}, str(diagnosis)
+    if fault_location(model):
+        assert diagnosis[0].location == fault_location(model), str(diagnosis)
+    assert diagnosis[0].fix
 
 
 @pytest.mark.filterwarnings("ignore:To copy construct")
-@pytest.mark.parametrize(("kind", "loss"), sick.LOSSES, ids=lambda x: getattr(x, "__name__", x))
-def test_a_fault_of_the_loss_is_found(kind: str, loss: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(("kind", "loss"), broken.LOSSES, ids=lambda x: getattr(x, "__name__", x))
+def test_diagnose_finds_a_fault_of_the_loss(kind: str, loss: Callable[..., Any]) -> None:
     torch.manual_seed(0)
-    found = opkit.diagnose(sick.Two(), batch(), loss)
-    assert {finding.kind for finding in found.faults} == {kind}, str(found)
-    assert not marked(loss) or found[0].where == marked(loss)
+    diagnosis = opkit.diagnose(broken.TwoLayers(), batch(), loss)
+    assert {finding.kind for finding in diagnosis.errors} == {kind}, str(diagnosis)
+    assert not fault_location(loss) or diagnosis[0].location == fault_location(loss)
 
 
 def images() -> Tensor:
@@ -88,42 +89,42 @@ class Language(nn.Module):
         return self.head(self.encoder(self.embedding(tokens), mask=self.mask)).transpose(1, 2)
 
 
-class Logged(sick.Two):
-    """What is detached for a log is no fault, nor is a clone, a view or an index."""
+class Logged(broken.TwoLayers):
+    """Detaches for a log, clones, views and indexes, none of which is an error."""
 
-    def between(self, x: Tensor) -> Tensor:
-        self.seen = x.detach().mean().item()
+    def activate(self, x: Tensor) -> Tensor:
+        self.logged = x.detach().mean().item()
         y = x.clone().view(-1, 2, 4)
         y[:, 0] = y[:, 0].tanh()
         return y.flatten(1) * (x > 0)
 
 
-class Target(sick.Two):
-    """A stop-gradient on one of two ways."""
+class StopGradient(broken.TwoLayers):
+    """A stop-gradient on one of two paths."""
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return x / x.detach().abs().amax(-1, keepdim=True)
 
 
-class Straight(sick.Two):
-    """A straight-through estimate rounds, and yet learns."""
+class StraightThrough(broken.TwoLayers):
+    """Rounds, with a straight-through gradient."""
 
-    def between(self, x: Tensor) -> Tensor:
+    def activate(self, x: Tensor) -> Tensor:
         return x + (x.round() - x).detach()
 
 
-class Tied(nn.Module):
+class TiedWeights(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.inside, self.outside = nn.Linear(3, 3, bias=False), nn.Linear(3, 1)
-        self.again = nn.Linear(3, 3, bias=False)
-        self.again.weight = self.inside.weight
+        self.hidden, self.output = nn.Linear(3, 3, bias=False), nn.Linear(3, 1)
+        self.tied = nn.Linear(3, 3, bias=False)
+        self.tied.weight = self.hidden.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.outside(self.again(self.inside(x).tanh()))
+        return self.output(self.tied(self.hidden(x).tanh()))
 
 
-class Holder(nn.Module):
+class TwoInputs(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
@@ -151,8 +152,8 @@ def classify(output: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(output, target)
 
 
-HEALTHY: dict[str, Maker] = {
-    "two layers": lambda: (sick.Two(), batch(), mse),
+CORRECT: dict[str, MakeCase] = {
+    "two layers": lambda: (broken.TwoLayers(), batch(), mse),
     "linear": lambda: (nn.Linear(3, 1), batch(), mse),
     "relu network": lambda: (nn.Sequential(nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 1)), batch(), mse),
     "sigmoid network": lambda: (nn.Sequential(nn.Linear(3, 8), nn.Sigmoid(), nn.Linear(8, 1)), batch(), mse),
@@ -178,25 +179,25 @@ HEALTHY: dict[str, Maker] = {
         nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 3)), batch()[0], lambda y: (y - 1).square().mean(),
     ),
     "logged": lambda: (Logged(), batch(), mse),
-    "stop-gradient": lambda: (Target(), batch(), mse),
-    "straight-through": lambda: (Straight(), batch(), mse),
-    "tied weights": lambda: (Tied(), batch(), mse),
-    "two inputs": lambda: (Holder(), ((batch()[0], batch()[0]), batch()[1]), mse),
-    "small batch": lambda: (sick.Two(), (torch.ones(1, 3), torch.zeros(1, 1)), mse),
-    "our forecaster": forecaster,
+    "stop-gradient": lambda: (StopGradient(), batch(), mse),
+    "straight-through": lambda: (StraightThrough(), batch(), mse),
+    "tied weights": lambda: (TiedWeights(), batch(), mse),
+    "two inputs": lambda: (TwoInputs(), ((batch()[0], batch()[0]), batch()[1]), mse),
+    "small batch": lambda: (broken.TwoLayers(), (torch.ones(1, 3), torch.zeros(1, 1)), mse),
+    "forecaster": forecaster,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HEALTHY)
-def test_the_healthy_are_left_alone(name: str) -> None:
+@pytest.mark.parametrize("name", CORRECT)
+def test_diagnose_finds_no_errors_in_a_correct_model(name: str) -> None:
     torch.manual_seed(0)
-    model, given, loss = HEALTHY[name]()
-    found = opkit.diagnose(model, given, loss)
-    assert found.healthy, str(found)
-    assert str(found).startswith("healthy")
+    model, inputs, loss = CORRECT[name]()
+    diagnosis = opkit.diagnose(model, inputs, loss)
+    assert diagnosis.ok, str(diagnosis)
+    assert str(diagnosis).startswith("ok: ")
 
 
-def test_nothing_of_the_model_changes() -> None:
+def test_diagnose_leaves_the_model_unchanged() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -209,24 +210,24 @@ def test_nothing_of_the_model_changes() -> None:
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_frozen_layers_beside_others_are_a_note() -> None:
-    model = sick.Two()
+def test_diagnose_notes_some_frozen_layers() -> None:
+    model = broken.TwoLayers()
     model.first.requires_grad_(False)
-    found = opkit.diagnose(model, batch(), mse)
-    assert found.healthy
-    assert [(finding.kind, finding.severity) for finding in found] == [("frozen", "note")]
+    diagnosis = opkit.diagnose(model, batch(), mse)
+    assert diagnosis.ok
+    assert [(finding.kind, finding.severity) for finding in diagnosis] == [("frozen", "note")]
 
 
-def test_layers_without_any_gradient_are_a_note() -> None:
-    model = sick.Two()
-    torch.nn.init.zeros_(model.last.weight)  # a head that begins at zero: the layer before it waits a step
+def test_diagnose_notes_a_layer_with_zero_gradients() -> None:
+    model = broken.TwoLayers()
+    torch.nn.init.zeros_(model.last.weight)  # the layer before a head initialized to zero learns from step two on
     (note,) = opkit.diagnose(model, batch(), mse)
-    assert (note.kind, note.severity, note.what) == ("zero_gradient", "note", ("first.weight", "first.bias"))
+    assert (note.kind, note.severity, note.names) == ("zero_gradient", "note", ("first.weight", "first.bias"))
 
 
-def test_a_diagnosis_reads_as_text_and_as_json() -> None:
-    found = opkit.diagnose(sick.Detached(), batch(), mse)
-    assert "fault: detach" in str(found)
-    assert "first.weight, first.bias" in str(found)
-    data = json.loads(found.json())
-    assert (data["healthy"], data["findings"][0]["kind"]) == (False, "detach")
+def test_diagnosis_prints_text_and_json() -> None:
+    diagnosis = opkit.diagnose(broken.Detached(), batch(), mse)
+    assert "error: detach" in str(diagnosis)
+    assert "first.weight, first.bias" in str(diagnosis)
+    content = json.loads(diagnosis.json())
+    assert (content["ok"], content["findings"][0]["kind"]) == (False, "detach")

@@ -1,4 +1,4 @@
-"""Models outside PyTorch as operators."""
+"""`opkit.external`: models outside PyTorch as operators."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ def product(x: Any, y: Any) -> Any:
     return np.sin(x) * y
 
 
-def slopes(grad: Any, x: Any, y: Any) -> Any:
+def product_backward(grad: Any, x: Any, y: Any) -> Any:
     return grad * np.cos(x) * y, grad * np.sin(x)
 
 
@@ -26,11 +26,11 @@ def pair() -> tuple[Tensor, Tensor]:
     return x, y
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Inductor's own
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from Inductor
 @pytest.mark.parametrize("gradient", ["given", "finite-difference"])
-def test_the_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
-    given = {"backward": slopes} if gradient == "given" else {}
-    operator = opkit.external(product, name=f"tests::product_{gradient[0]}", inputs=2, gradient=gradient, **given)
+def test_external_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
+    settings = {"backward": product_backward} if gradient == "given" else {}
+    operator = opkit.external(product, name=f"tests::product_{gradient[0]}", inputs=2, gradient=gradient, **settings)
     assert torch.equal(operator(*pair), pair[0].sin() * pair[1])
     assert torch.autograd.gradcheck(operator, pair)
     stacked = torch.stack([pair[0], 2 * pair[0]]).detach()
@@ -40,7 +40,7 @@ def test_the_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradient: An
     torch.testing.assert_close(torch.autograd.grad(compiled(*pair), pair), expected)
 
 
-def test_a_missing_gradient_is_an_error(pair: tuple[Tensor, Tensor]) -> None:
+def test_external_without_gradient_raises(pair: tuple[Tensor, Tensor]) -> None:
     operator = opkit.external(np.sin, name="tests::no_gradient")
     with pytest.raises(RuntimeError, match="tests::no_gradient: the model has no gradient"):
         operator(pair[0]).sum().backward()
@@ -51,13 +51,13 @@ def test_a_missing_gradient_is_an_error(pair: tuple[Tensor, Tensor]) -> None:
         first.sum().backward()
 
 
-def test_straight_through_takes_the_model_for_the_identity(pair: tuple[Tensor, Tensor]) -> None:
+def test_external_straight_through_has_the_gradient_of_the_identity(pair: tuple[Tensor, Tensor]) -> None:
     operator = opkit.external(np.round, name="tests::rounded", gradient="straight-through")
     (g,) = torch.autograd.grad((2 * operator(pair[0])).sum(), pair[0])
     assert torch.equal(g, torch.full_like(g, 2))
 
 
-def test_a_regressor(pair: tuple[Tensor, Tensor]) -> None:
+def test_external_wraps_a_regressor(pair: tuple[Tensor, Tensor]) -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     generator = np.random.default_rng(0)
     x = generator.normal(size=(50, 4))
@@ -72,8 +72,8 @@ def test_a_regressor(pair: tuple[Tensor, Tensor]) -> None:
     assert torch.equal(torch.vmap(operator)(deep), operator(deep))
 
 
-@pytest.mark.filterwarnings("ignore")  # the exporter's own
-def test_an_onnx_session(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore")  # from the exporter
+def test_external_wraps_an_onnx_session(tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     model, x = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)).double().eval(), torch.randn(3, 4).double()
@@ -90,21 +90,21 @@ def test_an_onnx_session(tmp_path: Path) -> None:
     torch.testing.assert_close(torch.autograd.grad(operator(leaf).sin().sum(), leaf), expected, atol=1e-6, rtol=1e-6)
 
 
-def test_another_shape_than_promised_is_told(pair: tuple[Tensor, Tensor]) -> None:
+def test_external_rejects_a_result_of_another_shape(pair: tuple[Tensor, Tensor]) -> None:
     operator = opkit.external(lambda x: x.sum(-1), name="tests::summed")
-    with pytest.raises(RuntimeError, match=r"tests::summed: the model gave \(3,\), its fake says \(3, 4\)"):
+    with pytest.raises(RuntimeError, match=r"tests::summed: the model must return shape \(3, 4\); got \(3,\)"):
         operator(pair[0].detach())
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gradient": "given"}, "backward must be there"),
-        ({"backward": slopes}, "backward must be there"),
+        ({"gradient": "given"}, "backward must go together; got 'given', no backward"),
+        ({"backward": product_backward}, "backward must go together; got 'none', backward"),
         ({"gradient": "guessed"}, "gradient must be one of none, given"),
     ],
 )
-def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_external_rejects_contradictory_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         opkit.external(np.sin, name="tests::never", **settings)
     with pytest.raises(TypeError, match="model must be callable"):

@@ -1,4 +1,4 @@
-"""The record: what it refuses, how it finds its kernel, what it is without one."""
+"""`opkit.Op`: gradients, defaults, errors, kernels, compile cache; `load_native_library`"""
 
 import copy
 import os
@@ -14,7 +14,6 @@ from torch import Tensor
 from torchcommodity import ops
 from torchcommodity.opkit import OPERATORS, Op
 from torchcommodity.opkit import _native as native
-from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 
 
 def _square(x: Tensor) -> Tensor:
@@ -28,7 +27,7 @@ def _square_backward(grad: Tensor, *, x: Tensor) -> Tensor:
 square = Op("test_op::square", reference=_square, backward=_square_backward)
 
 
-def test_ten_lines_make_an_operator() -> None:
+def test_op_differentiates_in_eager_mode_and_torch_func() -> None:
     x = torch.tensor([3.0], requires_grad=True)
     assert square(x).backward() is None
     assert x.grad == 6
@@ -36,18 +35,20 @@ def test_ten_lines_make_an_operator() -> None:
     assert torch.func.jvp(square, (torch.tensor(3.0),), (torch.tensor(1.0),))[1] == 6
 
 
-def test_a_record_without_a_formula_is_not_differentiable() -> None:
+def test_op_without_backward_returns_constants() -> None:
     forward_only = Op("test_op::forward_only", reference=_square)
-    assert forward_only(torch.ones(2)).equal(torch.ones(2))
+    y = forward_only(torch.ones(2, requires_grad=True))
+    assert y.equal(torch.ones(2))
+    assert not y.requires_grad
 
 
-def test_a_formula_is_told_which_gradients_are_asked_for() -> None:
-    told = []
+def test_op_backward_receives_needs_input_grad() -> None:
+    received = []
 
     def backward(
         grad: Tensor, *, x: Tensor, y: Tensor, needs_input_grad: tuple[bool, ...]
     ) -> tuple[Tensor | None, ...]:
-        told.append(needs_input_grad)
+        received.append(needs_input_grad)
         return grad * y if needs_input_grad[0] else None, grad * x if needs_input_grad[1] else None
 
     product = Op("test_op::product", reference=_product, backward=backward)
@@ -55,7 +56,7 @@ def test_a_formula_is_told_which_gradients_are_asked_for() -> None:
     assert torch.autograd.grad(product(x, y), y)[0] == 2
     assert torch.func.grad(product, argnums=(0, 1))(x, y.detach()) == (3, 2)
     assert torch.func.jvp(lambda x: product(x, y.detach()), (x,), (x,))[1] == 6
-    assert told == [(False, True), (True, True), (True, True)]
+    assert received == [(False, True), (True, True), (True, True)]
 
 
 def _product(x: Tensor, y: Tensor) -> Tensor:
@@ -63,18 +64,18 @@ def _product(x: Tensor, y: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("materialize", [True, False])
-def test_the_gradient_of_an_output_that_nobody_uses(materialize: bool) -> None:
-    given: list[Tensor | None] = []
+def test_op_gradient_of_an_unused_output(materialize: bool) -> None:
+    received: list[Tensor | None] = []
 
     def backward(first: Tensor, second: Tensor | None) -> Tensor:
-        given.append(second)
+        received.append(second)
         return first if second is None else first - second
 
     name = f"test_op::unused_{materialize}".lower()
     op = Op(name, reference=_both, fake=_both_same, backward=backward, materialize_grads=materialize)
     x = torch.ones(2, requires_grad=True)
     assert torch.autograd.grad(op(x)[0].sum(), x)[0].equal(torch.ones(2))
-    assert [None if grad is None else grad.tolist() for grad in given] == [[0, 0] if materialize else None]
+    assert [None if grad is None else grad.tolist() for grad in received] == [[0, 0] if materialize else None]
     assert torch.func.jvp(op, (torch.ones(2),), (torch.ones(2),))[1][1].equal(-torch.ones(2))
 
 
@@ -86,7 +87,7 @@ def _both_same(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), torch.empty_like(x)
 
 
-def test_complex_numbers_are_differentiated_by_torchs_convention() -> None:
+def test_op_complex_gradient_follows_pytorch() -> None:
     def backward(grad: Tensor, *, x: Tensor) -> Tensor:
         return 2 * x.conj() * grad
 
@@ -97,7 +98,7 @@ def test_complex_numbers_are_differentiated_by_torchs_convention() -> None:
     assert operator(x.conj()).equal(operator(x).conj().resolve_conj())
 
 
-def test_a_second_record_replaces_the_first() -> None:
+def test_op_second_record_replaces_the_first() -> None:
     first = Op("test_op::twice", reference=_square)
     second = Op("test_op::twice", reference=_minus_square)
     assert first(torch.tensor(3.0)) == second(torch.tensor(3.0)) == -9
@@ -107,12 +108,14 @@ def _minus_square(x: Tensor) -> Tensor:
     return -x * x
 
 
-def test_a_record_that_contradicts_its_declaration_is_refused() -> None:
+def test_op_rejects_another_schema() -> None:
     def other(x: Tensor, window: int) -> Tensor:
         return x
 
     Op("test_op::declared", reference=_square)
-    with pytest.raises(RuntimeError, match="already declared as test_op::declared"):
+    with pytest.raises(
+        RuntimeError, match="Op declared: the reference must have the declared schema test_op::declared"
+    ):
         Op("test_op::declared", reference=other)
 
 
@@ -128,24 +131,37 @@ def _scaled(factor: float, x: Tensor, y: Tensor) -> Tensor:
 
 
 def test_op_requires_fake_for_several_outputs() -> None:
-    with pytest.raises(TypeError, match="two_outputs: fake must be given for 2 outputs"):
+    with pytest.raises(TypeError, match="two_outputs: fake is required for 2 outputs"):
         Op("test_op::two_outputs", reference=_both)
 
 
-def test_pickled_and_copied_by_name() -> None:
+def test_op_pickles_and_copies_by_name() -> None:
     operator = OPERATORS["commodity::linear_recurrence"]
     assert pickle.loads(pickle.dumps(operator)) is operator
     assert copy.deepcopy(operator) is operator
 
 
-def test_half_precision_comes_back_as_it_came() -> None:
+def test_op_returns_half_precision() -> None:
     x = torch.rand(4, 2).bfloat16()
     assert ops.linear_recurrence(x, x).dtype == torch.bfloat16
 
 
-def test_the_native_library_is_loaded() -> None:
+def test_op_devices_have_native_kernels() -> None:
     assert ops.NATIVE, ops.NATIVE.reason
     assert OPERATORS["commodity::linear_recurrence"].devices[0] == "cpu"
+
+
+def test_op_device_labels_mark_cuda_of_this_library_as_experimental() -> None:
+    both = Op("test_op::devices", reference=_square)
+    ours = Op("commodity::test_devices", reference=_square)
+    for name in ("test_op::devices", "commodity::test_devices"):
+        for device in ("cpu", "cuda"):
+            torch.library.impl(name, device, _square)
+    try:
+        assert both.device_labels == both.devices == ("cpu", "cuda")
+        assert ours.device_labels == ("cpu", "cuda (experimental)")
+    finally:
+        del OPERATORS[ours.qualified_name]  # so that no test of all operators meets it
 
 
 COMPILED = """
@@ -158,54 +174,43 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 def backward(grad):
     return FACTOR * grad
 
-op = Op("test_op::kept", reference=reference, backward=backward)
+op = Op("test_op::compiled", reference=reference, backward=backward)
 x = torch.ones(3, requires_grad=True)
 torch.compile(op)(x).sum().backward()
 print(x.grad[0].item())
 """
 
 
-def test_a_changed_formula_is_compiled_anew(tmp_path: Path) -> None:
+def test_op_recompiles_after_a_formula_change(tmp_path: Path) -> None:
     environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "TORCHCOMMODITY_NATIVE": "0"}
-    for factor in ("2", "3"):  # a new process would be given the old gradient from PyTorch's cache on disk
+    for factor in ("2", "3"):  # PyTorch's cache on disk would return the old gradient
         (tmp_path / "changed.py").write_text(COMPILED.replace("FACTOR", factor))
         command = [sys.executable, "-W", "ignore", str(tmp_path / "changed.py")]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.stdout.strip() == f"{factor}.0", done.stderr
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert process.stdout.strip() == f"{factor}.0", process.stderr
 
 
-def test_without_a_library_the_reference_runs() -> None:
+def test_op_runs_its_reference_without_a_library() -> None:
     code = """
 import torch
 from torchcommodity import ops
 print(ops.NATIVE.reason, ops.linear_recurrence(*torch.ones(2, 3, 1)).sum())
 """
     environment = os.environ | {"TORCHCOMMODITY_NATIVE": "0"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=environment, check=True
     )
-    assert done.stdout.startswith("switched off")
-    assert "tensor(6.)" in done.stdout
+    assert process.stdout.startswith("disabled by")
+    assert "tensor(6.)" in process.stdout
 
 
-def test_a_missing_library_is_said_once(tmp_path: Path) -> None:
+def test_load_native_library_warns_once_if_missing(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="references, many times slower: no _C"):
         assert not native.load_native_library(tmp_path)
     assert "build it with" in native.load_native_library(tmp_path).reason
 
 
-def test_a_library_that_does_not_load_says_what_to_do(tmp_path: Path) -> None:
+def test_load_native_library_warns_if_loading_fails(tmp_path: Path) -> None:
     (tmp_path / "_C.abi3.so").write_bytes(b"no library")
     with pytest.warns(UserWarning, match=r"_C.abi3.so does not load with torch .*build it again"):
         assert not native.load_native_library(tmp_path)
-
-
-def test_words_at_the_door() -> None:
-    with pytest.raises(ValueError, match=r"^f: window must be in \[2, T\]; got window=60 with returns \(3, 40, 5\)$"):
-        raise_invalid("f", "window must be in [2, T]", window=60, returns=torch.ones(3, 40, 5))
-    with pytest.raises(TypeError, match="f: x must be a Tensor"):
-        check_panel("f", x=[1.0])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="f: window must be an int; got window=True"):
-        check_integer("f", 2, window=True)
-    with pytest.raises(ValueError, match=r"f: window must be in \[2, 9\]; got window=1"):
-        check_integer("f", 2, maximum=9, window=1)

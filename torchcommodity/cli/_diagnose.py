@@ -29,5 +29,5 @@ def diagnose(
         screen.print_json(diagnosis.json())
     else:
         output.print_line(screen, str(diagnosis))
-    if not diagnosis.healthy:
+    if not diagnosis.ok:
         raise typer.Exit(1)

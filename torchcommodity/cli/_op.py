@@ -32,7 +32,7 @@ def list_() -> None:
         causal = "depends" if callable(op.causal) else _yes(op.causal)
         runs = "native kernel" if op.devices else "reference"
         table.add_row(
-            name.removeprefix("commodity::"), ", ".join(op.devices) or "-", _yes(bool(op.backward)), causal, runs
+            name.removeprefix("commodity::"), ", ".join(op.device_labels) or "-", _yes(bool(op.backward)), causal, runs
         )
     output.console().print(table)
 
@@ -42,9 +42,9 @@ def check(
     names: Names = None,
     all_: Annotated[bool, typer.Option("--all", help="Check every operator")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Skip the rows that compile or export")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Skip checks that compile or export")] = False,
 ) -> None:
-    """Check operators against the contract. Exit code 1: a row failed."""
+    """Check operators against the contract. Exit code 1: a check failed."""
     import json as json_
 
     import torchcommodity.opkit as opkit
@@ -104,9 +104,13 @@ def _table(report: "Report") -> object:
 
     title = f"{report.operator}: {'passed' if report.ok else f'{len(report.failures)} failed'}"
     table = Table(Column("check", no_wrap=True), "", "seconds", "result and fix", title=title)
-    for row in report:
-        text = row.cause if row.status != "fail" else f"{row.cause}\non: {row.sample}\nfix: {row.fix}"
-        table.add_row(row.name, f"[{COLORS[row.status]}]{row.status}[/]", f"{row.seconds:.2f}", escape(text))
+    for result in report:
+        text = result.cause
+        if result.status == "fail":
+            text += f"\non: {result.sample}\nfix: {result.fix}"
+        table.add_row(
+            result.name, f"[{COLORS[result.status]}]{result.status}[/]", f"{result.seconds:.2f}", escape(text)
+        )
     return table
 
 

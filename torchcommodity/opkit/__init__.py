@@ -17,8 +17,8 @@ from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
 from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis
 from torchcommodity.opkit._diagnose.findings import Finding as Finding
 from torchcommodity.opkit._external import external as external
+from torchcommodity.opkit._graph.from_autograd import graph as graph
 from torchcommodity.opkit._graph.graph import Graph as Graph
-from torchcommodity.opkit._graph.walk import graph as graph
 from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
 from torchcommodity.opkit._logging import trace as trace
 from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor

@@ -1,7 +1,7 @@
-"""The autograd kernel of an operator: one node, for eager mode, `torch.func`, `torch.compile` and any mixture of them.
+"""The autograd kernel of an operator: one node, for eager mode, `torch.func`, `torch.compile` and combinations of them.
 
 It is registered on the `Autograd` key and runs a single-level autograd node, as PyTorch's own operators do. An
-`autograd.Function` would not do: `torch.func` cannot enter one from inside an operator. Each level of `torch.func`
+`autograd.Function` would not work: `torch.func` cannot enter one from inside an operator. Each level of `torch.func`
 calls this kernel for itself, and the kernel redispatches below autograd.
 """
 
@@ -22,30 +22,31 @@ Masks = list[Tensor | None]
 
 @dataclass(frozen=True)
 class Gradients:
-    """The formulas of an operator, and what its forward pass keeps for them.
+    """The derivative formulas of an operator, and what its forward pass saves for them.
 
-    A formula names what it needs by keyword-only parameters: an argument of the operator, "output" for all outputs,
-    "output1" for one of several, or "needs_input_grad", which says for each Tensor argument whether it is asked for.
+    A formula names the values that it needs by keyword-only parameters: an argument of the operator, "output" for all
+    outputs, "output1" for one of several, or "needs_input_grad", which says for each Tensor argument whether its
+    gradient is needed.
     """
 
     overload: torch._ops.OpOverload
     backward: Formula
     jvp: Formula | None
-    mask_nan_grad: bool = (
-        True  # NaN outputs are masked here, so they are kept; else `backward` does it, from what it names
-    )
-    materialize_grads: bool = True  # a gradient or tangent that nobody gave is zeros; False: None
+    mask_nan_grad: bool = True  # mask NaN outputs here, so all outputs are saved; else those that `backward` names
+    materialize_grads: bool = True  # replace an undefined gradient by zeros; else pass None
 
     @cached_property
-    def arguments(self) -> list[str]:
+    def argument_names(self) -> list[str]:
         return [argument.name for argument in self.overload._schema.arguments]
 
     @cached_property
-    def is_tensor(self) -> list[bool]:  # an absent optional Tensor has a slot too
+    def is_tensor(self) -> list[bool]:
+        """For each argument, whether it is a Tensor or an optional Tensor."""
         return [private.is_tensor_like_type(argument.type) for argument in self.overload._schema.arguments]
 
     @cached_property
-    def needs(self) -> dict[Formula, list[str]]:
+    def required(self) -> dict[Formula, list[str]]:
+        """Names of the values that each formula needs."""
         formulas = [formula for formula in (self.backward, self.jvp) if formula]
         return {
             formula: [p.name for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY]
@@ -53,60 +54,62 @@ class Gradients:
         }
 
     @cached_property
-    def kept(self) -> list[int]:
-        return [i for i, name in enumerate(self.arguments) if any(name in names for names in self.needs.values())]
+    def saved_arguments(self) -> list[int]:
+        """Indices of the arguments that a formula needs."""
+        required = {name for names in self.required.values() for name in names}
+        return [i for i, name in enumerate(self.argument_names) if name in required]
 
     @cached_property
-    def kept_outputs(self) -> list[int]:
-        """Those that are kept for `backward`: all, where they are masked here; else those that it names."""
-        every = range(len(self.overload._schema.returns))
-        named = self.needs[self.backward]
-        return [i for i in every if self.mask_nan_grad or "output" in named or f"output{i}" in named]
+    def saved_outputs(self) -> list[int]:
+        """Indices of the outputs saved for `backward`: all if they are masked here, else those that it names."""
+        names = self.required[self.backward]
+        indices = range(len(self.overload._schema.returns))
+        return [i for i in indices if self.mask_nan_grad or "output" in names or f"output{i}" in names]
 
-    def asked(self, ctx: Any) -> dict[str, Any]:
-        if "needs_input_grad" not in self.needs[self.backward]:
+    def needs_input_grad(self, ctx: Any) -> dict[str, Any]:
+        if "needs_input_grad" not in self.required[self.backward]:
             return {}
         needs = zip(ctx.needs_input_grad[1:], self.is_tensor)
-        return {"needs_input_grad": tuple(need for need, tensor in needs if tensor)}
+        return {"needs_input_grad": tuple(need for need, is_tensor in needs if is_tensor)}
 
-    def call(self, formula: Formula, values: Iterable[Any], kept: dict[str, Any]) -> tuple[Any, ...]:
-        return as_tuple(formula(*values, **{name: kept[name] for name in self.needs[formula]}))
+    def call(self, formula: Formula, values: Iterable[Any], saved: dict[str, Any]) -> tuple[Any, ...]:
+        return as_tuple(formula(*values, **{name: saved[name] for name in self.required[formula]}))
 
-    def transpose(self, tangents: list[Any], kept: dict[str, Any], masks: Masks) -> list[Tensor | None]:
-        """Forward mode from `backward`: it is linear in the gradient, so differentiating it transposes it."""
-        kept = kept | {"needs_input_grad": tuple(t is not None for t in tangents)}
+    def transpose(self, tangents: list[Any], saved: dict[str, Any], masks: Masks) -> list[Tensor | None]:
+        """Derive the jvp from `backward`, which is linear in the gradient: differentiating it transposes it."""
+        saved = saved | {"needs_input_grad": tuple(t is not None for t in tangents)}
         with torch.enable_grad():
-            outputs = zip(as_tuple(kept["output"]), masks)
-            probes = [None if mask is None else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
-            pulled = self.call(self.backward, probes, kept)
-            pairs = [(g, t) for g, t in zip(pulled, tangents) if g is not None and t is not None]
-            floating = [probe for probe in probes if probe is not None]
-            pushed = torch.autograd.grad(
-                [g for g, _ in pairs], floating, [t for _, t in pairs], create_graph=True, materialize_grads=True
+            outputs = zip(as_tuple(saved["output"]), masks)
+            cotangents = [None if mask is None else torch.zeros_like(y, requires_grad=True) for y, mask in outputs]
+            gradients = self.call(self.backward, cotangents, saved)
+            pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None]
+            differentiable = [cotangent for cotangent in cotangents if cotangent is not None]
+            output_tangents = torch.autograd.grad(
+                [g for g, _ in pairs], differentiable, [t for _, t in pairs], create_graph=True, materialize_grads=True
             )
-        result = iter(pushed)
-        return [None if mask is None else next(result) for mask in masks]
+        remaining = iter(output_tangents)
+        return [None if mask is None else next(remaining) for mask in masks]
 
 
 def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
-    """The kernel for the `Autograd` key: `kernel(keyset, *args)`; a keyset of None means a call from Python."""
-    overload, node = gradients.overload, _node(gradients)
+    """The kernel for the `Autograd` key, `kernel(keyset, *args)`; the keyset is None in a call from Python."""
+    overload, node = gradients.overload, _make_node(gradients)
 
     def kernel(keyset: Any, *args: Any) -> Any:
-        needed = torch.is_grad_enabled() and private.any_requires_grad(*args)
-        if needed or private.forward_mode_active() or private.transforms_active():
+        needs_grad = torch.is_grad_enabled() and private.any_requires_grad(*args)
+        if needs_grad or private.forward_mode_active() or private.transforms_active():
             with private.single_level():
                 return node.apply(keyset, *private.fill_defaults(overload._schema, args, {})[0])
-        return _below(overload, keyset, args)
+        return _call_below(overload, keyset, args)
 
     return kernel
 
 
 def constant_kernel(overload: torch._ops.OpOverload) -> Callable[..., Any]:
-    """The same for an operator without formulas: its outputs are constants, also where its reference answers."""
+    """The kernel of an operator without formulas: its outputs are constants, also if its reference runs."""
 
     def kernel(keyset: Any, *args: Any) -> Any:
-        return _below(overload, keyset, args)
+        return _call_below(overload, keyset, args)
 
     return kernel
 
@@ -115,90 +118,110 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def vjp(function: Callable[..., Tensor], tensors: Iterable[Tensor], grad: Tensor) -> tuple[Tensor, ...]:
-    """Backward formula of a function that is made of operators: its gradients in `tensors`, differentiable again."""
+def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    """Vector-Jacobian product of a function made of operators, as the `backward` of an operator that has none written.
+
+    Args:
+        function: takes `inputs` and returns one Tensor.
+        inputs: the point at which to differentiate.
+        cotangent: gradient of the function's result, of its shape.
+
+    Returns:
+        The gradient of each input. It can be differentiated again, and runs under `torch.func`.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> opkit.vjp(torch.sin, [torch.zeros(2)], torch.tensor([1.0, 3.0]))
+        (tensor([1., 3.]...),)
+    """
     with torch.enable_grad():
-        at = list(tensors)
-        probes = [torch.zeros_like(x, requires_grad=True) for x in at]  # torch.func lets no tensor require a gradient
-        result = function(*(x + probe for x, probe in zip(at, probes)))
-        return torch.autograd.grad(result, probes, grad, create_graph=True, materialize_grads=True)
+        primals = list(inputs)
+        offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
+        result = function(*(x + offset for x, offset in zip(primals, offsets)))
+        return torch.autograd.grad(result, offsets, cotangent, create_graph=True, materialize_grads=True)
 
 
-def _continuous(y: Tensor) -> bool:
+def _is_differentiable(y: Tensor) -> bool:
     return y.is_floating_point() or y.is_complex()
 
 
-def _below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
+def _call_below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, ...]) -> Any:
     with private.below_autograd():
         if keyset is None:
             return overload(*args)
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
-def _recall(
-    ctx: Any, saved: Iterable[Tensor], which: list[int], masked: bool, pushed: bool = False
+def _unpack(
+    ctx: Any, saved: Iterable[Tensor], output_indices: list[int], mask_outputs: bool, mask_tangents: bool = False
 ) -> tuple[dict[str, Any], Masks]:
-    """What the formulas asked for, and where each of those outputs was NaN (None if it is an integer,
-    or nobody asks: `pushed` tangents are always masked).
+    """Saved values by name, and the NaN mask of each saved output, None if it is an integer or no mask is needed.
 
-    Masked outputs come with zeros for NaN: 0 * NaN would bring a warm-up back into the gradient.
+    With `mask_outputs`, NaN in outputs becomes zero: 0 * NaN would bring a warm-up row back into the gradient.
     """
-    arguments = list(saved)
-    outputs = [arguments.pop() for _ in which][::-1]
-    masks = [y.isnan() if _continuous(y) and (masked or pushed) else None for y in outputs]
-    clean = [y if mask is None or not masked else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
-    tensors = iter(arguments)
-    kept = {name: next(tensors) if value is Tensor else value for name, value in ctx.kept.items()}
-    whole = {"output": tuple(clean) if len(clean) > 1 else clean[0]} if len(which) == ctx.outputs else {}
-    return kept | {f"output{i}": y for i, y in zip(which, clean)} | whole, masks
+    tensors = list(saved)
+    outputs = [tensors.pop() for _ in output_indices][::-1]
+    masked = mask_outputs or mask_tangents
+    masks = [y.isnan() if _is_differentiable(y) and masked else None for y in outputs]
+    clean = [y if mask is None or not mask_outputs else y.masked_fill(mask, 0) for y, mask in zip(outputs, masks)]
+    remaining = iter(tensors)
+    values = {name: next(remaining) if value is Tensor else value for name, value in ctx.saved.items()}
+    values |= {f"output{i}": y for i, y in zip(output_indices, clean)}
+    if len(output_indices) == ctx.num_outputs:
+        values["output"] = tuple(clean) if len(clean) > 1 else clean[0]
+    return values, masks
 
 
-def _masked(values: Iterable[Any], masks: Masks) -> list[Any]:
-    """A NaN output takes no part: its gradient and its tangent are zero, whatever came in."""
+def _mask(values: Iterable[Any], masks: Masks) -> list[Any]:
+    """Set the gradient or tangent of NaN outputs to zero, whatever it is."""
     pairs = zip(values, masks)
     return [value if mask is None or value is None else value.masked_fill(mask, 0) for value, mask in pairs]
 
 
-def _node(gradients: Gradients) -> Any:
+def _make_node(gradients: Gradients) -> Any:
     class Node(private.SingleLevelFunction):
         _compiled_autograd_key = staticmethod(torch.autograd.Function._compiled_autograd_key)
 
         @staticmethod
         def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
-            outer = private.transforms_active()  # the outer levels of torch.func differentiate what is below
-            with torch.set_grad_enabled(outer), private.tangents_enabled(outer):
-                result = _below(gradients.overload, keyset, args)
+            nested = private.transforms_active()  # outer levels of torch.func differentiate the call below
+            with torch.set_grad_enabled(nested), private.tangents_enabled(nested):
+                result = _call_below(gradients.overload, keyset, args)
             outputs = as_tuple(result)
-            ctx.mark_non_differentiable(*[y for y in outputs if not _continuous(y)])
+            ctx.mark_non_differentiable(*[y for y in outputs if not _is_differentiable(y)])
             ctx.set_materialize_grads(gradients.materialize_grads)
-            ctx.outputs = len(outputs)
-            kept = {gradients.arguments[i]: args[i] for i in gradients.kept}
-            ctx.kept = {name: Tensor if isinstance(value, Tensor) else value for name, value in kept.items()}
-            saved = [value for value in kept.values() if isinstance(value, Tensor)]
-            ctx.save_for_backward(*saved, *[outputs[i] for i in gradients.kept_outputs])
-            ctx.save_for_forward(*saved, *outputs)  # not beyond this call
+            ctx.num_outputs = len(outputs)
+            arguments = {gradients.argument_names[i]: args[i] for i in gradients.saved_arguments}
+            ctx.saved = {name: Tensor if isinstance(value, Tensor) else value for name, value in arguments.items()}
+            tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
+            ctx.save_for_backward(*tensors, *[outputs[i] for i in gradients.saved_outputs])
+            ctx.save_for_forward(*tensors, *outputs)  # freed at the end of this call
             return result
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            kept, masks = _recall(ctx, ctx.saved_tensors, gradients.kept_outputs, gradients.mask_nan_grad)
-            masks = masks if gradients.mask_nan_grad else [None] * ctx.outputs
-            results = iter(gradients.call(gradients.backward, _masked(grads, masks), kept | gradients.asked(ctx)))
-            return None, *[next(results) if tensor else None for tensor in gradients.is_tensor]
+            saved, masks = _unpack(ctx, ctx.saved_tensors, gradients.saved_outputs, gradients.mask_nan_grad)
+            if gradients.mask_nan_grad:
+                grads = tuple(_mask(grads, masks))
+            saved |= gradients.needs_input_grad(ctx)
+            results = iter(gradients.call(gradients.backward, grads, saved))
+            return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
 
         @staticmethod
         def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
-            given = [tangent for tangent, tensor in zip(tangents, gradients.is_tensor) if tensor]
-            with private.tangents_enabled(True):  # PyTorch calls us with it off; outer levels need it
-                # Unpacking one level keeps jacfwd(jacfwd) right: what was saved is dual in this level too.
+            tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
+            with private.tangents_enabled(True):  # PyTorch disables them here; outer levels need them
+                # Unpacking one level keeps jacfwd(jacfwd) right: saved tensors are dual in this level too.
                 primals = [private.forward_ad.unpack_dual(x, level=0).primal for x in ctx.saved_tensors]
-                kept, masks = _recall(ctx, primals, [*range(ctx.outputs)], gradients.mask_nan_grad, pushed=True)
-                pushed = (
-                    gradients.call(gradients.jvp, given, kept)
-                    if gradients.jvp
-                    else gradients.transpose(given, kept, masks)
-                )
-                results = [None if mask is None else tangent for tangent, mask in zip(_masked(pushed, masks), masks)]
+                indices = [*range(ctx.num_outputs)]
+                saved, masks = _unpack(ctx, primals, indices, gradients.mask_nan_grad, mask_tangents=True)
+                if gradients.jvp:
+                    output_tangents: Iterable[Any] = gradients.call(gradients.jvp, tensor_tangents, saved)
+                else:
+                    output_tangents = gradients.transpose(tensor_tangents, saved, masks)
+                pairs = zip(_mask(output_tangents, masks), masks)
+                results = [None if mask is None else tangent for tangent, mask in pairs]
             return tuple(results) if len(results) > 1 else results[0]
 
     Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints

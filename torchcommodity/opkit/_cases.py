@@ -1,4 +1,4 @@
-"""What an operator is checked on: samples, bad inputs, published numbers and an oracle, all rows of data."""
+"""The data that an operator is checked on: samples, bad inputs, published numbers and an oracle."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from torch import Tensor
 class Sample:
     """Arguments of the public function: `Sample(returns, window=5)`.
 
-    Tensors come first and by position, an absent one as None; settings by name. Tensors are float64 (or integers),
-    small enough for finite differences, and no other axis is as long as time.
+    Tensors come first and by position, an absent one as None; settings by name. Tensors are float64 (or integers) and
+    small enough for finite differences. No other axis may have the length of the time axis.
     """
 
     def __init__(self, *tensors: Tensor | None, **settings: Any) -> None:
@@ -24,7 +24,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Bad:
-    """A call that must be refused: the error and a regular expression that its message matches."""
+    """A call that must raise `error`, with a message that matches the regular expression `message`."""
 
     sample: Sample
     message: str
@@ -33,7 +33,7 @@ class Bad:
 
 @dataclass(frozen=True)
 class Golden:
-    """A published result: `source` says where it stands."""
+    """A published result and its `source`."""
 
     sample: Sample
     expected: Tensor | tuple[Tensor, ...]  # one, or the first outputs of several
@@ -43,10 +43,10 @@ class Golden:
 
 @dataclass(frozen=True)
 class Cases:
-    """Everything that `check` needs to know of one operator.
+    """The data that `check` runs an operator on.
 
-    `door` is the public function, which the samples call. `oracle` takes the same arguments and gives the result of an
-    independent implementation; it imports that package itself, and `check` skips the row, aloud, where it is absent.
+    `function` is the public function, which the samples call. `oracle` takes the same arguments and returns the result
+    of an independent implementation; it imports that package itself, and is reported as skipped if that fails.
     """
 
     function: Callable[..., Any]
@@ -54,5 +54,5 @@ class Cases:
     bad: tuple[Bad, ...] = ()
     golden: tuple[Golden, ...] = ()
     oracle: Callable[..., Any] | None = None
-    oracle_samples: tuple[Sample, ...] = ()  # longer panels, with missing rows; `samples` if empty
+    oracle_samples: tuple[Sample, ...] = ()  # longer panels, with missing rows; default: `samples`
     oracle_tolerance: float = 1e-9

@@ -1,4 +1,4 @@
-"""A model that is none of PyTorch's, as an operator: a NumPy function, an ONNX Runtime session, a fitted regressor."""
+"""Models outside PyTorch as operators: a NumPy function, an ONNX Runtime session, a fitted regressor."""
 
 import inspect
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from torchcommodity.opkit._op import Op
 
 Gradient = Literal["none", "given", "finite-difference", "straight-through"]
 Array = np.ndarray[Any, Any]
+DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}  # of ONNX inputs
 
 
 def external(
@@ -25,25 +26,29 @@ def external(
     backward: Callable[..., Any] | None = None,
     batched: bool = False,
 ) -> Callable[..., Tensor]:
-    """Make an operator of a model outside PyTorch; it is opaque, and can be compiled and exported around.
+    """Wrap a model outside PyTorch as an operator. `torch.compile` and `torch.export` treat it as opaque.
 
     Args:
-        model: called with NumPy arrays in the dtype of the Tensors, it gives one array; or something with `.predict`
-            (scikit-learn and its like: (..., F) to (...)); or an ONNX Runtime session: its first output.
-        name: of the operator, "mine::ridge".
-        inputs: how many Tensors it takes.
-        fake: the shape of the result without values; None: that of the first input, without its last axis if the model
+        model: a function of NumPy arrays, in the dtype of the Tensors, that returns one array; or an object with
+            `.predict`, as in scikit-learn, from (..., F) to (...); or an ONNX Runtime session, of which the first
+            output is used.
+        name: the operator's name, such as "mine::ridge".
+        inputs: number of input Tensors.
+        fake: the result without values, as in `Op`; default: like the first input, without its last axis if the model
             has `.predict`.
-        gradient: "given" by `backward`; "finite-difference", central, two calls for every input element, or for every
-            element of the last axis if `batched`; "straight-through", which takes the model for the identity;
-            "none": asking for one is an error, never a silent zero.
+        gradient: "given" by `backward`; "finite-difference": central differences, with two calls for each input
+            element, or for each element of the last axis if `batched`; "straight-through": the gradient of the
+            identity; "none": a backward pass raises an error.
         backward: (gradient of the result, *inputs) -> gradient of each input, all NumPy arrays.
-        batched: rows along the leading axes do not see each other: `vmap` is then one call.
+        batched: rows along the leading axes are independent, so `vmap` is one call.
+
+    Returns:
+        The operator, a function of `inputs` Tensors.
 
     Raises:
-        TypeError, ValueError: a model that cannot be called, settings that contradict each other.
-        RuntimeError, when it runs: the result has another shape than `fake` says, or a gradient is asked for and there
-            is none.
+        TypeError: `model` is not callable and has no `.predict` or `.run`.
+        ValueError: `backward` and `gradient` contradict each other, or `gradient` is unknown.
+        RuntimeError: in a call, if the result does not have the shape of `fake`, or there is no gradient.
 
     Example:
         >>> import numpy as np, torch
@@ -53,26 +58,28 @@ def external(
         >>> sine(x).sum().backward(); x.grad
         tensor([1., 1.])
     """
+    if gradient not in get_args(Gradient):
+        choices = ", ".join(get_args(Gradient))
+        raise ValueError(f"external: gradient must be one of {choices}; got {gradient!r}")
     if (backward is not None) != (gradient == "given"):
-        raise ValueError(f'external: backward must be there for gradient="given", and only then; got {gradient!r}')
+        presence = "no backward" if backward is None else "backward"
+        raise ValueError(f'external: gradient="given" and backward must go together; got {gradient!r}, {presence}')
     predicts = hasattr(model, "predict")
-    function, shape, batched = _callable(model), fake or (_one_less if predicts else _same), batched or predicts
-    operator = partial(_operator, name, function, shape, inputs=inputs, batched=batched)
+    function, batched = _as_function(model), batched or predicts
+    fake = fake or (_like_first_without_last_axis if predicts else _like_first)
+    make = partial(_make_operator, name, function, fake, inputs=inputs, batched=batched)
     if gradient == "straight-through":
-        return operator(lambda grad, **_: (grad,) + (None,) * (inputs - 1))
+        return make(lambda grad, **_: (grad,) + (None,) * (inputs - 1))
     if gradient == "none":
-        return operator(_refusal(name))
-    slope = _slopes(function, batched) if gradient == "finite-difference" else backward
-    if slope is None:
-        kinds = ", ".join(get_args(Gradient))
-        raise ValueError(f"external: gradient must be one of {kinds}; got {gradient!r}")
-    back = _back(f"{name}_backward", slope, inputs, batched)
-    return operator(lambda grad, **kept: back(grad, *kept.values()), keeps=True)
+        return make(_raise_no_gradient(name))
+    numpy_backward = backward or _finite_differences(function, batched)
+    backward_operator = _make_backward(f"{name}_backward", numpy_backward, inputs, batched)
+    return make(lambda grad, **saved: backward_operator(grad, *saved.values()), saves_inputs=True)
 
 
-def _callable(model: Any) -> Callable[..., Any]:
+def _as_function(model: Any) -> Callable[..., Any]:
     if hasattr(model, "get_inputs") and hasattr(model, "run"):
-        return _session(model)
+        return _from_session(model)
     if hasattr(model, "predict"):
         return lambda x: model.predict(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
     if not callable(model):
@@ -80,39 +87,45 @@ def _callable(model: Any) -> Callable[..., Any]:
     return model  # type: ignore[no-any-return]
 
 
-def _session(session: Any) -> Callable[..., Any]:
-    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
-    taken = [(given.name, kinds[given.type]) for given in session.get_inputs()]
-    return lambda *x: session.run(None, {name: a.astype(kind) for (name, kind), a in zip(taken, x)})[0]
+def _from_session(session: Any) -> Callable[..., Any]:
+    inputs = [(value.name, DTYPES[value.type]) for value in session.get_inputs()]
+    return lambda *x: session.run(None, {name: a.astype(dtype) for (name, dtype), a in zip(inputs, x)})[0]
 
 
-def _same(x: Tensor, *_: Tensor) -> Tensor:
+def _like_first(x: Tensor, *_: Tensor) -> Tensor:
     return x.new_empty(x.shape)
 
 
-def _one_less(x: Tensor, *_: Tensor) -> Tensor:
+def _like_first_without_last_axis(x: Tensor, *_: Tensor) -> Tensor:
     return x.new_empty(x.shape[:-1])
 
 
-def _operator(
-    name: str, function: Callable[..., Any], fake: Callable[..., Tensor], backward: Any, *, inputs: int, batched: bool,
-    keeps: bool = False,
-) -> Callable[..., Tensor]:  # fmt: skip
+def _make_operator(
+    name: str,
+    function: Callable[..., Any],
+    fake: Callable[..., Tensor],
+    backward: Any,
+    *,
+    inputs: int,
+    batched: bool,
+    saves_inputs: bool = False,
+) -> Callable[..., Tensor]:
     names = [f"x{i}" for i in range(inputs)]
 
     def reference(*tensors: Tensor) -> Tensor:
-        first, expected = tensors[0], fake(*tensors)
+        expected = fake(*tensors)
         result = np.asarray(function(*[x.detach().cpu().numpy() for x in tensors]))
         if result.shape != tuple(expected.shape):
-            raise RuntimeError(f"{name}: the model gave {result.shape}, its fake says {tuple(expected.shape)}")
-        return torch.as_tensor(result.copy()).to(first.device, expected.dtype)
+            raise RuntimeError(f"{name}: the model must return shape {tuple(expected.shape)}; got {result.shape}")
+        return torch.as_tensor(result.copy()).to(tensors[0].device, expected.dtype)
 
-    def formula(grad: Tensor, **kept: Tensor) -> Any:
-        return backward(grad, **kept)
+    def formula(grad: Tensor, **saved: Tensor) -> Any:
+        return backward(grad, **saved)
 
+    # `Op` reads the schema, and the saved inputs, off these signatures.
     reference.__signature__ = _signature(names, inspect.Parameter.POSITIONAL_OR_KEYWORD)  # type: ignore[attr-defined]
-    kept_names = names if keeps else []
-    formula.__signature__ = _signature(kept_names, inspect.Parameter.KEYWORD_ONLY, "grad")  # type: ignore[attr-defined]
+    saved = names if saves_inputs else []
+    formula.__signature__ = _signature(saved, inspect.Parameter.KEYWORD_ONLY, "grad")  # type: ignore[attr-defined]
     return Op(
         name,
         reference=reference,
@@ -124,65 +137,65 @@ def _operator(
     )
 
 
-def _signature(names: list[str], kind: Any, *before: str) -> inspect.Signature:
-    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(n, plain, annotation=Tensor) for n in before]
-    parameters += [inspect.Parameter(n, kind, annotation=Tensor) for n in names]
+def _signature(names: list[str], kind: Any, *first: str) -> inspect.Signature:
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, positional, annotation=Tensor) for name in first]
+    parameters += [inspect.Parameter(name, kind, annotation=Tensor) for name in names]
     return inspect.Signature(parameters, return_annotation=Tensor)
 
 
-def _refusal(name: str) -> Callable[..., Any]:
-    def raise_invalid(*_: Any, **__: Any) -> Any:
-        raise RuntimeError(f'{name}: the model has no gradient; make it by external(..., gradient="given") or another')
+def _raise_no_gradient(name: str) -> Callable[..., Any]:
+    def backward(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f'{name}: the model has no gradient; pass external(..., gradient="given") or another one')
 
-    return raise_invalid
+    return backward
 
 
-def _back(name: str, slope: Callable[..., Any], inputs: int, batched: bool) -> Callable[..., Any]:
-    """The gradient of each input, each an opaque operator of its own, whose gradient nobody knows."""
+def _make_backward(name: str, backward: Callable[..., Any], inputs: int, batched: bool) -> Callable[..., Any]:
+    """The gradient of each input as an operator of its own, opaque and without a second derivative."""
 
-    def of(i: int) -> Callable[..., Tensor]:
+    def make(i: int) -> Callable[..., Tensor]:
         def gradient(grad: Array, *x: Array) -> Any:
-            found = slope(grad, *x)
-            return found[i] if isinstance(found, tuple) else found
+            gradients = backward(grad, *x)
+            return gradients[i] if isinstance(gradients, tuple) else gradients
 
-        def shape(grad: Tensor, *x: Tensor) -> Tensor:
+        def fake(grad: Tensor, *x: Tensor) -> Tensor:
             return x[i].new_empty(x[i].shape)
 
         label = f"{name}_{i}" if inputs > 1 else name
-        return _operator(label, gradient, shape, _refusal(label), inputs=inputs + 1, batched=batched)
+        return _make_operator(label, gradient, fake, _raise_no_gradient(label), inputs=inputs + 1, batched=batched)
 
-    operators = [of(i) for i in range(inputs)]
+    operators = [make(i) for i in range(inputs)]
     return lambda grad, *x: tuple(operator(grad, *x) for operator in operators)
 
 
-def _slopes(function: Callable[..., Any], batched: bool) -> Callable[..., tuple[Array, ...]]:
+def _finite_differences(function: Callable[..., Any], batched: bool) -> Callable[..., tuple[Array, ...]]:
     """<grad, df/dx> by central differences: (f(x + h) - f(x - h)) / 2 h, with h = eps^(1/3) max(1, |x|)."""
 
-    def slopes(grad: Array, *x: Array) -> tuple[Array, ...]:
-        return tuple(one(grad, x, i) for i in range(len(x)))
+    def backward(grad: Array, *x: Array) -> tuple[Array, ...]:
+        return tuple(input_gradient(grad, x, i) for i in range(len(x)))
 
-    def one(grad: Array, x: tuple[Array, ...], i: int) -> Array:
-        result, moved = np.zeros_like(x[i]), [a.copy() for a in x]
-        for at in _steps(x[i], batched):
-            h = np.cbrt(np.finfo(x[i].dtype).eps) * np.maximum(1, np.abs(x[i][at]))
+    def input_gradient(grad: Array, x: tuple[Array, ...], i: int) -> Array:
+        result, shifted = np.zeros_like(x[i]), [a.copy() for a in x]
+        for index in _step_indices(x[i], batched):
+            h = np.cbrt(np.finfo(x[i].dtype).eps) * np.maximum(1, np.abs(x[i][index]))
             values = []
             for sign in (1, -1):
-                moved[i][at] = x[i][at] + sign * h
-                values.append(np.asarray(function(*moved), dtype=np.float64))
-            moved[i][at] = x[i][at]
+                shifted[i][index] = x[i][index] + sign * h
+                values.append(np.asarray(function(*shifted), dtype=np.float64))
+            shifted[i][index] = x[i][index]
             difference = grad * (values[0] - values[1])
-            result[at] = _summed(difference, result[at].shape) / (2 * h)
+            result[index] = _sum_to(difference, result[index].shape) / (2 * h)
         return result
 
-    return slopes
+    return backward
 
 
-def _steps(x: Array, batched: bool) -> list[Any]:
-    """What is moved at once: an element, or one of the last axis in every row."""
+def _step_indices(x: Array, batched: bool) -> list[Any]:
+    """Indices to shift together: one element, or one entry of the last axis in every row."""
     return [(..., k) for k in range(x.shape[-1])] if batched and x.ndim else list(np.ndindex(x.shape))
 
 
-def _summed(difference: Array, shape: tuple[int, ...]) -> Any:
-    """Over the axes that a step does not have: all of them for one element, those of the result for rows."""
+def _sum_to(difference: Array, shape: tuple[int, ...]) -> Any:
+    """Sum over the axes that a step does not have: all for one element, the result's own axes for rows."""
     return difference.reshape(*shape, -1).sum(-1)

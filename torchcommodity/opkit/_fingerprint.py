@@ -1,8 +1,8 @@
-"""So that a formula that was changed is compiled anew.
+"""Recompile after a formula has changed.
 
-`torch.compile` keeps what it compiled on disk, under a key that knows an operator by its name alone: after a change of
-`backward` a new process would be given the old gradient, silently. The key has a place for a tag, and ours is made of
-the files in which the formulas stand.
+`torch.compile` caches its results on disk, under a key that contains only the name of an operator: after a change of
+`backward`, a new process would silently run the old gradient. The key includes a tag that users may set; ours is a
+hash of the files that contain the formulas.
 """
 
 import hashlib
@@ -12,18 +12,18 @@ from typing import Any
 
 import torch.compiler.config as compiler
 
-_FORMULAS: dict[str, str] = globals().get("_FORMULAS", {})  # survives a reload, as the registry does
-_OTHERS: str = globals().get("_OTHERS", compiler.cache_key_tag)
+_HASHES: dict[str, str] = globals().get("_HASHES", {})  # survives a reload, as the registry does
+_ORIGINAL_TAG: str = globals().get("_ORIGINAL_TAG", compiler.cache_key_tag)
 
 
-def remember(operator: str, *formulas: Callable[..., Any] | None) -> None:
-    """Let the formulas of an operator, and what stands beside them in their files, decide what is taken from disk."""
+def update_cache_tag(operator: str, *formulas: Callable[..., Any] | None) -> None:
+    """Include the formulas of an operator, by the content of their files, in the key of torch's compile cache."""
     content = hashlib.sha256()
     for formula in formulas:
         code = getattr(formula, "__code__", None)
         if code:
             file = Path(code.co_filename)
             content.update(file.read_bytes() if file.is_file() else code.co_code + repr(code.co_consts).encode())
-    _FORMULAS[operator] = content.hexdigest()
-    whole = "".join(f"{name}{_FORMULAS[name]}" for name in sorted(_FORMULAS))
-    compiler.cache_key_tag = f"{_OTHERS}torchcommodity-{hashlib.sha256(whole.encode()).hexdigest()}"
+    _HASHES[operator] = content.hexdigest()
+    hashes = "".join(f"{name}{_HASHES[name]}" for name in sorted(_HASHES))
+    compiler.cache_key_tag = f"{_ORIGINAL_TAG}torchcommodity-{hashlib.sha256(hashes.encode()).hexdigest()}"

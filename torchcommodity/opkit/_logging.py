@@ -1,10 +1,10 @@
-"""Which torch functions run, on what shapes, for how long: for one tensor's descendants, or for a whole block."""
+"""Log torch functions with shapes and times: for a tensor and what is computed from it, or for a block of code."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -19,48 +19,49 @@ LOGGER = logging.getLogger("torchcommodity.opkit")
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the function's name, the shapes that went in and came out, and its seconds (its calls included)."""
+    """One call of a torch function: its name, input and output shapes, and seconds, including the calls it makes."""
 
     name: str
-    given: tuple[tuple[int, ...], ...]
-    made: tuple[tuple[int, ...], ...]
+    input_shapes: tuple[tuple[int, ...], ...]
+    output_shapes: tuple[tuple[int, ...], ...]
     seconds: float
 
     def __str__(self) -> str:
-        given, made = (", ".join(map(str, shapes)) for shapes in (self.given, self.made))
-        return f"{self.name}: {given} -> {made}, {1e6 * self.seconds:.0f} us"
+        inputs, outputs = (", ".join(map(str, shapes)) for shapes in (self.input_shapes, self.output_shapes))
+        return f"{self.name}: {inputs} -> {outputs}, {1e6 * self.seconds:.0f} us"
 
 
 @dataclass(frozen=True)
 class Calls:
-    """What a block has called, in order. It prints as a table, the costliest function first."""
+    """The calls in a block, in order. It prints as a table of functions by total time."""
 
     calls: list[Call] = field(default_factory=list)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Call]:
         return iter(self.calls)
 
     def __len__(self) -> int:
         return len(self.calls)
 
     def __str__(self) -> str:
-        times, seconds = Counter(call.name for call in self.calls), Counter[str]()
+        counts, seconds = Counter(call.name for call in self.calls), Counter[str]()
         for call in self.calls:
             seconds[call.name] += call.seconds  # type: ignore[assignment]  # a Counter of seconds
-        width = max([len(name) for name in times], default=8)
-        rows = [f"{name:<{width}}  {times[name]:>5}  {1e3 * total:9.3f}" for name, total in seconds.most_common()]
+        width = max([len(name) for name in counts], default=8)
+        rows = [f"{name:<{width}}  {counts[name]:>5}  {1e3 * total:9.3f}" for name, total in seconds.most_common()]
         return "\n".join([f"{'function':<{width}}  calls         ms", *rows])
 
 
-class trace(TorchFunctionMode):  # noqa: N801  # it is used as a function is
-    """Record every torch function that is called from Python inside the block.
+class trace(TorchFunctionMode):  # noqa: N801  # used like a function
+    """Context manager that records every torch function called from Python.
 
-    >>> import torch
-    >>> from torchcommodity import opkit
-    >>> with opkit.trace() as calls:
-    ...     y = torch.ones(2, 3).exp().sum()
-    >>> [(call.name, call.made) for call in calls]
-    [('torch.ones', ((2, 3),)), ('torch.Tensor.exp', ((2, 3),)), ('torch.Tensor.sum', ((),))]
+    Example:
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> with opkit.trace() as calls:
+        ...     y = torch.ones(2, 3).exp().sum()
+        >>> [(call.name, call.output_shapes) for call in calls]
+        [('torch.ones', ((2, 3),)), ('torch.Tensor.exp', ((2, 3),)), ('torch.Tensor.sum', ((),))]
     """
 
     def __init__(self) -> None:
@@ -78,12 +79,15 @@ class trace(TorchFunctionMode):  # noqa: N801  # it is used as a function is
 
 
 class LoggingTensor(torch.Tensor):
-    """A Tensor that logs every torch function on it and on what comes of it, to "torchcommodity.opkit" at INFO.
+    """A Tensor that logs every torch function called on it, and on results, to "torchcommodity.opkit" at level INFO.
 
-    >>> import logging, torch
-    >>> x = LoggingTensor([1.0, 2.0])
-    >>> type(x.exp()).__name__
-    'LoggingTensor'
+    Args:
+        data: a Tensor, or anything that `torch.as_tensor` takes.
+
+    Example:
+        >>> x = LoggingTensor([1.0, 2.0])
+        >>> type(x.exp()).__name__
+        'LoggingTensor'
     """
 
     @staticmethod

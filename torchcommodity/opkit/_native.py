@@ -1,4 +1,4 @@
-"""The compiled kernels: load a library once, and say why where it cannot be."""
+"""Native libraries: load each once, and say what to do if one does not load."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class Native:
-    """What became of a native library: `path` if it was loaded, else `reason` why not."""
+    """A native library: `path` if it is loaded, else the `reason` why not. True if loaded."""
 
     path: Path | None
     reason: str = ""
@@ -20,62 +20,69 @@ class Native:
         return self.path is not None
 
 
-_LOADED: dict[Path, Native] = {}
+_NATIVE: dict[Path, Native] = {}
 _LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
 def load_native_library(folder: Path, stem: str = "_C") -> Native:
-    """Load `stem*.so` of `folder`, before the records of its operators are made: the library owns their schemas.
+    """Load `stem*.so` from `folder`. Call it before the records of its operators are made: the library declares them.
 
-    `TORCHCOMMODITY_NATIVE=0` in the environment leaves it out, and every operator runs through its reference.
+    With `TORCHCOMMODITY_NATIVE=0` in the environment no library is loaded, and operators run through their references.
+
+    Args:
+        folder: folder of the library.
+        stem: start of its file name.
+
+    Returns:
+        A `Native`: true if the library is loaded, else with the reason why not, which is also a warning.
     """
-    if folder not in _LOADED:
-        _LOADED[folder] = _load(folder, stem)
-        if not _LOADED[folder] and _wanted():
-            reason = _LOADED[folder].reason
+    if folder not in _NATIVE:
+        _NATIVE[folder] = _load(folder, stem)
+        if not _NATIVE[folder] and _enabled():
+            reason = _NATIVE[folder].reason
             warnings.warn(f"operators run through their references, many times slower: {reason}", stacklevel=2)
-    return _LOADED[folder]
+    return _NATIVE[folder]
 
 
-def _wanted() -> bool:
+def _enabled() -> bool:
     return os.environ.get("TORCHCOMMODITY_NATIVE") != "0"
 
 
 def _load(folder: Path, stem: str) -> Native:
-    if not _wanted():
-        return Native(None, "switched off by TORCHCOMMODITY_NATIVE=0")
-    found = sorted([*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")])
-    if not found:
+    if not _enabled():
+        return Native(None, "disabled by TORCHCOMMODITY_NATIVE=0")
+    paths = sorted([*folder.glob(f"{stem}*.so"), *folder.glob(f"{stem}*.pyd")])
+    if not paths:
         return Native(None, f"no {stem}*.so in {folder}; build it with: pip install -e . --no-build-isolation")
     try:
-        load_library(found[0])
+        load_library(paths[0])
     except OSError as error:
         return Native(None, str(error))
-    return Native(found[0])
+    return Native(paths[0])
 
 
 def load_library(path: Path) -> None:
-    """`torch.ops.load_library`, which says what to do where the library was built for another torch or machine."""
+    """`torch.ops.load_library`, with an error that says what to do if the library was built for another torch."""
     try:
         torch.ops.load_library(str(path))
     except OSError as error:
-        remedy = _remedy(str(error.__cause__ or error))
-        raise OSError(f"{path.name} does not load with torch {torch.__version__}: {remedy}") from error
+        fix = _explain(str(error.__cause__ or error))
+        raise OSError(f"{path.name} does not load with torch {torch.__version__}: {fix}") from error
     _LIBRARIES.append(path)
 
 
-def _remedy(error: str) -> str:
-    """In place of "undefined symbol", what it means."""
+def _explain(error: str) -> str:
+    """What an error of the dynamic linker means, and what to do."""
     missing = re.search(r"undefined symbol: (\S+)", error)
     if missing and "cuda" in missing[1].lower():
-        return f"it was built for CUDA and this torch has none ({missing[1]}); build it here, or install torch for CUDA"
+        return f"it was built for CUDA, this torch was not (no {missing[1]}); build it here, or install torch for CUDA"
     if missing and missing[1].startswith(("aoti_torch_", "torch_")):
-        return f"it was built for a newer torch ({missing[1]} is absent); upgrade torch, or build it again here"
+        return f"it was built for a newer torch (no {missing[1]}); upgrade torch, or build it again here"
     if missing:
-        return f"it was built against another torch's C++ library ({missing[1]}); build it again, on the stable ABI"
+        return f"it was built against another torch's C++ library (no {missing[1]}); rebuild it on the stable ABI"
     return f"{error}; build it again here"
 
 
 def native_libraries() -> tuple[Path, ...]:
-    """The native libraries that this process has loaded, by whatever build, and that are still there."""
+    """Paths of the native libraries that this process has loaded, if the files still exist."""
     return tuple(path for path in _LIBRARIES if path.exists())

@@ -1,4 +1,4 @@
-"""A new operator: a complete package, which builds and keeps its contract before a line of it is changed."""
+"""A package with one operator, from a template that builds and passes the contract before any change."""
 
 import keyword
 import re
@@ -22,41 +22,52 @@ FILES = {
 
 
 def new(name: str, folder: Path, *, cuda: bool = False) -> Path:
-    """Write the package `folder/name` and give its path. The folder appears whole, or not at all.
+    """Create the package `folder/name` with one operator. If it fails, nothing is left behind.
 
     Args:
-        name: of the operator, its namespace and its package; a Python identifier in lower case.
-        folder: where the package is put.
-        cuda: also write a CUDA kernel.
+        name: name of the operator, its namespace and its package: a Python identifier in lower case.
+        folder: parent folder.
+        cuda: include a CUDA kernel.
+
+    Returns:
+        Path of the package.
 
     Raises:
-        ValueError: `name` is no such identifier.
-        FileExistsError: there is a `folder/name` already.
+        ValueError: `name` is not such an identifier.
+        FileExistsError: `folder/name` exists.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from torchcommodity import opkit
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(path.name for path in opkit.new("halve", Path(folder)).iterdir())
+        ['.gitignore', 'README.md', 'halve', 'pyproject.toml', 'setup.py', 'tests']
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise ValueError(f"op new: a name must be a Python identifier in lower case; got {name!r}")
+        raise ValueError(f"op new: name must be a Python identifier in lower case; got {name!r}")
     target = folder / name
     if target.exists():
-        raise FileExistsError(f"op new: {target} is there already; choose another name or folder")
+        raise FileExistsError(f"op new: {target} exists; choose another name or folder")
     folder.mkdir(parents=True, exist_ok=True)
-    workplace = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder))
+    temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder))
     try:
-        _write(workplace, name, cuda)
-        workplace.chmod(0o755)
-        workplace.rename(target)
+        _write(temporary, name, cuda)
+        temporary.chmod(0o755)
+        temporary.rename(target)
     finally:
-        shutil.rmtree(workplace, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     return target
 
 
 def _write(folder: Path, name: str, cuda: bool) -> None:
     sources = [f'"{name}/{name}.cpp"', *([f'"{name}/{name}.cu"'] if cuda else [])]
-    row = f"\n| `{name}/{name}.cu` | the CUDA kernel |" if cuda else ""
+    cuda_row = f"\n| `{name}/{name}.cu` | the CUDA kernel |" if cuda else ""
     kernels = "the kernels" if cuda else "the kernel"
     for source, target in FILES.items():
         if source.endswith(".cu.in") and not cuda:
             continue
-        text = Template((TEMPLATE / source).read_text())
+        template = Template((TEMPLATE / source).read_text())
         path = folder / target.format(name=name)
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text.substitute(name=name, sources=", ".join(sources), cuda_row=row, kernels=kernels))
+        path.write_text(template.substitute(name=name, sources=", ".join(sources), cuda_row=cuda_row, kernels=kernels))

@@ -1,15 +1,15 @@
-"""The record of an operator. Write a reference; `Op` teaches PyTorch the rest, once, for every operator.
+"""The record of an operator. Write a reference and its gradient; `Op` registers everything else with PyTorch.
 
     operator = Op("square", reference=_reference, backward=_backward)
     y = operator(x)
 
 `reference` defines the operator on any device; its signature is the schema. `backward` is a formula made of operators,
-so it can itself be differentiated, batched and compiled. Its keyword-only parameters name what the forward pass keeps
-for it, an argument or "output":
+so it can be differentiated, batched and compiled. Its keyword-only parameters name what is saved for it in the forward
+pass, an argument or "output":
 
     def _backward(grad, *, x): return 2 * x * grad
 
-A native kernel of the same name takes over by dispatch if its library was loaded before the record is made.
+A native kernel of the same name takes over by dispatch if its library is loaded before the record is made.
 """
 
 import importlib
@@ -26,10 +26,11 @@ from torch.utils._pytree import tree_map
 from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torchcommodity.opkit._cases import Cases
-from torchcommodity.opkit._fingerprint import remember
+from torchcommodity.opkit._fingerprint import update_cache_tag
 
 NAMESPACE = "commodity"
 HALF_DTYPES = {torch.float16, torch.bfloat16}
+UNTESTED_DEVICES = {"cuda"}  # no GPU has run this library's kernels yet
 
 OPERATORS: dict[str, "Op"] = globals().get("OPERATORS", {})  # these three survive a reload of this module
 _DEFINED_HERE: set[str] = globals().get("_DEFINED_HERE", set())
@@ -49,30 +50,59 @@ def _no_warmup(*settings: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """One operator: what it is, how it is differentiated, and the cases that it is checked on.
+    """Record of one operator: its definition, its derivatives, and the cases that it is checked on.
 
-    Its Tensor arguments share their leading axes (the public function that checks arguments broadcasts them), so that
-    batching is one more leading axis. Where they do not, as beside weights or where a batch is one statistic, the
-    record says `vmap="loop"`. `name` may carry a namespace, "mine::square"; without one it is "commodity::".
+    By default the Tensor arguments share their leading axes, after the public function has broadcast them, and `vmap`
+    adds one more. For arguments that do not, such as weights, or if a statistic is taken over the batch, set
+    `vmap="loop"`.
+
+    Args:
+        name: the operator's name. It may have a namespace, "mine::square"; the default is "commodity".
+        reference: the definition in plain PyTorch. Its signature is the schema; it runs on devices without a kernel.
+        backward: (gradient of each output, *, saved values) -> gradient of each Tensor argument, or None.
+        jvp: (tangent of each Tensor argument, *, saved values) -> tangent of each output; default: derived from
+            `backward`.
+        fake: outputs of the right shape, dtype and strides, without values; default: one output like the first Tensor
+            argument, contiguous.
+        decomposition: the reference without a loop over time, for ONNX; default: the reference.
+        mask_nan_grad: set the incoming gradient of a NaN output to zero, and NaN to zero in outputs that `backward`
+            names. If False, `backward` receives both unchanged.
+        materialize_grads: pass zeros to `backward` as the gradient of an unused output; if False, None.
+        cases: samples, bad inputs, golden numbers and an oracle for `check`.
+        warmup: (*settings) -> number of warm-up rows, of each output if it is a tuple.
+        causal: row t depends on rows <= t only; a function of the settings if it depends on them.
+        time: time axis of the inputs and of the outputs; None if there is no time axis.
+        vmap: "batch": batching adds one leading axis; "loop": `vmap` calls the operator for each sample.
+
+    Raises:
+        TypeError: an operator with several outputs has no `fake`.
+        RuntimeError: a native library has declared the operator with another schema.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity.opkit import Op
+        >>> def reference(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * x
+        >>> square = Op("doctest::square", reference=reference, backward=lambda grad, *, x: 2 * x * grad)
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> square(x).backward()
+        >>> x.grad
+        tensor(6.)
     """
 
     name: str
-    reference: Callable[..., Any]  # the definition, in plain PyTorch
-    backward: Formula | None = None  # (gradient of each output, *, kept) -> gradient of each Tensor argument
-    jvp: Formula | None = None  # (tangent of each Tensor argument, *, kept) -> of each output; if None, from `backward`
-    fake: Callable[..., Any] = _like_first  # outputs without values; default: one, like the first Tensor argument
-    decomposition: Callable[..., Any] | None = None  # the reference without a loop over time, for ONNX
-    mask_nan_grad: bool = (
-        True  # a NaN output ignores its gradient; False: `backward` sees to it, and gets outputs as they are
-    )
-    materialize_grads: bool = True  # zeros for the gradient of an output that nobody used; False: None
-    cases: Callable[[], Cases] | None = None  # samples, bad inputs, golden numbers, oracle: for `check`
-    warmup: Callable[..., int | tuple[int, ...]] = _no_warmup  # (*settings) -> rows of warm-up, of each output
-    causal: bool | Callable[..., bool] = True  # row t depends on rows <= t only; may depend on the settings
-    time: tuple[int, int] | None = (-2, -2)  # the time axis of panel arguments and of outputs; None: there is none
-    vmap: Literal["batch", "loop"] = (
-        "batch"  # `vmap` calls the operator for each sample; weights and batch statistics need it
-    )
+    reference: Callable[..., Any]
+    backward: Formula | None = None
+    jvp: Formula | None = None
+    fake: Callable[..., Any] = _like_first
+    decomposition: Callable[..., Any] | None = None
+    mask_nan_grad: bool = True
+    materialize_grads: bool = True
+    cases: Callable[[], Cases] | None = None
+    warmup: Callable[..., int | tuple[int, ...]] = _no_warmup
+    causal: bool | Callable[..., bool] = True
+    time: tuple[int, int] | None = (-2, -2)
+    vmap: Literal["batch", "loop"] = "batch"
     overload: torch._ops.OpOverload = field(init=False, repr=False)
     kernel: Callable[..., Any] = field(init=False, repr=False)
 
@@ -81,15 +111,15 @@ class Op:
         object.__setattr__(self, "name", name)
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
         if self.fake is _like_first and len(overload._schema.returns) != 1:
-            raise TypeError(f"{name}: fake must be given for {len(overload._schema.returns)} outputs; got none")
-        rules = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
-        gradients = Gradients(overload, self.backward, self.jvp, **rules) if self.backward else None
+            raise TypeError(f"Op {name}: fake is required for {len(overload._schema.returns)} outputs; got none")
+        options = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
+        gradients = Gradients(overload, self.backward, self.jvp, **options) if self.backward else None
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
         if self.qualified_name not in OPERATORS:
             _register(self)
         OPERATORS[self.qualified_name] = self
-        remember(self.qualified_name, self.backward, self.jvp)
+        update_cache_tag(self.qualified_name, self.backward, self.jvp)
         private.decomposition_table[overload] = self.decomposition or self.reference  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
 
@@ -99,10 +129,16 @@ class Op:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Where a native kernel runs; everywhere else the reference does."""
+        """Devices with a native kernel; on all others the reference runs."""
         keys = {"CPU": "cpu", "CUDA": "cuda"}
-        has = torch._C._dispatch_has_kernel_for_dispatch_key
-        return tuple(device for key, device in keys.items() if has(self.qualified_name, key))
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+        return tuple(device for key, device in keys.items() if has_kernel(self.qualified_name, key))
+
+    @property
+    def device_labels(self) -> tuple[str, ...]:
+        """`devices`, where this library's kernels are marked experimental on devices that have not run them yet."""
+        untested = UNTESTED_DEVICES if self.qualified_name.startswith(f"{NAMESPACE}::") else set()
+        return tuple(f"{device} (experimental)" if device in untested else device for device in self.devices)
 
     @property
     def native(self) -> bool:
@@ -110,40 +146,40 @@ class Op:
         return self.qualified_name not in _DEFINED_HERE
 
     def __call__(self, *args: Any) -> Any:
-        """Run the operator. float16 and bfloat16 are computed in float32 and come back as they came."""
+        """Run the operator. float16 and bfloat16 are computed in float32 and returned in their own dtype."""
         dtypes = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
         if HALF_DTYPES & dtypes:
             outputs = self(*(x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args))
-            narrow = dtypes.pop() if len(dtypes) == 1 else torch.float32
-            return tree_map(lambda y: y.to(narrow) if y.is_floating_point() else y, outputs)
+            dtype = dtypes.pop() if len(dtypes) == 1 else torch.float32
+            return tree_map(lambda y: y.to(dtype) if y.is_floating_point() else y, outputs)
         if torch.compiler.is_compiling() or private.transforms_active():
             return self.overload(*args)
-        return self.kernel(None, *args)  # the same, without one trip through the dispatcher
+        return self.kernel(None, *args)  # the same result, with one pass less through the dispatcher
 
     def batched(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
-        """`vmap`: batching is one more leading axis, on every Tensor, or one call for each sample."""
+        """Rule for `vmap`: batching is one more leading axis of every Tensor, or one call for each sample."""
 
-        def lead(x: Any, dim: int | None) -> Any:
+        def move_first(x: Any, dim: int | None) -> Any:
             if not isinstance(x, Tensor):
                 return x
             return x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
 
-        led = [*map(lead, args, in_dims)]
-        outputs = self._each(info.batch_size, led) if self.vmap == "loop" else self.overload(*led)
+        batch = [*map(move_first, args, in_dims)]
+        outputs = self._loop(info.batch_size, batch) if self.vmap == "loop" else self.overload(*batch)
         return outputs, tree_map(lambda _: 0, outputs)
 
-    def _each(self, samples: int, led: list[Any]) -> Any:
-        of_each = [self.overload(*[x[k] if isinstance(x, Tensor) else x for x in led]) for k in range(samples)]
-        return tree_map(lambda *ys: torch.stack(ys), *of_each)
+    def _loop(self, size: int, batch: list[Any]) -> Any:
+        outputs = [self.overload(*[x[k] if isinstance(x, Tensor) else x for x in batch]) for k in range(size)]
+        return tree_map(lambda *ys: torch.stack(ys), *outputs)
 
     def fallback(self, *args: Any) -> Any:
-        """The reference as a kernel: on devices without a native one, and where no library could be loaded."""
+        """The reference as a kernel, for devices without a native one and where no library could be loaded."""
         for device in {x.device.type for x in args if isinstance(x, Tensor)} - {"cpu"}:
             _warn_reference(device)
         return self.reference(*args)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:  # pickled and copied by name
-        return _recall, (self.reference.__module__, self.qualified_name)
+        return _find_record, (self.reference.__module__, self.qualified_name)
 
 
 def _declare(namespace: str, name: str, signature: str) -> torch._ops.OpOverload:
@@ -153,8 +189,9 @@ def _declare(namespace: str, name: str, signature: str) -> torch._ops.OpOverload
         _library(namespace).define(f"{name}{signature}", tags=(torch.Tag.pt2_compliant_tag,))
         _DEFINED_HERE.add(f"{namespace}::{name}")
     overload: torch._ops.OpOverload = getattr(operators, name).default
-    if overload._schema != private.parse_schema(f"{namespace}::{name}{signature}"):
-        raise RuntimeError(f"{name}: already declared as {overload._schema}; the reference says {name}{signature}")
+    expected = private.parse_schema(f"{namespace}::{name}{signature}")
+    if overload._schema != expected:
+        raise RuntimeError(f"Op {name}: the reference must have the declared schema {overload._schema}; got {expected}")
     return overload
 
 
@@ -165,17 +202,17 @@ def _library(namespace: str) -> torch.library.Library:
 
 
 def _register(op: Op) -> None:
-    """Once in a process: a module that is reloaded replaces the record, not the registration."""
+    """Register once per process: a module that is reloaded replaces the record, not the registration."""
     name = op.qualified_name
     library = _library(name.split("::")[0])
 
-    def current(role: str) -> Callable[..., Any]:
-        return lambda *args: getattr(OPERATORS[name], role)(*args)
+    def current(attribute: str) -> Callable[..., Any]:
+        return lambda *args: getattr(OPERATORS[name], attribute)(*args)
 
     library.impl(op.name, current("fallback"), "CompositeExplicitAutograd")
 
     def fake(*args: Any) -> Any:
-        private.keep_whole(name)  # Inductor asks for the fake before it lowers
+        private.allow_fallback(name)  # Inductor runs the fake before it lowers the operator
         return OPERATORS[name].fake(*args)
 
     torch.library.register_fake(name, fake, lib=library)
@@ -185,7 +222,7 @@ def _register(op: Op) -> None:
     library.impl(op.name, current("kernel"), "Autograd", with_keyset=True)
 
 
-def _recall(module: str, name: str) -> Op:
+def _find_record(module: str, name: str) -> Op:
     importlib.import_module(module)
     return OPERATORS[name]
 
@@ -193,7 +230,7 @@ def _recall(module: str, name: str) -> Op:
 @cache
 def _warn_reference(device: str) -> None:
     warnings.warn(
-        f"torchcommodity has no native kernels for {device}: operators run there through their references, slower",
+        f"torchcommodity has no native kernels for {device}: operators run through their slower references",
         RuntimeWarning,
         stacklevel=3,
     )

@@ -1,4 +1,4 @@
-"""c times the identity, as a type of its own: a shrinkage target that is never written out."""
+"""A multiple of the identity matrix that is stored as one number, such as a shrinkage target."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,35 +11,37 @@ HANDLED: dict[Any, Callable[..., Any]] = {}
 
 
 class ScalarTensor:
-    """c I of size N x N, of which only c is kept. Operations that stay within such matrices give one; others a Tensor.
+    """The N x N matrix c I, stored as c. Operations within such matrices return one; all others return a Tensor.
 
-    Sums, differences, products and quotients by numbers, matrix products, powers, transposes, inverses and Cholesky
-    factors of these matrices are again of the kind. Every other torch function gets the matrix written out, and
-    so does one that meets an ordinary Tensor, but for `matmul`, which then only scales.
+    Sums, differences, multiples, matrix products, powers, transposes and inverses of these matrices are ScalarTensors.
+    All other torch functions receive the dense matrix, and so do functions of a ScalarTensor and a Tensor, except
+    `matmul`, which only scales the Tensor.
 
     Args:
         size: N >= 0.
         value: c, a number or a Tensor of one element, which may require a gradient.
 
     Raises:
-        ValueError: `size` is negative, `value` has more than one element, or two sizes differ.
+        ValueError: `size` is negative, `value` has more than one element, or the sizes of two operands differ.
 
-    Source: Ledoit, Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices, whose target
-    this is. doi:10.1016/S0047-259X(03)00096-4
+    References:
+        Ledoit, Wolf (2004). A well-conditioned estimator for large-dimensional covariance matrices. c I is their
+        shrinkage target. doi:10.1016/S0047-259X(03)00096-4
 
-    >>> import torch
-    >>> target = ScalarTensor(3, 0.5)
-    >>> torch.matmul(target, target), torch.linalg.inv(target)
-    (ScalarTensor(3, 0.25), ScalarTensor(3, 2.0))
-    >>> torch.add(torch.ones(3, 3), target, alpha=2)[0]
-    tensor([2., 1., 1.])
+    Example:
+        >>> import torch
+        >>> target = ScalarTensor(3, 0.5)
+        >>> torch.matmul(target, target), torch.linalg.inv(target)
+        (ScalarTensor(3, 0.25), ScalarTensor(3, 2.0))
+        >>> torch.add(torch.ones(3, 3), target, alpha=2)[0]
+        tensor([2., 1., 1.])
     """
 
     def __init__(self, size: int, value: float | Tensor) -> None:
         if size < 0:
             raise ValueError(f"ScalarTensor: size must be >= 0; got {size}")
         if isinstance(value, Tensor) and value.numel() != 1:
-            raise ValueError(f"ScalarTensor: value must be one number; got {tuple(value.shape)}")
+            raise ValueError(f"ScalarTensor: value must have one element; got shape {tuple(value.shape)}")
         self.size, self.value = size, value.reshape(()) if isinstance(value, Tensor) else float(value)
 
     def __repr__(self) -> str:
@@ -51,7 +53,7 @@ class ScalarTensor:
         return torch.Size((self.size, self.size))
 
     def dense(self) -> Tensor:
-        """The matrix written out."""
+        """The matrix as an ordinary Tensor."""
         value = self.value if isinstance(self.value, Tensor) else torch.tensor(self.value)
         return value * torch.eye(self.size, dtype=value.dtype, device=value.device)
 
@@ -64,15 +66,15 @@ class ScalarTensor:
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if not all(issubclass(kind, (Tensor, ScalarTensor)) for kind in types):
-            return NotImplemented  # another type may know us better
-        answer = HANDLED[func](*args, **(kwargs or {})) if func in HANDLED else NotImplemented
-        if answer is not NotImplemented:
-            return answer
+            return NotImplemented  # the other type may handle the call
+        result = HANDLED[func](*args, **(kwargs or {})) if func in HANDLED else NotImplemented
+        if result is not NotImplemented:
+            return result
         dense_args, dense_kwargs = tree_map(_dense, (args, dict(kwargs or {})))
         return func(*dense_args, **dense_kwargs)
 
     def __add__(self, other: Any) -> Any:
-        return torch.add(self, other)  # type: ignore[call-overload]  # torch answers by __torch_function__
+        return torch.add(self, other)  # type: ignore[call-overload]  # dispatches to __torch_function__
 
     def __sub__(self, other: Any) -> Any:
         return torch.sub(self, other)  # type: ignore[call-overload]
@@ -106,8 +108,8 @@ def _dense(x: Any) -> Any:
     return x.dense() if isinstance(x, ScalarTensor) else x
 
 
-def _closed(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register what these functions do; NotImplemented leaves it to the matrix written out."""
+def _handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a handler of these functions; if it returns NotImplemented, the dense matrix is used."""
 
     def register(handler: Callable[..., Any]) -> Callable[..., Any]:
         HANDLED.update(dict.fromkeys(functions, handler))
@@ -120,40 +122,40 @@ def _same_size(a: Any, b: Any) -> bool:
     if not (isinstance(a, ScalarTensor) and isinstance(b, ScalarTensor)):
         return False
     if a.size != b.size:
-        raise ValueError(f"ScalarTensor: sizes must agree; got {a.size} and {b.size}")
+        raise ValueError(f"ScalarTensor: sizes must be equal; got {a.size} and {b.size}")
     return True
 
 
-def _number(x: Any) -> bool:
+def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float)) or (type(x) is Tensor and x.dim() == 0)
 
 
-@_closed(torch.add)
+@_handles(torch.add)
 def _add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     closed = out is None and _same_size(input, other)
     return ScalarTensor(input.size, input.value + alpha * other.value) if closed else NotImplemented
 
 
-@_closed(torch.sub, torch.subtract)
+@_handles(torch.sub, torch.subtract)
 def _sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return _add(input, other, alpha=-alpha, out=out)
 
 
-@_closed(torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.__mul__)
+@_handles(torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.__mul__)
 def _mul(input: Any, other: Any, *, out: Any = None) -> Any:
-    if out is not None or not (_number(input) or _number(other) or _same_size(input, other)):
+    if out is not None or not (_is_number(input) or _is_number(other) or _same_size(input, other)):
         return NotImplemented
     size = input.size if isinstance(input, ScalarTensor) else other.size
     return ScalarTensor(size, getattr(input, "value", input) * getattr(other, "value", other))
 
 
-@_closed(torch.div, torch.true_divide)
+@_handles(torch.div, torch.true_divide)
 def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
-    closed = out is None and rounding_mode is None and _number(other) and isinstance(input, ScalarTensor)
+    closed = out is None and rounding_mode is None and _is_number(other) and isinstance(input, ScalarTensor)
     return ScalarTensor(input.size, input.value / other) if closed else NotImplemented
 
 
-@_closed(torch.matmul, torch.mm)
+@_handles(torch.matmul, torch.mm)
 def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return NotImplemented
@@ -164,36 +166,36 @@ def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return matrix * scalar.value if fits else NotImplemented
 
 
-@_closed(torch.neg, torch.negative)
+@_handles(torch.neg, torch.negative)
 def _neg(input: ScalarTensor) -> ScalarTensor:
     return -input
 
 
-@_closed(torch.t, torch.clone)
-def _itself(input: ScalarTensor) -> ScalarTensor:
+@_handles(torch.t, torch.clone)
+def _copy(input: ScalarTensor) -> ScalarTensor:
     return ScalarTensor(input.size, input.value)
 
 
-@_closed(torch.inverse, torch.linalg.inv)
+@_handles(torch.inverse, torch.linalg.inv)
 def _inverse(input: ScalarTensor) -> ScalarTensor:
     return ScalarTensor(input.size, 1 / input.value)
 
 
-@_closed(torch.matrix_power, torch.linalg.matrix_power)
+@_handles(torch.matrix_power, torch.linalg.matrix_power)
 def _power(input: ScalarTensor, n: int) -> ScalarTensor:
     return ScalarTensor(input.size, input.value**n)
 
 
-@_closed(torch.trace)
+@_handles(torch.trace)
 def _trace(input: ScalarTensor) -> Tensor:
     return torch.as_tensor(input.value * input.size)
 
 
-@_closed(torch.det, torch.linalg.det)
+@_handles(torch.det, torch.linalg.det)
 def _det(input: ScalarTensor) -> Tensor:
     return torch.as_tensor(input.value) ** input.size
 
 
-@_closed(torch.mean)
-def _mean(input: ScalarTensor, *settings: Any, **more: Any) -> Any:
-    return NotImplemented if settings or more else torch.as_tensor(input.value / input.size)
+@_handles(torch.mean)
+def _mean(input: ScalarTensor, *args: Any, **kwargs: Any) -> Any:
+    return NotImplemented if args or kwargs else torch.as_tensor(input.value / input.size)

@@ -1,7 +1,7 @@
-"""The names of PyTorch that are not public and that `Op` stands on, all in one place.
+"""The private names of PyTorch that `Op` uses, all in one module.
 
-They are what PyTorch's own operators use to meet `torch.func`; there is no public way yet (pytorch#168393). They were
-run on the versions in `TESTED`. A version that lacks one of them is refused at import, in words.
+PyTorch's own operators use them to support `torch.func`; there is no public way yet (pytorch#168393). `TESTED` lists
+the versions that were tested. A version without one of these names raises ImportError at import.
 """
 
 import sys
@@ -14,6 +14,7 @@ import torch
 __all__ = [
     "SingleLevelFunction",
     "after_autograd",
+    "allow_fallback",
     "any_requires_grad",
     "below_autograd",
     "decomposition_table",
@@ -21,7 +22,6 @@ __all__ = [
     "forward_ad",
     "forward_mode_active",
     "is_tensor_like_type",
-    "keep_whole",
     "meta_table",
     "parse_schema",
     "single_level",
@@ -47,33 +47,33 @@ try:
     from torch.autograd.function import _SingleLevelFunction as SingleLevelFunction
 except ImportError as missing:
     raise ImportError(
-        f"torchcommodity: torch {torch.__version__} lacks a private name that operators need ({missing}); "
-        f"tested with torch {', '.join(TESTED)}. Install one of these, or a newer torchcommodity."
+        f"torchcommodity: torch must be one of the tested versions {', '.join(TESTED)}; got {torch.__version__}, "
+        f"without a private name that operators need ({missing}). Install one of these, or a newer torchcommodity."
     ) from missing
 
 
 def forward_mode_active() -> bool:
-    """Whether a level of `torch.autograd.forward_ad` is open."""
+    """Whether a level of `torch.autograd.forward_ad` is active."""
     return forward_ad._current_level >= 0
 
 
 def tangents_enabled(enabled: bool) -> AbstractContextManager[None]:
-    """A context in which forward-mode derivatives are, or are not, carried."""
+    """Context manager that enables or disables forward-mode derivatives."""
     return cast("AbstractContextManager[None]", forward_ad._set_fwd_grad_enabled(enabled))
 
 
-def keep_whole(name: str) -> None:
-    """Let Inductor call the operator `name` as it is.
+def allow_fallback(name: str) -> None:
+    """Let Inductor call the operator `name` as it is, though it has a decomposition.
 
-    Where the environment says CI, Inductor takes an operator with a decomposition that it does not use for an oversight
-    of its own, and fails. Ours have one for ONNX alone. Nothing is imported: Inductor is here already, or is not asked.
+    With CI set in the environment, Inductor treats an unused decomposition as an error; ours are for ONNX only. If
+    Inductor is not imported yet, there is nothing to do.
     """
     if lowering := sys.modules.get("torch._inductor.lowering"):
         lowering.FALLBACK_ALLOW_LIST.add(name)
 
 
 def warn_untested() -> None:
-    """One warning on a torch older than every tested one; newer ones are expected to work."""
+    """Warn if torch is older than every tested version; newer ones are expected to work."""
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     oldest = tuple(int(part) for part in TESTED[0].split("."))
     if version < oldest:

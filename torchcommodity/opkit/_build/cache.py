@@ -1,4 +1,4 @@
-"""Libraries that were built before, found by what they are made of. Any number of processes may ask at once."""
+"""Cache of built libraries, keyed by a hash of everything they are built from. Safe for concurrent processes."""
 
 import contextlib
 import hashlib
@@ -10,18 +10,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-QUOTED = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+QUOTED_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-def folder() -> Path:
-    """Where libraries are kept: TORCHCOMMODITY_CACHE, or the user's cache folder."""
-    named = os.environ.get("TORCHCOMMODITY_CACHE")
+def cache_folder() -> Path:
+    """Folder of the built libraries: TORCHCOMMODITY_CACHE, or the user's cache folder."""
+    override = os.environ.get("TORCHCOMMODITY_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(named) if named else base / "torchcommodity" / "native"
+    return Path(override) if override else base / "torchcommodity" / "native"
 
 
 def digest(sources: Sequence[Path], include: Sequence[Path], *settings: str) -> str:
-    """A hash over the sources, the headers that they quote, and everything else that decides the outcome."""
+    """Hash of the sources, the headers that they include in quotes, and the settings of the build."""
     content = hashlib.sha256("\0".join(settings).encode())
     for path in _with_headers(sources, include):
         content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -29,44 +29,44 @@ def digest(sources: Sequence[Path], include: Sequence[Path], *settings: str) -> 
 
 
 def _with_headers(sources: Sequence[Path], include: Sequence[Path]) -> list[Path]:
-    found, left = list[Path](), list(sources)
-    while left:
-        path = left.pop(0)
-        if path in found:
+    files, queue = list[Path](), list(sources)
+    while queue:
+        path = queue.pop(0)
+        if path in files:
             continue
-        found.append(path)
-        for name in QUOTED.findall(path.read_bytes()):
+        files.append(path)
+        for name in QUOTED_INCLUDE.findall(path.read_bytes()):
             candidates = [base / name.decode() for base in (path.parent, *include)]
-            left += [candidate.resolve() for candidate in candidates if candidate.is_file()][:1]
-    return found
+            queue += [candidate.resolve() for candidate in candidates if candidate.is_file()][:1]
+    return files
 
 
-def kept(name: str, key: str, build: Callable[[Path, Path], None]) -> Path:
-    """The library of this key; built, if it is not there, by `build(workplace, target)`.
+def get_or_build(name: str, key: str, build: Callable[[Path, Path], None]) -> Path:
+    """Path of the library with this key, built by `build(temporary folder, target)` if it is not in the cache.
 
-    It is built in a folder of its own and moved into place whole: who is interrupted leaves nothing that another
-    process could load. A lock keeps others from building the same meanwhile, and ends with the process that holds it.
+    The library is built in a temporary folder and then renamed, so that an interrupted build leaves no partial library.
+    A file lock keeps other processes from building the same library; it ends with the process that holds it.
     """
-    library = folder() / key / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    library = cache_folder() / key / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
     if library.exists():
         return library
     library.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(library.parent / "lock"):
+    with _locked(library.parent / "lock"):
         if not library.exists():
-            workplace = Path(tempfile.mkdtemp(prefix="building-", dir=library.parent))
+            temporary = Path(tempfile.mkdtemp(prefix="building-", dir=library.parent))
             try:
-                build(workplace, workplace / library.name)
-                os.replace(workplace / library.name, library)
+                build(temporary, temporary / library.name)
+                os.replace(temporary / library.name, library)
             finally:
-                shutil.rmtree(workplace, ignore_errors=True)
+                shutil.rmtree(temporary, ignore_errors=True)
     return library
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     try:
         import fcntl
-    except ImportError:  # Windows: two processes may both build; the move into place is whole all the same
+    except ImportError:  # Windows: two processes may both build; the rename is atomic all the same
         yield
         return
     with path.open("w") as lock:

@@ -1,4 +1,4 @@
-"""Ahead-of-time builds: the extension that a `setup.py` names."""
+"""Ahead-of-time builds: the extension for a `setup.py`."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchcommodity.opkit._build.flags import ARCHITECTURES, DEVICE, HOST, gencode
+from torchcommodity.opkit._build.flags import ARCHITECTURES, CXX_FLAGS, NVCC_FLAGS, gencode
 
 if TYPE_CHECKING:
     from setuptools import Extension
@@ -22,39 +22,42 @@ def extension(
     architectures: Sequence[str] = ARCHITECTURES,
     cuda: bool | None = None,
 ) -> "Extension":
-    """A native library on LibTorch's stable ABI: one build for every Python from 3.10 and every torch from 2.10 on.
+    """Extension module on LibTorch's stable ABI: one build for every Python from 3.10 and every torch from 2.10 on.
 
     Args:
-        name: the module that it becomes, "mine._C"; load it with `opkit.native.load`.
-        sources: .cpp and .cu files; the .cu files are left out where `cuda` is false.
-        include: folders of headers, beside opkit's own.
+        name: name of the module, "mine._C"; load it with `opkit.load_native_library`.
+        sources: .cpp and .cu files; .cu files are ignored without `cuda`.
+        include: folders of headers, in addition to opkit's own.
         architectures: compute capabilities for nvcc.
-        cuda: whether to compile .cu files; None: where torch was built for CUDA and nvcc is found.
+        cuda: compile .cu files; default: if torch was built for CUDA and nvcc is installed.
 
-    Example, a whole `setup.py`::
+    Returns:
+        A setuptools `Extension`, to be built by torch's `BuildExtension`.
 
-        from setuptools import setup
-        from torch.utils.cpp_extension import BuildExtension
-        from torchcommodity import opkit
+    Example:
+        A complete `setup.py`::
 
-        setup(ext_modules=[opkit.extension("mine._C", ["mine/square.cpp"])], cmdclass={"build_ext": BuildExtension})
+            from setuptools import setup
+            from torch.utils.cpp_extension import BuildExtension
+            from torchcommodity import opkit
+
+            setup(ext_modules=[opkit.extension("mine._C", ["mine/square.cpp"])], cmdclass={"build_ext": BuildExtension})
     """
     from torch.utils import cpp_extension
 
-    with_cuda = _cuda_present() if cuda is None else cuda
-    chosen = [source for source in sources if with_cuda or not source.endswith(".cu")]
-    kind: Any = cpp_extension.CUDAExtension if with_cuda else cpp_extension.CppExtension
-    built: Extension = kind(
+    with_cuda = _cuda_available() if cuda is None else cuda
+    extension_class: Any = cpp_extension.CUDAExtension if with_cuda else cpp_extension.CppExtension
+    result: Extension = extension_class(
         name,
-        chosen,
+        [source for source in sources if with_cuda or not source.endswith(".cu")],
         include_dirs=[str(INCLUDE), *(os.path.abspath(folder) for folder in include)],
-        extra_compile_args={"cxx": [*HOST], "nvcc": [*DEVICE, *gencode(architectures)]},
+        extra_compile_args={"cxx": [*CXX_FLAGS], "nvcc": [*NVCC_FLAGS, *gencode(architectures)]},
         py_limited_api=True,
     )
-    return built
+    return result
 
 
-def _cuda_present() -> bool:
+def _cuda_available() -> bool:
     import torch
 
     return torch.version.cuda is not None and shutil.which("nvcc") is not None

@@ -1,4 +1,4 @@
-"""From C++ text to operators: the schema is read off the function's signature, the registration written around it."""
+"""C++ text to operators: schemas from function signatures, and the registration code around them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,57 +17,58 @@ TYPES = {
 PRELUDE = '#include "opkit.h"\nusing namespace opkit;\n'
 
 
-def schemas(cpp: str, functions: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """The schema of each function, "(Tensor x, int k) -> Tensor"."""
+def infer_schemas(cpp: str, functions: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Schema of each function, such as "(Tensor x, int k) -> Tensor"."""
     if isinstance(functions, str) or not functions:
-        raise TypeError(f"load_inline: functions must name the functions that become operators; got {functions!r}")
+        raise TypeError(f"load_inline: functions must be a list of function names; got {functions!r}")
     if isinstance(functions, Mapping):
         return dict(functions)
-    return {name: _schema(cpp, name) for name in functions}
+    return {name: _infer_schema(cpp, name) for name in functions}
 
 
-def _schema(cpp: str, name: str) -> str:
-    found = re.search(rf"([\w:<>, ]+?)[\s&]+{name}\s*\(([^()]*)\)\s*\{{", cpp)
-    if not found:
-        raise ValueError(f"load_inline: functions must be defined in cpp; there is no function {name}(...) {{")
-    returned, arguments = found.groups()
-    inside = re.fullmatch(r"std::tuple<(.*)>", returned.strip())
-    results = [_type(name, part) for part in (inside[1].split(",") if inside else [returned])]
-    given = [_argument(name, part) for part in arguments.split(",") if part.strip()]
-    return f"({', '.join(given)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
+def _infer_schema(cpp: str, name: str) -> str:
+    match = re.search(rf"([\w:<>, ]+?)[\s&]+{name}\s*\(([^()]*)\)\s*\{{", cpp)
+    if not match:
+        raise ValueError(f"load_inline: functions must be defined in cpp; got {name!r}, which is not")
+    result, parameters = match.groups()
+    results_in_tuple = re.fullmatch(r"std::tuple<(.*)>", result.strip())
+    results = [_type(name, text) for text in (results_in_tuple[1].split(",") if results_in_tuple else [result])]
+    arguments = [_argument(name, text) for text in parameters.split(",") if text.strip()]
+    return f"({', '.join(arguments)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
 
 
 def _argument(function: str, text: str) -> str:
-    declared, equals, default = (part.strip() for part in text.partition("="))
-    kind, name = declared.replace("&", " ").rsplit(maxsplit=1)
-    return f"{_type(function, kind)} {name.rstrip('_')}{equals}{default}"
+    declaration, equals, default = (part.strip() for part in text.partition("="))
+    cpp_type, name = declaration.replace("&", " ").rsplit(maxsplit=1)
+    return f"{_type(function, cpp_type)} {name.rstrip('_')}{equals}{default}"
 
 
 def _type(function: str, text: str) -> str:
-    kind = re.sub(r"\bconst\b|&|\btorch::stable::|\s", "", text)
-    if kind not in TYPES:
-        known = ", ".join(TYPES)
-        raise ValueError(f"load_inline: {function}: types of operators are {known}; got {text.strip()!r}")
-    return TYPES[kind]
+    cpp_type = re.sub(r"\bconst\b|&|\btorch::stable::|\s", "", text)
+    if cpp_type not in TYPES:
+        supported = ", ".join(TYPES)
+        raise ValueError(f"load_inline: types in {function} must be one of {supported}; got {text.strip()!r}")
+    return TYPES[cpp_type]
 
 
 def translation_unit(text: Path, namespace: str, schemas: Mapping[str, str], cuda: bool = False) -> str:
-    """What is compiled: the author's text, in whose lines errors are counted, and its registration.
+    """The source to compile: the author's text, with its own line numbers, and the registration of its functions.
 
-    It answers on the devices that it was written for, so that a tensor of another one meets the reference of a record,
-    or an error; only a function without a Tensor to tell the device answers everywhere.
+    Functions are registered for the devices they are written for, so that a tensor on another device runs the
+    reference of a record, or raises an error. A function without Tensor arguments is registered for all devices.
     """
-    defined = "\n".join(f'  m.def("{function}{schema}");' for function, schema in schemas.items())
-    told = [function for function, schema in schemas.items() if "Tensor" in schema.partition("->")[0]]
+    definitions = "\n".join(f'  m.def("{function}{schema}");' for function, schema in schemas.items())
+    with_tensors = [function for function, schema in schemas.items() if "Tensor" in schema.partition("->")[0]]
     devices = ["CPU", *(["CUDA"] if cuda else [])]
-    bound = dict.fromkeys(devices, told) | {"CompositeExplicitAutograd": [f for f in schemas if f not in told]}
+    kernels = dict.fromkeys(devices, with_tensors)
+    kernels["CompositeExplicitAutograd"] = [function for function in schemas if function not in with_tensors]
     return (
         f'{PRELUDE}#line 1 "{text}"\n{text.read_text()}\n'
-        f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{\n{defined}\n}}\n"
-        + "".join(_bound(namespace, key, functions) for key, functions in bound.items())
+        f"STABLE_TORCH_LIBRARY_FRAGMENT({namespace}, m) {{\n{definitions}\n}}\n"
+        + "".join(_registration(namespace, key, functions) for key, functions in kernels.items())
     )
 
 
-def _bound(namespace: str, key: str, functions: Sequence[str]) -> str:
+def _registration(namespace: str, key: str, functions: Sequence[str]) -> str:
     lines = "\n".join(f'  m.impl("{function}", TORCH_BOX(&{function}));' for function in functions)
     return f"STABLE_TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{\n{lines}\n}}\n"

@@ -1,4 +1,4 @@
-"""Just-in-time builds: sources in, operators out, in seconds; at once when they were built before."""
+"""Just-in-time builds: compile sources into operators, once, and load them from the cache afterwards."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,40 +9,44 @@ import torch
 
 from torchcommodity.opkit import _native as native
 from torchcommodity.opkit._build import cache, inline
-from torchcommodity.opkit._build.compiler import Recipe, cxx
+from torchcommodity.opkit._build.compiler import Toolchain, cxx
 from torchcommodity.opkit._build.extension import INCLUDE
 
-_LOADED: dict[str, str] = {}  # the key of the build that each namespace came from
+_LOADED: dict[str, str] = {}  # namespace -> key of the build that is loaded
 
 
 def load(
     name: str, sources: Sequence[str | Path], *, flags: Sequence[str] = (), include: Sequence[str | Path] = ()
 ) -> Any:
-    """Build C++ and CUDA files on LibTorch's stable ABI, load the library, and give the operators `torch.ops.<name>`.
+    """Build C++ and CUDA files on LibTorch's stable ABI, load the library, and return the namespace `torch.ops.<name>`.
 
-    The build is kept under a hash of its sources, their headers, the flags, the compiler and torch, so that it happens
-    once; processes that ask for it together build it once.
+    Builds are cached under a hash of the sources, their headers, the flags, the compiler and torch. Concurrent
+    processes build a library once.
 
     Args:
         name: the namespace in which the sources register their operators.
         sources: .cpp and .cu files.
-        flags: further options for the compiler.
-        include: folders of headers, beside opkit's own.
+        flags: additional compiler flags.
+        include: folders of headers, in addition to opkit's own.
+
+    Returns:
+        `torch.ops.<name>`.
 
     Raises:
-        BuildError: a source does not compile; the message begins with file, line and source line.
-        RuntimeError: another build of this namespace is loaded already; a library cannot be taken out of a process.
+        BuildError: a source does not compile; the message starts with file, line and source line.
+        FileNotFoundError: a source does not exist.
+        RuntimeError: another build of this namespace is loaded; a library cannot be unloaded.
     """
     paths = [Path(source).resolve() for source in sources]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"load: sources must be files; got {path}")
-    recipe = Recipe(tuple(flags), tuple(Path(folder).resolve() for folder in include))
-    key = _key(paths, recipe, name)
+    toolchain = Toolchain(tuple(flags), tuple(Path(folder).resolve() for folder in include))
+    key = _key(paths, toolchain, name)
     if _LOADED.get(name, key) != key:
-        raise RuntimeError(f"load: another build of {name!r} is loaded in this process; start a new one to take it up")
+        raise RuntimeError(f"load: another build of {name!r} is loaded in this process; restart it to load the new one")
     if name not in _LOADED:
-        native.load_library(cache.kept(name, key, lambda workplace, target: recipe.build(paths, workplace, target)))
+        native.load_library(cache.get_or_build(name, key, lambda folder, out: toolchain.build(paths, folder, out)))
         _LOADED[name] = key
     return getattr(torch.ops, name)
 
@@ -55,19 +59,24 @@ def load_inline(
     *,
     flags: Sequence[str] = (),
 ) -> SimpleNamespace:
-    """The same from source text: C++ functions on `Tensor` become operators of the namespace `name`.
+    """Build operators from source text: C++ functions of `Tensor` become operators in the namespace `name`.
 
     Args:
         name: the namespace of the operators.
-        cpp: C++; `opkit.h` is included and its names are open, so that a function on `Tensor` is all there is to write.
-        cuda: CUDA; its functions are declared in `cpp` and called from there. With it the operators also answer on
-            CUDA tensors: `cpp` asks `x.is_cuda()`.
-        functions: the names of the functions that become operators, with schemas read off their signatures; or a
-            mapping from names to schemas, "(Tensor x, int k) -> Tensor".
-        flags: further options for the compiler.
+        cpp: C++ source. `opkit.h` is included, and its names are available without a prefix.
+        cuda: CUDA source. Its functions are declared in `cpp` and called from there, where `x.is_cuda()`; the
+            operators are then registered for CUDA tensors too.
+        functions: names of the functions to register, with schemas from their signatures; or a mapping from names to
+            schemas, "(Tensor x, int k) -> Tensor".
+        flags: additional compiler flags.
 
     Returns:
-        the operators, as attributes. Text that was changed is built and loaded anew, in a namespace of its own.
+        The operators, as attributes. Changed text is built and loaded again, in a namespace of its own.
+
+    Raises:
+        BuildError: the source does not compile; the message starts with file, line and source line.
+        TypeError: `functions` is empty or a string.
+        ValueError: a function is not defined in `cpp`, or its signature has an unsupported type.
 
     Example:
         >>> from torchcommodity import opkit
@@ -81,25 +90,25 @@ def load_inline(
         ... }'''
         >>> twice = opkit.load_inline("doctest", source, functions=["twice"]).twice  # doctest: +SKIP
     """
-    schemas = inline.schemas(cpp, functions)
-    recipe = Recipe(tuple(flags))
-    key = _key([], recipe, name, cpp, cuda or "", repr(schemas))
-    space = name if _LOADED.get(name, key) == key else f"{name}_{key}"
+    schemas = inline.infer_schemas(cpp, functions)
+    toolchain = Toolchain(tuple(flags))
+    key = _key([], toolchain, name, cpp, cuda or "", repr(schemas))
+    namespace = name if _LOADED.get(name, key) == key else f"{name}_{key}"
 
-    def build(workplace: Path, target: Path) -> None:
-        text, unit, device = (workplace / file for file in (f"{name}.cpp", "unit.cpp", f"{name}.cu"))
+    def build(folder: Path, target: Path) -> None:
+        text, unit, device = (folder / file for file in (f"{name}.cpp", "unit.cpp", f"{name}.cu"))
         text.write_text(cpp)
-        unit.write_text(inline.translation_unit(text, space, schemas, bool(cuda)))
+        unit.write_text(inline.translation_unit(text, namespace, schemas, bool(cuda)))
         if cuda:
             device.write_text(inline.PRELUDE + f'#line 1 "{device}"\n{cuda}\n')
-        recipe.build([unit, device] if cuda else [unit], workplace, target)
+        toolchain.build([unit, device] if cuda else [unit], folder, target)
 
-    if space not in _LOADED:  # a library can be loaded once, wherever the cache may be by now
-        native.load_library(cache.kept(space, key, build))
-        _LOADED[space] = key
-    return SimpleNamespace(**{function: getattr(getattr(torch.ops, space), function) for function in schemas})
+    if namespace not in _LOADED:  # a library is loaded once, even if the cache folder changes
+        native.load_library(cache.get_or_build(namespace, key, build))
+        _LOADED[namespace] = key
+    return SimpleNamespace(**{function: getattr(getattr(torch.ops, namespace), function) for function in schemas})
 
 
-def _key(paths: Sequence[Path], recipe: Recipe, *settings: str) -> str:
-    commands = " ".join(recipe.compile_command(Path("source.cpp"), Path("target.o")))
-    return cache.digest(paths, (INCLUDE, *recipe.include), torch.__version__, cxx(), commands, *settings)
+def _key(paths: Sequence[Path], toolchain: Toolchain, *settings: str) -> str:
+    commands = " ".join(toolchain.compile_command(Path("source.cpp"), Path("target.o")))
+    return cache.digest(paths, (INCLUDE, *toolchain.include), torch.__version__, cxx(), commands, *settings)

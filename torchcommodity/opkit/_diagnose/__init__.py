@@ -1,4 +1,4 @@
-"""The gradient doctor: `opkit.diagnose(model, batch, loss_fn)` says why a model does not learn, with file and line."""
+"""`opkit.diagnose(model, batch, loss_fn)`: why a model does not learn, with file and line."""
 
 from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
 from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis

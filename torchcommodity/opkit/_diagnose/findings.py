@@ -1,46 +1,48 @@
-"""What the doctor says: findings with a place, and the diagnosis that holds them."""
+"""The result of `diagnose`: findings with a location, and the diagnosis that contains them."""
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-Severity = Literal["fault", "note"]
+Severity = Literal["error", "note"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`kind` is a fixed word to test for, `what` the layers or parameters that it is about, `where` a file and line."""
+    """One problem. `kind` is its identifier, `names` the parameters or layers, `location` a file and line."""
 
     kind: str
     message: str
-    remedy: str
-    what: tuple[str, ...] = ()
-    where: str = ""
-    severity: Severity = "fault"
+    fix: str
+    names: tuple[str, ...] = ()
+    location: str = ""
+    severity: Severity = "error"
 
     def __str__(self) -> str:
-        names = ", ".join(self.what[:6]) + (f" and {len(self.what) - 6} more" if len(self.what) > 6 else "")
+        names = ", ".join(self.names[:6]) + (f" and {len(self.names) - 6} more" if len(self.names) > 6 else "")
         lines = [f"{self.severity}: {self.kind}: {self.message}", names and f"  of:  {names}"]
-        lines += [self.where and f"  at:  {self.where}", f"  fix: {self.remedy}"]
+        lines += [self.location and f"  at:  {self.location}", f"  fix: {self.fix}"]
         return "\n".join(filter(None, lines))
 
 
 @dataclass(frozen=True)
 class Diagnosis(Sequence[Finding]):
-    """What was found, faults first; `healthy` if there is no fault. It prints as text."""
+    """All findings, errors first. It prints as text."""
 
     findings: tuple[Finding, ...]
 
     @property
-    def faults(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.severity == "fault")
+    def errors(self) -> tuple[Finding, ...]:
+        """Findings that keep the model from learning; the others are notes."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
-    def healthy(self) -> bool:
-        return not self.faults
+    def ok(self) -> bool:
+        """Whether there are no errors."""
+        return not self.errors
 
-    def __getitem__(self, index: int) -> Finding:  # type: ignore[override]  # slices are nobody's wish
+    def __getitem__(self, index: int) -> Finding:  # type: ignore[override]  # no slices
         return self.findings[index]
 
     def __iter__(self) -> Iterator[Finding]:
@@ -50,8 +52,9 @@ class Diagnosis(Sequence[Finding]):
         return len(self.findings)
 
     def __str__(self) -> str:
-        title = "healthy: nothing stands between the loss and the parameters" if self.healthy else ""
+        title = "ok: gradients of the loss reach the parameters" if self.ok else ""
         return "\n".join(filter(None, [title, *map(str, self.findings)]))
 
     def json(self) -> str:
-        return json.dumps({"healthy": self.healthy, "findings": [asdict(finding) for finding in self]}, indent=2)
+        """JSON object with `ok` and the list of findings."""
+        return json.dumps({"ok": self.ok, "findings": [asdict(finding) for finding in self]}, indent=2)

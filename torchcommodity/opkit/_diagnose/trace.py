@@ -1,7 +1,7 @@
-"""Every torch function that a model calls, with its line, and where a gradient's way through it is cut.
+"""Record every torch function that a model calls, with its line, and where a gradient is cut off.
 
-Each Tensor carries a mark: one bit for every parameter that it was computed from, also where autograd has lost sight of
-it, and one for every cut that it has come through. So the loss tells which cuts lie between it and a parameter.
+Each Tensor has a set of bits: one for every parameter that it was computed from, even where autograd has lost track,
+and one for every break that it has passed. So the bits of the loss say which breaks lie between it and a parameter.
 """
 
 import sys
@@ -16,103 +16,101 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
-DEAD, ENOUGH = 0.9, 8
-LEAVES_TORCH = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__"}
-ZEROING = {"relu", "relu_", "relu6", "threshold", "threshold_"}
-FLAT = {"round", "floor", "ceil", "trunc", "sign", "sgn", "frac_", "heaviside", "fix"}
-DATA: Any = vars(torch._C.TensorBase)["data"].__get__
+SKIPPED_FILES = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
+LAYER_FILES = str(Path(torch.__file__).parent / "nn" / "modules")
+MAX_DEAD_SHARE, MIN_SAMPLES = 0.9, 8
+TO_PYTHON = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__"}
+RECTIFIERS = {"relu", "relu_", "relu6", "threshold", "threshold_"}
+STEP_FUNCTIONS = {"round", "floor", "ceil", "trunc", "sign", "sgn", "frac_", "heaviside", "fix"}
+WITHOUT_EFFECT = {"requires_grad_", "size", "dim"}
+GET_DATA: Any = vars(torch._C.TensorBase)["data"].__get__
 
 
 @dataclass
 class Event:
-    """One call of interest: `sources` are the parameters behind it, as bits; `mark` is its own bit if it is a cut."""
+    """A call of interest. `sources` are the bits of the parameters in its input; `bit` is its own if it is a break."""
 
     kind: str
     name: str
-    where: str
+    location: str
     sources: int
-    mark: int = 0
+    bit: int = 0
     shape: tuple[int, ...] = ()
 
 
 class Trace(TorchFunctionMode):
-    """Open it around a forward pass."""
+    """Context manager around a forward pass."""
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
         super().__init__()
-        self.marks: Any = WeakTensorKeyDictionary()
+        self.bits: Any = WeakTensorKeyDictionary()
         self.events: list[Event] = []
-        self.used: dict[int, str] = {}  # by parameter bit: the last line that used it
-        self.lines: dict[Any, str] = {}  # by grad_fn: the line that made it
-        self.not_finite = ""  # the first line that made no finite number of finite ones
+        self.last_use: dict[int, str] = {}  # bit of a parameter -> last line that used it
+        self.lines: dict[Any, str] = {}  # grad_fn -> line that created it
+        self.not_finite = ""  # first line with a result that is not finite, of finite arguments
         for i, parameter in enumerate(parameters):
-            self.marks[parameter] = 1 << i
-        self.sources = (1 << len(self.marks)) - 1
-        self.next = self.sources + 1
+            self.bits[parameter] = 1 << i
+        self.parameter_bits = (1 << len(self.bits)) - 1
+        self.next_bit = self.parameter_bits + 1
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        name = _name(func)
-        given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        mark = 0
-        for x in given:
-            mark |= self.marks.get(x, 0)
-        if mark:
-            self._follow(func, name, given, mark, result, _line())
+        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        bits = self.bits_of(tensors)
+        if bits:
+            self._record(func, tensors, bits, result, _location())
         return result
 
-    def mark_of(self, result: Any) -> int:
-        mark = 0
-        for x in tree_leaves(result):
-            mark |= self.marks.get(x, 0) if isinstance(x, Tensor) else 0
-        return mark
+    def bits_of(self, value: Any) -> int:
+        bits = 0
+        for x in tree_leaves(value):
+            bits |= self.bits.get(x, 0) if isinstance(x, Tensor) else 0
+        return bits
 
-    def _follow(self, func: Any, name: str, given: list[Tensor], mark: int, result: Any, where: str) -> None:
-        self._use(given, where)
-        outputs = [x for x in tree_leaves(result) if isinstance(x, Tensor)]
-        if name in LEAVES_TORCH:
-            self.events.append(Event("python", name, where, mark & self.sources))
-        if name.rstrip("_") in FLAT:
-            self.events.append(Event("rounding", name, where, mark & self.sources))
-        if _in_place(name) and given:
-            self.events.append(Event("in_place", name, where, mark & self.sources, shape=tuple(given[0].shape)))
-            self.marks[given[0]] = self.marks.get(given[0], 0) | mark
-        if name in {"requires_grad_", "size", "dim"}:
+    def _record(self, func: Any, tensors: list[Tensor], bits: int, result: Any, location: str) -> None:
+        name, sources = _name(func), bits & self.parameter_bits
+        for x in tensors:
+            if isinstance(x, torch.nn.Parameter) and x in self.bits:
+                self.last_use[self.bits[x]] = location
+        if name in TO_PYTHON:
+            self.events.append(Event("python", name, location, sources))
+        if name.rstrip("_") in STEP_FUNCTIONS:
+            self.events.append(Event("rounding", name, location, sources))
+        if _is_in_place(name) and tensors:
+            self.events.append(Event("in_place", name, location, sources, shape=tuple(tensors[0].shape)))
+            self.bits[tensors[0]] = self.bits.get(tensors[0], 0) | bits
+        if name in WITHOUT_EFFECT:
             return
-        if name in ZEROING and not _in_a_layer():
-            self._zeroed(outputs, name, where, mark & self.sources)
+        outputs = [x for x in tree_leaves(result) if isinstance(x, Tensor)]
+        if name in RECTIFIERS and not _called_by_activation_layer():
+            self._record_dead_units(outputs, name, location, sources)
         for y in outputs:
             if y.grad_fn:
-                self.lines[y.grad_fn] = where
-            if any(y is x for x in given):
+                self.lines[y.grad_fn] = location
+            if any(y is x for x in tensors):
                 continue
-            if not self.not_finite and all_finite(given) and not all_finite([y]):
-                self.not_finite = where
-            self.marks[y] = mark | self._cut(func, name, given, y, mark, where)
+            if not self.not_finite and all_finite(tensors) and not all_finite([y]):
+                self.not_finite = location
+            self.bits[y] = bits | self._record_break(func, name, tensors, y, sources, location)
 
-    def _zeroed(self, outputs: list[Tensor], name: str, where: str, sources: int) -> None:
+    def _record_dead_units(self, outputs: list[Tensor], name: str, location: str, sources: int) -> None:
         with torch._C.DisableTorchFunction():
-            if any(dead_share(y.detach()) > DEAD for y in outputs):
-                self.events.append(Event("dead_units", name, where, sources))
+            if any(dead_share(y.detach()) > MAX_DEAD_SHARE for y in outputs):
+                self.events.append(Event("dead_units", name, location, sources))
 
-    def _cut(self, func: Any, name: str, given: list[Tensor], y: Tensor, mark: int, where: str) -> int:
-        if y.requires_grad or not any(x.requires_grad for x in given):
+    def _record_break(self, func: Any, name: str, tensors: list[Tensor], y: Tensor, sources: int, location: str) -> int:
+        """Bit of the break if the result lost its gradient here, else 0."""
+        if y.requires_grad or not any(x.requires_grad for x in tensors):
             return 0
-        event = Event(_kind(func, name, y), name, where, mark & self.sources, self.next)
-        self.next <<= 1
+        event = Event(_break_kind(func, name, y), name, location, sources, self.next_bit)
+        self.next_bit <<= 1
         self.events.append(event)
-        return event.mark
-
-    def _use(self, given: list[Tensor], where: str) -> None:
-        for x in given:
-            if isinstance(x, torch.nn.Parameter) and x in self.marks:
-                self.used[self.marks[x]] = where
+        return event.bit
 
 
-def _kind(func: Any, name: str, y: Tensor) -> str:
-    if func == DATA:
+def _break_kind(func: Any, name: str, y: Tensor) -> str:
+    if func == GET_DATA:
         return "data"
     if name in {"detach", "detach_"}:
         return "detach"
@@ -124,14 +122,16 @@ def _kind(func: Any, name: str, y: Tensor) -> str:
 
 
 def _name(func: Any) -> str:
-    full = resolve_name(func) or getattr(func, "__qualname__", str(func))
-    parts = full.split(".")
+    full_name = resolve_name(func) or getattr(func, "__qualname__", str(func))
+    parts = full_name.split(".")
     return str(parts[-2] if parts[-1] == "__get__" else parts[-1])
 
 
 def dead_share(y: Tensor) -> float:
-    """Of the units, those that are zero for every sample; too few samples tell nothing."""
-    return 1 - (y != 0).any(0).double().mean().item() if y.dim() > 1 and len(y) >= ENOUGH and y.numel() else 0.0
+    """Share of units that are zero for every sample; 0 for fewer than MIN_SAMPLES samples."""
+    if y.dim() < 2 or len(y) < MIN_SAMPLES or not y.numel():
+        return 0.0
+    return 1 - (y != 0).any(0).double().mean().item()
 
 
 def all_finite(tensors: list[Tensor]) -> bool:
@@ -139,23 +139,23 @@ def all_finite(tensors: list[Tensor]) -> bool:
         return all(bool(x.detach().isfinite().all()) for x in tensors if x.is_floating_point())
 
 
-def _in_place(name: str) -> bool:
+def _is_in_place(name: str) -> bool:
     return name == "__setitem__" or (name.endswith("_") and not name.endswith("__")) or name.startswith("__i")
 
 
-def _line() -> str:
-    """The innermost line that is neither PyTorch's nor ours."""
+def _location() -> str:
+    """File and line of the innermost frame outside PyTorch and opkit."""
     frame: Any = sys._getframe(2)
-    while frame and frame.f_code.co_filename.startswith(INSIDE):
+    while frame and frame.f_code.co_filename.startswith(SKIPPED_FILES):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
 
-def _in_a_layer() -> bool:
-    """Called by a layer of torch.nn, which has hooks of its own."""
+def _called_by_activation_layer() -> bool:
+    """Whether the call comes from an activation layer of torch.nn, which `UnitHooks` examines."""
     frame: Any = sys._getframe(3)
-    while frame and not frame.f_code.co_filename.startswith(str(Path(torch.__file__).parent / "nn" / "modules")):
-        if not frame.f_code.co_filename.startswith(INSIDE):
+    while frame and not frame.f_code.co_filename.startswith(LAYER_FILES):
+        if not frame.f_code.co_filename.startswith(SKIPPED_FILES):
             return False
         frame = frame.f_back
     return bool(frame) and frame.f_code.co_filename.endswith("activation.py")

@@ -1,4 +1,4 @@
-"""Layers whose units give the same whatever comes in: dead, or saturated."""
+"""Activation layers whose units are the same for every sample: dead or saturated."""
 
 from typing import Any
 
@@ -6,23 +6,24 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.trace import DEAD, ENOUGH, Trace, dead_share
+from torchcommodity.opkit._diagnose.trace import MAX_DEAD_SHARE, MIN_SAMPLES, Trace, dead_share
 
-SATURATED = 0.95
-REVIVE = "use a smaller learning rate or bias, a leaky activation, or normalized inputs"
-ZEROING = (nn.ReLU, nn.ReLU6)
-SQUASHING = (nn.Sigmoid, nn.Tanh)
+MAX_SATURATED_SHARE = 0.95
+RECTIFIERS = (nn.ReLU, nn.ReLU6)
+BOUNDED = (nn.Sigmoid, nn.Tanh)
+FIX_DEAD = "use a smaller learning rate or bias, a leaky activation, or normalized inputs"
+FIX_SATURATED = "normalize the inputs, or use a smaller initialization of the layer before"
 
 
-class Units:
-    """Hooks on activation layers while they are open; they are gone afterwards."""
+class UnitHooks:
+    """Context manager with forward hooks on activation layers."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model, self.findings, self.handles = model, list[Finding](), list[Any]()
 
-    def __enter__(self) -> "Units":
+    def __enter__(self) -> "UnitHooks":
         for name, module in self.model.named_modules():
-            if isinstance(module, (*ZEROING, *SQUASHING)):
+            if isinstance(module, (*RECTIFIERS, *BOUNDED)):
                 self.handles.append(module.register_forward_hook(self._hook(name)))
         return self
 
@@ -31,31 +32,29 @@ class Units:
             handle.remove()
 
     def _hook(self, name: str) -> Any:
-        def judge(module: nn.Module, _: Any, y: Tensor) -> None:
+        def hook(module: nn.Module, _: Any, y: Tensor) -> None:
             with torch.no_grad(), torch._C.DisableTorchFunction():
-                if isinstance(y, Tensor) and y.dim() > 1 and y.numel() >= ENOUGH:
-                    self._judge(name, module, y.detach())
+                if isinstance(y, Tensor) and y.dim() > 1 and y.numel() >= MIN_SAMPLES:
+                    self._examine(name, module, y.detach())
 
-        return judge
+        return hook
 
-    def _judge(self, name: str, module: nn.Module, y: Tensor) -> None:
-        if isinstance(module, ZEROING):
-            dead = dead_share(y)
-            if dead > DEAD:
-                self._add("dead_units", f"{dead:.0%} of the units are zero for every sample", REVIVE, name)
+    def _examine(self, name: str, module: nn.Module, y: Tensor) -> None:
+        if isinstance(module, RECTIFIERS):
+            share = dead_share(y)
+            if share > MAX_DEAD_SHARE:
+                message = f"{share:.0%} of the units are zero for every sample"
+                self.findings.append(Finding("dead_units", message, FIX_DEAD, (name,)))
         else:
             low = 0.0 if isinstance(module, nn.Sigmoid) else -1.0
-            saturated = ((y < low + 1e-3) | (y > 1 - 1e-3)).double().mean().item()
-            if saturated > SATURATED:
-                remedy = "normalize what comes in, or initialize the layer before it smaller"
-                self._add("saturated_units", f"{saturated:.0%} of the values are at the bounds", remedy, name)
-
-    def _add(self, kind: str, message: str, remedy: str, name: str) -> None:
-        self.findings.append(Finding(kind, message, remedy, (name,)))
+            share = ((y < low + 1e-3) | (y > 1 - 1e-3)).double().mean().item()
+            if share > MAX_SATURATED_SHARE:
+                message = f"{share:.0%} of the values are at the bounds"
+                self.findings.append(Finding("saturated_units", message, FIX_SATURATED, (name,)))
 
 
-def dead_by_function(trace: Trace) -> list[Finding]:
-    """The same of `torch.relu` and its like, which are no layers."""
-    message = f"more than {DEAD:.0%} of the units are zero for every sample"
-    lines = dict.fromkeys(event.where for event in trace.events if event.kind == "dead_units")
-    return [Finding("dead_units", message, REVIVE, (), where) for where in lines]
+def dead_units(trace: Trace) -> list[Finding]:
+    """Dead units after `torch.relu` and similar functions, outside layers."""
+    message = f"more than {MAX_DEAD_SHARE:.0%} of the units are zero for every sample"
+    locations = dict.fromkeys(event.location for event in trace.events if event.kind == "dead_units")
+    return [Finding("dead_units", message, FIX_DEAD, (), location) for location in locations]
