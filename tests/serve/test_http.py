@@ -20,6 +20,7 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.export import Artifact, export
+from torchcommodity.training import one_thread
 
 TOKEN = "a-token-of-the-test"
 MOST = 300_000  # bytes of a request
@@ -106,7 +107,7 @@ def test_the_bits_of_the_artefact_in_any_batch(live: Live, artifact: Path) -> No
     loaded = Artifact.load(artifact)
     for rows, found in zip((300, 400, 300, 1000, 400), answer["predictions"], strict=True):
         days = torch.from_numpy(PANEL.dates[-rows:].astype(np.int64))
-        with forecast.threads.one_thread():
+        with one_thread():
             expected = loaded(PANEL.values.plain()[-rows:][None], days[None])[0]
         assert torch.equal(torch.tensor(found["quantiles"], dtype=torch.double), expected)
     assert answer["metadata"]["sha256"] == loaded.metadata.sha256

@@ -33,4 +33,4 @@ class Metrics:
         """Read the pool's numbers when they are asked for."""
         self.deaths.set_function(lambda: pool.deaths)
         self.ready.set_function(lambda: len(pool.ready))
-        self.waiting.set_function(lambda: len(pool.waiting))
+        self.waiting.set_function(lambda: len(pool.queue))

@@ -1,89 +1,45 @@
-"""A process that holds the artifact and answers batches: LitServe's worker, fed through a pipe."""
+"""Worker process: holds the artifact in memory and forecasts the batches that arrive through its pipe."""
 
 import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from litserve import LitAPI
-from litserve.loops.simple_loops import BatchedLoop
-from torch import Tensor
 
 from torchcommodity.export import Artifact
 
-Numbers = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]  # (T, N) prices and (T,) days
+Instance = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]  # prices (T, N) and days (T,)
+Quantiles = npt.NDArray[np.float64]  # (B, H, N, Q)
+READY = "ready"
 
 
-class Forecasts(LitAPI):  # type: ignore[misc]
-    """Instances of equal T in, their quantiles (H, N, Q) out."""
+def run_worker(connection: Connection, path: Path, sha256: str) -> None:
+    """Load the artifact, send `READY`, then answer one batch after the other until the server closes the pipe.
 
-    def __init__(self, path: Path, sha256: str, batch: int) -> None:
-        super().__init__(max_batch_size=batch, loop=Fed())
-        self.path, self.sha256 = path, sha256
-
-    def setup(self, device: str) -> None:
-        """Load the artifact, once a process; its bits are those of one thread."""
-        for number in (signal.SIGINT, signal.SIGTERM):  # the server decides when to stop, a terminal tells everybody
-            signal.signal(number, signal.SIG_IGN)
-        torch.set_num_threads(1)
-        self.artifact = Artifact.load(self.path)
-        if self.artifact.metadata.sha256 != self.sha256:
-            raise ValueError(f"serve: expected {self.path} to be the artifact {self.sha256}; got another one since")
-
-    def batch(self, inputs: list[Numbers]) -> tuple[Tensor, Tensor]:
-        """(B, T, N) and (B, T)."""
-        prices, days = (torch.from_numpy(np.stack(parts)) for parts in zip(*inputs))
-        return prices, days
-
-    def predict(self, x: tuple[Tensor, Tensor], **_context: Any) -> Tensor:
-        """(B, H, N, Q)."""
-        return self.artifact(*x)
-
-    def unbatch(self, output: Tensor) -> list[npt.NDArray[np.float64]]:
-        """B arrays."""
-        return list(output.numpy())
+    A batch is a list of instances with the same number of rows. The reply is their quantiles, or None if the artifact
+    failed on the batch.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):  # only the server decides when to stop
+        signal.signal(number, signal.SIG_IGN)
+    torch.set_num_threads(1)  # the same bits as one forecast alone
+    artifact = Artifact.load(path)
+    if artifact.metadata.sha256 != sha256:
+        raise ValueError(f"serve: {path} must be the artifact {sha256}; it has been replaced")
+    try:
+        connection.send(READY)
+        while True:
+            connection.send(forecast_batch(artifact, connection.recv()))
+    except (EOFError, OSError):
+        return  # the server is gone
 
 
-class Fed(BatchedLoop):  # type: ignore[misc]
-    """LitServe's batched loop on batches that the server has put together; it sleeps until one comes."""
-
-    def get_batch_requests(
-        self, lit_api: LitAPI, request_queue: "Line", transport: "Line"
-    ) -> tuple[list[Any], list[Any]]:
-        """One batch; none of it is late, since the server keeps the time."""
-        return request_queue.get(), []
-
-
-class Line:
-    """The worker's end of its pipe, as the queue, transport and status that LitServe hands to a loop."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-
-    def get(self) -> list[Any]:
-        """The next batch; where the server is gone, the end of the process."""
-        try:
-            batch: list[Any] = self.connection.recv()
-        except (EOFError, OSError):
-            _leave()
-        return batch
-
-    def send(self, item: Any, consumer_id: int) -> None:
-        """One answer."""
-        self._tell(item)
-
-    def __setitem__(self, worker: str, status: str) -> None:
-        self._tell(status)
-
-    def _tell(self, item: Any) -> None:
-        try:
-            self.connection.send(item)
-        except OSError:
-            _leave()
-
-
-def _leave() -> NoReturn:
-    raise SystemExit(0)
+def forecast_batch(artifact: Artifact, batch: list[Instance]) -> Quantiles | None:
+    """Quantiles of instances of equal length, or None if the artifact fails on them."""
+    try:
+        prices, days = (torch.from_numpy(np.stack(parts)) for parts in zip(*batch))
+        quantiles: Quantiles = artifact(prices, days).numpy()
+    except Exception:  # whatever it is, the server must answer its client
+        return None
+    return quantiles
