@@ -1,11 +1,14 @@
-"""What was tried on the years of choice, 2010 to 2016, on the ten futures; the verdict years are not looked at.
+"""Skill of the model settings and networks that were compared on 2010 to 2016, on ten futures.
 
-python benchmarks/choices.py FOLDER                    # settings of the econometric part, against the HAR mix
+The test years of the published table come later and are not used here.
+
+python benchmarks/choices.py FOLDER                    # settings of the econometric part, against the baseline har
 python benchmarks/choices.py FOLDER --networks         # every network, against its own untrained baseline; hours
 python benchmarks/choices.py FOLDER --out docs/skill.md
 """
 
 import argparse
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,77 +17,75 @@ import torch
 from futures import futures
 from markdown import into
 
-from torchcommodity import data, forecast, models, training
-from torchcommodity.forecast import BASELINES
-from torchcommodity.models import MODELS, HarConfig, HarGarchConfig
-from torchcommodity.training import HAR_GARCH
+from torchcommodity.data import Panel
+from torchcommodity.forecast import BASELINES, Score, backtest, score
+from torchcommodity.models import MODELS, HarConfig, HarGarchConfig, model_config
+from torchcommodity.training import HAR_GARCH, Baseline, FitConfig
 
-FIRST, LAST = 2010, 2016
+FIRST_YEAR, LAST_YEAR = 2010, 2016
 HAR = HarConfig()
-SETTINGS = {
-    "as shipped: half of a past gap, half of the drift": (HAR, 0.5),
-    "a past gap counts whole": (replace(HAR, gap_weight=1.0), 0.5),
-    "past gaps are not expected again": (replace(HAR, gap_weight=0.0), 0.5),
-    "the past drift is kept": (HAR, 0.0),
-    "no drift at all": (HAR, 1.0),
+SETTINGS = {  # settings and symmetry
+    "default: half of a past gap, half of the past drift": (HAR, 0.5),
+    "full past gap": (replace(HAR, gap_weight=1.0), 0.5),
+    "no past gap": (replace(HAR, gap_weight=0.0), 0.5),
+    "full past drift": (HAR, 0.0),
+    "no drift": (HAR, 1.0),
     "returns capped at 15 %": (replace(HAR, cap=0.15), 0.5),
     "returns not capped": (replace(HAR, cap=10.0), 0.5),
     "half-lives 5, 21, 63": (replace(HAR, halflives=(5, 21, 63)), 0.5),
 }
 
 
-def settings_table(panel: data.Panel) -> Iterator[str]:
-    """Skill against the HAR mix for each setting."""
-    yield from head("setting")
+def settings_table(panel: Panel) -> Iterator[str]:
+    """Skill against the baseline har, for each setting and for panels without curve or calendar."""
+    yield from table_head("setting")
     for name, (har, symmetry) in SETTINGS.items():
-        config = training.FitConfig(HarGarchConfig(har), symmetry=symmetry)
-        yield row(name, walked(panel, config, {"har": BASELINES["har"]}), HAR_GARCH, "har")
-    for name in ("no curve, the calendar alone", "neither curve nor calendar"):
-        part = replace(panel, curve=None, contracts=panel.contracts if name.startswith("no") else ())
-        yield row(name, walked(part, training.FitConfig(), {"har": BASELINES["har"]}), HAR_GARCH, "har")
+        yield table_row(name, scores(panel, FitConfig(HarGarchConfig(har), symmetry=symmetry), "har"))
+    without_curve = replace(panel, curve=None)
+    yield table_row("calendar without curve", scores(without_curve, FitConfig(), "har"))
+    yield table_row("neither calendar nor curve", scores(replace(without_curve, contracts=()), FitConfig(), "har"))
 
 
-def networks_table(panel: data.Panel) -> Iterator[str]:
-    """What each network adds to its own untrained baseline."""
-    yield from head("network")
+def networks_table(panel: Panel) -> Iterator[str]:
+    """Skill of each network against its own untrained baseline."""
+    yield from table_head("network")
     for name in MODELS:
         if name != HAR_GARCH:
-            yield row(
-                f"`{name}`", walked(panel, training.FitConfig(models.model_config(name, {})), {}), name, HAR_GARCH
-            )
+            yield table_row(f"`{name}`", scores(panel, FitConfig(model_config(name, {})), HAR_GARCH))
 
 
-def walked(panel: data.Panel, config: training.FitConfig, baselines: dict[str, object]) -> forecast.Backtest:
-    past = panel.between(None, f"{LAST}-12-31")
-    return forecast.backtest(past, config, first_year=FIRST, baselines=baselines).between(FIRST, LAST)  # type: ignore[arg-type]
+def scores(panel: Panel, config: FitConfig, reference: str) -> list[Score]:
+    """Scores of the model per horizon, with skill and test against `reference`."""
+    baselines: dict[str, Baseline] = {"har": BASELINES["har"]} if reference == "har" else {}
+    past = panel.between(None, f"{LAST_YEAR}-12-31")
+    result = backtest(past, config, first_year=FIRST_YEAR, baselines=baselines).between(FIRST_YEAR, LAST_YEAR)
+    return [row for row in score(result, reference=reference, model=reference).rows if row.model == result.model]
 
 
-def head(what: str) -> Iterator[str]:
-    yield f"| {what} | 1 week | 1 month | 3 months | 6 months |"
+def table_head(title: str) -> Iterator[str]:
+    yield f"| {title} | 1 week | 1 month | 3 months | 6 months |"
     yield "|---|---:|---:|---:|---:|"
 
 
-def row(name: str, found: forecast.Backtest, model: str, reference: str) -> str:
-    scores = forecast.score(found, reference=reference, model=reference).rows
-    cells = [f"{s.skill:+.2f}" + ("" if s.dm_p != s.dm_p else f" (p {s.dm_p:.2f})") for s in scores if s.model == model]
+def table_row(name: str, rows: list[Score]) -> str:
+    cells = [f"{row.skill:+.2f}" + ("" if math.isnan(row.dm_p) else f" (p {row.dm_p:.2f})") for row in rows]
     return f"| {name} | {' | '.join(cells)} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="with daily.csv.gz and term_structure.csv.gz, see futures.py")
-    parser.add_argument("--networks", action="store_true")
-    parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
-    options = parser.parse_args()
+    parser.add_argument("--networks", action="store_true", help="networks instead of settings")
+    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    panel = futures(options.folder)
-    table = networks_table(panel) if options.networks else settings_table(panel)
+    panel = futures(arguments.folder)
     lines = []
-    for line in table:
+    for line in networks_table(panel) if arguments.networks else settings_table(panel):
         print(line, flush=True)
         lines.append(line)
-    if options.out:
-        into(options.out, "networks" if options.networks else "choices", "\n".join(lines))
+    if arguments.out:
+        into(arguments.out, "networks" if arguments.networks else "choices", "\n".join(lines))
 
 
 if __name__ == "__main__":

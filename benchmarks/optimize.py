@@ -1,4 +1,4 @@
-"""The table of `torchcommodity optimize` as Markdown.
+"""Markdown table of `torchcommodity optimize`.
 
 torchcommodity optimize --symbols WTI,SP500,NASDAQ --out out
 python benchmarks/optimize.py out/optimize.csv                          # to the screen
@@ -6,25 +6,28 @@ python benchmarks/optimize.py out/optimize.csv --out docs/optimize.md   # betwee
 """
 
 import argparse
+import math
 from pathlib import Path
 
 import pandas as pd
 from markdown import into
 
+HEADS = (
+    "variant",
+    "bytes",
+    "p50 ms",
+    "p99 ms",
+    "batch p50",
+    "batch p99",
+    "forecasts/s",
+    "peak MiB",
+    "speedup",
+)
+
 
 def markdown(table: pd.DataFrame, horizons: list[str]) -> str:
-    heads = [
-        "variant",
-        "bytes",
-        "p50 ms",
-        "p99 ms",
-        "batch p50",
-        "batch p99",
-        "forecasts/s",
-        "peak MiB",
-        "speedup",
-        *horizons,
-    ]
+    """Table of size, speed and CRPS per horizon, followed by the notes."""
+    heads = [*HEADS, *(f"CRPS {horizon}" for horizon in horizons)]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
     for row in table.itertuples():
         cells = [
@@ -35,33 +38,33 @@ def markdown(table: pd.DataFrame, horizons: list[str]) -> str:
             f"{row.throughput:,.0f}",
             f"{row.peak_bytes / 2**20:.0f}",
             "" if row.variant == "original" else row.speedup.removesuffix(" faster"),
-            *map(cell, numbers(row.crps), numbers(row.dm), numbers(row.dm_p)),
+            *map(crps_cell, parse_tuple(row.crps), parse_tuple(row.dm), parse_tuple(row.dm_p)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     notes = [f"{row.variant}: {row.note}." for row in table.dropna(subset="note").itertuples()]
     return "\n".join([*lines, "", *notes])
 
 
-def cell(crps: float, dm: float, p: float) -> str:
-    """CRPS in 1e-4; against the original, the sign and p-value of the difference."""
-    return f"{1e4 * crps:.2f}" + ("" if p != p else f" ({'+' if dm > 0 else '-'}, p {p:.2f})")
+def crps_cell(crps: float, dm: float, p: float) -> str:
+    """CRPS in 1e-4, with sign and p-value of the difference from the original."""
+    return f"{1e4 * crps:.2f}" + ("" if math.isnan(p) else f" ({'+' if dm > 0 else '-'}, p {p:.2f})")
 
 
-def numbers(text: str) -> list[float]:
-    """A tuple as the file has it: NaN where both forecasts are the same."""
+def parse_tuple(text: str) -> list[float]:
+    """A tuple of numbers in a cell of the CSV file; NaN where two forecasts are the same."""
     return [float(part) for part in text.strip("()").split(",") if part.strip()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", type=Path)
+    parser.add_argument("table", type=Path, help="optimize.csv")
     parser.add_argument("--horizons", default="5,21,63,126")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--mark", default="table", help="of the place in that page")
-    options = parser.parse_args()
-    text = markdown(pd.read_csv(options.table), [f"CRPS {h}" for h in options.horizons.split(",")])
-    if options.out:
-        into(options.out, options.mark, text)
+    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    parser.add_argument("--mark", default="table", help="name of the markers")
+    arguments = parser.parse_args()
+    text = markdown(pd.read_csv(arguments.table), arguments.horizons.split(","))
+    if arguments.out:
+        into(arguments.out, arguments.mark, text)
     else:
         print(text)
 

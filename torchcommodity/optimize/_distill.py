@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstmConfig, ModelConfig, build_model
-from torchcommodity.training import ModelInputs, Teacher, TrainConfig, train
+from torchcommodity.training import FitConfig, ModelInputs, Teacher, TrainConfig, to_toml, train
 
 
 def distill(
@@ -46,12 +46,19 @@ def distill(
         raise ValueError("distill: student.har must be the econometric settings of the teacher; got others")
     if not 0 <= weight <= 1:
         raise ValueError(f"distill: weight must be in [0, 1]; got {weight}")
+    settings = FitConfig(student, config or TrainConfig(), symmetry)
     model = build_model(student, len(teacher.symbols), seed)
-    options = Teacher(teacher.model.eval(), weight)
-    result = train(model, inputs, config or TrainConfig(), symmetry, seed, teacher=options)
-    corrected = model.har.shrink > 0
+    result = train(model, inputs, settings.train, symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))
+    improved = model.har.shrink > 0
     model.har.load_state_dict(teacher.model.har.state_dict())
-    model.har.shrink.mul_(corrected)
+    model.har.shrink.mul_(improved)
     note = f"distilled from {type(teacher.model).__name__}: {result.note}"
-    record = replace(teacher.record, epoch=result.epoch, validation=result.validation, note=note)
+    record = replace(
+        teacher.record,
+        epoch=result.epoch,
+        corrected=tuple(h for h, shrink in zip(har.horizons, model.har.shrink.tolist()) if shrink),
+        validation=result.validation,
+        note=note,
+        settings=to_toml(settings),
+    )
     return replace(teacher, model=model.eval(), record=record)
