@@ -10,15 +10,18 @@ Run = Callable[..., Result]
 Error = Callable[[Result], str]
 
 
-def test_data_add_list_and_forecast_from_the_store(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
+def test_data_add_list_remove_and_forecast_from_the_store(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
     store = ("--store", tmp_path / "my.duckdb")
     assert "No panels in" in run("data", "list", *store).stdout
     assert run("data", "add", prices, "--name", "mine", *store).exit_code == 0
     listing = run("data", "list", *store).stdout
     assert "mine" in listing
     assert "WTI, SP500" in listing
-    assert "already" in error(run("data", "add", prices, "--name", "mine", *store))
+    assert "--replace" in error(run("data", "add", prices, "--name", "mine", *store))
     assert run("data", "add", prices, "--name", "mine", "--replace", "--quiet", *store).output == ""
+    assert "Removed mine" in run("data", "remove", "mine", *store).stdout
+    assert "No panels in" in run("data", "list", *store).stdout
+    assert run("data", "remove", "mine", *store).exit_code == 2
     run("data", "add", prices)
     assert run("forecast", "--data", "store:prices", "--out", tmp_path / "out", "--quiet").exit_code == 0
 

@@ -75,5 +75,19 @@ def list_(store: StoreFile = None) -> None:
     screen.print(output.table(str(target.path), heads, rows, (0, 1, 3, 4)))
 
 
+@app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="Name in the store")],
+    store: StoreFile = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Remove a panel from the store."""
+    from torchcommodity.data import Store
+
+    target = Store(store)
+    target.remove(name)
+    output.print_line(output.console(quiet), f"Removed {name} from {target.path}")
+
+
 def _first_symbols(symbols: tuple[str, ...], count: int = 6) -> str:
     return ", ".join(symbols[:count]) + (", ..." if len(symbols) > count else "")

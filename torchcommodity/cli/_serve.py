@@ -74,6 +74,10 @@ def serve(
     Routes and requests are those of a Vertex AI custom container. The dashboard at / shows forecasts from the prices
     of --data, which must have the model's symbols. Stops on SIGTERM or Ctrl-C.
     """
+    if model.suffix.lower() == ".safetensors":
+        raise ValueError(
+            f"serve: expected an exported model; got {model}; run torchcommodity export {model}"
+        )
     from torchcommodity.serve import http
 
     limits = http.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
@@ -94,16 +98,18 @@ def serve(
 def _dashboard(
     artifact: "Artifact", data: str | None, symbols: str | None, contracts: str | None
 ) -> Callable[[], dict[str, Any]]:
-    from torchcommodity.forecast import align_panel
+    from torchcommodity.data import check_not_synthetic
     from torchcommodity.serve.dashboard import Dashboard
 
     if data is None:
         return Dashboard(artifact)
     read = partial(options.read_prices, data, symbols, contracts)
     try:
-        align_panel(read(), artifact.metadata.symbols, artifact.metadata.contracts)
+        panel = read()
+        check_not_synthetic("dashboard", panel)
+        artifact.predict(panel)
     except ValueError as error:
-        raise ValueError(f"serve: --data {data} does not fit the model; {error}") from None
+        raise ValueError(f"serve: --data {data} cannot be forecast with this model; {error}") from None
     return Dashboard(artifact, read, data)
 
 

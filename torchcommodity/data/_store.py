@@ -77,7 +77,10 @@ class Store:
         with self._open(write=True) as connection:
             exists = connection.execute("SELECT 1 FROM panels WHERE name = ?", [name]).fetchone()
             if exists and not replace:
-                raise DataError(f"{self.path}: expected a new name; got {name!r}, which is stored already")
+                raise DataError(
+                    f"{self.path}: expected a new name; got {name!r}, which is stored already; "
+                    "replace=True (--replace) overwrites it"
+                )
             _delete(connection, name)
             connection.execute(
                 "INSERT INTO panels SELECT ?, ?, coalesce(max(number), 0) + 1 FROM panels", [name, utc_now()]

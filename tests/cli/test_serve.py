@@ -1,0 +1,88 @@
+"""`torchcommodity serve`: what it rejects at start, and the chain of the README from a fit to a page."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from torchcommodity.cli._serve import TOKEN, read_token
+from torchcommodity.data import embedded
+
+Run = Callable[..., Result]
+Error = Callable[[Result], str]
+
+
+def test_serve_rejects_a_model_that_is_not_exported(run: Run, error: Error, fitted: Path) -> None:
+    result = run("serve", fitted)
+    assert result.exit_code == 2
+    assert f"torchcommodity export {fitted}" in error(result)
+
+
+@pytest.mark.slow
+def test_serve_rejects_prices_without_the_symbols_at_start(
+    run: Run, error: Error, fitted: Path, tmp_path: Path
+) -> None:
+    assert run("export", fitted, "--out", tmp_path / "model.pt2").exit_code == 0
+    embedded()["SP500"].to_pandas().to_csv(tmp_path / "other.csv")
+    embedded()["WTI"].between("2018-10-01").to_pandas().to_csv(tmp_path / "short.csv")
+    for name, message in (("other.csv", "WTI not in SP500"), ("short.csv", "positive prices")):
+        result = run("serve", tmp_path / "model.pt2", "--data", tmp_path / name)
+        assert result.exit_code == 2
+        assert f"{name} cannot be forecast with this model" in error(result)
+        assert message in error(result)
+
+
+@pytest.mark.slow
+def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> None:
+    def torchcommodity(*arguments: str) -> list[str]:
+        return [sys.executable, "-m", "torchcommodity", *arguments]
+
+    def get(path: str) -> tuple[int, bytes]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as problem:
+            return problem.code, problem.read()
+        except OSError:
+            return 0, b""
+
+    def wait(path: str) -> bytes:
+        deadline = time.monotonic() + 120
+        while (answer := get(path))[0] != 200:
+            assert server.poll() is None
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.2)
+        return answer[1]
+
+    subprocess.run(torchcommodity("fit", "--out", "model.safetensors"), cwd=tmp_path, check=True)
+    subprocess.run(torchcommodity("export", "model.safetensors"), cwd=tmp_path, check=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = torchcommodity("serve", "model.pt2", "--data", "embedded", "--port", str(port))
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as server:
+        try:
+            wait("/health")
+            document = json.loads(wait("/dashboard"))
+        finally:
+            server.send_signal(signal.SIGTERM)
+    assert server.returncode == 0
+    assert document["state"] == "ready"
+    assert [symbol["symbol"] for symbol in document["symbols"]] == ["WTI", "SP500", "NASDAQ", "VIX"]
+
+
+def test_read_token_of_file_or_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_token(None) is None
+    monkeypatch.setenv(TOKEN, " secret\n")
+    assert read_token(None) == "secret"
+    (tmp_path / "token").write_text("two words")
+    with pytest.raises(ValueError, match=r"expected printable ASCII without blanks in .*token; got 9 characters"):
+        read_token(tmp_path / "token")
