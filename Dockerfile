@@ -1,5 +1,5 @@
 # docker build --tag torchcommodity .
-# docker run --rm --publish 8080:8080 --volume "$PWD/forecaster.pt2:/artefact/forecaster.pt2:ro" torchcommodity
+# docker run --rm --publish 8080:8080 --volume "$PWD/model.pt2:/models/model.pt2:ro" torchcommodity
 # docker stop --time 30 ...   so that it can answer what it has accepted
 
 FROM python:3.12-slim AS build
@@ -26,4 +26,4 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ.get('AIP_HTTP_PORT', '8080') + os.environ.get('AIP_HEALTH_ROUTE', '/health'), timeout=4)"]
 # the exec form: SIGTERM comes to the server itself
 ENTRYPOINT ["torchcommodity", "serve", "--host", "0.0.0.0"]
-CMD ["/artefact/forecaster.pt2"]
+CMD ["/models/model.pt2"]

@@ -202,7 +202,7 @@ def _has_tables(connection: Any, out: Path) -> bool:
     )
     for table, names in found.items():
         if names != NAMES[table]:
-            raise ValueError(f"--out: expected a table {table} of forecast --artifact in {out}; got {', '.join(names)}")
+            raise ValueError(f"--out: expected the table {table} of a batch in {out}; got {', '.join(names)}")
     return len(found) == len(TABLES)
 
 

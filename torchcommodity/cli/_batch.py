@@ -45,7 +45,7 @@ def batch(
     """Forecast a table of any number of panels.
 
     Adds one run to a DuckDB file; an interrupted run resumes. A panel that cannot be forecast is listed in the table
-    rejected with the reason, and the exit code is 3.
+    refused with the reason, and the exit code is 3.
     """
     from torchcommodity.batch import batch as run_batch
     from torchcommodity.batch import holds_panels
@@ -73,6 +73,6 @@ def _summary_lines(summary: "Summary", out: Path) -> list[str]:
     if run.left_out:
         lines.append(f"Left out {run.left_out:,} rows of symbols that are not in the model.")
     if run.refused:
-        lines.append(f"Rejected {run.refused:,} of {run.panels:,} panels; see the table `rejected` of {out}.")
+        lines.append(f"Rejected {run.refused:,} of {run.panels:,} panels; see the table `refused` of {out}.")
     unchanged = f"{out} holds this run since {run.finished}; nothing was changed."
     return [*lines, unchanged if summary.again else f"Wrote {out}"]

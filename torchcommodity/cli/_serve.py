@@ -75,9 +75,7 @@ def serve(
     of --data, which must have the model's symbols. Stops on SIGTERM or Ctrl-C.
     """
     if model.suffix.lower() == ".safetensors":
-        raise ValueError(
-            f"serve: expected an exported model; got {model}; run torchcommodity export {model}"
-        )
+        raise ValueError(f"serve: expected an exported model; got {model}; run torchcommodity export {model}")
     from torchcommodity.serve import http
 
     limits = http.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
