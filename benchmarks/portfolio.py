@@ -1,4 +1,4 @@
-"""The table of a page from what `torchcommodity portfolio` wrote.
+"""Results table of a docs page from the files that `torchcommodity portfolio` wrote.
 
 python benchmarks/portfolio.py --page docs/portfolio.md --name futures out/long out/short
 """
@@ -9,54 +9,58 @@ from pathlib import Path
 import pandas as pd
 from markdown import into
 
-HEAD = "| portfolio | Sharpe | LSTM less it, 95 % interval | return | volatility | drawdown | turnover | costs |"
+HEAD = "| portfolio | Sharpe | LSTM minus it, 95 % interval | return | volatility | drawdown | turnover | costs |"
 
 
-def table(folder: Path) -> str:
-    """The portfolios of one folder, a table a cost."""
-    found, days = pd.read_csv(folder / "portfolio.csv"), pd.read_csv(folder / "daily.csv")["date"]
+def tables(folder: Path) -> str:
+    """The portfolios of one output folder, one table per cost."""
+    results, dates = pd.read_csv(folder / "portfolio.csv"), pd.read_csv(folder / "daily.csv")["date"]
     short = (pd.read_csv(folder / "weights.csv").drop(columns=["date", "cost_bps"]) < 0).any(axis=None)
-    span = f"{days.iloc[0]} to {days.iloc[-1]}"
+    kind, span = "Long and short" if short else "Long only", f"{dates.iloc[0]} to {dates.iloc[-1]}"
     return "\n\n".join(
         "\n".join(
             [
-                f"**{'Long and short' if short else 'Long only'}, {cost:g} basis points a trade, {span}.**",
+                f"**{kind}, {cost:g} basis points per trade, {span}.**",
                 "",
                 HEAD,
                 "|---|" + "---:|" * 7,
-                *map(line, rows.to_dict("records")),
+                *map(row, rows.to_dict("records")),
             ]
         )
-        for cost, rows in found.groupby("cost_bps")
+        for cost, rows in results.groupby("cost_bps")
     )
 
 
-def line(row: dict[str, float]) -> str:
-    less = "" if row["low"] != row["low"] else f"{row['ours_less']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
-    sure = less and (row["low"] > 0 or row["high"] < 0)
+def row(result: dict[str, float]) -> str:
+    """One portfolio; a significant difference is bold."""
+    difference = ""
+    if result["low"] == result["low"]:
+        difference = f"{result['difference']:+.2f} [{result['low']:+.2f}, {result['high']:+.2f}]"
+    if difference and (result["low"] > 0 or result["high"] < 0):
+        difference = f"**{difference}**"
     cells = (
-        row["portfolio"],
-        f"{row['sharpe']:+.2f}",
-        f"**{less}**" if sure else less,
-        f"{100 * row['made']:+.1f} %",
-        f"{100 * row['volatility']:.1f} %",
-        f"{100 * row['drawdown']:.0f} %",
-        f"{row['turnover']:.1f}",
-        f"{100 * row['costs']:.2f} %",
+        result["portfolio"],
+        f"{result['sharpe_ratio']:+.2f}",
+        difference,
+        f"{100 * result['annual_return']:+.1f} %",
+        f"{100 * result['annual_volatility']:.1f} %",
+        f"{100 * result['max_drawdown']:.0f} %",
+        f"{result['turnover']:.1f}",
+        f"{100 * result['costs']:.2f} %",
     )
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+", help="the --out of each run")
-    parser.add_argument("--page", type=Path, help="a Markdown file with the two markers")
-    parser.add_argument("--name", default="portfolio", help="of the markers")
-    options = parser.parse_args()
-    text = "\n\n".join(map(table, options.folders))
+    parser.add_argument("folders", type=Path, nargs="+", help="output folder of each run")
+    parser.add_argument("--page", type=Path, help="Markdown page with the two markers")
+    parser.add_argument("--name", default="portfolio", help="name of the markers")
+    arguments = parser.parse_args()
+    text = "\n\n".join(map(tables, arguments.folders))
     print(text)
-    if options.page:
-        into(options.page, options.name, text)
+    if arguments.page:
+        into(arguments.page, arguments.name, text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The scenario generator against a stationary bootstrap, on windows of years that neither has seen; several seeds.
+"""The scenario generator against a stationary bootstrap, on later windows of real prices, over several seeds.
 
 python benchmarks/scenarios.py DAILY.csv.gz --curve CURVE.csv --through 2016-12-31 --out docs/scenarios.md
 """
@@ -20,74 +20,77 @@ from torchcommodity.scenarios import (
     AdversarialConfig,
     ScenarioEvaluation,
     ScenarioFitConfig,
-    distance,
+    complete_returns,
     evaluate_scenarios,
+    fact_distances,
     fit_scenarios,
     stationary_bootstrap,
     stylized_facts,
 )
-from torchcommodity.scenarios._fit import complete_returns
 
 CONTRACTS = {"WTI": "CL", "HEATOIL": "HO", "NATGAS": "NG", "CORN": "C", "SOYBEAN": "S"}
 WINDOW = 252
-BLOCKS = (5, 20, 60, 120, 252)  # mean lengths of blocks, rows
+MEAN_BLOCKS = (5, 20, 60, 120, 252)  # rows
 
 
 def main() -> None:
-    arguments = _arguments()
-    panel = _panel(arguments)
+    arguments = parse_arguments()
+    panel = read_panel(arguments)
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(partial(_judged, panel=panel, arguments=arguments), arguments.seeds))
-    page = "\n\n".join(_tables(found, panel, arguments))
-    print(page)
+        evaluations = list(pool.map(partial(evaluate, panel=panel, arguments=arguments), arguments.seeds))
+    text = "\n\n".join(tables(evaluations, panel, arguments))
+    print(text)
     if arguments.out is not None:
-        into(arguments.out, "verdict", f"```\n{page}\n```")
+        into(arguments.out, "evaluation", f"```\n{text}\n```")
 
 
-def _tables(found: list[ScenarioEvaluation], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:
-    tables = pd.concat([one.frame() for one in found], keys=arguments.seeds)
-    mean, spread = (getattr(tables.groupby(level=1, sort=False), name)() for name in ("mean", "std"))
-    yield f"{found[0].windows} real windows, {found[0].first} to {found[0].last}; mean over seeds\n{mean.round(3)}"
-    yield f"standard deviation over seeds\n{spread.round(3)}"
-    yield f"means of the facts, seed {arguments.seeds[0]}\n{found[0].means().round(3)}"
-    left = pd.DataFrame([one.without for one in found], index=arguments.seeds)
-    yield f"ours less bootstrap in total, by seed, one year left out\n{left.round(3)}"
-    yield "\n".join(["the bootstrap with other mean blocks, in total", *_blocks(found[0], panel, arguments.through)])
+def tables(evaluations: list[ScenarioEvaluation], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:
+    first = evaluations[0]
+    distances = pd.concat([evaluation.to_pandas() for evaluation in evaluations], keys=arguments.seeds)
+    mean, deviation = (getattr(distances.groupby(level=1, sort=False), name)() for name in ("mean", "std"))
+    yield f"{first.windows} real windows, {first.first} to {first.last}; mean over seeds\n{mean.round(3)}"
+    yield f"standard deviation over seeds\n{deviation.round(3)}"
+    yield f"means of the facts, seed {arguments.seeds[0]}\n{first.fact_means().round(3)}"
+    differences = pd.DataFrame([evaluation.leave_one_year_out for evaluation in evaluations], index=arguments.seeds)
+    yield f"generator minus bootstrap in total, by seed, one year left out\n{differences.round(3)}"
+    lines = bootstrap_lines(first, panel, arguments.through)
+    yield "\n".join(["the bootstrap with other mean blocks, in total", *lines])
 
 
-def _blocks(found: ScenarioEvaluation, panel: data.Panel, through: str) -> Iterator[str]:
+def bootstrap_lines(evaluation: ScenarioEvaluation, panel: data.Panel, through: str) -> Iterator[str]:
     returns, dates = complete_returns(panel)
     past = returns[torch.from_numpy(dates <= np.datetime64(through))]
-    for block in BLOCKS:
-        paths = stationary_bootstrap(past, panel.symbols, found.paths, WINDOW, block=block)
-        yield f"{block:4d} rows: {distance(found.facts['real'], stylized_facts(paths.returns.plain()))['total']:.3f}"
+    for block in MEAN_BLOCKS:
+        paths = stationary_bootstrap(past, panel.symbols, evaluation.paths, WINDOW, block=block)
+        distances = fact_distances(evaluation.facts["real"], stylized_facts(paths.returns.plain()))
+        yield f"{block:4d} rows: {distances['total']:.3f}"
 
 
-def _panel(arguments: argparse.Namespace) -> data.Panel:
+def read_panel(arguments: argparse.Namespace) -> data.Panel:
     panel = data.read(arguments.daily, list(CONTRACTS)).with_contracts(CONTRACTS)
     if arguments.curve is not None:
         panel = panel.with_curve(data.read_curve(arguments.curve))
     return panel.between(arguments.first, arguments.last)
 
 
-def _judged(seed: int, panel: data.Panel, arguments: argparse.Namespace) -> ScenarioEvaluation:
+def evaluate(seed: int, panel: data.Panel, arguments: argparse.Namespace) -> ScenarioEvaluation:
     config = ScenarioFitConfig(train=AdversarialConfig(steps=arguments.steps))
-    maker = fit_scenarios(panel, config, seed=seed, through=arguments.through)
-    print(maker.record, flush=True)
-    return evaluate_scenarios(maker, panel, config, seed=seed)
+    model = fit_scenarios(panel, config, seed=seed, through=arguments.through)
+    print(model, flush=True)
+    return evaluate_scenarios(model, panel, config, seed=seed)
 
 
-def _arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("daily", help="date,symbol,close of the five front months")
-    parser.add_argument("--curve", type=Path, help="date,symbol,nth,close of their nearby contracts")
-    parser.add_argument("--first", default="2000-01-04")
-    parser.add_argument("--last", default=None)
-    parser.add_argument("--through", default="2016-12-31")
-    parser.add_argument("--steps", type=int, default=AdversarialConfig().steps)
+    parser.add_argument("daily", help="file with date,symbol,close of the five front months")
+    parser.add_argument("--curve", type=Path, help="file with date,symbol,nth,close of their nearby contracts")
+    parser.add_argument("--first", default="2000-01-04", help="first date")
+    parser.add_argument("--last", default=None, help="last date")
+    parser.add_argument("--through", default="2016-12-31", help="last date of the fit")
+    parser.add_argument("--steps", type=int, default=AdversarialConfig().steps, help="generator steps")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--out", type=Path, help="page whose table is written anew: docs/scenarios.md")
-    parser.add_argument("--workers", type=int, default=1, help="seeds at a time")
+    parser.add_argument("--out", type=Path, help="Markdown page whose table is replaced: docs/scenarios.md")
+    parser.add_argument("--workers", type=int, default=1, help="seeds in parallel")
     return parser.parse_args()
 
 

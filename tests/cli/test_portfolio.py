@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from torchcommodity.data import embedded
-from torchcommodity.portfolio import TrainConfig
+from torchcommodity.portfolio import PortfolioTrainConfig
 
 Run = Callable[..., Result]
 Error = Callable[[Result], str]
@@ -19,8 +19,10 @@ FILES = {"portfolio.csv", "daily.csv", "weights.csv", "portfolio.html"}
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Four years of prices, one symbol with markup in its name; training takes one epoch."""
-    original: Any = TrainConfig.__init__
-    monkeypatch.setattr(TrainConfig, "__init__", lambda self, **settings: original(self, **{"epochs": 1, **settings}))
+    original: Any = PortfolioTrainConfig.__init__
+    monkeypatch.setattr(
+        PortfolioTrainConfig, "__init__", lambda self, **settings: original(self, **{"epochs": 1, **settings})
+    )
     frame = embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31").to_pandas()
     frame.columns = ["WTI", "<b>SP500"]
     path = tmp_path / "history.csv"
@@ -42,7 +44,7 @@ def test_portfolio_writes_its_files_and_prints_a_table_per_cost(run: Run, histor
     daily = pd.read_csv(out / "daily.csv", index_col="date")
     assert daily.shape[1] == len(table)
     sharpe = 252**0.5 * daily.iloc[:, 0].mean() / daily.iloc[:, 0].std()
-    assert sharpe == pytest.approx(table["sharpe"].iloc[0])
+    assert sharpe == pytest.approx(table["sharpe_ratio"].iloc[0])
     assert set(pd.read_csv(out / "weights.csv").columns) == {"date", "cost_bps", "WTI", "<b>SP500"}
     page = (out / "portfolio.html").read_text()
     assert "&lt;b&gt;SP500" in page

@@ -9,7 +9,7 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 
 if TYPE_CHECKING:
-    from torchcommodity.portfolio import FoldResult, Result
+    from torchcommodity.portfolio import PortfolioBacktest, PortfolioResult
 
 FILES = ("portfolio.csv", "daily.csv", "weights.csv", "portfolio.html")
 
@@ -52,7 +52,6 @@ def portfolio(
         package_versions,
         portfolio_days,
         portfolio_html,
-        portfolio_table,
         portfolio_weights,
         write_files,
     )
@@ -62,11 +61,11 @@ def portfolio(
     check_output_folder(out, FILES)
     output.print_findings(screen, panel.findings)
     output.print_line(screen, describe_contracts(panel))
-    config = library.TrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
+    config = library.PortfolioTrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with output.progress_bar(screen, "Walk-forward") as progress:
-        result = library.walk(panel, config, costs=costs, first=first_year, seed=seed, progress=progress)
+        result = library.backtest(panel, config, costs=costs, first_year=first_year, seed=seed, progress=progress)
     run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())
-    frames = (portfolio_table(result), portfolio_days(result), portfolio_weights(result))
+    frames = (result.to_pandas(), portfolio_days(result), portfolio_weights(result))
     texts = (
         frame_to_csv(frames[0]),
         *(frame_to_csv(frame, index=True) for frame in frames[1:]),
@@ -80,18 +79,18 @@ def portfolio(
     output.print_written(screen, *(out / name for name in FILES))
 
 
-def _table(result: "FoldResult", cost: float) -> object:
+def _table(result: "PortfolioBacktest", cost: float) -> object:
     from torchcommodity.report import describe_results
 
     kind = "Long and short" if result.long_short else "Long only"
     title = f"{kind}, {1e4 * cost:g} basis points per trade, {result.dates[0]} to {result.dates[-1]}"
     heads = ("portfolio", "Sharpe", "LSTM minus it", "return", "drawdown", "traded")
-    table = output.table(title, heads, map(_cells, result.at(cost)))
-    table.caption, table.caption_justify = describe_results(result.at(cost)), "left"
+    table = output.table(title, heads, map(_cells, result.at_cost(cost)))
+    table.caption, table.caption_justify = describe_results(result.at_cost(cost)), "left"
     return table
 
 
-def _cells(result: "Result") -> tuple[str, ...]:
+def _cells(result: "PortfolioResult") -> tuple[str, ...]:
     """The columns that fit on a terminal; the files and the page have all of them."""
     from torchcommodity.report import portfolio_row
 

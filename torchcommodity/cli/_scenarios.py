@@ -62,18 +62,18 @@ def scenarios(
     through = through or _default_through(panel)
     train = library.AdversarialConfig() if steps is None else library.AdversarialConfig(steps=steps)
     config = library.ScenarioFitConfig(train=train)
-    library.split(panel, through, config.model.window)  # raises before minutes of training
+    library.split_returns(panel, through, config.model.window)  # raises before minutes of training
     with output.progress_bar(screen, "Training") as progress:
-        generator = library.fit_scenarios(panel, config, seed=seed, through=through, progress=progress)
-    evaluation = library.evaluate_scenarios(generator, panel, seed=seed)
-    sample = generator.sample(paths, seed=seed)
+        model = library.fit_scenarios(panel, config, seed=seed, through=through, progress=progress)
+    evaluation = library.evaluate_scenarios(model, panel, seed=seed)
+    sample = model.sample(paths, seed=seed)
     run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())
     texts = (
         paths_csv(sample, panel),
         facts_csv(evaluation),
-        scenarios_html(sample, evaluation, generator.record, run),
+        scenarios_html(sample, evaluation, model.record, run),
     )
-    write_files(out, dict(zip(FILES, (*(text.encode() for text in texts), generator.to_bytes()))))
+    write_files(out, dict(zip(FILES, (*(text.encode() for text in texts), model.to_bytes()))))
     screen.print(_table(evaluation))
     output.print_line(screen, describe_evaluation(evaluation))
     output.print_written(screen, *(out / name for name in FILES))
@@ -91,8 +91,8 @@ def paths_csv(scenarios: "Scenarios", panel: "Panel") -> str:
     """One row per path, date and symbol; prices start from the last real one."""
     from torchcommodity.data import frame_to_csv
 
-    frame = scenarios.frame().drop(columns="row")
-    panels = [scenarios.panel(path, panel) for path in range(len(scenarios))]
+    frame = scenarios.to_pandas().drop(columns="row")
+    panels = [scenarios.to_panel(path, panel) for path in range(len(scenarios))]
     frame.insert(1, "date", [str(day) for path in panels for day in path.dates for _ in path.symbols])
     frame.insert(3, "close", [price for path in panels for row in path.values.tolist() for price in row])
     return frame_to_csv(frame)
@@ -104,13 +104,13 @@ def facts_csv(evaluation: "ScenarioEvaluation") -> str:
 
     from torchcommodity.data import frame_to_csv
 
-    table = pd.concat({"distance": evaluation.frame(), "mean": evaluation.means()}, axis=1)
+    table = pd.concat({"distance": evaluation.to_pandas(), "mean": evaluation.fact_means()}, axis=1)
     table.columns = [" ".join(pair) for pair in table.columns]
     return frame_to_csv(table, index=True, index_label="facts")
 
 
 def _table(evaluation: "ScenarioEvaluation") -> object:
-    frame = evaluation.frame()
+    frame = evaluation.to_pandas()
     rows = [(family, *(f"{value:.3f}" for value in frame.loc[family])) for family in frame.index]
     title = f"Distance from {evaluation.windows} real windows, {evaluation.first} to {evaluation.last}; lower is closer"
     return output.table(title, ("facts", *frame.columns), rows)

@@ -1,4 +1,4 @@
-"""Whole forecasters and portfolio models, one file each: a frozen config and a Module."""
+"""Forecasters, the portfolio model and the scenario GAN, one file each: a frozen config and a Module."""
 
 from torchcommodity.models._config_from_dict import config_from_dict as config_from_dict
 from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm
@@ -23,9 +23,9 @@ from torchcommodity.models._har_regime import HarRegimeConfig as HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn as HarTcn
 from torchcommodity.models._har_tcn import HarTcnConfig as HarTcnConfig
 from torchcommodity.models._learned_parameters import learned_parameters as learned_parameters
+from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
-from torchcommodity.models._portfolio_lstm import View as View
 from torchcommodity.models._registry import MODELS as MODELS
 from torchcommodity.models._registry import ModelConfig as ModelConfig
 from torchcommodity.models._registry import ModelEntry as ModelEntry
@@ -33,8 +33,8 @@ from torchcommodity.models._registry import build_model as build_model
 from torchcommodity.models._registry import model_config as model_config
 from torchcommodity.models._registry import model_entry as model_entry
 from torchcommodity.models._registry import model_name as model_name
-from torchcommodity.models._scenario_gan import ScenarioConfig as ScenarioConfig
 from torchcommodity.models._scenario_gan import ScenarioCritic as ScenarioCritic
+from torchcommodity.models._scenario_gan import ScenarioGanConfig as ScenarioGanConfig
 from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGenerator
 
 __all__ = [
@@ -62,12 +62,12 @@ __all__ = [
     "HarTcnConfig",
     "ModelConfig",
     "ModelEntry",
+    "PortfolioInputs",
     "PortfolioLstm",
     "PortfolioLstmConfig",
-    "ScenarioConfig",
     "ScenarioCritic",
+    "ScenarioGanConfig",
     "ScenarioGenerator",
-    "View",
     "build_model",
     "config_from_dict",
     "learned_parameters",

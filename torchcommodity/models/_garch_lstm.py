@@ -9,8 +9,8 @@ from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import (
     correction_head,
+    from_sequences,
     roll_adjusted_index,
-    to_panel,
     to_sequences,
     zero_nonfinite,
 )
@@ -63,7 +63,7 @@ class GarchLstm(nn.Module):
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         features = torch.cat([har_output.features, self.volatility_features(har_output)], -1)
-        return to_panel(self.head(self.lstm(to_sequences(features, self.head))[0]), har_output).mT
+        return from_sequences(self.head(self.lstm(to_sequences(features, self.head))[0]), har_output).mT
 
     def volatility_features(self, har_output: HarOutput) -> Tensor:  # (B, T, N, K + 3)
         """Ratios of volatilities, and indicators in units of volatility; zero during warm-up."""

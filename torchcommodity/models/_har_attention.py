@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import correction_head, to_panel, to_sequences
+from torchcommodity.models._network import correction_head, from_sequences, to_sequences
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class HarAttention(nn.Module):
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         hidden, _ = self.lstm(to_sequences(har_output.features, self.head))
-        hidden = to_panel(hidden, har_output)  # (B, T, N, C)
+        hidden = from_sequences(hidden, har_output)  # (B, T, N, C)
         warm = torch.isfinite(har_output.log_scale[:, :, 0]).unsqueeze(-1)
         context = self.attention(hidden.masked_fill(~warm, torch.nan))
         raw_correction: Tensor = self.head(hidden + context)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import correction_head, to_panel, to_sequences
+from torchcommodity.models._network import correction_head, from_sequences, to_sequences
 
 
 @dataclass(frozen=True)
@@ -45,4 +45,4 @@ class HarLltm(nn.Module):
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         hidden, _ = self.lltm(to_sequences(har_output.features, self.head))
-        return to_panel(self.head(hidden), har_output).mT
+        return from_sequences(self.head(hidden), har_output).mT

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import correction_head, to_panel, to_sequences
+from torchcommodity.models._network import correction_head, from_sequences, to_sequences
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class HarLstm(nn.Module):
         har_output = self.har(prices, rolls, curve, last_rows=self.config.rows or None)
         last = HarOutput(*(x[:, -1:] for x in har_output))
         raw_correction = self.head(self.lstm(self.network_inputs(har_output))[0][:, -1:])  # (B N, 1, H)
-        return self.har.quantiles(last, to_panel(raw_correction, last).mT)[:, 0]
+        return self.har.quantiles(last, from_sequences(raw_correction, last).mT)[:, 0]
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         x = self.network_inputs(har_output)
         if not self.config.rows:
-            return to_panel(self.head(self.lstm(x)[0]), har_output).mT
+            return from_sequences(self.head(self.lstm(x)[0]), har_output).mT
         # the LSTM skips rows of NaN, so the first windows are shorter
         windows = F.pad(x, (0, 0, self.config.rows - 1, 0), value=torch.nan).unfold(1, self.config.rows, 1).mT
         states = self.lstm(windows.flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])  # (B N, T, C)
-        return to_panel(self.head(states), har_output).mT
+        return from_sequences(self.head(states), har_output).mT
 
     def network_inputs(self, har_output: HarOutput) -> Tensor:  # (B N, T, F)
         """The selected features, one sequence per symbol."""

@@ -9,8 +9,8 @@ from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import (
     correction_head,
+    from_sequences,
     roll_adjusted_index,
-    to_panel,
     to_sequences,
     zero_nonfinite,
 )
@@ -79,7 +79,7 @@ class HarMlpLstm(nn.Module):
         prices = roll_adjusted_index(har_output)
         correlations, paths = self.correlation_features(prices), self.price_features(har_output, prices)
         features = to_sequences(torch.cat([har_output.features, correlations, paths], -1), self.head)
-        return to_panel(self.head(self.lstm(self.blocks(features))[0]), har_output).mT
+        return from_sequences(self.head(self.lstm(self.blocks(features))[0]), har_output).mT
 
     def correlation_features(self, prices: Tensor) -> Tensor:  # (B, T, N, C + 2)
         """Correlation structure around each symbol; size and gate of its change."""

@@ -9,7 +9,7 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
-from torchcommodity.models._network import correction_head, to_panel, to_sequences, zero_nonfinite
+from torchcommodity.models._network import correction_head, from_sequences, to_sequences, zero_nonfinite
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class HarOrthogonalLstm(nn.Module):
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Raw correction of log sigma at every row."""
         hidden, _ = self.lstm(self.rotation(to_sequences(har_output.features, self.head)))
-        hidden = to_panel(hidden, har_output)
+        hidden = from_sequences(hidden, har_output)
         volatility = self.volatility(har_output.returns / self.har.long_run.to(har_output.returns).sqrt())
         log_ratios = zero_nonfinite(volatility.clamp(min=self.har.config.floor**0.5).log()).to(hidden)
         raw_correction: Tensor = self.head(torch.cat([hidden, torch.tanh(self.activity(log_ratios))], -1))

@@ -10,8 +10,8 @@ from torchcommodity import nn as layers
 from torchcommodity.models._har import Har, HarConfig, HarOutput
 from torchcommodity.models._network import (
     correction_head,
+    from_sequences,
     roll_adjusted_index,
-    to_panel,
     to_sequences,
     zero_nonfinite,
 )
@@ -69,7 +69,7 @@ class HarRegime(nn.Module):
         """Raw correction of log sigma at every row."""
         structure = self.correlation_features(har_output).to(har_output.features)
         inputs = to_sequences(torch.cat([har_output.features, structure], -1), self.head)
-        return to_panel(self.head(self.lstm(inputs)[0]), har_output).mT
+        return from_sequences(self.head(self.lstm(inputs)[0]), har_output).mT
 
     def correlation_features(self, har_output: HarOutput) -> Tensor:  # (B, T, N, C + 3)
         """Correlation structure around each symbol; size, gate and age of its last change."""

@@ -19,7 +19,7 @@ def to_sequences(x: Tensor, head: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N,
     return x.to(head.weight.dtype).transpose(1, 2).flatten(0, 1)
 
 
-def to_panel(sequences: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
+def from_sequences(sequences: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
     """Inverse of `to_sequences`: symbols back on the axis that they have in `har_output`."""
     panel: Tensor = sequences.unflatten(0, (-1, har_output.prices.shape[-1]))
     return panel.transpose(1, 2)

@@ -1,12 +1,12 @@
-"""Portfolio LSTM: raw prices to the weights of a portfolio at every row, trained on what it would have made.
+"""Portfolio LSTM: raw prices to the weights of a portfolio at every row.
 
 Legend: B batch, T time, N assets, F features.
 
     returns -> EWMA covariance, standardized trends               (B, T, N, N), (B, T, N, K)
-    score = trend + bound tanh(LSTM(features))                    the trend alone before training
+    score = trend + bound tanh(LSTM(features))                    untrained: the trend alone
     long-short:  w = tanh(score) / sigma                          untrained: time-series momentum, without its jumps
-    long only:   w = softmax(score) / sigma                       untrained: inverse volatility, tilted to what rose
-    w scaled to one volatility; an asset without a price today keeps its weight
+    long only:   w = softmax(score) / sigma                       untrained: inverse volatility, tilted by the trend
+    w scaled to a target volatility; an asset without a price on a row keeps its weight
 """
 
 from dataclasses import dataclass
@@ -22,48 +22,48 @@ from torchcommodity.ops import ewm_covariance, linear_recurrence, log_returns
 
 @dataclass(frozen=True)
 class PortfolioLstmConfig:
-    """Everything that shapes a PortfolioLstm; the defaults are those of the published table."""
+    """Settings of `PortfolioLstm`; the defaults are those of the published results."""
 
     long_short: bool = False
-    volatility: float = 0.10  # a year, aimed at by the covariance that is known
-    leverage: float = 3.0  # most that absolute weights may sum to
+    volatility: float = 0.10  # annualized ex-ante target
+    leverage: float = 3.0  # upper bound of the sum of absolute weights
     rows_per_year: int = 252
     halflife: float = 42.0  # rows, of the covariance
     trends: tuple[int, ...] = (5, 21, 63, 126, 252)  # rows; the last is the trend of the untrained portfolio
-    cap: float = 0.25  # a larger |log-return| counts as this in covariance and features
-    floor: float = 1e-6  # least variance per row, 0.1 % a day: a price that stands still is no safe haven
-    warmup: int = 252  # returns an asset must have before it is bought
+    cap: float = 0.25  # log-returns are clipped to +-cap in covariance and features
+    floor: float = 1e-6  # minimum variance per row (0.1 % a day), so that constant prices do not attract all weight
+    warmup: int = 252  # returns that an asset needs before it is held
     hidden: int = 8
-    bound: float = 1.0  # the network moves a score by less than this
+    bound: float = 1.0  # the network changes a score by less than this
 
     def __post_init__(self) -> None:
         if not self.trends or list(self.trends) != sorted(set(self.trends)) or self.trends[0] < 1:
-            raise ValueError(f"PortfolioLstmConfig: trends must be positive and strictly rising; got {self.trends}")
+            raise ValueError(f"PortfolioLstmConfig: trends must be positive and strictly increasing; got {self.trends}")
         if self.warmup < 2 or self.hidden < 1 or not min(self.halflife, self.bound, self.cap, self.floor) > 0:
-            must = "warmup >= 2, hidden >= 1, halflife, bound, cap and floor > 0"
-            raise ValueError(f"PortfolioLstmConfig: {must}; got {self}")
+            rule = "warmup must be >= 2, hidden >= 1, and halflife, bound, cap, floor > 0"
+            raise ValueError(f"PortfolioLstmConfig: {rule}; got {self}")
 
 
-class View(NamedTuple):
-    """What the model sees at every row; nothing in it is learned."""
+class PortfolioInputs(NamedTuple):
+    """Inputs of the network at every row; nothing here is learned."""
 
-    features: Tensor  # (B, T, N, F) without unit, cut off at +-5; 0 where unknown
+    features: Tensor  # (B, T, N, F) dimensionless, clipped to +-5; 0 where unknown
     covariance: Tensor  # (B, T, N, N) per row
-    known: Tensor  # (B, T, N) bool: enough returns to be bought
-    priced: Tensor  # (B, T, N) bool: a price today, at which it can be traded
+    investable: Tensor  # (B, T, N) bool: enough returns to be held
+    has_price: Tensor  # (B, T, N) bool: a price on this row, at which it can be traded
 
 
 class PortfolioLstm(nn.Module):
-    """Raw prices (B, T, N) to weights (B, T, N): what to hold from the close of each row to the close of the next.
+    """Raw prices (B, T, N) to weights (B, T, N), held from the close of each row to the close of the next.
 
     Args:
-        config: the settings; every asset passes through the same network, so that N is free.
+        config: settings; one network serves all assets, so that N is free.
 
-    A weight is a share of wealth, negative where short; what is left is cash. An asset with fewer than
-    `config.warmup` returns has weight 0; one without a price today cannot be traded and keeps its weight. A price that
-    is NaN, zero or negative is missing. Rows on which `rolls` says that the contract changed are left out of
-    trends and covariances: their return holds the gap between two contracts, which nobody earned. Row t depends on
-    rows <= t only; it earns from row t + 1 on, which `losses.net_returns` sees to.
+    A weight is a fraction of wealth, negative where short; the rest is cash. An asset with fewer than `config.warmup`
+    returns has weight 0; one without a price on a row cannot be traded and keeps its weight. A price that is NaN, zero
+    or negative is missing. Trends and covariances leave out rows where `rolls` is true: their return contains the gap
+    between two contracts, which no position earns. Row t depends on rows <= t and earns from row t + 1 on, see
+    `losses.net_returns`.
 
     References:
         Lim, Zohren, Roberts (2019). Enhancing time-series momentum strategies using deep neural networks. J. Financial
@@ -93,57 +93,62 @@ class PortfolioLstm(nn.Module):
         prices: Tensor,  # (B, T, N)
         rolls: Tensor | None = None,  # (B, T, N) bool
     ) -> Tensor:  # (B, T, N)
-        """The weights of every row in one pass."""
-        return self.weights(self.view(prices, rolls))
+        """Weights of every row in one pass."""
+        return self.weights(self.inputs(prices, rolls))
 
-    def view(self, prices: Tensor, rolls: Tensor | None = None) -> View:
-        """Features, covariances and what can be traded, from raw prices; without gradient to the network."""
+    def inputs(self, prices: Tensor, rolls: Tensor | None = None) -> PortfolioInputs:
+        """Features, covariances and what can be held or traded, from raw prices.
+
+        Raises:
+            ValueError: prices are not floating point (B, T, N), or rolls are not bool of that shape.
+        """
         self._check(prices, rolls)
         returns = log_returns(prices)
         returns = returns if rolls is None else torch.where(rolls, torch.nan, returns)
         returns = returns.clamp(-self.config.cap, self.config.cap)
-        covariance = self._floored(ewm_covariance(returns, halflife=self.config.halflife, ignore_na=True))
-        known = returns.isfinite().cumsum(-2) >= self.config.warmup
-        return View(self._features(returns, covariance), covariance, known, torch.isfinite(prices) & (prices > 0))
+        covariance = self._floor_variances(ewm_covariance(returns, halflife=self.config.halflife, ignore_na=True))
+        investable = returns.isfinite().cumsum(-2) >= self.config.warmup
+        has_price = torch.isfinite(prices) & (prices > 0)
+        return PortfolioInputs(self._features(returns, covariance), covariance, investable, has_price)
 
-    def weights(self, view: View) -> Tensor:  # (B, T, N)
-        """What the network makes of what it sees."""
-        volatility = view.covariance.diagonal(dim1=-2, dim2=-1).sqrt()
-        trend = view.features[..., len(self.config.trends) - 1]
-        score = trend + self.correction(view.features).to(trend)
+    def weights(self, inputs: PortfolioInputs) -> Tensor:  # (B, T, N)
+        """Weights from the inputs of the network."""
+        volatility = inputs.covariance.diagonal(dim1=-2, dim2=-1).sqrt()
+        trend = inputs.features[..., len(self.config.trends) - 1]
+        score = trend + self.score_correction(inputs.features).to(trend)
         raw = torch.tanh(score) if self.config.long_short else score.exp()
-        raw = torch.where(view.known, raw / torch.where(view.known, volatility, 1.0), 0.0)
-        # to sum 1, so that what the volatility target starts from has a size
+        raw = torch.where(inputs.investable, raw / torch.where(inputs.investable, volatility, 1.0), 0.0)
+        # absolute weights of sum 1: keeps the volatility target away from tiny numbers
         raw = raw / raw.abs().sum(-1, keepdim=True).clamp(min=torch.finfo(raw.dtype).tiny)
-        sized = self.target(raw, view.covariance)
-        return linear_recurrence((~view.priced).to(sized), torch.where(view.priced, sized, 0.0))
+        scaled = self.target(raw, inputs.covariance)
+        return linear_recurrence((~inputs.has_price).to(scaled), torch.where(inputs.has_price, scaled, 0.0))
 
-    def correction(self, features: Tensor) -> Tensor:  # (B, T, N, F) -> (B, T, N)
-        """What the network adds to a score, within +-bound; every asset by the same network."""
+    def score_correction(self, features: Tensor) -> Tensor:  # (B, T, N, F) -> (B, T, N)
+        """Output of the network, added to the score, within +-bound."""
         B, T, N, width = features.shape
-        rows = features.to(self.head.weight.dtype).transpose(1, 2).reshape(B * N, T, width)
-        out = self.config.bound * torch.tanh(self.head(self.lstm(rows)[0]))  # (B N, T, 1)
+        sequences = features.to(self.head.weight.dtype).transpose(1, 2).reshape(B * N, T, width)
+        out = self.config.bound * torch.tanh(self.head(self.lstm(sequences)[0]))  # (B N, T, 1)
         return out.reshape(B, N, T).transpose(1, 2)
 
-    def _floored(self, covariance: Tensor) -> Tensor:  # (B, T, N, N)
-        """Variances on the diagonal are at least the floor; NaN, where there is none, stays."""
-        own = torch.eye(covariance.shape[-1], dtype=torch.bool, device=covariance.device)
-        return torch.where(own, covariance.clamp(min=self.config.floor), covariance)
+    def _floor_variances(self, covariance: Tensor) -> Tensor:  # (B, T, N, N)
+        """Raise variances on the diagonal to the floor; NaN stays."""
+        diagonal = torch.eye(covariance.shape[-1], dtype=torch.bool, device=covariance.device)
+        return torch.where(diagonal, covariance.clamp(min=self.config.floor), covariance)
 
     def _features(self, returns: Tensor, covariance: Tensor) -> Tensor:  # (B, T, N), (B, T, N, N) -> (B, T, N, F)
-        """Standardized trends, the last return, and the log of the volatility over its own long-run mean."""
+        """Standardized trends, the last return, and the log ratio of the volatility to its long-run mean."""
         variance = covariance.diagonal(dim1=-2, dim2=-1)
-        present = returns.isfinite()
-        move = torch.where(present, returns, 0.0)
-        path, count = move.cumsum(-2), present.cumsum(-2)
-        sizes = []
+        valid = returns.isfinite()
+        steps = torch.where(valid, returns, 0.0)
+        path, count = steps.cumsum(-2), valid.cumsum(-2)
+        trends = []
         for k in self.config.trends:
             past = F.pad(path, (0, 0, k, 0))[..., : path.shape[-2], :]
-            sizes.append((path - past) / (k * variance).sqrt())
-        long_run = move.square().cumsum(-2) / count.clamp(min=1)
+            trends.append((path - past) / (k * variance).sqrt())
+        long_run = steps.square().cumsum(-2) / count.clamp(min=1)
         ratio = (variance / long_run.clamp(min=self.config.floor)).log() / 2
-        found = torch.stack([*sizes, move / variance.sqrt(), ratio], -1)
-        return torch.where(found.isfinite(), found, 0.0).clamp(-5, 5)
+        features = torch.stack([*trends, steps / variance.sqrt(), ratio], -1)
+        return torch.where(features.isfinite(), features, 0.0).clamp(-5, 5)
 
     def _check(self, prices: Tensor, rolls: Tensor | None) -> None:
         if prices.dim() != 3 or not prices.is_floating_point():
@@ -151,4 +156,4 @@ class PortfolioLstm(nn.Module):
             raise ValueError(f"PortfolioLstm: prices must be floating point (B, T, N); got {got}")
         if rolls is not None and (rolls.dtype != torch.bool or rolls.shape != prices.shape):
             got = f"{tuple(rolls.shape)} of {rolls.dtype}"
-            raise ValueError(f"PortfolioLstm: rolls must be bool {tuple(prices.shape)}, like the prices; got {got}")
+            raise ValueError(f"PortfolioLstm: rolls must be bool {tuple(prices.shape)}, like prices; got {got}")

@@ -1,15 +1,15 @@
-"""Scenario GAN: noise to returns through stochastic volatility, and the critic that tells them from real windows.
+"""Scenario GAN: a stochastic-volatility generator of joint returns, and its critic.
 
-Legend: B batch, T time, N assets, K speeds of volatility, M channels of noise.
+Legend: B batch, T time, N assets, K volatility components, M channels of noise.
 
-    y_t = phi_k y_{t-1} + sqrt(1 - phi_k^2) w_t              states of ln sigma, K speeds: `linear_recurrence`
-    ln sigma_t = level + sum_k S_k y_k,t + network           S_k lower triangular: assets are shaken together
-    w_t hears L z of the row before                          leverage: what falls may shake
-    r_t = sigma_t (L_t z_t + mean)                           rows of L_t at length one; below its diagonal it wanders
+    y_t = phi_k y_{t-1} + sqrt(1 - phi_k^2) w_t              components of ln sigma, K half-lives: `linear_recurrence`
+    ln sigma_t = level + sum_k S_k y_k,t + network           S_k lower triangular: loadings shared by the assets
+    w_t is correlated with L z of the row before             leverage effect
+    r_t = sigma_t (L_t z_t + mean)                           rows of L_t have length one; below the diagonal L_t varies
 
-The critic reads returns in their own unit of volatility, their size, `riskmetrics_variance` at several half-lives,
-the spread of exponentially weighted products of pairs, and statistics of the whole window. The gradient penalty of
-WGAN-GP differentiates it twice, through these operators.
+The critic reads returns in units of their volatility, their size, `riskmetrics_variance` at several half-lives, the
+variation of exponentially weighted products of pairs, and moments of the window. The gradient penalty of WGAN-GP
+differentiates it twice, through these operators.
 """
 
 from dataclasses import dataclass
@@ -21,27 +21,28 @@ from torch.nn import functional as F
 from torchcommodity.nn import ConvBN1d
 from torchcommodity.ops import ewm_mean, linear_recurrence, riskmetrics_variance
 
-NEAR = 4  # of the lags, the first ones, at which the critic looks for leverage
-EPSILON = 1e-3  # of a unit of volatility: |x| and ln v are smooth, so that they have a second derivative
+LEVERAGE_LAGS = 4  # number of the first critic lags that also enter the leverage moments
+EPSILON = 1e-3  # in units of volatility: smooths |x| and ln v, so that they have second derivatives
 
 
 @dataclass(frozen=True)
-class ScenarioConfig:
-    """Everything that shapes the generator and its critic."""
+class ScenarioGanConfig:
+    """Settings of the generator and its critic; the defaults are those of the published results."""
 
     window: int = 252  # rows
-    halflives: tuple[float, ...] = (0.0, 5.0, 40.0, 252.0)  # rows, of log-volatility; 0 is fresh in every row
+    halflives: tuple[float, ...] = (0.0, 5.0, 40.0, 252.0)  # rows, of the components of ln sigma; 0 is white noise
     channels: int = 16  # of the generator's network
-    bound: float = 0.5  # most that the network adds to ln sigma
-    drifts: float = 252.0  # half-life, rows, of what correlations wander by
-    spans: tuple[float, ...] = (3.0, 10.0, 40.0)  # half-lives, rows, of the variances that the critic reads
-    correlation: float = 40.0  # half-life, rows, of the covariances that the critic reads
-    lags: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 60)  # rows, of the critic's autocorrelations
-    critic: int = 32  # its channels
+    bound: float = 0.5  # the network changes ln sigma by less than this
+    correlation_halflife: float = 252.0  # rows, of the variation of correlations
+    critic_halflives: tuple[float, ...] = (3.0, 10.0, 40.0)  # rows, of the variances that the critic reads
+    critic_correlation_halflife: float = 40.0  # rows, of the products of pairs that the critic reads
+    critic_lags: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 60)  # rows, of the autocorrelations that the critic reads
+    critic_channels: int = 32
 
     def __post_init__(self) -> None:
-        if self.window <= max(self.lags) or min(self.halflives) < 0 or not self.spans:
-            raise ValueError(f"ScenarioConfig: window must exceed every lag, half-lives be >= 0; got {self}")
+        if self.window <= max(self.critic_lags) or min(self.halflives) < 0 or not self.critic_halflives:
+            rule = "window must exceed every critic lag, half-lives must be >= 0, critic_halflives must not be empty"
+            raise ValueError(f"ScenarioGanConfig: {rule}; got {self}")
 
 
 class ScenarioGenerator(nn.Module):
@@ -49,101 +50,90 @@ class ScenarioGenerator(nn.Module):
 
     Args:
         assets: N.
-        config: the settings.
+        config: settings.
 
-    Before training the network is silent: returns are those of a stochastic-volatility model whose parameters
-    `forecast.fit_scenarios` finds by moments.
+    Untrained, the network is zero: returns are those of a stochastic-volatility model, whose parameters
+    `scenarios.fit_scenarios` sets by moments.
 
     Example:
         >>> import torch
         >>> generator = ScenarioGenerator(5).eval()
-        >>> generator(torch.randn(2, 252, generator.noise)).shape
+        >>> generator(torch.randn(2, 252, generator.noise_channels)).shape
         torch.Size([2, 252, 5])
     """
 
     phi: Tensor  # (K,)
 
-    def __init__(self, assets: int, config: ScenarioConfig = ScenarioConfig()) -> None:
+    def __init__(self, assets: int, config: ScenarioGanConfig = ScenarioGanConfig()) -> None:
         super().__init__()
         self.assets, self.config = assets, config
-        speeds = len(config.halflives)
+        components = len(config.halflives)
         self.register_buffer("phi", torch.tensor([_phi(h) for h in config.halflives]))
         self.level = nn.Parameter(torch.full((assets,), -4.0))  # ln sigma, log-return per row
         self.mean = nn.Parameter(torch.zeros(assets))  # in units of sigma
-        self.shake = nn.Parameter(0.2 * torch.eye(assets).repeat(speeds, 1, 1))  # (K, N, N), lower: of ln sigma
-        self.leverage = nn.Parameter(torch.zeros(speeds, assets))  # atanh of the share that hears the last return
-        self.factor = nn.Parameter(torch.eye(assets))  # lower: its rows, at length one, correlate the returns
-        self.drift = nn.Parameter(torch.full((assets * (assets - 1) // 2,), 0.1))  # of the factor below its diagonal
-        self.mixing = ConvBN1d(self.noise, config.channels, 5, padding="causal")
-        self.memory = ConvBN1d(config.channels, config.channels, 5, padding="causal", dilation=4)
+        self.loadings = nn.Parameter(0.2 * torch.eye(assets).repeat(components, 1, 1))  # (K, N, N), lower triangular
+        self.leverage = nn.Parameter(torch.zeros(components, assets))  # atanh of the correlation with the last return
+        self.factor = nn.Parameter(torch.eye(assets))  # lower triangular; its normalized rows correlate the returns
+        self.factor_scale = nn.Parameter(torch.full((assets * (assets - 1) // 2,), 0.1))  # of its variation
+        self.conv1 = ConvBN1d(self.noise_channels, config.channels, 5, padding="causal")
+        self.conv2 = ConvBN1d(config.channels, config.channels, 5, padding="causal", dilation=4)
         self.head = nn.Conv1d(config.channels, assets, 1)
         for parameter in self.head.parameters():
             nn.init.zeros_(parameter)
 
     @property
-    def noise(self) -> int:
-        """M: a channel for each asset, each of its speeds of volatility, and each pair."""
+    def noise_channels(self) -> int:
+        """M: one channel for each asset, each of its volatility components, and each pair."""
         return sum(self._channels())
 
     def forward(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
-        """Log-returns per row; the first row's state is drawn from its stationary distribution."""
-        if noise.dim() != 3 or noise.shape[-1] != self.noise:
+        """Log-returns per row; the state of the first row has its stationary distribution."""
+        if noise.dim() != 3 or noise.shape[-1] != self.noise_channels:
             got = tuple(noise.shape)
-            raise ValueError(f"ScenarioGenerator: noise must be (B, T, M) with M={self.noise}; got {got}")
-        z, fresh, pairs = noise.split(self._channels(), -1)
-        shocks = self.innovations(z, pairs)
-        sigma = (self.log_volatility(fresh, shocks) + self.correction(noise)).exp()
+            raise ValueError(f"ScenarioGenerator: noise must be (B, T, M) with M={self.noise_channels}; got {got}")
+        z, w, pairs = noise.split(self._channels(), -1)
+        shocks = self.shocks(z, pairs)
+        sigma = (self.log_volatility(w, shocks) + self.scale_correction(noise)).exp()
         return sigma * (shocks + self.mean)
 
-    def innovations(self, z: Tensor, pairs: Tensor) -> Tensor:  # (B, T, N), (B, T, N (N - 1) / 2) -> (B, T, N)
-        """Unit variance, correlated; the correlation wanders slowly."""
+    def shocks(self, z: Tensor, pairs: Tensor) -> Tensor:  # (B, T, N), (B, T, N (N - 1) / 2) -> (B, T, N)
+        """Correlated shocks of unit variance; the correlation varies slowly."""
         row, column = torch.tril_indices(self.assets, self.assets, offset=-1)
-        slow = _stationary(pairs, z.new_tensor(_phi(self.config.drifts)).expand(pairs.shape[-1]))
-        below = self.factor[row, column] + self.drift * slow
+        slow = _stationary_ar1(pairs, z.new_tensor(_phi(self.config.correlation_halflife)).expand(pairs.shape[-1]))
+        below = self.factor[row, column] + self.factor_scale * slow
         factor = torch.diag_embed(self.factor.diagonal()).expand(*z.shape, -1).clone()
         factor[..., row, column] = below
         length: Tensor = torch.linalg.vector_norm(factor, dim=-1)
         return (factor @ z.unsqueeze(-1)).squeeze(-1) / length
 
-    def log_volatility(self, fresh: Tensor, shocks: Tensor) -> Tensor:  # (B, T, K N), (B, T, N) -> (B, T, N)
-        """ln sigma: the level, and at each speed what the assets' shocks do together; they hear the last return."""
+    def log_volatility(self, w: Tensor, shocks: Tensor) -> Tensor:  # (B, T, K N), (B, T, N) -> (B, T, N)
+        """ln sigma: level plus the loaded components, whose innovations are correlated with the last shocks."""
         K, N = len(self.phi), self.assets
         last = F.pad(shocks, (0, 0, 1, 0))[..., :-1, :].unsqueeze(-2)
-        share = self.leverage.tanh()
-        heard = share * last + (1 - share.square()).sqrt() * fresh.unflatten(-1, (K, N))
-        state = _stationary(heard.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
-        shaken: Tensor = self.shake.tril() @ state.unsqueeze(-1)
-        return self.level + shaken.squeeze(-1).sum(-2)
+        rho = self.leverage.tanh()
+        innovations = rho * last + (1 - rho.square()).sqrt() * w.unflatten(-1, (K, N))
+        state = _stationary_ar1(innovations.flatten(-2), self.phi.repeat_interleave(N)).unflatten(-1, (K, N))
+        loaded: Tensor = self.loadings.tril() @ state.unsqueeze(-1)
+        return self.level + loaded.squeeze(-1).sum(-2)
 
-    def correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
-        """What the network adds to ln sigma, bounded. It adds nothing to the mean: direction is not to be learned."""
-        hidden = F.silu(self.memory(F.silu(self.mixing(noise.mT))))
+    def scale_correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
+        """Output of the network, added to ln sigma, within +-bound. It does not change the mean."""
+        hidden = F.silu(self.conv2(F.silu(self.conv1(noise.mT))))
         return self.config.bound * torch.tanh(self.head(hidden).mT)
 
     def _channels(self) -> list[int]:
         return [self.assets, len(self.config.halflives) * self.assets, self.assets * (self.assets - 1) // 2]
 
 
-def _phi(halflife: float) -> float:
-    return 0.5 ** (1 / halflife) if halflife else 0.0
-
-
-def _stationary(noise: Tensor, phi: Tensor) -> Tensor:  # (B, T, C), (C,) -> (B, T, C)
-    """AR(1) of variance one: y_0 = w_0, y_t = phi y_{t-1} + sqrt(1 - phi^2) w_t."""
-    scale = (1 - phi.square()).sqrt().expand_as(noise).clone()
-    scale[..., 0, :] = 1.0
-    return linear_recurrence(phi.expand_as(noise), scale * noise)
-
-
 class ScenarioCritic(nn.Module):
-    """Returns (B, T, N) to one number a window, the higher the more real.
+    """Returns (B, T, N) to one score per window, higher for real ones.
 
     Args:
-        scale: (N,) the standard deviation of the real returns, which makes all of them comparable.
-        config: the settings.
+        scale: (N,) standard deviation of the real returns, the unit of each asset.
+        config: settings.
 
-    Every feature is smooth, so that the gradient penalty can be differentiated. No batch norm: a penalty on each
-    window's own gradient allows none.
+    Every feature is smooth, so that the gradient penalty can be differentiated. There is no batch norm: the penalty
+    applies to the gradient of each window alone.
 
     Example:
         >>> import torch
@@ -153,51 +143,63 @@ class ScenarioCritic(nn.Module):
 
     scale: Tensor  # (N,)
 
-    def __init__(self, scale: Tensor, config: ScenarioConfig = ScenarioConfig()) -> None:
+    def __init__(self, scale: Tensor, config: ScenarioGanConfig = ScenarioGanConfig()) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("scale", scale)
-        assets, width = len(scale), config.critic
-        self.near = nn.Conv1d((2 + len(config.spans)) * assets, width, 5, stride=2)
-        self.far = nn.Conv1d(width, width, 5, stride=3)
-        self.whole = nn.Linear(self._statistics(assets), 2 * width)
-        self.verdict = nn.Sequential(nn.Linear(4 * width + assets * assets, width), nn.SiLU(), nn.Linear(width, 1))
+        assets, width = len(scale), config.critic_channels
+        self.conv1 = nn.Conv1d((2 + len(config.critic_halflives)) * assets, width, 5, stride=2)
+        self.conv2 = nn.Conv1d(width, width, 5, stride=3)
+        self.moments_layer = nn.Linear(self._moment_count(assets), 2 * width)
+        self.head = nn.Sequential(nn.Linear(4 * width + assets * assets, width), nn.SiLU(), nn.Linear(width, 1))
 
     def forward(self, returns: Tensor) -> Tensor:  # (B, T, N) -> (B,)
-        """How real each window looks."""
+        """Score of each window."""
         x = returns / self.scale
         size = (x.square() + EPSILON).sqrt()
-        variances = [(riskmetrics_variance(x, span) + EPSILON).log() for span in self.config.spans]
+        variances = [(riskmetrics_variance(x, span) + EPSILON).log() for span in self.config.critic_halflives]
         rows = torch.cat([x, size, *variances], -1).mT
-        hidden = F.silu(self.far(F.silu(self.near(rows))))
+        hidden = F.silu(self.conv2(F.silu(self.conv1(rows))))
         products = (x.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
-        together = ewm_mean(products, halflife=self.config.correlation).std(1)
-        whole = F.silu(self.whole(self.statistics(x, size, variances)))
-        seen = torch.cat([hidden.mean(-1), hidden.square().mean(-1), whole, together], -1)
-        verdict: Tensor = self.verdict(seen)
-        return verdict.squeeze(-1)
+        comovement = ewm_mean(products, halflife=self.config.critic_correlation_halflife).std(1)
+        moments = F.silu(self.moments_layer(self.moments(x, size, variances)))
+        features = torch.cat([hidden.mean(-1), hidden.square().mean(-1), moments, comovement], -1)
+        score: Tensor = self.head(features)
+        return score.squeeze(-1)
 
-    def statistics(self, x: Tensor, size: Tensor, variances: list[Tensor]) -> Tensor:  # (B, T, N) -> (B, S)
-        """Moments of the whole window: level, spread and tails, what the past says of size, who moves with whom."""
+    def moments(self, x: Tensor, size: Tensor, variances: list[Tensor]) -> Tensor:  # (B, T, N) -> (B, S)
+        """Moments of each window: level, tails, mean, variation, autocorrelation, leverage, cross-correlation."""
+        lags = self.config.critic_lags
         level = (x.square().mean(1) + EPSILON).log()
         centered = size - size.mean(1, keepdim=True)
-        lagged = [self._lagged(centered, centered, k) for k in self.config.lags]
-        lagged += [self._lagged(x, centered, k) for k in self.config.lags[:NEAR]] + [self._lagged(x, x, 1)]
-        spread = [v.std(1) for v in variances]
+        lagged = [self._lagged(centered, centered, k) for k in lags]
+        lagged += [self._lagged(x, centered, k) for k in lags[:LEVERAGE_LAGS]] + [self._lagged(x, x, 1)]
+        variation = [v.std(1) for v in variances]
         tails = (x.pow(4).mean(1) + EPSILON).log()
-        return torch.cat([level, tails, x.mean(1), *spread, *lagged, self._pairs(x), self._pairs(centered)], -1)
+        return torch.cat([level, tails, x.mean(1), *variation, *lagged, self._pairs(x), self._pairs(centered)], -1)
 
-    def _statistics(self, assets: int) -> int:
-        lagged = len(self.config.lags) + len(self.config.lags[:NEAR]) + 1
-        return (3 + len(self.config.spans) + lagged) * assets + assets * (assets - 1)
+    def _moment_count(self, assets: int) -> int:
+        lagged = len(self.config.critic_lags) + len(self.config.critic_lags[:LEVERAGE_LAGS]) + 1
+        return (3 + len(self.config.critic_halflives) + lagged) * assets + assets * (assets - 1)
 
     @staticmethod
     def _lagged(x: Tensor, y: Tensor, k: int) -> Tensor:  # (B, T, N) -> (B, N)
-        both = (x.square().mean(1) * y.square().mean(1) + EPSILON).sqrt()
-        return (x[:, :-k] * y[:, k:]).mean(1) / both
+        norm = (x.square().mean(1) * y.square().mean(1) + EPSILON).sqrt()
+        return (x[:, :-k] * y[:, k:]).mean(1) / norm
 
     @staticmethod
     def _pairs(x: Tensor) -> Tensor:  # (B, T, N) -> (B, N (N - 1) / 2)
         z = x / (x.square().mean(1, keepdim=True) + EPSILON).sqrt()
         row, column = torch.triu_indices(x.shape[-1], x.shape[-1], offset=1)
         return (z.mT @ z / x.shape[1])[:, row, column]
+
+
+def _phi(halflife: float) -> float:
+    return 0.5 ** (1 / halflife) if halflife else 0.0
+
+
+def _stationary_ar1(noise: Tensor, phi: Tensor) -> Tensor:  # (B, T, C), (C,) -> (B, T, C)
+    """AR(1) of variance one: y_0 = w_0, y_t = phi y_{t-1} + sqrt(1 - phi^2) w_t."""
+    scale = (1 - phi.square()).sqrt().expand_as(noise).clone()
+    scale[..., 0, :] = 1.0
+    return linear_recurrence(phi.expand_as(noise), scale * noise)

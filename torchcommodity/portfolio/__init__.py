@@ -1,43 +1,45 @@
-"""Portfolios: weights from a model that is trained on its own Sharpe ratio, beside the rules that it must beat."""
+"""Portfolios: weights from a model trained on its Sharpe ratio after costs, backtested beside standard baselines."""
 
-from torchcommodity.portfolio._backtest import OURS as OURS
+from torchcommodity.portfolio._backtest import TRAINED as TRAINED
 from torchcommodity.portfolio._backtest import UNTRAINED as UNTRAINED
-from torchcommodity.portfolio._backtest import FoldResult as FoldResult
-from torchcommodity.portfolio._backtest import Result as Result
-from torchcommodity.portfolio._backtest import walk as walk
-from torchcommodity.portfolio._measures import Interval as Interval
-from torchcommodity.portfolio._measures import Measures as Measures
-from torchcommodity.portfolio._measures import Series as Series
-from torchcommodity.portfolio._measures import measure as measure
-from torchcommodity.portfolio._measures import sharpe_difference as sharpe_difference
+from torchcommodity.portfolio._backtest import PortfolioBacktest as PortfolioBacktest
+from torchcommodity.portfolio._backtest import PortfolioResult as PortfolioResult
+from torchcommodity.portfolio._backtest import backtest as backtest
+from torchcommodity.portfolio._baselines import equal_weight as equal_weight
+from torchcommodity.portfolio._baselines import inverse_volatility as inverse_volatility
+from torchcommodity.portfolio._baselines import time_series_momentum as time_series_momentum
 from torchcommodity.portfolio._minimum_variance import minimum_variance as minimum_variance
-from torchcommodity.portfolio._rules import equal_weight as equal_weight
-from torchcommodity.portfolio._rules import inverse_volatility as inverse_volatility
-from torchcommodity.portfolio._rules import time_series_momentum as time_series_momentum
-from torchcommodity.portfolio._tradable import Tradable as Tradable
-from torchcommodity.portfolio._tradable import tradable as tradable
-from torchcommodity.portfolio._train import TrainConfig as TrainConfig
-from torchcommodity.portfolio._train import Trained as Trained
+from torchcommodity.portfolio._performance import Performance as Performance
+from torchcommodity.portfolio._performance import Series as Series
+from torchcommodity.portfolio._performance import performance as performance
+from torchcommodity.portfolio._performance import sharpe_ratio as sharpe_ratio
+from torchcommodity.portfolio._sharpe_difference import SharpeDifference as SharpeDifference
+from torchcommodity.portfolio._sharpe_difference import sharpe_difference as sharpe_difference
+from torchcommodity.portfolio._tradable_panel import TradablePanel as TradablePanel
+from torchcommodity.portfolio._tradable_panel import tradable_panel as tradable_panel
+from torchcommodity.portfolio._train import PortfolioTrainConfig as PortfolioTrainConfig
+from torchcommodity.portfolio._train import TrainedPortfolio as TrainedPortfolio
 from torchcommodity.portfolio._train import train as train
 
 __all__ = [
-    "OURS",
+    "TRAINED",
     "UNTRAINED",
-    "FoldResult",
-    "Interval",
-    "Measures",
-    "Result",
+    "Performance",
+    "PortfolioBacktest",
+    "PortfolioResult",
+    "PortfolioTrainConfig",
     "Series",
-    "Tradable",
-    "TrainConfig",
-    "Trained",
+    "SharpeDifference",
+    "TradablePanel",
+    "TrainedPortfolio",
+    "backtest",
     "equal_weight",
     "inverse_volatility",
-    "measure",
     "minimum_variance",
+    "performance",
     "sharpe_difference",
+    "sharpe_ratio",
     "time_series_momentum",
-    "tradable",
+    "tradable_panel",
     "train",
-    "walk",
 ]

@@ -1,194 +1,234 @@
-"""Walk a portfolio forward through years it has not seen, beside the rules that it must beat."""
+"""Walk-forward backtest of a trained portfolio beside standard baselines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, walk_forward
+from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast import TEST_YEARS
-from torchcommodity.models import PortfolioLstm, View
+from torchcommodity.models import PortfolioInputs, PortfolioLstm
 from torchcommodity.ops import linear_recurrence
-from torchcommodity.portfolio._measures import Interval, Measures, as_series, measure, sharpe_difference
+from torchcommodity.portfolio._baselines import equal_weight, inverse_volatility, time_series_momentum
 from torchcommodity.portfolio._minimum_variance import minimum_variance
-from torchcommodity.portfolio._rules import equal_weight, inverse_volatility, time_series_momentum
-from torchcommodity.portfolio._tradable import Tradable, tradable
-from torchcommodity.portfolio._train import ROLL, Progress, TrainConfig, train
+from torchcommodity.portfolio._performance import Performance, as_series, performance
+from torchcommodity.portfolio._sharpe_difference import SharpeDifference, sharpe_difference
+from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
+from torchcommodity.portfolio._train import TRADES_PER_ROLL, PortfolioTrainConfig, train
+from torchcommodity.training import Progress
 
-OURS = "lstm"
+TRAINED = "lstm"
 UNTRAINED = "untrained"
 COSTS = (0.0002, 0.0010)
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, eq=False)
+class PortfolioResult:
     """One portfolio at one cost.
 
     Args:
         name: of the portfolio.
         cost: of trading one unit of weight.
-        weights: (T, N), all rows of the panel; 0 before the test.
-        net: returns after costs of the test rows (R,).
-        measures: of the test rows.
-        against: Sharpe ratio of ours less this one's, with its interval; None for ours.
+        weights: (T, N), all rows of the panel; 0 before the test rows.
+        net: (R,) returns after costs of the test rows.
+        performance: of the test rows.
+        sharpe_difference: Sharpe ratio of the trained portfolio minus that of this one; None for the trained one.
     """
 
     name: str
     cost: float
     weights: Tensor
     net: Tensor
-    measures: Measures
-    against: Interval | None
+    performance: Performance
+    sharpe_difference: SharpeDifference | None
 
 
-@dataclass(frozen=True)
-class FoldResult:
-    """A walk-forward of portfolios.
+@dataclass(frozen=True, eq=False, repr=False)
+class PortfolioBacktest:
+    """Walk-forward results of several portfolios.
 
     Args:
-        dates: of the test rows (R,).
+        dates: (R,) of the test rows.
         symbols: N names.
-        long_short: whether short positions were allowed.
-        results: every portfolio at every cost, ours first.
-        fits: what training gave, one line a cost and year.
+        long_short: whether short positions are allowed.
+        results: every portfolio at every cost, the trained one first.
+        fits: a sentence on each training, one per cost and year.
         left_out: what could not be computed, and why.
     """
 
     dates: np.ndarray[Any, np.dtype[np.datetime64]]
     symbols: tuple[str, ...]
     long_short: bool
-    results: tuple[Result, ...]
+    results: tuple[PortfolioResult, ...]
     fits: tuple[str, ...]
     left_out: tuple[str, ...] = ()
 
-    def at(self, cost: float) -> list[Result]:
+    def at_cost(self, cost: float) -> list[PortfolioResult]:
         """The portfolios at one cost."""
         return [result for result in self.results if result.cost == cost]
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Performance of every portfolio, one row per cost and portfolio.
 
-def walk(
-    panel: Panel,
-    config: TrainConfig | None = None,
+        Columns: cost_bps, portfolio, those of `Performance`, and the Sharpe ratio of the trained portfolio minus that
+        of the row's (`difference`) with its 95 % interval (`low`, `high`).
+        """
+        rows = []
+        for result in self.results:
+            difference = asdict(result.sharpe_difference) if result.sharpe_difference else {}
+            cost_bps = round(1e4 * result.cost, 9)
+            rows.append({"cost_bps": cost_bps, "portfolio": result.name, **asdict(result.performance), **difference})
+        table: pd.DataFrame = pd.DataFrame(rows)
+        return table
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(result.name for result in self.results))
+        days = f"{len(self.dates):,} rows {self.dates[0]} to {self.dates[-1]}"
+        return f"PortfolioBacktest({summarize_names(self.symbols)}; {days}; {names})"
+
+
+def backtest(
+    prices: Any,
+    config: PortfolioTrainConfig | None = None,
     *,
     costs: Sequence[float] = COSTS,
-    first: int | None = None,
+    first_year: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> FoldResult:
-    """Rebalance daily through all years from `first` on, with a model trained anew every year on the rows before it.
+) -> PortfolioBacktest:
+    """Rebalance daily from `first_year` to the end of the panel, with a model retrained every year on earlier rows.
 
-    Every portfolio aims at the volatility of `config.model`, may hold what its model may hold, pays the same costs for
-    trades and for rolls (two trades each), and starts with the purchase of its positions on the first test row.
+    Every portfolio targets the volatility of `config.model`, has the same limits, pays the same costs for trades and
+    rolls (two trades each), and buys its first positions on the first test row.
 
     Args:
-        panel: raw prices, with contracts and curve where they are known; without them every return counts, roll gaps
-            included.
+        prices: raw prices, anything that `data.to_panel` takes. With contracts, roll gaps are not earned; without,
+            every return counts.
         config: model and training; its `cost` is replaced by each of `costs`.
         costs: of trading one unit of weight; the network is trained for each.
-        first: first test year; by default the last seven years are tested.
-        seed: of training and bootstrap.
-        progress: called as progress(done, of, what).
+        first_year: first test year; by default the last seven years are tested.
+        seed: random seed for training and bootstrap.
+        progress: called as progress(done, total, description).
 
     Raises:
-        ValueError: no cost, no test row, or no year to train on before the first.
+        TypeError: `prices` of another type.
+        ValueError: no cost, no test row, no row to train on before the first test year, or a synthetic panel.
     """
+    panel = to_panel(prices, operation="portfolio.backtest")
+    check_not_synthetic("portfolio.backtest", panel)
     if not costs:
-        raise ValueError("walk: expected at least one cost of trading; got none")
-    config = config or TrainConfig()
-    found = tradable(panel)
-    first = int(str(panel.dates[-1])[:4]) - TEST_YEARS + 1 if first is None else first
-    years = [block.test for block in walk_forward(panel.dates, test_start=first, horizon=1)]
+        raise ValueError("portfolio.backtest: costs must not be empty")
+    config = config or PortfolioTrainConfig()
+    tradable = tradable_panel(panel)
+    first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS + 1 if first_year is None else first_year
+    years = [block.test for block in walk_forward(panel.dates, test_start=first_year, horizon=1)]
     start = years[0].start
-    rules, left_out = _rules(found, config, start)
+    baselines, left_out = _baseline_weights(tradable, config, start)
     results, fits = [], []
     for cost in costs:
-        ours, notes = _trained(found, replace(config, cost=cost), years, panel.dates, seed, progress)
+        weights, notes = _trained_weights(tradable, replace(config, cost=cost), years, panel.dates, seed, progress)
         fits += [f"{1e4 * cost:g} bp, {note}" for note in notes]
-        results += _judged({OURS: ours, **rules}, found, config, cost, start, seed)
-    return FoldResult(
+        results += _evaluate({TRAINED: weights, **baselines}, tradable, config, cost, start, seed)
+    return PortfolioBacktest(
         panel.dates[start:], panel.symbols, config.model.long_short, tuple(results), tuple(fits), tuple(left_out)
     )
 
 
-def _trained(
-    traded: Tradable, config: TrainConfig, years: list[range], dates: Any, seed: int, progress: Progress | None
+def _trained_weights(
+    tradable: TradablePanel,
+    config: PortfolioTrainConfig,
+    years: list[range],
+    dates: Any,
+    seed: int,
+    progress: Progress | None,
 ) -> tuple[Tensor, list[str]]:
-    """Weights of all test rows, each year's from a model that saw the rows before it."""
-    weights, notes = torch.zeros_like(traded.prices), []
+    """Weights of all test rows, each year's from a model trained on the rows before it."""
+    weights, notes = torch.zeros_like(tradable.prices), []
     for done, year in enumerate(years):
         name = str(dates[year.start].astype("datetime64[Y]"))
-        trained = train(traded.until(year.start), config, seed=seed)
-        notes.append(f"{name}: {trained.note}")
-        seen = traded.until(year.stop)
+        portfolio = train(tradable.before(year.start), config, seed=seed)
+        notes.append(f"{name}: {portfolio.note}")
+        history = tradable.before(year.stop)
         with torch.no_grad():
-            made = trained.model(seen.prices[None], seen.rolls[None])[0]
-        weights[year.start : year.stop] = made[year.start :]
+            weights_to_date = portfolio.model(history.prices[None], history.rolls[None])[0]
+        weights[year.start : year.stop] = weights_to_date[year.start :]
         if progress is not None:
             progress(done + 1, len(years), f"{name} at {1e4 * config.cost:g} bp")
     return weights, notes
 
 
 @torch.no_grad()
-def _rules(traded: Tradable, config: TrainConfig, start: int) -> tuple[dict[str, Tensor], list[str]]:
-    """Weights of everything that ours must beat, sized like ours; 0 before the test."""
+def _baseline_weights(
+    tradable: TradablePanel, config: PortfolioTrainConfig, start: int
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Weights of the untrained model and the baselines, at the model's target volatility; 0 before the test rows."""
     model = PortfolioLstm(config.model)
-    view = model.view(traded.prices[None], traded.rolls[None])
-    known, volatility = view.known[0], view.covariance[0].diagonal(dim1=-2, dim2=-1).sqrt()
-    short = config.model.long_short
-    logs = torch.log1p(traded.returns)
-    found = {
-        "equal weight": equal_weight(known).to(volatility),
-        "inverse volatility": inverse_volatility(known, volatility),
-        "momentum": time_series_momentum(known, volatility, logs, long_short=short),
+    inputs = model.inputs(tradable.prices[None], tradable.rolls[None])
+    investable, volatility = inputs.investable[0], inputs.covariance[0].diagonal(dim1=-2, dim2=-1).sqrt()
+    long_short = config.model.long_short
+    logs = torch.log1p(tradable.returns)
+    raw = {
+        "equal weight": equal_weight(investable).to(volatility),
+        "inverse volatility": inverse_volatility(investable, volatility),
+        "momentum": time_series_momentum(investable, volatility, logs, long_short=long_short),
     }
     left_out = []
     try:
-        found["minimum variance"] = minimum_variance(known, traded.returns, first=start, long_short=short)
-        idle = (known.any(-1) & (found["minimum variance"] == 0).all(-1))[start:].sum()
-        if idle:
-            left_out.append(f"minimum variance on {idle} rows, before which too few had a return of every asset")
+        weights = minimum_variance(investable, tradable.returns, first_row=start, long_short=long_short)
+        raw["minimum variance"] = weights
+        empty = (investable.any(-1) & (weights == 0).all(-1))[start:].sum()
+        if empty:
+            left_out.append(f"minimum variance on {empty} rows, before which too few had a return of every asset")
     except ModuleNotFoundError as error:
         left_out.append(f"minimum variance needs {error.name}: pip install 'torchcommodity[portfolio]'")
-    sized = {UNTRAINED: model.weights(view)[0]}
-    sized |= {name: _sized(model, view, weights) for name, weights in found.items()}
-    return {name: _from(weights, start) for name, weights in sized.items()}, left_out
+    scaled = {UNTRAINED: model.weights(inputs)[0]}
+    scaled |= {name: _to_target(model, inputs, weights) for name, weights in raw.items()}
+    return {name: _zero_before(weights, start) for name, weights in scaled.items()}, left_out
 
 
-def _sized(model: PortfolioLstm, view: View, weights: Tensor) -> Tensor:  # (T, N) -> (T, N)
-    """To the volatility of the model; what has no price today keeps its weight."""
-    sized, priced = model.target(weights[None], view.covariance), view.priced
-    return linear_recurrence((~priced).to(sized), torch.where(priced, sized, 0.0))[0]
+def _to_target(model: PortfolioLstm, inputs: PortfolioInputs, weights: Tensor) -> Tensor:  # (T, N) -> (T, N)
+    """Scale to the model's target volatility; an asset without a price keeps its weight."""
+    scaled, has_price = model.target(weights[None], inputs.covariance), inputs.has_price
+    return linear_recurrence((~has_price).to(scaled), torch.where(has_price, scaled, 0.0))[0]
 
 
-def _from(weights: Tensor, start: int) -> Tensor:
+def _zero_before(weights: Tensor, start: int) -> Tensor:
     return torch.cat([torch.zeros_like(weights[:start]), weights[start:]])
 
 
-def _judged(
-    portfolios: dict[str, Tensor], traded: Tradable, config: TrainConfig, cost: float, start: int, seed: int
-) -> list[Result]:
-    year = config.model.rows_per_year
-    made = {
-        name: measure(
+def _evaluate(
+    portfolios: dict[str, Tensor],
+    tradable: TradablePanel,
+    config: PortfolioTrainConfig,
+    cost: float,
+    start: int,
+    seed: int,
+) -> list[PortfolioResult]:
+    rows_per_year = config.model.rows_per_year
+    results = {
+        name: performance(
             weights,
-            traded.returns,
+            tradable.returns,
             cost,
-            rolls=traded.rolls,
-            roll_cost=ROLL * cost,
-            first=start,
-            rows_per_year=year,
+            rolls=tradable.rolls,
+            roll_cost=TRADES_PER_ROLL * cost,
+            first_row=start,
+            rows_per_year=rows_per_year,
         )
         for name, weights in portfolios.items()
     }
-    ours = as_series(made[OURS][1])
+    trained = as_series(results[TRAINED][1])
 
-    def against(name: str) -> Interval | None:
-        theirs = as_series(made[name][1])
-        return None if name == OURS else sharpe_difference(ours, theirs, seed=seed, rows_per_year=year)
+    def difference(name: str, net: Tensor) -> SharpeDifference | None:
+        if name == TRAINED:
+            return None
+        return sharpe_difference(trained, as_series(net), seed=seed, rows_per_year=rows_per_year)
 
     return [
-        Result(name, cost, portfolios[name], net, measures, against(name)) for name, (measures, net) in made.items()
+        PortfolioResult(name, cost, portfolios[name], net, metrics, difference(name, net))
+        for name, (metrics, net) in results.items()
     ]

@@ -1,4 +1,4 @@
-"""Minimum variance by skfolio: the portfolio of the textbooks, estimated anew every month."""
+"""Minimum-variance portfolio by skfolio, re-estimated monthly."""
 
 import warnings
 
@@ -6,27 +6,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-MONTH = 21  # rows from one estimate to the next
-YEAR = 252  # rows of one estimate
+REBALANCE_ROWS = 21  # from one estimate to the next
+ESTIMATION_ROWS = 252
 
 
 def minimum_variance(
-    known: Tensor,  # (T, N) bool
+    investable: Tensor,  # (T, N) bool
     returns: Tensor,  # (T, N)
     *,
-    first: int = 0,
+    first_row: int = 0,
     long_short: bool = False,
 ) -> Tensor:  # (T, N)
-    """Weights of least variance that sum to 1, from the sample covariance of the last 252 rows, every 21 rows.
+    """Weights of minimum variance that sum to 1, from the sample covariance of the last 252 rows, every 21 rows.
 
     Args:
-        known: which assets may be bought.
-        returns: simple returns, roll-adjusted. A row in which a known asset has none is left out of its estimate.
-        first: the row from which on weights are wanted; rows before it have none.
+        investable: assets that may be held.
+        returns: simple returns, roll-adjusted. An estimate leaves out rows on which an investable asset has none.
+        first_row: first row with weights; earlier rows are 0.
         long_short: weights in [-1, 1] instead of [0, 1].
 
     Raises:
-        ModuleNotFoundError: skfolio is not installed; the extra `portfolio` has it.
+        ModuleNotFoundError: skfolio, of the extra `portfolio`, is not installed.
 
     References:
         Markowitz (1952). Portfolio selection. J. Finance 7(1). doi:10.2307/2975974. Solved by skfolio
@@ -34,17 +34,17 @@ def minimum_variance(
     """
     from skfolio.optimization import MeanRisk
 
-    least, found = -1.0 if long_short else 0.0, torch.zeros_like(returns)
-    for row in range(first, len(returns), MONTH):
-        chosen = known[row]
-        past = returns[max(0, row + 1 - YEAR) : row + 1, chosen]
-        past = past[past.isfinite().all(-1)]
-        if not chosen.any() or len(past) <= chosen.sum():
+    min_weight, weights = -1.0 if long_short else 0.0, torch.zeros_like(returns)
+    for row in range(first_row, len(returns), REBALANCE_ROWS):
+        assets = investable[row]
+        sample = returns[max(0, row + 1 - ESTIMATION_ROWS) : row + 1, assets]
+        sample = sample[sample.isfinite().all(-1)]
+        if not assets.any() or len(sample) <= assets.sum():
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the solver's own making
-            fitted = MeanRisk(min_weights=least).fit(past.numpy().astype(np.float64))
-        weights = torch.zeros_like(returns[0])
-        weights[chosen] = torch.as_tensor(fitted.weights_).to(weights)
-        found[row : row + MONTH] = weights
-    return torch.where(known, found, 0.0)
+            warnings.simplefilter("ignore")  # the solver's
+            estimator = MeanRisk(min_weights=min_weight).fit(sample.numpy().astype(np.float64))
+        estimate = torch.zeros_like(returns[0])
+        estimate[assets] = torch.as_tensor(estimator.weights_).to(estimate)
+        weights[row : row + REBALANCE_ROWS] = estimate
+    return torch.where(investable, weights, 0.0)

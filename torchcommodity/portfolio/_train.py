@@ -1,154 +1,161 @@
-"""Train a portfolio on what it would have made: one flat loop over the pooled Sharpe ratio after costs."""
+"""Training of a portfolio model on the pooled Sharpe ratio after costs."""
 
 import logging
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from lightning.fabric import Fabric
 from torch import Tensor
 
 from torchcommodity.losses import net_returns, sharpe_loss
-from torchcommodity.models import PortfolioLstm, PortfolioLstmConfig, View
-from torchcommodity.portfolio._measures import as_series, sharpe_gain
-from torchcommodity.portfolio._tradable import Tradable
-from torchcommodity.training import Device, one_thread
+from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmConfig
+from torchcommodity.portfolio._performance import as_series, sharpe_ratio
+from torchcommodity.portfolio._sharpe_difference import sharpe_gain
+from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
+from torchcommodity.training import Device, Progress, one_thread
 
-Progress = Callable[[int, int, str], None]  # done, of how many, what
-YEAR = 252  # rows; of what is said about training only
-ROLL = 2  # trades in a roll: the old contract is sold, the new one bought
+TRADES_PER_ROLL = 2  # the old contract is sold, the new one bought
 
 
 @dataclass(frozen=True)
-class TrainConfig:
-    """The model and how it is trained; the defaults are those of the published table."""
+class PortfolioTrainConfig:
+    """Model and training of a portfolio; the defaults are those of the published results."""
 
     model: PortfolioLstmConfig = field(default_factory=PortfolioLstmConfig)
     cost: float = 0.0002  # of trading one unit of weight; 0.0002 is 2 basis points
     epochs: int = 60  # 0 leaves the portfolio untrained
-    patience: int = 15  # epochs without a better validation block before the loop ends
-    window: int = 252  # rows of one sequence
-    burn_in: int = 63  # first rows of a sequence, whose returns do not count: the network has seen too little
-    batch: int = 8  # sequences in one step, pooled into one ratio
+    patience: int = 15  # epochs without improvement in validation before training stops
+    window: int = 252  # rows per sequence
+    burn_in: int = 63  # first rows of a sequence, left out of the loss
+    batch: int = 8  # sequences per step, pooled into one ratio
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
-    validation_fraction: float = 0.2  # of the rows, the last ones, on which the epoch is chosen
-    margin: float = 1.0  # standard errors by which that epoch must beat the untrained portfolio there
+    validation_fraction: float = 0.2  # last rows, on which the epoch is selected
+    margin: float = 1.0  # standard errors by which that epoch must exceed the untrained portfolio in validation
     device: Device = "cpu"
 
     def __post_init__(self) -> None:
-        least = {"patience": 1, "batch": 1, "learning_rate": 0, "weight_decay": 0, "margin": 0}
-        for name, smallest in least.items():
-            if not getattr(self, name) >= smallest:
-                raise ValueError(f"TrainConfig: {name} must be at least {smallest}; got {getattr(self, name)}")
-        if (
-            not 0 <= self.burn_in < self.window
-            or not 0 < self.validation_fraction < 1
-            or self.epochs < 0
-            or self.cost < 0
-        ):
-            raise ValueError(
-                f"TrainConfig: 0 <= burn_in < window, validation_fraction in (0, 1), epochs and cost >= 0; got {self}"
-            )
+        minima = {"patience": 1, "batch": 1, "learning_rate": 0, "weight_decay": 0, "margin": 0, "epochs": 0, "cost": 0}
+        for name, minimum in minima.items():
+            if not getattr(self, name) >= minimum:
+                raise ValueError(f"PortfolioTrainConfig: {name} must be >= {minimum}; got {getattr(self, name)}")
+        if not 0 <= self.burn_in < self.window:
+            got = f"burn_in={self.burn_in}, window={self.window}"
+            raise ValueError(f"PortfolioTrainConfig: burn_in must be in [0, window); got {got}")
+        if not 0 < self.validation_fraction < 1:
+            got = f"{self.validation_fraction}"
+            raise ValueError(f"PortfolioTrainConfig: validation_fraction must be in (0, 1); got {got}")
 
 
-class Kept(NamedTuple):
-    """An epoch, its parameters, and what they made on the rows that are held back."""
-
-    epoch: int
-    network: list[Tensor]
-    net: Tensor  # (R,)
-
-    def sharpe(self) -> float:
-        """Yearly; 0 of a portfolio that never moved."""
-        return -float(sharpe_loss(self.net)) * math.sqrt(YEAR)
-
-
-class Trained(NamedTuple):
-    """A portfolio model, the epoch that was kept (0: untrained), and what training gave in words."""
+class TrainedPortfolio(NamedTuple):
+    """A portfolio model, its selected epoch (0: untrained), and a sentence on its training."""
 
     model: PortfolioLstm
     epoch: int
     note: str
 
 
+class _Epoch(NamedTuple):
+    number: int
+    parameters: list[Tensor]
+    net: Tensor  # (R,) net returns of the validation rows
+
+    def loss(self) -> float:
+        return float(sharpe_loss(self.net))
+
+
 @one_thread()
-def train(traded: Tradable, config: TrainConfig, *, seed: int = 0, progress: Progress | None = None) -> Trained:
-    """Train on the earlier rows, choose the epoch on the later ones by the Sharpe ratio after costs.
+def train(
+    prices: Any,
+    config: PortfolioTrainConfig | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TrainedPortfolio:
+    """Train a portfolio on the earlier rows and select the epoch by the Sharpe ratio after costs on the later ones.
 
     Args:
-        traded: everything up to the day on which the model is to be used.
-        config: the settings.
-        seed: of the network's start and the order of training; the same seed gives the same bits on the CPU.
-        progress: called as progress(done, of, what).
+        prices: a `TradablePanel`, or anything that `data.to_panel` takes; all rows are used.
+        config: settings; the defaults if None.
+        seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
+        progress: called as progress(done, total, description).
 
     Returns:
-        the model of the best epoch; the untrained one, which is a rule of the textbooks, where that epoch does not
-        beat it by the margin: the best of many epochs is above it by chance alone.
-    """
-    model = _new(config.model, seed)
-    view = model.view(traded.prices[None], traded.rolls[None])
-    begin = int(view.known[0].any(-1).to(torch.int8).argmax())
-    start = len(traded.prices) - round(config.validation_fraction * (len(traded.prices) - begin))
-    if config.epochs == 0 or start - begin < 2 * config.window:
-        why = "none was asked for" if config.epochs == 0 else "too few rows before the block that is held back"
-        return Trained(model, 0, f"not trained ({why})")
+        the model of the best epoch if it exceeds the untrained portfolio by the margin, else the untrained one: the
+        best of many epochs exceeds it by chance alone.
 
-    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # it announces itself otherwise
+    Raises:
+        TypeError: `prices` of another type.
+        ValueError: the panel is synthetic.
+    """
+    panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices, operation="portfolio.train")
+    config = config or PortfolioTrainConfig()
+    model = _build(config.model, seed)
+    inputs = model.inputs(panel.prices[None], panel.rolls[None])
+    begin = int(inputs.investable[0].any(-1).to(torch.int8).argmax())
+    start = len(panel.prices) - round(config.validation_fraction * (len(panel.prices) - begin))
+    if config.epochs == 0 or start - begin < 2 * config.window:
+        reason = "0 epochs" if config.epochs == 0 else "too few rows before the validation rows"
+        return TrainedPortfolio(model, 0, f"not trained ({reason})")
+
+    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
     fabric = Fabric(accelerator=config.device, devices=1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("weights")
-    view, traded = View(*fabric.to_device(tuple(view))), Tradable(*fabric.to_device(tuple(traded)))
-    order = torch.Generator().manual_seed(seed)
-    untrained = kept = Kept(0, _copy(model), _held_back(network, view, traded, start, config))
-    for epoch in range(1, config.epochs + 1):
-        for rows in _sequences(begin, start, config, order):
+    inputs = PortfolioInputs(*fabric.to_device(tuple(inputs)))
+    panel = TradablePanel(*fabric.to_device(tuple(panel)))
+    generator = torch.Generator().manual_seed(seed)
+    untrained = best = _Epoch(0, _copy(model), _validate(network, inputs, panel, start, config))
+    for number in range(1, config.epochs + 1):
+        for rows in _batches(begin, start, config, generator):
             optimizer.zero_grad()
-            net = _made(
-                network, View(*(part[0][rows] for part in view)), Tradable(*(part[rows] for part in traded)), config
-            )
+            batch_inputs = PortfolioInputs(*(x[0][rows] for x in inputs))
+            batch = TradablePanel(*(x[rows] for x in panel))
+            net = _net_returns(network, batch_inputs, batch, config)
             fabric.backward(sharpe_loss(net[:, config.burn_in :], pooled=True))
             fabric.clip_gradients(network, optimizer, max_norm=1.0)
             optimizer.step()
-        found = Kept(epoch, _copy(model), _held_back(network, view, traded, start, config))
-        kept = found if found.sharpe() > kept.sharpe() else kept
+        epoch = _Epoch(number, _copy(model), _validate(network, inputs, panel, start, config))
+        best = epoch if epoch.loss() < best.loss() else best
         if progress is not None:
-            said = f"held-back Sharpe ratio {found.sharpe():+.2f}, untrained {untrained.sharpe():+.2f}"
-            progress(epoch, config.epochs, said)
-        if epoch - kept.epoch >= config.patience:
+            progress(number, config.epochs, _describe(epoch, untrained, config))
+        if number - best.number >= config.patience:
             break
-    return _settle(model, kept, untrained, epoch, config.margin)
+    return _select(model, best, untrained, number, config)
 
 
-def _new(config: PortfolioLstmConfig, seed: int) -> PortfolioLstm:
+def _build(config: PortfolioLstmConfig, seed: int) -> PortfolioLstm:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return PortfolioLstm(config)
 
 
-def _sequences(begin: int, end: int, config: TrainConfig, order: torch.Generator) -> Iterator[Tensor]:
-    """Batches (S, L) of row numbers; an epoch cuts time anew, and sequences overlap by their burn-in."""
+def _batches(begin: int, end: int, config: PortfolioTrainConfig, generator: torch.Generator) -> Iterator[Tensor]:
+    """Row numbers (S, L) of an epoch's sequences from a random offset on; they overlap by the burn-in."""
     stride = config.window - config.burn_in
-    offset = begin + int(torch.randint(stride, (), generator=order))
+    offset = begin + int(torch.randint(stride, (), generator=generator))
     starts = torch.arange(offset, end - config.window + 1, stride)
-    shuffled = starts[torch.randperm(len(starts), generator=order)]
+    shuffled = starts[torch.randperm(len(starts), generator=generator)]
     for part in shuffled.split(config.batch):
         yield part[:, None] + torch.arange(config.window)
 
 
-def _made(model: PortfolioLstm, view: View, traded: Tradable, config: TrainConfig) -> Tensor:  # (S, L)
-    """Net return of the portfolio over each row."""
-    weights = model.weights(view)
-    return net_returns(weights, traded.returns, config.cost, rolls=traded.rolls, roll_cost=ROLL * config.cost)
+def _net_returns(
+    model: PortfolioLstm, inputs: PortfolioInputs, panel: TradablePanel, config: PortfolioTrainConfig
+) -> Tensor:  # (S, L)
+    weights, roll_cost = model.weights(inputs), TRADES_PER_ROLL * config.cost
+    return net_returns(weights, panel.returns, config.cost, rolls=panel.rolls, roll_cost=roll_cost)
 
 
 @torch.no_grad()
-def _held_back(model: PortfolioLstm, view: View, traded: Tradable, start: int, config: TrainConfig) -> Tensor:  # (R,)
-    """Net returns of the rows that are held back."""
-    return _made(model, view, Tradable(*(part[None] for part in traded)), config)[0, start:].cpu()
+def _validate(
+    model: PortfolioLstm, inputs: PortfolioInputs, panel: TradablePanel, start: int, config: PortfolioTrainConfig
+) -> Tensor:  # (R,)
+    """Net returns of the validation rows."""
+    return _net_returns(model, inputs, TradablePanel(*(x[None] for x in panel)), config)[0, start:].cpu()
 
 
 def _copy(model: PortfolioLstm) -> list[Tensor]:
@@ -156,16 +163,26 @@ def _copy(model: PortfolioLstm) -> list[Tensor]:
 
 
 @torch.no_grad()
-def _settle(model: PortfolioLstm, kept: Kept, untrained: Kept, epochs: int, margin: float) -> Trained:
-    """Put the best epoch back if it beats the untrained portfolio by the margin, else that one."""
-    gain, error = sharpe_gain(as_series(kept.net), as_series(untrained.net))
-    earned = kept.epoch > 0 and gain > margin * error
+def _select(
+    model: PortfolioLstm, best: _Epoch, untrained: _Epoch, epochs: int, config: PortfolioTrainConfig
+) -> TrainedPortfolio:
+    """Load the best epoch if it exceeds the untrained portfolio by the margin, else the untrained one."""
+    gain, error = sharpe_gain(as_series(best.net), as_series(untrained.net))
+    significant = best.number > 0 and gain > config.margin * error
     model.cpu()
-    for parameter, value in zip(model.parameters(), (kept if earned else untrained).network):
+    for parameter, value in zip(model.parameters(), (best if significant else untrained).parameters):
         parameter.copy_(value)
-    said = f"held-back Sharpe ratio {kept.sharpe():+.2f}, untrained {untrained.sharpe():+.2f}"
-    if kept.epoch == 0:
-        return Trained(model, 0, f"none of {epochs} epochs beat the untrained portfolio, which stands")
-    if not earned:
-        return Trained(model, 0, f"{said}: gained less than {margin:g} standard error, the untrained portfolio stands")
-    return Trained(model, kept.epoch, f"epoch {kept.epoch} of {epochs}: {said}")
+    if best.number == 0:
+        return TrainedPortfolio(model, 0, f"none of {epochs} epochs exceeded the untrained portfolio, which is used")
+    ratios = _describe(best, untrained, config)
+    if not significant:
+        reason = f"gain below {config.margin:g} standard errors, the untrained portfolio is used"
+        return TrainedPortfolio(model, 0, f"{ratios}: {reason}")
+    return TrainedPortfolio(model, best.number, f"epoch {best.number} of {epochs}: {ratios}")
+
+
+def _describe(epoch: _Epoch, untrained: _Epoch, config: PortfolioTrainConfig) -> str:
+    ratio, reference = (
+        sharpe_ratio(as_series(x.net), rows_per_year=config.model.rows_per_year) for x in (epoch, untrained)
+    )
+    return f"validation Sharpe ratio {ratio:+.2f}, untrained {reference:+.2f}"

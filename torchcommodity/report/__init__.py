@@ -13,7 +13,6 @@ from torchcommodity.report._portfolio import describe_results as describe_result
 from torchcommodity.report._portfolio import portfolio_days as portfolio_days
 from torchcommodity.report._portfolio import portfolio_html as portfolio_html
 from torchcommodity.report._portfolio import portfolio_row as portfolio_row
-from torchcommodity.report._portfolio import portfolio_table as portfolio_table
 from torchcommodity.report._portfolio import portfolio_weights as portfolio_weights
 from torchcommodity.report._report_data import ReportData as ReportData
 from torchcommodity.report._report_data import RunRecord as RunRecord
@@ -37,7 +36,6 @@ __all__ = [
     "portfolio_days",
     "portfolio_html",
     "portfolio_row",
-    "portfolio_table",
     "portfolio_weights",
     "scenarios_html",
     "to_csv",

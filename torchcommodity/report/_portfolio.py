@@ -1,14 +1,14 @@
 """The walk-forward backtest of portfolios as tables, and as one self-contained page."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Chart, chart_layout, line_trace
-from torchcommodity.portfolio import OURS, UNTRAINED, FoldResult, Interval, Result, Series
+from torchcommodity.portfolio import TRAINED, UNTRAINED, PortfolioBacktest, PortfolioResult, Series, SharpeDifference
 from torchcommodity.report._blocks import figure, paragraph, section
 from torchcommodity.report._markup import Markup, element, join, table
 from torchcommodity.report._page import page
@@ -27,7 +27,7 @@ COLUMNS = (
     "Turnover",
     "Costs",
 )
-LABELS = {OURS: "LSTM", UNTRAINED: "LSTM, untrained"}
+LABELS = {TRAINED: "LSTM", UNTRAINED: "LSTM, untrained"}
 COLORS = ("#0b5c8a", "#8fb8d0", "#b3461b", "#3d7a3a", "#7a4a9c", "#5a6875")
 SCOPE = (
     "The results are those of daily rebalancing in years that the model had not seen, after the stated costs; without "
@@ -55,22 +55,11 @@ class PortfolioReportData:
     """One report: prices, the backtest of the portfolios, the run."""
 
     panel: Panel
-    result: FoldResult
+    result: PortfolioBacktest
     run: RunRecord
 
 
-def portfolio_table(result: FoldResult) -> pd.DataFrame:
-    """One row per cost and portfolio: its measures, and the Sharpe ratio of the LSTM minus its own, with interval."""
-    rows = []
-    for item in result.results:
-        against = item.against
-        difference = {"difference": against.difference, "low": against.low, "high": against.high} if against else {}
-        rows.append({"cost_bps": 1e4 * item.cost, "portfolio": item.name, **asdict(item.measures), **difference})
-    table: pd.DataFrame = pd.DataFrame(rows).round({"cost_bps": 9})
-    return table
-
-
-def portfolio_days(result: FoldResult) -> pd.DataFrame:
+def portfolio_days(result: PortfolioBacktest) -> pd.DataFrame:
     """Daily return of every portfolio after costs, a share of wealth; one column per portfolio and cost."""
     index = pd.DatetimeIndex(result.dates, name="date")
     returns = {f"{item.name} {1e4 * item.cost:g}bp": item.net.numpy() for item in result.results}
@@ -78,12 +67,12 @@ def portfolio_days(result: FoldResult) -> pd.DataFrame:
     return table
 
 
-def portfolio_weights(result: FoldResult) -> pd.DataFrame:
+def portfolio_weights(result: PortfolioBacktest) -> pd.DataFrame:
     """Weights of the trained portfolio from the close of each test day on, shares of wealth; a row per cost and day."""
     index = pd.DatetimeIndex(result.dates, name="date")
     parts = []
     for item in result.results:
-        if item.name == OURS:
+        if item.name == TRAINED:
             weights = pd.DataFrame(item.weights[-len(index) :].numpy(), index=index, columns=list(result.symbols))
             weights.insert(0, "cost_bps", round(1e4 * item.cost, 9))
             parts.append(weights)
@@ -103,26 +92,26 @@ def portfolio_html(report: PortfolioReportData) -> str:
     return page(_title(result), _header(report), parts, _figures(result), report.run)
 
 
-def portfolio_row(result: Result) -> tuple[str, ...]:
+def portfolio_row(result: PortfolioResult) -> tuple[str, ...]:
     """The cells of one portfolio, as in `COLUMNS`."""
-    measures, against = result.measures, result.against
+    performance, difference = result.performance, result.sharpe_difference
     return (
         LABELS.get(result.name, result.name.capitalize()),
-        _signed(measures.sharpe),
-        "" if against is None else _signed(against.difference),
-        "" if against is None else _interval(against),
-        f"{100 * measures.made:+.1f} %",
-        f"{100 * measures.volatility:.1f} %",
-        f"{100 * measures.drawdown:.0f} %",
-        f"{measures.turnover:.1f}",
-        f"{100 * measures.costs:.2f} %",
+        _signed(performance.sharpe_ratio),
+        "" if difference is None else _signed(difference.difference),
+        "" if difference is None else _interval(difference),
+        f"{100 * performance.annual_return:+.1f} %",
+        f"{100 * performance.annual_volatility:.1f} %",
+        f"{100 * performance.max_drawdown:.0f} %",
+        f"{performance.turnover:.1f}",
+        f"{100 * performance.costs:.2f} %",
     )
 
 
-def describe_results(results: list[Result]) -> str:
+def describe_results(results: list[PortfolioResult]) -> str:
     """The comparisons of the LSTM with the other portfolios in one sentence."""
-    comparisons = [result.against for result in results if result.against is not None]
-    better, worse = (sum(c.sure and sign * c.difference > 0 for c in comparisons) for sign in (1, -1))
+    comparisons = [result.sharpe_difference for result in results if result.sharpe_difference is not None]
+    better, worse = (sum(c.significant and sign * c.difference > 0 for c in comparisons) for sign in (1, -1))
     higher = sum(c.difference > 0 for c in comparisons)
     return (
         f"The LSTM has a higher Sharpe ratio than {higher} of {len(comparisons)} other portfolios; the difference is "
@@ -130,7 +119,7 @@ def describe_results(results: list[Result]) -> str:
     )
 
 
-def _interval(difference: Interval) -> str:
+def _interval(difference: SharpeDifference) -> str:
     """`-0.12 to +0.34`, or `none` if a portfolio never moved."""
     return "none" if np.isnan(difference.low) else f"{_signed(difference.low)} to {_signed(difference.high)}"
 
@@ -139,7 +128,7 @@ def _signed(ratio: float) -> str:
     return "none" if np.isnan(ratio) else f"{ratio:+.2f}"
 
 
-def _title(result: FoldResult) -> str:
+def _title(result: PortfolioBacktest) -> str:
     kind = "long and short" if result.long_short else "long only"
     more = f" and {len(result.symbols) - 6} more" if len(result.symbols) > 6 else ""
     return f"Portfolio, {kind}: {', '.join(result.symbols[:6])}{more}"
@@ -155,9 +144,9 @@ def _header(report: PortfolioReportData) -> Markup:
     return join([title, paragraph(lead, class_="lead"), scope_note("What these results cover", SCOPE)])
 
 
-def _results(result: FoldResult) -> Iterator[Markup]:
+def _results(result: PortfolioBacktest) -> Iterator[Markup]:
     for n, cost in enumerate(_costs(result)):
-        results = result.at(cost)
+        results = result.at_cost(cost)
         yield element("h3", f"At {1e4 * cost:g} basis points per trade, {2e4 * cost:g} per roll")
         yield paragraph(element("strong", describe_results(results)))
         yield table(f"Portfolios at {1e4 * cost:g} basis points", COLUMNS, map(portfolio_row, results))
@@ -169,7 +158,7 @@ def _results(result: FoldResult) -> Iterator[Markup]:
     yield from (paragraph(f"Left out: {reason}.") for reason in result.left_out)
 
 
-def _weights(result: FoldResult) -> Markup:
+def _weights(result: PortfolioBacktest) -> Markup:
     trained = result.results[0]
     weights = trained.weights[-len(result.dates) :].numpy()
     rows = [
@@ -185,29 +174,29 @@ def _weights(result: FoldResult) -> Markup:
     return table(caption, ("Symbol", "Mean", "Minimum", "Maximum"), rows)
 
 
-def _training(result: FoldResult) -> Markup:
+def _training(result: PortfolioBacktest) -> Markup:
     return join([element("h3", "Training"), element("ul", *(element("li", fit) for fit in result.fits))])
 
 
-def _costs(result: FoldResult) -> list[float]:
+def _costs(result: PortfolioBacktest) -> list[float]:
     return list(dict.fromkeys(item.cost for item in result.results))
 
 
-def _wealth(result: Result) -> Series:
+def _wealth(result: PortfolioResult) -> Series:
     wealth: Series = (1 + result.net.numpy()).cumprod()
     return wealth
 
 
-def _figures(result: FoldResult) -> dict[str, Chart]:
+def _figures(result: PortfolioBacktest) -> dict[str, Chart]:
     return {f"chart-wealth-{n}": _wealth_chart(result, cost) for n, cost in enumerate(_costs(result))}
 
 
-def _wealth_chart(result: FoldResult, cost: float) -> Chart:
+def _wealth_chart(result: PortfolioBacktest, cost: float) -> Chart:
     rows = np.unique(np.linspace(0, len(result.dates) - 1, MAX_POINTS).round().astype(int))
     dates = list(map(str, result.dates[rows]))
     lines = [
         line_trace(dates, _wealth(item)[rows], color, LABELS.get(item.name, item.name))
-        for item, color in zip(result.at(cost), COLORS)
+        for item, color in zip(result.at_cost(cost), COLORS)
     ]
     layout = chart_layout(xaxis={"type": "date"}, yaxis={"type": "log", "title": {"text": "wealth"}})
     # two columns: a single one leaves no room for the lines on a phone

@@ -13,7 +13,7 @@ from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, scope_note, versions_table
 from torchcommodity.scenarios import (
     BOOTSTRAP,
-    OURS,
+    GAN,
     PAST,
     REAL,
     UNTRAINED,
@@ -23,7 +23,7 @@ from torchcommodity.scenarios import (
 )
 
 MAX_PATHS, MAX_CHARTS = 20, 5
-GENERATORS = (OURS, UNTRAINED, BOOTSTRAP, PAST)
+GENERATORS = (GAN, UNTRAINED, BOOTSTRAP, PAST)
 SCOPE = (
     "These paths are synthetic, not market prices. Training and scoring reject them, and every row of the table is "
     "marked.",
@@ -54,10 +54,10 @@ def scenarios_html(scenarios: Scenarios, evaluation: ScenarioEvaluation, record:
 
 def memory_chart(evaluation: ScenarioEvaluation) -> Chart:
     """Autocorrelation of absolute returns by lag."""
-    names = {REAL: "real, out of sample", OURS: OURS, BOOTSTRAP: BOOTSTRAP}
-    lags = list(range(1, len(evaluation.memory[REAL]) + 1))
+    names = {REAL: "real, out of sample", GAN: GAN, BOOTSTRAP: BOOTSTRAP}
+    lags = list(range(1, len(evaluation.abs_autocorrelation[REAL]) + 1))
     lines = [
-        line_trace(lags, evaluation.memory[name], color, label, digits=3)
+        line_trace(lags, evaluation.abs_autocorrelation[name], color, label, digits=3)
         for (name, label), color in zip(names.items(), COLORS)
     ]
     layout = chart_layout(
@@ -80,7 +80,7 @@ def paths_chart(scenarios: Scenarios, n: int) -> Chart:
 
 def describe_evaluation(evaluation: ScenarioEvaluation) -> str:
     """The generator against the bootstrap in one sentence."""
-    generator, bootstrap = evaluation.distances[OURS], evaluation.distances[BOOTSTRAP]
+    generator, bootstrap = evaluation.distances[GAN], evaluation.distances[BOOTSTRAP]
     worse = [family for family in generator if family != "total" and generator[family] > bootstrap[family]]
     relation = "closer" if generator["total"] < bootstrap["total"] else "no closer"
     detail = f"the bootstrap is closer in {', '.join(worse)}" if worse else "it is closer in every family"
@@ -97,10 +97,11 @@ def _header(title: str, scenarios: Scenarios, run: RunRecord) -> Markup:
 
 
 def _distances(scenarios: Scenarios, evaluation: ScenarioEvaluation) -> Markup:
-    frame, means = evaluation.frame(), evaluation.means()
+    frame, means = evaluation.to_pandas(), evaluation.fact_means()
     rows = [(family, *(f"{frame.loc[family, name]:.3f}" for name in GENERATORS)) for family in frame.index]
     facts = [(family, *(f"{means.loc[family, name]:.3f}" for name in (REAL, *GENERATORS))) for family in means.index]
-    low, high = min(evaluation.without.values(), default=np.nan), max(evaluation.without.values(), default=np.nan)
+    differences = list(evaluation.leave_one_year_out.values()) or [np.nan]
+    low, high = min(differences), max(differences)
     text = DISTANCE.format(rows=scenarios.returns.shape[1], first=evaluation.first, last=evaluation.last)
     return section(
         "distances",

@@ -1,41 +1,53 @@
-"""Generated windows against real ones that the generator has not seen, beside a stationary bootstrap."""
+"""Out-of-sample evaluation of generated windows against real ones, beside a stationary bootstrap."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic
-from torchcommodity.scenarios._fit import ScenarioFitConfig, complete_returns, fit_scenarios
-from torchcommodity.scenarios._generator import ScenarioMaker, Scenarios, stationary_bootstrap
-from torchcommodity.scenarios._stylized_facts import Facts, distance, memory_of_size, stylized_facts
+from torchcommodity.data import Panel, check_not_synthetic, to_panel
+from torchcommodity.scenarios._bootstrap import stationary_bootstrap
+from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
+from torchcommodity.scenarios._model import ScenarioModel
+from torchcommodity.scenarios._returns import split_returns
+from torchcommodity.scenarios._scenarios import Scenarios
+from torchcommodity.scenarios._stylized_facts import Facts, abs_autocorrelation, fact_distances, stylized_facts
 from torchcommodity.training import one_thread
 
 STEP = 21  # rows from one real window to the next
-REAL, OURS, UNTRAINED, BOOTSTRAP, PAST = "real", "scenario-gan", "untrained", "bootstrap", "past"
+REAL, GAN, UNTRAINED, BOOTSTRAP, PAST = "real", "scenario-gan", "untrained", "bootstrap", "past"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScenarioEvaluation:
-    """The distances of each maker's windows from the real ones, by family and in total, with what they are made of."""
+    """Distance of generated windows from the real ones, by source and family of stylized facts.
+
+    The sources are `scenario-gan`, the trained generator; `untrained`, the generator set by moments; `bootstrap`; and
+    `past`, the real windows of the fit. Lower distances are closer.
+    """
 
     first: str  # date of the first real return
     last: str
     windows: int  # real ones, every 21 rows
-    paths: int  # of each maker
-    distances: dict[str, dict[str, float]]  # maker -> family -> distance
-    memory: dict[str, list[float]]  # "real" and each maker: autocorrelation of abs(r) at lags 1 to 63
-    without: dict[str, float]  # calendar year left out -> total of ours less that of the bootstrap
-    facts: dict[str, Facts]  # "real" and each maker
+    paths: int  # of each generator
+    distances: dict[str, dict[str, float]]  # source: family: distance
+    abs_autocorrelation: dict[str, list[float]]  # real and source: autocorrelation of abs(r) at lags 1 to 63
+    leave_one_year_out: dict[str, float]  # year: total distance of the generator minus the bootstrap's without it
+    facts: dict[str, Facts]  # real and source
 
-    def frame(self) -> pd.DataFrame:
-        """Families by makers, `total` last; lower is nearer."""
+    def __repr__(self) -> str:
+        totals = ", ".join(f"{name} {families['total']:.3f}" for name, families in self.distances.items())
+        return f"ScenarioEvaluation({self.windows} windows {self.first} to {self.last}; {totals})"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Distances, families by sources, `total` last."""
         table: pd.DataFrame = pd.DataFrame(self.distances)
         return table
 
-    def means(self) -> pd.DataFrame:
-        """The facts themselves: mean over windows and over a family's assets, pairs and lags, by maker."""
+    def fact_means(self) -> pd.DataFrame:
+        """Mean of the facts over windows and over a family's assets, pairs and lags; families by sources."""
         table: pd.DataFrame = pd.DataFrame(
             {name: {family: float(fact.mean()) for family, fact in facts.items()} for name, facts in self.facts.items()}
         )
@@ -44,71 +56,58 @@ class ScenarioEvaluation:
 
 @one_thread()
 def evaluate_scenarios(
-    maker: ScenarioMaker,
-    panel: Panel,
+    model: ScenarioModel,
+    prices: Any,
     config: ScenarioFitConfig | None = None,
     *,
     paths: int = 1000,
     seed: int = 0,
 ) -> ScenarioEvaluation:
-    """Measure on the rows of the panel after the maker's last; the bootstrap sees what the maker was fitted on.
+    """Compare a fitted generator with the real windows after its last row, beside baselines fitted on the same rows.
 
-    Beside them stand the untrained generator, set by moments alone, and `past`, the real windows fitted on: how far
-    one time is from another. Real windows overlap, so the error is told by leaving out one calendar year at a time.
+    Real windows overlap; the variation of the result is shown by leaving out one calendar year at a time.
 
     Args:
-        maker: of `fit_scenarios(panel, through=...)`.
-        panel: real prices, those it was fitted on and at least a window more.
+        model: of `fit_scenarios(prices, through=...)`.
+        prices: real prices, anything that `data.to_panel` takes: those of the fit and at least a window more.
         config: that of the fit, for the untrained generator.
-        paths: of each maker.
-        seed: of the paths.
+        paths: number of paths of each generator.
+        seed: random seed of the paths.
 
     Raises:
-        ValueError: the panel is synthetic, or no whole window follows the maker's last row.
+        TypeError: `prices` of another type.
+        ValueError: the panel is synthetic, or less than a window follows the last row of the fit.
     """
+    panel = to_panel(prices, operation="evaluate_scenarios")
     check_not_synthetic("evaluate_scenarios", panel)
-    panel = panel.select(list(maker.symbols))
-    window = maker.generator.config.window
-    past, ahead, dates = split(panel, maker.record.through, window)
-    made = _made(maker, panel, past, config or ScenarioFitConfig(maker.generator.config), paths, seed)
-    panels = {name: x.returns.plain() for name, x in made.items()}
-    panels |= {PAST: _windows(past, window), REAL: _windows(ahead, window)}
-    facts = {name: stylized_facts(x) for name, x in panels.items()}
+    panel = panel.select(list(model.symbols))
+    window = model.generator.config.window
+    past, later, dates = split_returns(panel, model.record.through, window)
+    generated = _generate(model, panel, past, config or ScenarioFitConfig(model.generator.config), paths, seed)
+    windows = {name: x.returns.plain() for name, x in generated.items()}
+    windows |= {PAST: _windows(past, window), REAL: _windows(later, window)}
+    facts = {name: stylized_facts(x) for name, x in windows.items()}
     return ScenarioEvaluation(
         str(dates[0]),
         str(dates[-1]),
         len(facts[REAL]["volatility"]),
         paths,
-        {name: distance(facts[REAL], facts[name]) for name in (OURS, UNTRAINED, BOOTSTRAP, PAST)},
-        {name: memory_of_size(x) for name, x in panels.items()},
-        _without_each_year(facts, dates, window),
+        {name: fact_distances(facts[REAL], facts[name]) for name in (GAN, UNTRAINED, BOOTSTRAP, PAST)},
+        {name: abs_autocorrelation(x) for name, x in windows.items()},
+        _leave_one_year_out(facts, dates, window),
         facts,
     )
 
 
-def split(panel: Panel, through: str, window: int) -> tuple[Tensor, Tensor, np.ndarray]:
-    """The complete returns (R, N) through a date, those after it, and the dates of these.
-
-    Raises:
-        ValueError: no whole window follows the date.
-    """
-    returns, dates = complete_returns(panel)
-    seen = int((dates <= np.datetime64(through)).sum())
-    if len(returns) - seen < window:
-        got = f"{len(returns) - seen}"
-        raise ValueError(f"evaluate_scenarios: expected {window} rows after {through}; got {got}")
-    return returns[:seen], returns[seen:], dates[seen:]
-
-
-def _made(
-    maker: ScenarioMaker, panel: Panel, past: Tensor, config: ScenarioFitConfig, paths: int, seed: int
+def _generate(
+    model: ScenarioModel, panel: Panel, past: Tensor, config: ScenarioFitConfig, paths: int, seed: int
 ) -> dict[str, Scenarios]:
-    silent = replace(config, train=replace(config.train, steps=0))
-    untrained = fit_scenarios(panel, silent, seed=maker.record.seed, through=maker.record.through)
+    moments_only = replace(config, train=replace(config.train, steps=0))
+    untrained = fit_scenarios(panel, moments_only, seed=model.record.seed, through=model.record.through)
     return {
-        OURS: maker.sample(paths, seed=seed),
+        GAN: model.sample(paths, seed=seed),
         UNTRAINED: untrained.sample(paths, seed=seed),
-        BOOTSTRAP: stationary_bootstrap(past, maker.symbols, paths, maker.generator.config.window, seed=seed),
+        BOOTSTRAP: stationary_bootstrap(past, model.symbols, paths, model.generator.config.window, seed=seed),
     }
 
 
@@ -116,15 +115,15 @@ def _windows(returns: Tensor, window: int) -> Tensor:  # (R, N) -> (W, T, N)
     return returns.unfold(0, window, STEP).mT
 
 
-def _without_each_year(facts: dict[str, Facts], dates: np.ndarray, window: int) -> dict[str, float]:
-    """The difference of the totals when the windows that end in one calendar year are left out."""
+def _leave_one_year_out(facts: dict[str, Facts], dates: np.ndarray, window: int) -> dict[str, float]:
+    """Total distance of the generator minus the bootstrap's, without the windows that end in each calendar year."""
     ends = dates[window - 1 :: STEP].astype("datetime64[Y]").astype(int) + 1970
-    found = {}
+    differences = {}
     for year in np.unique(ends):
-        kept = ends != year
-        if kept.sum() < 2:
+        selected = ends != year
+        if selected.sum() < 2:
             continue
-        real = {family: fact[kept] for family, fact in facts[REAL].items()}
-        ours, theirs = (distance(real, facts[name])["total"] for name in (OURS, BOOTSTRAP))
-        found[str(year)] = ours - theirs
-    return found
+        real = {family: fact[selected] for family, fact in facts[REAL].items()}
+        generator, bootstrap = (fact_distances(real, facts[name])["total"] for name in (GAN, BOOTSTRAP))
+        differences[str(year)] = generator - bootstrap
+    return differences

@@ -1,4 +1,4 @@
-"""Stylized facts of returns, window by window, and the distance between two sets of windows that is made of them."""
+"""Stylized facts of returns by window, and the distance between two sets of windows that they define."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,9 @@ import torch
 from scipy.stats import wasserstein_distance
 from torch import Tensor
 
-TAIL = 0.05  # share of the largest |r| behind the Hill estimate
-LAGS = ((1, 5), (6, 21), (22, 63))  # rows: a week, a month, a quarter
-LEVERAGE = 10  # rows
+TAIL_FRACTION = 0.05  # of the |r|, for the Hill estimator
+LAG_BANDS = ((1, 5), (6, 21), (22, 63))  # rows: a week, a month, a quarter
+LEVERAGE_LAGS = 10  # rows
 
 Facts = dict[str, "np.ndarray[Any, np.dtype[np.float64]]"]
 
@@ -18,22 +18,22 @@ Facts = dict[str, "np.ndarray[Any, np.dtype[np.float64]]"]
 def stylized_facts(
     returns: Tensor,  # (P, T, N)
 ) -> Facts:  # each (P, K), or (P, N (N - 1) / 2) for pairs
-    """The facts of each window, by family; a column is one asset, pair or band of lags.
+    """Stylized facts of each window, by family; a column is one asset, pair or band of lags.
 
-    | family | what |
+    | family | facts |
     |---|---|
-    | `volatility` | ln of the standard deviation over that of all P windows: how much years differ, not the level |
-    | `tails` | excess kurtosis, through asinh; Hill's 1 / alpha of the largest 5 % of abs(r - mean) |
+    | `volatility` | ln of the standard deviation over that of all P windows: variation between windows, not level |
+    | `tails` | excess kurtosis, through asinh; Hill's 1 / alpha of the largest 5 % of abs(r) |
     | `autocorrelation` | of r at lag 1, and its mean over lags 2 to 5 |
     | `clustering` | autocorrelation of abs(r) and of r^2, mean over lags 1-5, 6-21 and 22-63 |
     | `leverage` | corr(r_t, r_{t+k}^2), mean over k = 1 to 10 |
     | `cross-correlation` | of r and of abs(r), every pair |
 
     Args:
-        returns: P windows of T > 63 log-returns of N assets, all finite; r below is r less the window's mean.
+        returns: P windows of T > 63 log-returns of N assets, all finite; r is the return minus its window's mean.
 
     Raises:
-        ValueError: another shape, too few rows, a return that is not finite.
+        ValueError: another shape, too few rows, or a return that is not finite.
 
     References:
         Cont (2001). Empirical properties of asset returns: stylized facts and statistical issues. Quantitative
@@ -46,31 +46,34 @@ def stylized_facts(
         >>> {name: fact.shape for name, fact in facts.items()}["cross-correlation"]
         (8, 20)
     """
-    least = LAGS[-1][1] + 1
-    if returns.dim() != 3 or returns.shape[1] <= least or not bool(torch.isfinite(returns).all()):
-        got = f"{tuple(returns.shape)}, {int((~torch.isfinite(returns)).sum())} of them not finite"
-        raise ValueError(f"stylized_facts: expected finite returns (P, T, N) with T > {least}; got {got}")
+    min_rows = LAG_BANDS[-1][1] + 1
+    if returns.dim() != 3 or returns.shape[1] <= min_rows or not bool(torch.isfinite(returns).all()):
+        got = f"{tuple(returns.shape)} with {int((~torch.isfinite(returns)).sum())} values that are not finite"
+        raise ValueError(f"stylized_facts: returns must be finite (P, T, N) with T > {min_rows}; got {got}")
     r = returns.double()
     r = r - r.mean(1, keepdim=True)
     size, square = r.abs(), r.square()
-    clusters = [_autocorrelation(x, *lags) for x in (size, square) for lags in LAGS]
+    clustering = [_autocorrelation(x, *band) for x in (size, square) for band in LAG_BANDS]
     facts = {
         "volatility": (square.mean(1) / square.mean((0, 1))).log() / 2,
-        "tails": torch.cat([_kurtosis(r).asinh(), _hill(size)], -1),
+        "tails": torch.cat([_excess_kurtosis(r).asinh(), _hill(size)], -1),
         "autocorrelation": torch.cat([_autocorrelation(r, 1, 1), _autocorrelation(r, 2, 5)], -1),
-        "clustering": torch.cat(clusters, -1),
-        "leverage": _mean_lagged(r, square, range(1, LEVERAGE + 1)),
+        "clustering": torch.cat(clustering, -1),
+        "leverage": _mean_lagged(r, square, range(1, LEVERAGE_LAGS + 1)),
         "cross-correlation": torch.cat([_pairs(r), _pairs(size)], -1),
     }
     return {name: fact.numpy() for name, fact in facts.items()}
 
 
-def distance(real: Facts, other: Facts) -> dict[str, float]:
-    """How far the windows of `other` are from the real ones: by family, and `total`, the mean over the families.
+def fact_distances(real: Facts, other: Facts) -> dict[str, float]:
+    """Distance of the windows of `other` from the real ones: by family, and `total`, the mean over the families.
 
-    For each fact the Wasserstein-1 distance between its distribution over the windows of either side, in standard
-    deviations over the real windows; the mean of these over a family. Zero for the same windows; about 0.8 where all
+    For each fact the Wasserstein-1 distance between its distributions over the windows of either side, in standard
+    deviations over the real windows; the mean of these over a family. Zero for the same windows; about 0.8 if all
     windows of `other` have the mean fact.
+
+    Args:
+        real, other: of `stylized_facts`.
 
     Raises:
         ValueError: families or facts differ.
@@ -78,11 +81,11 @@ def distance(real: Facts, other: Facts) -> dict[str, float]:
     Example:
         >>> import torch
         >>> r = torch.randn(8, 252, 5, generator=torch.Generator().manual_seed(0))
-        >>> distance(stylized_facts(r), stylized_facts(r))["total"]
+        >>> fact_distances(stylized_facts(r), stylized_facts(r))["total"]
         0.0
     """
     if {k: v.shape[1] for k, v in real.items()} != {k: v.shape[1] for k, v in other.items()}:
-        raise ValueError(f"distance: expected the same facts on both sides; got {list(real)} and {list(other)}")
+        raise ValueError(f"fact_distances: expected the same facts on both sides; got {list(real)} and {list(other)}")
     by_family = {
         name: float(np.mean([wasserstein_distance(a, b) / a.std() for a, b in zip(fact.T, other[name].T)]))
         for name, fact in real.items()
@@ -90,19 +93,19 @@ def distance(real: Facts, other: Facts) -> dict[str, float]:
     return by_family | {"total": float(np.mean(list(by_family.values())))}
 
 
-def memory_of_size(returns: Tensor) -> list[float]:  # (P, T, N)
+def abs_autocorrelation(returns: Tensor) -> list[float]:  # (P, T, N)
     """Autocorrelation of abs(r) at lags 1 to 63, mean over windows and assets."""
     size = (returns - returns.mean(1, keepdim=True)).abs()
-    return [float(_autocorrelation(size, lag, lag).mean()) for lag in range(1, LAGS[-1][1] + 1)]
+    return [float(_autocorrelation(size, lag, lag).mean()) for lag in range(1, LAG_BANDS[-1][1] + 1)]
 
 
-def _kurtosis(r: Tensor) -> Tensor:  # (P, T, N) -> (P, N)
+def _excess_kurtosis(r: Tensor) -> Tensor:  # (P, T, N) -> (P, N)
     return r.pow(4).mean(1) / r.square().mean(1).square() - 3
 
 
 def _hill(size: Tensor) -> Tensor:  # (P, T, N) -> (P, N)
     # mean of ln(x_i / x_k) over the k - 1 sizes above the k-th largest
-    k = max(int(TAIL * size.shape[1]), 2)
+    k = max(int(TAIL_FRACTION * size.shape[1]), 2)
     top = size.clamp(min=1e-12).topk(k, dim=1).values.log()
     return (top[:, :-1] - top[:, -1:]).mean(1)
 

@@ -1,17 +1,17 @@
-"""Portfolios without parameters to learn: what any model must beat. Row t uses returns up to row t."""
+"""Portfolios without learned parameters, the baselines of any model. Row t uses returns up to row t."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.ops import rolling_sum
 
-MONTHS = 252  # rows of the trend of time-series momentum: twelve months
+TREND_ROWS = 252  # twelve months
 
 
 def equal_weight(
-    known: Tensor,  # (..., T, N) bool
+    investable: Tensor,  # (..., T, N) bool
 ) -> Tensor:  # (..., T, N)
-    """The same weight for every asset that is known.
+    """The same weight for every investable asset.
 
     References:
         DeMiguel, Garlappi, Uppal (2009). Optimal versus naive diversification. Review of Financial Studies 22(5).
@@ -22,14 +22,14 @@ def equal_weight(
         tensor([[1.0000, 0.0000],
                 [0.5000, 0.5000]])
     """
-    return _to_sum_one(known.to(torch.get_default_dtype()))
+    return _normalize(investable.to(torch.get_default_dtype()))
 
 
 def inverse_volatility(
-    known: Tensor,  # (..., T, N) bool
+    investable: Tensor,  # (..., T, N) bool
     volatility: Tensor,  # (..., T, N)
 ) -> Tensor:  # (..., T, N)
-    """Weights that rise as the volatility falls: the same risk for every asset, were they uncorrelated.
+    """Weights proportional to 1 / volatility: equal risk contributions if the assets are uncorrelated.
 
     References:
         Kirby, Ostdiek (2012). It's all in the timing. J. Financial and Quantitative Analysis 47(2).
@@ -39,25 +39,25 @@ def inverse_volatility(
         >>> inverse_volatility(torch.tensor([[True, True]]), torch.tensor([[0.01, 0.03]]))
         tensor([[0.7500, 0.2500]])
     """
-    return _to_sum_one(torch.where(known, 1 / volatility, 0.0))
+    return _normalize(torch.where(investable, 1 / volatility, 0.0))
 
 
 def time_series_momentum(
-    known: Tensor,  # (..., T, N) bool
+    investable: Tensor,  # (..., T, N) bool
     volatility: Tensor,  # (..., T, N)
     returns: Tensor,  # (..., T, N)
     *,
     long_short: bool = True,
-    window: int = MONTHS,
+    window: int = TREND_ROWS,
 ) -> Tensor:  # (..., T, N)
-    """Long what rose over the last twelve months, short what fell (or nothing of it), at inverse volatility.
+    """Long assets that rose over the last `window` rows, short those that fell, at inverse volatility.
 
     Args:
-        known: which assets may be bought.
+        investable: assets that may be held.
         volatility: per row.
-        returns: log-returns, roll-adjusted; NaN takes no part.
-        long_short: False holds nothing of what fell.
-        window: rows over which the trend is taken.
+        returns: log-returns, roll-adjusted; NaN is left out.
+        long_short: if False, assets that fell have weight 0.
+        window: rows of the trend.
 
     References:
         Moskowitz, Ooi, Pedersen (2012). Time series momentum. J. Financial Economics 104(2).
@@ -70,9 +70,9 @@ def time_series_momentum(
     """
     direction = rolling_sum(returns, window, min_periods=1).sign()
     direction = direction if long_short else direction.clamp(min=0)
-    return _to_sum_one(torch.where(known & ~direction.isnan(), direction / volatility, 0.0))
+    return _normalize(torch.where(investable & ~direction.isnan(), direction / volatility, 0.0))
 
 
-def _to_sum_one(weights: Tensor) -> Tensor:
-    """Absolute weights that sum to 1; nothing stays nothing."""
+def _normalize(weights: Tensor) -> Tensor:
+    """Scale absolute weights to sum 1; zero rows stay zero."""
     return weights / weights.abs().sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

@@ -1,0 +1,43 @@
+"""`gradient_penalty`: by finite differences, and its double backward through the operators."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchcommodity.models import ScenarioCritic, ScenarioGanConfig
+from torchcommodity.scenarios import gradient_penalty
+
+
+def small_critic() -> tuple[ScenarioCritic, Tensor, Tensor, Tensor]:
+    torch.manual_seed(0)
+    config = ScenarioGanConfig(window=24, critic_halflives=(3.0,), critic_lags=(1, 2, 3, 4), critic_channels=2)
+    critic = ScenarioCritic(torch.tensor([0.01, 0.02]).double(), config).double()
+    real, fake = 0.02 * torch.randn(2, 24, 2).double(), 0.02 * torch.randn(2, 24, 2).double()
+    return critic, real, fake, torch.rand(2, 1, 1).double()
+
+
+def test_gradient_penalty_double_backward() -> None:
+    critic, real, fake, share = small_critic()
+    weights = [critic.conv1.weight, critic.moments_layer.bias]
+
+    def penalty(*_: Tensor) -> Tensor:
+        return gradient_penalty(critic, real, fake, critic.scale, share)
+
+    assert torch.autograd.gradcheck(penalty, weights, rtol=1e-4, atol=1e-7, fast_mode=True)
+    x = (real / critic.scale).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: critic(x * critic.scale), x, rtol=1e-4, atol=1e-7, fast_mode=True)
+
+
+def test_gradient_penalty_equals_finite_differences() -> None:
+    critic, real, fake, share = small_critic()
+    x = (share * real + (1 - share) * fake) / critic.scale
+    step, gradient = 1e-5, torch.zeros_like(x)
+    with torch.no_grad():
+        for index in np.ndindex(*x.shape[1:]):
+            bump = torch.zeros_like(x)
+            bump[(slice(None), *index)] = step
+            up, down = critic((x + bump) * critic.scale), critic((x - bump) * critic.scale)
+            gradient[(slice(None), *index)] = (up - down) / (2 * step)
+    expected = (gradient.flatten(1).norm(dim=1) - 1).square().mean()
+    penalty = gradient_penalty(critic, real, fake, critic.scale, share)
+    torch.testing.assert_close(penalty, expected, rtol=1e-6, atol=1e-8)

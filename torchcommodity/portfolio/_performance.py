@@ -1,0 +1,84 @@
+"""Performance of a portfolio after costs: Sharpe ratio, return, volatility, drawdown, turnover, costs."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchcommodity.losses import drawdown_loss, net_returns, turnover
+
+Series = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Performance of one portfolio over one period, after costs.
+
+    Args:
+        sharpe_ratio: annualized mean over standard deviation of the net returns; NaN for constant returns.
+        annual_return: annualized mean net return, not compounded.
+        annual_volatility: annualized standard deviation of the net returns.
+        max_drawdown: largest loss from a peak of compounded wealth, a fraction of the peak.
+        turnover: traded per year, both sides, as a multiple of wealth.
+        costs: paid per year for trades and rolls, a fraction of wealth.
+    """
+
+    sharpe_ratio: float
+    annual_return: float
+    annual_volatility: float
+    max_drawdown: float
+    turnover: float
+    costs: float
+
+
+def performance(
+    weights: Tensor,  # (T, N)
+    returns: Tensor,  # (T, N)
+    cost: float,
+    *,
+    rolls: Tensor,  # (T, N) bool
+    roll_cost: float,
+    first_row: int = 0,
+    rows_per_year: int = 252,
+) -> tuple[Performance, Tensor]:  # and (T - first_row,)
+    """Performance and net returns of the rows from `first_row` on; arguments as in `losses.net_returns`.
+
+    Example:
+        >>> weights, returns = torch.full((4, 1), 0.5), torch.tensor([[0.0], [0.02], [-0.01], [0.01]])
+        >>> result, net = performance(weights, returns, 0.0, rolls=torch.zeros(4, 1).bool(), roll_cost=0.0)
+        >>> round(result.annual_return, 2), net
+        (0.63, tensor([ 0.0000,  0.0100, -0.0050,  0.0050]))
+    """
+    net = net_returns(weights, returns, cost, rolls=rolls, roll_cost=roll_cost)[first_row:]
+    gross = net_returns(weights, returns)[first_row:]
+    return Performance(
+        sharpe_ratio=sharpe_ratio(net.numpy(), rows_per_year),
+        annual_return=rows_per_year * net.mean().item(),
+        annual_volatility=math.sqrt(rows_per_year) * net.std().item(),
+        max_drawdown=drawdown_loss(net).item(),
+        turnover=rows_per_year * turnover(weights, returns)[first_row:].sum(-1).mean().item(),
+        costs=rows_per_year * (gross - net).mean().item(),
+    ), net
+
+
+def sharpe_ratio(
+    returns: Series,  # (T,)
+    rows_per_year: int = 252,
+) -> float:
+    """Annualized Sharpe ratio of returns per row, without a risk-free rate; NaN for constant returns.
+
+    Example:
+        >>> round(sharpe_ratio(np.array([0.01, -0.01, 0.02])), 2)
+        6.93
+    """
+    deviation = float(returns.std(ddof=1))
+    return math.sqrt(rows_per_year) * float(returns.mean()) / deviation if deviation > 0 else math.nan
+
+
+def as_series(returns: Tensor) -> Series:  # (T,)
+    """Returns as a NumPy array of float64."""
+    series: Series = returns.detach().to(torch.double).numpy()
+    return series

@@ -1,0 +1,96 @@
+"""Difference of two Sharpe ratios: confidence interval and standard error."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from arch.bootstrap import CircularBlockBootstrap, optimal_block_length
+
+from torchcommodity.portfolio._performance import Series
+
+REPLICATIONS = 1000
+
+
+@dataclass(frozen=True)
+class SharpeDifference:
+    """Difference of two annualized Sharpe ratios with its 95 % confidence interval; NaN for constant returns."""
+
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low > 0 or self.high < 0
+
+
+def sharpe_difference(
+    returns: Series,  # (T,)
+    other: Series,  # (T,)
+    *,
+    seed: int = 0,
+    replications: int = REPLICATIONS,
+    rows_per_year: int = 252,
+) -> SharpeDifference:
+    """Annualized Sharpe ratio of `returns` minus that of `other`, with a 95 % bootstrap interval.
+
+    Studentized circular block bootstrap of the pairs of returns, which keeps their correlation and serial dependence;
+    the block length is that of Politis and White for the difference.
+
+    Args:
+        returns, other: returns per row on the same rows, finite.
+        seed: of the bootstrap.
+        replications: of the bootstrap.
+        rows_per_year: for annualization.
+
+    References:
+        Ledoit, Wolf (2008). Robust performance hypothesis testing with the Sharpe ratio. J. Empirical Finance 15(5).
+        doi:10.1016/j.jempfin.2008.03.002. Politis, White (2004), doi:10.1081/ETC-120028836.
+    """
+    if np.array_equal(returns, other):
+        return SharpeDifference(0.0, 0.0, 0.0)
+    if returns.std() == 0 or other.std() == 0:
+        return SharpeDifference(math.nan, math.nan, math.nan)
+    lengths = optimal_block_length(_influence(returns) - _influence(other))
+    block = max(1, math.ceil(float(lengths["circular"].iloc[0])))
+
+    def standard_error(_: Any, a: Series, b: Series) -> Series:
+        return _standard_error(_influence(a) - _influence(b), block)
+
+    bootstrap = CircularBlockBootstrap(block, returns, other, seed=np.random.default_rng(seed))
+    interval = bootstrap.conf_int(_difference, reps=replications, method="studentized", std_err_func=standard_error)
+    low, high = interval.ravel()
+    annualize = math.sqrt(rows_per_year)
+    return SharpeDifference(
+        annualize * float(_difference(returns, other)[0]), annualize * float(low), annualize * float(high)
+    )
+
+
+def sharpe_gain(returns: Series, other: Series, *, lags: int = 21) -> tuple[float, float]:
+    """Difference of the Sharpe ratios per row, and its standard error by the delta method (Newey, West 1987)."""
+    if returns.std() == 0 or other.std() == 0:
+        return 0.0, math.inf
+    error = _standard_error(_influence(returns) - _influence(other), lags)
+    return float(_difference(returns, other)[0]), float(error[0])
+
+
+def _difference(a: Series, b: Series) -> Series:
+    return np.array([a.mean() / a.std(ddof=1) - b.mean() / b.std(ddof=1)])
+
+
+def _influence(returns: Series) -> Series:
+    """Influence of each return on the Sharpe ratio S, to first order: z - S (z^2 - 1) / 2."""
+    z = (returns - returns.mean()) / returns.std(ddof=1)
+    influence: Series = z - returns.mean() / returns.std(ddof=1) * (z**2 - 1) / 2
+    return influence
+
+
+def _standard_error(influence: Series, lags: int) -> Series:
+    """Of the mean, with Bartlett weights (Newey, West 1987)."""
+    centered = influence - influence.mean()
+    variance = float(centered @ centered)
+    for lag in range(1, min(lags, len(centered) - 1) + 1):
+        variance += 2 * (1 - lag / (lags + 1)) * float(centered[lag:] @ centered[:-lag])
+    return np.array([math.sqrt(max(variance, 1e-300)) / len(centered)])

@@ -1,0 +1,47 @@
+"""Prices, tradable returns and rolls of a panel, the inputs of every portfolio."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchcommodity.data import check_not_synthetic, to_panel
+from torchcommodity.training import roll_adjusted_returns
+
+
+class TradablePanel(NamedTuple):
+    """A panel as a portfolio trades it; (T, N) each."""
+
+    prices: Tensor  # as quoted; NaN where missing
+    returns: Tensor  # simple, of the contract held; NaN where no return can be earned
+    rolls: Tensor  # bool: the contract was rolled at the close of the row before
+
+    def before(self, row: int) -> "TradablePanel":
+        """The rows before `row`."""
+        return TradablePanel(*(x[:row] for x in self))
+
+
+def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> TradablePanel:
+    """Prices, roll-adjusted simple returns and rolls.
+
+    The return after missing prices spans them, and the position cannot be changed meanwhile. On a roll whose gap no
+    curve gives, the return is NaN: the asset is not invested over that row, and pays for the roll.
+
+    Args:
+        prices: anything that `data.to_panel` takes.
+        operation: opens the error messages: the function that was called.
+
+    Raises:
+        TypeError: `prices` of another type.
+        ValueError: the panel is synthetic.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> panel = tradable_panel(data.embedded()["WTI"])
+        >>> panel.returns.shape == panel.prices.shape, bool(panel.rolls.any())  # spot prices have no contracts
+        (True, False)
+    """
+    panel = to_panel(prices, operation=operation)
+    check_not_synthetic(operation, panel)
+    returns = torch.expm1(roll_adjusted_returns(panel))
+    return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)
