@@ -77,7 +77,9 @@ def test_every_panel_has_the_bits_of_predict(artifact: Artifact, forecaster: For
         dates = PRICES.dates[7 * k : 7 * k + 60 + k % 3]
         expected = forecast.predict(forecaster, PRICES.between(dates[0], dates[-1]))
         mine = forecasts[forecasts["panel"] == f"p{k}"].merge(
-            expected.to_pandas(), on=["date", "symbol", "horizon", "level"], suffixes=("", "_alone")
+            expected.to_pandas().drop(columns="date").rename(columns={"origin": "date"}),
+            on=["date", "symbol", "horizon", "level"],
+            suffixes=("", "_alone"),
         )
         assert len(mine) == ROWS
         assert (mine["log_return"] == mine["log_return_alone"]).all()
