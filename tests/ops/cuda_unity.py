@@ -1,4 +1,4 @@
-"""All .cu files as one source: headers are read once, so that nvcc and the C++ compiler are done in a minute."""
+"""All .cu files as one source, which nvcc or a C++ compiler compiles in a minute, since headers are read once."""
 
 import os
 import re
@@ -14,9 +14,9 @@ INCLUDES = [OPS / "_csrc", *include_paths()]
 
 
 def unity(folder: Path) -> Path:
-    """Each file in a namespace of its own, after every header that any of them may include."""
-    beside = {path.parent / name for path in KERNELS for name in INCLUDE.findall(path.read_text())}
-    headers = [OPS / "_csrc" / "device_windows.h", *sorted(path for path in beside if path.exists())]
+    """Write a source that includes all headers, then every .cu file in a namespace of its own."""
+    local_headers = {path.parent / name for path in KERNELS for name in INCLUDE.findall(path.read_text())}
+    headers = [OPS / "_csrc" / "device_windows.h", *sorted(path for path in local_headers if path.exists())]
     lines = [f'#include "{header}"' for header in headers]
     lines += [f'namespace in_{path.stem} {{\n#include "{path}"\n}}' for path in KERNELS]
     source = folder / "unity.cu"
@@ -25,6 +25,6 @@ def unity(folder: Path) -> Path:
 
 
 def nvcc() -> str | None:
-    """The compiler on the path, or where CUDA is usually installed."""
+    """The nvcc on the path, or in the usual folders of a CUDA installation."""
     homes = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), *map(str, sorted(Path("/usr/local").glob("cuda-*")))]
     return shutil.which("nvcc") or next(filter(None, (shutil.which(f"{home}/bin/nvcc") for home in homes)), None)

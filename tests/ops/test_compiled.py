@@ -1,4 +1,4 @@
-"""All operators in one module: compiled, exported, ahead of time in a fresh process, and as ONNX."""
+"""All operators in one module: compiled, exported, compiled ahead of time, and as ONNX."""
 
 import pytest
 import torch
@@ -12,31 +12,31 @@ from torchcommodity.opkit._contract.runner import build_cases
 assert ops.NATIVE is not None
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 PUBLIC = [name for name in NAMES if not name.endswith(("_adjoint", "_backward", "_score"))]
-pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn of themselves
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # PyTorch's compilers warn about themselves
 
 
 @pytest.fixture(autouse=True)
-def nothing_compiled_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def reset_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     torch._dynamo.reset()
-    monkeypatch.setenv("CI", "true")  # Inductor is stricter there, also with the users of these operators
+    monkeypatch.setenv("CI", "true")  # makes Inductor stricter, as in the CI of users
 
 
 @pytest.fixture(scope="module")
 def module() -> CaseModule:
-    """Every public operator on its first sample; the others run as gradients of these."""
+    """Every public operator on its first sample; the backward operators run in its gradients."""
     return CaseModule([build_cases(opkit.OPERATORS[f"commodity::{name}"])[0] for name in PUBLIC])
 
 
 def test_compiled_forward_and_backward(module: CaseModule) -> None:
     compiled = module.gradients(torch.compile(module.loss, fullgraph=True), module.inputs())
-    assert_close(compiled, module.gradients(module.loss, module.inputs()), 1e-10, "the gradients, compiled")
+    assert_close(compiled, module.gradients(module.loss, module.inputs()), 1e-10, "compiled gradients")
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_exported_with_free_sizes(module: CaseModule, strict: bool) -> None:
+def test_exported_with_dynamic_shapes(module: CaseModule, strict: bool) -> None:
     program = export_program(module, strict)
     for inputs in (module.inputs(), module.inputs(batch=3, rows=40)):
-        assert_close(program.module()(*inputs), module(*inputs), 1e-10, "all operators, exported")
+        assert_close(program.module()(*inputs), module(*inputs), 1e-10, "exported operators")
 
 
 def test_ahead_of_time_in_a_fresh_process(module: CaseModule) -> None:

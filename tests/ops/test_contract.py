@@ -1,4 +1,4 @@
-"""The contract over the registry: operator x check. Checks that compile are in `test_compiled.py`, for all at once."""
+"""The contract of every operator, one test per operator and check; `test_compiled.py` has the checks that compile."""
 
 import functools
 
@@ -7,19 +7,19 @@ import pytest
 from torchcommodity import opkit, ops
 from torchcommodity.opkit import CHECKS
 
-assert ops.NATIVE is not None  # importing the operators fills the registry
-OURS = sorted(name for name in opkit.OPERATORS if name.startswith("commodity::"))
-CHEAP = [check.name for check in CHECKS.values() if not check.compiled]
+assert ops.NATIVE is not None  # importing ops registers the operators
+NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
+CHECK_NAMES = [check.name for check in CHECKS.values() if not check.compiled]
 
 
 @functools.cache
 def report(name: str) -> opkit.Report:
-    return opkit.check(opkit.OPERATORS[name], compiled=False)
+    return opkit.check(opkit.OPERATORS[f"commodity::{name}"], compiled=False)
 
 
-@pytest.mark.parametrize("check", CHEAP)
-@pytest.mark.parametrize("name", OURS)
-def test_the_contract_holds(name: str, check: str) -> None:
+@pytest.mark.parametrize("check", CHECK_NAMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_contract(name: str, check: str) -> None:
     result = report(name)[check]
     if result.status == "skip":
         pytest.skip(result.cause)

@@ -1,7 +1,7 @@
-"""The .cu files without a GPU: nvcc compiles them all, and their bodies, run on the processor, give the right numbers.
+"""The CUDA kernels without a GPU: nvcc compiles them all, and their bodies pass the contract on the CPU.
 
-An emulation of the launch (`cuda_emulation/launch.h`) runs the very bodies of the kernels one item after the other,
-forwards and backwards. It shows the arithmetic and the indices. It cannot show races, nor the launch itself: those need
+`cuda_emulation/launch.h` replaces the launch: it runs the bodies of the kernels one item at a time, in either order.
+This tests arithmetic and indices. It cannot detect races or errors of the launch itself; for those, run
 `benchmarks/cuda.py` on a machine with a GPU.
 """
 
@@ -19,19 +19,20 @@ STABLE_ABI = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 EMULATION = Path(__file__).parent / "cuda_emulation"
 REGISTERED = re.compile(r"^COMMODITY_CUDA\((\w+)\)", re.MULTILINE)
 NAMES = sorted(name for path in KERNELS for name in REGISTERED.findall(path.read_text()))
+pytestmark = pytest.mark.slow
 
 
-def test_every_native_operator_has_a_kernel_for_cuda() -> None:
+def test_every_native_operator_has_a_cuda_kernel() -> None:
     declared = re.compile(r"^COMMODITY_OPERATOR\(\s*(\w+)", re.MULTILINE)
     native = {name for path in OPS.glob("*/*.cpp") for name in declared.findall(path.read_text())}
     assert native == set(NAMES)
 
 
-def test_nvcc_compiles_every_kernel(tmp_path: Path) -> None:
+def test_cuda_kernels_compile(tmp_path: Path) -> None:
     compiler = nvcc()
     if compiler is None:
-        pytest.skip("no nvcc: the .cu files were not compiled for a GPU")
-    oldest = "-gencode=arch=compute_80,code=compute_80"  # what it takes, later GPUs take; no machine code
+        pytest.skip("nvcc is not installed: the .cu files are not compiled for a GPU")
+    oldest = "-gencode=arch=compute_80,code=compute_80"  # PTX of the oldest GPU, which later ones accept
     includes = [f"-I{path}" for path in INCLUDES]
     options = ["-std=c++20", "-O3", STABLE_ABI, "-DUSE_CUDA", "-Xcompiler=-fPIC", "-Werror=all-warnings"]
     options += ["--expt-relaxed-constexpr"]  # as torch compiles extensions
@@ -40,24 +41,23 @@ def test_nvcc_compiles_every_kernel(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Of each operator, the rows of the contract that the bodies of its kernels break on the processor."""
+    """For each operator, the checks of the contract that its kernels fail on the CPU."""
     folder = tmp_path_factory.mktemp("emulated")
     includes = [f"-I{path}" for path in (EMULATION, *INCLUDES)]
     libraries = [f"-L{path}" for path in library_paths()] + ["-ltorch_cpu"]
     options = ["-x", "c++", "-std=c++20", "-O1", "-fPIC", "-shared", STABLE_ABI, "-Wall", "-Wno-unknown-pragmas"]
     _run("c++", *options, *includes, unity(folder), "-o", folder / "emulated.so", *libraries)
-    found: dict[str, list[str]] = json.loads(
-        _run(sys.executable, EMULATION / "contract.py", folder / "emulated.so", *NAMES)
-    )
-    return found
+    output = _run(sys.executable, EMULATION / "contract.py", folder / "emulated.so", *NAMES)
+    failures: dict[str, list[str]] = json.loads(output)
+    return failures
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_body_keeps_the_contract(name: str, failures: dict[str, list[str]]) -> None:
+def test_cuda_kernel_passes_contract_on_cpu(name: str, failures: dict[str, list[str]]) -> None:
     assert not failures[name], "\n".join(failures[name])
 
 
 def _run(*command: object) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    process = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr[-4000:]
+    return process.stdout

@@ -1,4 +1,4 @@
-"""rolling_correlation, packed and full, and its regimes, on real prices; digits over a million rows."""
+"""rolling_correlation, packed and as matrices, and correlation_regime: real prices, gradients, a million rows."""
 
 import pandas as pd
 import pytest
@@ -11,23 +11,23 @@ from torchcommodity import nn, ops
 
 @pytest.fixture(scope="module")
 def prices() -> Tensor:
-    # (T, 4): two indices, volatility and oil, on the days that any of them has
+    # (T, 4): two stock indices, volatility and oil, on the union of their days
     columns = [sp500.load()["Adj Close"], nasdaq.load()["Adj Close"], vix.load().iloc[:, -1], wti.load().iloc[:, 0]]
     return torch.tensor(pd.concat(columns, axis=1, sort=True).loc["2015":"2018"].to_numpy())
 
 
-def test_from_prices_to_regimes_is_the_three_operators(prices: Tensor) -> None:
+def test_correlation_regime_layer_equals_its_operators(prices: Tensor) -> None:
     assert prices.isnan().any()
-    found = nn.RollingCorrelation(60, min_periods=40, threshold=0.2, lag=60)(prices)
+    output = nn.RollingCorrelation(60, min_periods=40, threshold=0.2, lag=60)(prices)
     expected = pd.DataFrame(ops.log_returns(prices).numpy()).rolling(60, 40).corr().to_numpy()
-    torch.testing.assert_close(found.correlation.flatten(0, 1), torch.tensor(expected), equal_nan=True)
-    shift, regime = ops.correlation_regime(found.correlation, 0.2, 60)
-    assert torch.equal(found.regime, regime)
-    assert torch.equal(found.shift.nan_to_num(9), shift.nan_to_num(9))
-    assert found.regime[-1] > 0
+    torch.testing.assert_close(output.correlation.flatten(0, 1), torch.tensor(expected), equal_nan=True)
+    shift, regime = ops.correlation_regime(output.correlation, 0.2, 60)
+    assert torch.equal(output.regime, regime)
+    assert torch.equal(output.shift.nan_to_num(9), shift.nan_to_num(9))
+    assert output.regime[-1] > 0
 
 
-def test_packed_is_full(prices: Tensor) -> None:
+def test_rolling_correlation_packed_equals_matrices(prices: Tensor) -> None:
     full, packed = (nn.RollingCorrelation(60, min_periods=40, threshold=0.2, packed=p)(prices) for p in (False, True))
     row, column = torch.triu_indices(4, 4, offset=1)
     assert torch.equal(packed.correlation.nan_to_num(9), full.correlation[:, row, column].nan_to_num(9))
@@ -37,7 +37,7 @@ def test_packed_is_full(prices: Tensor) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_gradient_from_regimes_to_prices(prices: Tensor, packed: bool) -> None:
+def test_correlation_regime_gradient_reaches_prices(prices: Tensor, packed: bool) -> None:
     layer = nn.RollingCorrelation(5, min_periods=3, lag=2, packed=packed)
     few = prices[300:316, :3].clone().requires_grad_()
 
@@ -50,21 +50,21 @@ def test_gradient_from_regimes_to_prices(prices: Tensor, packed: bool) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "noise"), [(torch.float32, 1.0), (torch.float64, 1e-2)])
-def test_four_digits_over_a_million_rows_at_level_a_million(dtype: torch.dtype, noise: float) -> None:
+def test_rolling_correlation_keeps_digits_over_a_million_rows_at_a_high_level(dtype: torch.dtype, noise: float) -> None:
     generator = torch.Generator().manual_seed(0)
-    common, own = (torch.randn(1_000_000, n, dtype=torch.double, generator=generator) for n in (1, 3))
-    x = (1e6 + noise * (common + own)).to(dtype)
-    found = ops.rolling_correlation(x, 60, packed=True)
+    common, idiosyncratic = (torch.randn(1_000_000, n, dtype=torch.double, generator=generator) for n in (1, 3))
+    x = (1e6 + noise * (common + idiosyncratic)).to(dtype)
+    correlation = ops.rolling_correlation(x, 60, packed=True)
     ends = torch.randint(59, len(x), (2000,), generator=generator)
     rows = x[ends.unsqueeze(-1) + torch.arange(-59, 1)].double()  # (2000, 60, 3)
     centered = rows - rows.mean(-2, keepdim=True)
     unit = centered / centered.norm(dim=-2, keepdim=True)
     expected = (unit.mT @ unit)[:, [0, 0, 1], [1, 2, 2]]
-    torch.testing.assert_close(found[ends].double(), expected, rtol=0, atol=1e-5)
-    assert found[59:].isfinite().all()
+    torch.testing.assert_close(correlation[ends].double(), expected, rtol=0, atol=1e-5)
+    assert correlation[59:].isfinite().all()
 
 
-def test_what_is_no_set_of_pairs_is_refused() -> None:
+def test_correlation_matrix_rejects_invalid_number_of_pairs() -> None:
     with pytest.raises(
         ValueError, match=r"correlation_matrix: pairs must be \(\.\.\., T, N \(N - 1\) / 2\); got pairs \(3, 4\)"
     ):

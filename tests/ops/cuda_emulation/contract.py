@@ -1,6 +1,6 @@
-"""Run the contract on the bodies of the CUDA kernels: `python contract.py emulated.so name ...` prints what fails.
+"""Run the contract on emulated CUDA kernels: `python contract.py emulated.so name ...` prints the failures as JSON.
 
-In a process of its own, without the library of the package, so that the emulated kernels answer in its place.
+It runs in a process of its own, without the native library of the package, whose kernels the emulated ones replace.
 """
 
 import ctypes
@@ -44,28 +44,28 @@ assert not ops.NATIVE
 
 def failures(op: opkit.Op, library: ctypes.CDLL) -> Iterator[str]:
     if not torch._C._dispatch_has_kernel_for_dispatch_key(op.qualified_name, "CPU"):
-        yield "no kernel was registered"
+        yield "no kernel is registered"
     yield from (f"{failure.name}: {failure.cause}" for failure in opkit.check(op, only=CHECKS).failures)
     try:
-        _any_order(op, library)
+        _check_item_order(op, library)
     except AssertionError as error:
         yield f"order: {error}"
 
 
-def _any_order(op: opkit.Op, library: ctypes.CDLL) -> None:
+def _check_item_order(op: opkit.Op, library: ctypes.CDLL) -> None:
     for case in build_cases(op):
         for batch, rows, assets in ((None, None, None), (2, 150, None), (1, 70, 37)):
             large = _resized(case, batch, rows, assets)
-            library.run_backwards(True)
+            library.set_reverse_order(True)
             try:
-                last_first = large.call()
-            except (ValueError, RuntimeError):  # refused: weights do not fit so many assets
+                reversed_order = large.call()
+            except (ValueError, RuntimeError):  # weights do not fit so many assets
                 continue
-            library.run_backwards(False)
+            library.set_reverse_order(False)
             assert_bitwise_equal(
-                last_first, large.call(), f"{rows} rows, {assets} assets: items run backwards: the result"
+                reversed_order, large.call(), f"{rows} rows, {assets} assets: items in reverse order: the result"
             )
-            assert_close(last_first, large.call_reference(), 1e-9, f"{rows} rows, {assets} assets: the result")
+            assert_close(reversed_order, large.call_reference(), 1e-9, f"{rows} rows, {assets} assets: the result")
 
 
 def _resized(case: Case, batch: int | None, rows: int | None, assets: int | None) -> Case:
@@ -81,5 +81,5 @@ if __name__ == "__main__":
     path, *names = sys.argv[1:]
     torch.ops.load_library(path)
     emulated = ctypes.CDLL(path)
-    broken = {name: list(failures(opkit.OPERATORS[f"commodity::{name}"], emulated)) for name in names}
-    sys.stdout.write(json.dumps(broken))
+    failed = {name: list(failures(opkit.OPERATORS[f"commodity::{name}"], emulated)) for name in names}
+    sys.stdout.write(json.dumps(failed))
