@@ -70,11 +70,11 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
     """
     model = require_har_lstm("prune_inputs", forecaster)
     order = scores.features.argsort(descending=True)
-    kept = order[: _count(scores.features[order], keep)].sort().values
+    remaining = order[: _count(scores.features[order], keep)].sort().values
     state = dict(model.state_dict())
-    state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, kept]
+    state["lstm.weight_ih_l0"] = state["lstm.weight_ih_l0"][:, remaining]
     features = model.config.features or tuple(range(model.har.config.features))
-    return replace(forecaster, model=rebuild(model, state, features=tuple(features[k] for k in kept.tolist())))
+    return replace(forecaster, model=rebuild(model, state, features=tuple(features[k] for k in remaining.tolist())))
 
 
 def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -> Forecaster:

@@ -62,12 +62,12 @@ def prune_units(forecaster: Forecaster, units: int) -> Forecaster:
     if not 1 <= units <= hidden:
         raise ValueError(f"prune_units: units must be in 1..{hidden}; got {units}")
     outgoing = state["head.weight"].abs().sum(0) + state["lstm.weight_hh_l0"].abs().sum(0)
-    kept = outgoing.topk(units).indices.sort().values
-    gates = (torch.arange(4)[:, None] * hidden + kept).flatten()
+    remaining = outgoing.topk(units).indices.sort().values
+    gates = (torch.arange(4)[:, None] * hidden + remaining).flatten()
     for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
         state[f"lstm.{name}"] = state[f"lstm.{name}"][gates]
-    state["lstm.weight_hh_l0"] = state["lstm.weight_hh_l0"][:, kept]
-    state["head.weight"] = state["head.weight"][:, kept]
+    state["lstm.weight_hh_l0"] = state["lstm.weight_hh_l0"][:, remaining]
+    state["head.weight"] = state["head.weight"][:, remaining]
     return replace(forecaster, model=rebuild(model, state, hidden=units))
 
 

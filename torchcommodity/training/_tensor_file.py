@@ -54,13 +54,13 @@ def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str,
             header = json.loads(file.metadata()[KEY])
             # clones: safetensors maps the file into memory, where it could still change
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-        found, metadata, sha256 = header["kind"], header["metadata"], header["sha256"]
+        file_kind, metadata, sha256 = header["kind"], header["metadata"], header["sha256"]
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{owner}.load: {path} must be a file of {owner}.save; it is another file or damaged"
         ) from error
-    if found != kind:
-        raise ValueError(f"{owner}.load: {path} must be of format {kind}; got {found!r}")
+    if file_kind != kind:
+        raise ValueError(f"{owner}.load: {path} must be of format {kind}; got {file_kind!r}")
     if sha256 != _checksum(kind, tensors, metadata):
         raise ValueError(f"{owner}.load: {path} is damaged (checksum mismatch)")
     return tensors, metadata

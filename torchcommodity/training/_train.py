@@ -150,7 +150,7 @@ def _run_steps(
 ) -> None:
     """The remaining steps of the current epoch, of which this process computes its own micro-batches."""
     fabric = trainer.fabric
-    own = slice(config.micro_batches * fabric.global_rank, config.micro_batches * (fabric.global_rank + 1))
+    local = slice(config.micro_batches * fabric.global_rank, config.micro_batches * (fabric.global_rank + 1))
     steps = plan_epoch(
         training,
         trained_horizons,
@@ -160,7 +160,7 @@ def _run_steps(
         micro_batches=config.micro_batches * fabric.world_size,
         levels=len(trainer.model.har.config.levels),
     )[trainer.step :]
-    micro_batches = [[part for part in step.micro_batches[own] if part] for step in steps]
+    micro_batches = [[part for part in step.micro_batches[local] if part] for step in steps]
     indices = [part for parts in micro_batches for part in parts]
     loader = iter(make_loader(training, indices, config.window, config.num_workers))
     for step, parts in zip(steps, micro_batches):

@@ -123,10 +123,10 @@ def tune(
     results: list[Trial] = []
     deadline = time.monotonic() + seconds
     while len(results) < trials and (not results or time.monotonic() < deadline):
-        asked = [study.ask() for _ in range(min(CONCURRENT_TRIALS, trials - len(results)))]
-        suggestions = [{key: suggest(trial) for key, (_, suggest) in space.items()} for trial in asked]
+        pending = [study.ask() for _ in range(min(CONCURRENT_TRIALS, trials - len(results)))]
+        suggestions = [{key: suggest(trial) for key, (_, suggest) in space.items()} for trial in pending]
         folds = [fold._replace(config=_with_settings(config, settings)) for settings in suggestions]
-        for trial, settings, change in zip(asked, suggestions, executor.map(evaluate_fold, folds)):
+        for trial, settings, change in zip(pending, suggestions, executor.map(evaluate_fold, folds)):
             results.append(Trial(settings, change))
             failed = math.isnan(change)
             study.tell(trial, None if failed else change, optuna.trial.TrialState.FAIL if failed else None)
