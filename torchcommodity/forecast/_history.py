@@ -41,7 +41,7 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
     """
     values, required = panel.values.plain(), min_fit_rows(config)
     counts = _positive(values).sum(0)
-    hint = "" if len(panel.symbols) == 1 else "; panel[forecast.usable_symbols(panel)] leaves such symbols out"
+    hint = "" if len(panel.symbols) == 1 else "; leave them out with panel[forecast.usable_symbols(panel)] or --symbols"
     if empty := _names(panel, counts == 0):
         raise ValueError(
             f"{operation}: every symbol must have positive prices; got none for {summarize_names(empty)}{hint}"
