@@ -1,4 +1,4 @@
-"""Technical indicators."""
+"""Technical indicators, against TA-Lib."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,8 @@ def talib_indicators(panel: Tensor) -> Call:
     return call
 
 
-def loop(name: str, **settings: float) -> Callable[..., Call]:
-    """TA-Lib by column; several panels are high, low, close."""
+def talib_by_column(name: str, **settings: float) -> Callable[..., Call]:
+    """TA-Lib's function on each column; several panels are high, low, close."""
 
     def peer(*panels: Tensor) -> Call:
         import talib
@@ -40,14 +40,14 @@ def bars() -> tuple[Tensor, ...]:
 
 
 def by_column(operator: str, name: str, make: Callable[[], tuple[Tensor, ...]] = closes) -> Row:
-    """`indicators.<name>`, of which `operator` does the work, and TA-Lib's function of that name."""
+    """`indicators.<name>`, built on `operator`, against TA-Lib's function."""
     peer = name.upper()
     return Row(
         operator,
         "(2500, 1000)",
         make,
         getattr(ops.indicators, name),
-        {f"TA-Lib {peer} by column": loop(peer)},
+        {f"TA-Lib {peer} by column": talib_by_column(peer)},
         verb=f"indicators.{name}",
     )
 
@@ -72,6 +72,6 @@ ROWS = (
         "(2500, 1000)",
         lambda: bars()[:2],
         lambda high, low: ops.parabolic_sar(high, low),
-        {"TA-Lib SAR by column": loop("SAR")},
+        {"TA-Lib SAR by column": talib_by_column("SAR")},
     ),
 )

@@ -1,4 +1,4 @@
-"""ops.indicators: the seeds on which tools disagree, periods that are learned, compilation, the door."""
+"""`ops.indicators`: seed modes, learnable periods, compilation, vmap and error messages."""
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,8 @@ def bars() -> tuple[Tensor, Tensor, Tensor]:
     return high, low, close
 
 
-def loop(x: np.ndarray, weight: float, seed: int) -> np.ndarray:
-    """The mean of the first `seed` numbers, then y += weight (x - y); NaN before."""
+def recursive_average(x: np.ndarray, weight: float, seed: int) -> np.ndarray:
+    """Mean of the first `seed` values, then y += weight (x - y); NaN before."""
     y = np.full(len(x), np.nan)
     y[seed - 1] = x[:seed].mean()
     for t in range(seed, len(x)):
@@ -32,8 +32,8 @@ def ewm(x: pd.Series, alpha: float, n: int) -> pd.Series:
     return x.ewm(alpha=alpha, adjust=False, ignore_na=True, min_periods=n).mean()
 
 
-def same(found: Tensor, expected: np.ndarray | pd.Series) -> None:
-    np.testing.assert_allclose(found.squeeze(-1).numpy(), np.asarray(expected), rtol=1e-10, atol=1e-10)
+def assert_equal(result: Tensor, expected: np.ndarray | pd.Series) -> None:
+    np.testing.assert_allclose(result.squeeze(-1).numpy(), np.asarray(expected), rtol=1e-10, atol=1e-10)
 
 
 def true_range(high: Tensor, low: Tensor, close: Tensor) -> np.ndarray:
@@ -41,67 +41,69 @@ def true_range(high: Tensor, low: Tensor, close: Tensor) -> np.ndarray:
     return np.array([h[0] - l[0], *np.maximum(h[1:], c[:-1]) - np.minimum(l[1:], c[:-1])])
 
 
-def test_ema_seeds(bars: tuple[Tensor, ...]) -> None:
+def test_ema_modes(bars: tuple[Tensor, ...]) -> None:
     close = bars[2]
     x = close.squeeze(-1).numpy()
-    same(indicators.ema(close, 10), loop(x, 2 / 11, 10))
-    same(indicators.ema(close, 10, mode="pandas"), ewm(pd.Series(x), 2 / 11, 10))
-    holed = close.clone()
-    holed[[0, 50, 51]] = torch.nan
-    same(indicators.ema(holed, 10, mode="pandas"), ewm(pd.Series(holed.squeeze(-1).numpy()), 2 / 11, 10).ffill())
+    assert_equal(indicators.ema(close, 10), recursive_average(x, 2 / 11, 10))
+    assert_equal(indicators.ema(close, 10, mode="pandas"), ewm(pd.Series(x), 2 / 11, 10))
+    gaps = close.clone()
+    gaps[[0, 50, 51]] = torch.nan
+    assert_equal(indicators.ema(gaps, 10, mode="pandas"), ewm(pd.Series(gaps.squeeze(-1).numpy()), 2 / 11, 10).ffill())
 
 
-def test_rsi_seeds(bars: tuple[Tensor, ...]) -> None:
+def test_rsi_modes(bars: tuple[Tensor, ...]) -> None:
     close = bars[2]
     change = pd.Series(close.squeeze(-1).numpy()).diff()
     gain, loss = change.clip(lower=0), (-change).clip(lower=0)
     pandas = 100 * ewm(gain, 1 / 14, 14) / (ewm(gain, 1 / 14, 14) + ewm(loss, 1 / 14, 14))
     simple = 100 * gain.rolling(14).mean() / (gain.rolling(14).mean() + loss.rolling(14).mean())
-    same(indicators.rsi(close, mode="pandas"), pandas)
-    same(indicators.rsi(close, mode="simple"), simple)
-    up, down = (loop(x.to_numpy()[1:], 1 / 14, 14) for x in (gain, loss))
-    same(indicators.rsi(close, mode="wilder")[1:], 100 * up / (up + down))
+    assert_equal(indicators.rsi(close, mode="pandas"), pandas)
+    assert_equal(indicators.rsi(close, mode="simple"), simple)
+    up, down = (recursive_average(x.to_numpy()[1:], 1 / 14, 14) for x in (gain, loss))
+    assert_equal(indicators.rsi(close, mode="wilder")[1:], 100 * up / (up + down))
     assert torch.equal(indicators.rsi(close, mode="wilder").nan_to_num(9), indicators.rsi(close).nan_to_num(9))
 
 
-def test_atr_seeds(bars: tuple[Tensor, ...]) -> None:
+def test_atr_modes(bars: tuple[Tensor, ...]) -> None:
     span = true_range(*bars)
-    same(indicators.atr(*bars)[1:], loop(span[1:], 1 / 14, 14))
-    same(indicators.atr(*bars, mode="wilder"), loop(span, 1 / 14, 14))
-    same(indicators.atr(*bars, mode="pandas")[1:], ewm(pd.Series(span[1:]), 1 / 14, 14))
-    same(indicators.atr(*bars, mode="simple")[1:], pd.Series(span[1:]).rolling(14).mean())
+    assert_equal(indicators.atr(*bars)[1:], recursive_average(span[1:], 1 / 14, 14))
+    assert_equal(indicators.atr(*bars, mode="wilder"), recursive_average(span, 1 / 14, 14))
+    assert_equal(indicators.atr(*bars, mode="pandas")[1:], ewm(pd.Series(span[1:]), 1 / 14, 14))
+    assert_equal(indicators.atr(*bars, mode="simple")[1:], pd.Series(span[1:]).rolling(14).mean())
     assert indicators.lookback("atr", mode="wilder") == 13
-    same(indicators.natr(*bars, mode="wilder"), 100 * loop(span, 1 / 14, 14) / bars[2].squeeze(-1).numpy())
+    assert_equal(
+        indicators.natr(*bars, mode="wilder"), 100 * recursive_average(span, 1 / 14, 14) / bars[2].squeeze(-1).numpy()
+    )
 
 
 @pytest.mark.parametrize("mode", ["wilder", "pandas", "simple"])
-def test_directional_seeds(bars: tuple[Tensor, ...], mode: str) -> None:
+def test_adx_modes(bars: tuple[Tensor, ...], mode: str) -> None:
     high, low, _ = (panel.squeeze(-1).numpy() for panel in bars)
     up, down = np.diff(high), -np.diff(low)
     plus, minus = np.where((up > down) & (up > 0), up, 0), np.where((down > up) & (down > 0), down, 0)
 
     def average(x: np.ndarray, n: int = 14) -> np.ndarray:
         if mode == "wilder":
-            return loop(x, 1 / n, n)
+            return recursive_average(x, 1 / n, n)
         series = pd.Series(x)
         return (ewm(series, 1 / n, n) if mode == "pandas" else series.rolling(n).mean()).to_numpy()
 
     span = average(true_range(*bars)[1:])
     up, down = 100 * average(plus) / span, 100 * average(minus) / span
     dx = 100 * np.abs(up - down) / (up + down)
-    same(indicators.plus_dm(*bars[:2], mode=mode)[1:], 14 * average(plus))
-    same(indicators.plus_di(*bars, mode=mode)[1:], up)
-    same(indicators.minus_di(*bars, mode=mode)[1:], down)
-    same(indicators.dx(*bars, mode=mode)[1:], dx)
-    same(indicators.adx(*bars, mode=mode)[14:], average(dx[13:]))
+    assert_equal(indicators.plus_dm(*bars[:2], mode=mode)[1:], 14 * average(plus))
+    assert_equal(indicators.plus_di(*bars, mode=mode)[1:], up)
+    assert_equal(indicators.minus_di(*bars, mode=mode)[1:], down)
+    assert_equal(indicators.dx(*bars, mode=mode)[1:], dx)
+    assert_equal(indicators.adx(*bars, mode=mode)[14:], average(dx[13:]))
 
 
-def test_macd_of_pandas(bars: tuple[Tensor, ...]) -> None:
+def test_macd_pandas_mode(bars: tuple[Tensor, ...]) -> None:
     close = pd.Series(bars[2].squeeze(-1).numpy())
     line = ewm(close, 2 / 13, 12) - ewm(close, 2 / 27, 26)
     signal = ewm(line, 2 / 10, 9)
-    same(indicators.macd(bars[2], mode="pandas").macdsignal, signal)
-    same(indicators.macd(bars[2], mode="pandas").macdhist, line - signal)
+    assert_equal(indicators.macd(bars[2], mode="pandas").macdsignal, signal)
+    assert_equal(indicators.macd(bars[2], mode="pandas").macdhist, line - signal)
 
 
 LEARNABLE = [
@@ -119,31 +121,31 @@ LEARNABLE = [
 
 
 @pytest.mark.parametrize(("name", "periods"), LEARNABLE)
-def test_a_learnt_period(name: str, periods: dict[str, int], bars: tuple[Tensor, ...]) -> None:
+def test_indicator_learnable_period(name: str, periods: dict[str, int], bars: tuple[Tensor, ...]) -> None:
     function, panels = getattr(indicators, name), {"plus_dm": bars[:2], "atr": bars, "adx": bars}.get(name, bars[2:])
 
-    def first(*values: Tensor) -> Tensor:
-        found = function(*panels, **dict(zip(periods, values)))
-        return found[-1] if isinstance(found, tuple) else found
+    def last_output(*values: Tensor) -> Tensor:
+        outputs = function(*panels, **dict(zip(periods, values)))
+        return outputs[-1] if isinstance(outputs, tuple) else outputs
 
     exact = function(*panels, **periods)
     exact = exact[-1] if isinstance(exact, tuple) else exact
-    whole = [torch.tensor(float(n), dtype=torch.double) for n in periods.values()]
-    torch.testing.assert_close(first(*whole), exact, rtol=1e-12, atol=1e-12, equal_nan=True)
-    between = [(n - 0.4).requires_grad_() for n in whole]
-    assert torch.autograd.gradcheck(lambda *n: first(*n)[-20:], between)
-    assert torch.autograd.grad(first(*between).nansum(), between)[0] != 0
+    integers = [torch.tensor(float(n), dtype=torch.double) for n in periods.values()]
+    torch.testing.assert_close(last_output(*integers), exact, rtol=1e-12, atol=1e-12, equal_nan=True)
+    fractional = [(n - 0.4).requires_grad_() for n in integers]
+    assert torch.autograd.gradcheck(lambda *n: last_output(*n)[-20:], fractional)
+    assert torch.autograd.grad(last_output(*fractional).nansum(), fractional)[0] != 0
 
 
-def test_a_period_for_each_series(bars: tuple[Tensor, ...]) -> None:
+def test_rsi_period_per_series(bars: tuple[Tensor, ...]) -> None:
     close = bars[2].expand(-1, 3)
-    each = indicators.rsi(close, torch.tensor([5.0, 14.0, 0.5], dtype=torch.double))
-    assert torch.allclose(each[:, :1], indicators.rsi(bars[2], 5), equal_nan=True)
-    assert torch.allclose(each[:, 1:2], indicators.rsi(bars[2], 14), equal_nan=True)
-    assert each[:, 2].isnan().all()  # no period
+    result = indicators.rsi(close, torch.tensor([5.0, 14.0, 0.5], dtype=torch.double))
+    assert torch.allclose(result[:, :1], indicators.rsi(bars[2], 5), equal_nan=True)
+    assert torch.allclose(result[:, 1:2], indicators.rsi(bars[2], 14), equal_nan=True)
+    assert result[:, 2].isnan().all()  # a period below 1
 
 
-class Many(nn.Module):
+class ManyIndicators(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.period = nn.Parameter(torch.tensor(14.0))
@@ -157,38 +159,40 @@ class Many(nn.Module):
         ])  # fmt: skip
 
 
-class Few(Many):
-    """Inductor takes a minute for all of them."""
+class FewIndicators(ManyIndicators):
+    """For Inductor, which would take a minute for all of them."""
 
     def forward(self, high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         return torch.stack([indicators.rsi(close, self.period), indicators.atr(high, low, close)])
 
 
-@pytest.mark.filterwarnings("ignore")  # PyTorch's compiler warns of itself
-@pytest.mark.parametrize(("module", "backend"), [(Many(), "aot_eager"), (Few(), "inductor")])
-def test_compiled_whole(module: nn.Module, backend: str, bars: tuple[Tensor, ...]) -> None:
+@pytest.mark.filterwarnings("ignore")  # the compiler itself warns
+@pytest.mark.parametrize(("module", "backend"), [(ManyIndicators(), "aot_eager"), (FewIndicators(), "inductor")])
+def test_indicators_compile_fullgraph(module: nn.Module, backend: str, bars: tuple[Tensor, ...]) -> None:
     torch._dynamo.reset()
     panels = [panel[:80].float() for panel in bars]
     compiled = torch.compile(module, fullgraph=True, backend=backend)
-    eager, found = module(*panels), compiled(*panels)
-    torch.testing.assert_close(found, eager, rtol=2e-4, atol=2e-3, equal_nan=True)
-    (gradient,) = torch.autograd.grad(found.nansum(), module.period)
+    eager, result = module(*panels), compiled(*panels)
+    torch.testing.assert_close(result, eager, rtol=2e-4, atol=2e-3, equal_nan=True)
+    (gradient,) = torch.autograd.grad(result.nansum(), module.period)
     torch.testing.assert_close(gradient, torch.autograd.grad(eager.nansum(), module.period)[0], rtol=1e-3, atol=1e-3)
 
 
-def test_vmapped(bars: tuple[Tensor, ...]) -> None:
+def test_indicators_vmap(bars: tuple[Tensor, ...]) -> None:
     batch = [torch.stack([panel[:80], panel[80:160], panel[160:240]]) for panel in bars]
-    module = Many().double()
-    found = torch.func.vmap(module, out_dims=1)(*batch)
-    torch.testing.assert_close(found, module(*batch), rtol=1e-10, atol=1e-10, equal_nan=True)
+    module = ManyIndicators().double()
+    result = torch.func.vmap(module, out_dims=1)(*batch)
+    torch.testing.assert_close(result, module(*batch), rtol=1e-10, atol=1e-10, equal_nan=True)
 
 
-def test_forward_mode(bars: tuple[Tensor, ...]) -> None:
+def test_macd_forward_mode(bars: tuple[Tensor, ...]) -> None:
     close = bars[2][:60].contiguous()
-    along = torch.linspace(-1, 1, 60, dtype=torch.double).unsqueeze(-1)
-    value, tangent = torch.func.jvp(lambda x: indicators.macd(x).macd[33:], (close,), (along,))
-    ahead = indicators.macd(close + 1e-4 * along).macd[33:] - indicators.macd(close - 1e-4 * along).macd[33:]
-    torch.testing.assert_close(tangent, ahead / 2e-4, rtol=1e-6, atol=1e-6)
+    direction = torch.linspace(-1, 1, 60, dtype=torch.double).unsqueeze(-1)
+    value, tangent = torch.func.jvp(lambda x: indicators.macd(x).macd[33:], (close,), (direction,))
+    difference = (
+        indicators.macd(close + 1e-4 * direction).macd[33:] - indicators.macd(close - 1e-4 * direction).macd[33:]
+    )
+    torch.testing.assert_close(tangent, difference / 2e-4, rtol=1e-6, atol=1e-6)
     assert value.isfinite().all()
 
 
@@ -202,34 +206,33 @@ BAD = [
     (lambda x: indicators.atr(x, x, x.float()), TypeError, "atr: all tensors must have one dtype"),
     (lambda x: indicators.rsi(x, mode="ema"), ValueError, "rsi: mode must be one of .*; got mode='ema'"),
     (lambda x: indicators.ma(x, matype=7), ValueError, "ma: matype must be one of .*; got matype=7"),
-    (lambda x: indicators.ema(x, torch.tensor(3)), TypeError, "ema: timeperiod must be an int or a Tensor of floating"),
+    (lambda x: indicators.ema(x, torch.tensor(3)), TypeError, "ema: timeperiod must be an int or a floating-point"),
     (lambda x: indicators.rsi(x, torch.tensor(3.0), mode="simple"), ValueError, "timeperiod must be an int"),
     (lambda x: indicators.bbands(x, nbdevup="2"), TypeError, "bbands: nbdevup must be a number; got nbdevup='2'"),
-    (lambda x: indicators.lookback("rsy"), ValueError, "lookback: name must be one of the indicators; got name='rsy'"),
-    (lambda x: indicators.lookback("rsi", period=3), TypeError, "rsi has .*timeperiod.*; got given=.*period"),
+    (lambda x: indicators.lookback("rsy"), ValueError, "lookback: name must be an indicator; got name='rsy'"),
+    (
+        lambda x: indicators.lookback("rsi", period=3),
+        TypeError,
+        "settings of rsi must be among .*timeperiod.*; got settings=.*period",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("call", "error", "message"), BAD, ids=[message[:30] for _, _, message in BAD])
-def test_bad_input_is_refused_in_words(call, error, message, bars: tuple[Tensor, ...]) -> None:  # type: ignore[no-untyped-def]
+def test_indicator_rejects_invalid_arguments(call, error, message, bars: tuple[Tensor, ...]) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call(bars[2])
 
 
-def test_every_public_name_is_there() -> None:
-    assert indicators.__all__ == sorted(indicators.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
-    assert all(hasattr(indicators, name) for name in indicators.__all__)
-
-
-def test_a_wide_panel_goes_through_in_strips(bars: tuple[Tensor, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indicator_of_wide_panel_in_strips(bars: tuple[Tensor, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     high, low, close = (panel * torch.linspace(1, 2, 40, dtype=torch.double) for panel in bars)
-    each = torch.linspace(5, 20, 40, dtype=torch.double, requires_grad=True)
+    periods = torch.linspace(5, 20, 40, dtype=torch.double, requires_grad=True)
 
-    def found() -> tuple[Tensor, ...]:
-        y = torch.stack([indicators.rsi(close, each), *indicators.stoch(high, low, close), *indicators.macd(close)])
-        return y.detach(), *torch.autograd.grad(y.nansum(), each)
+    def values_and_gradient() -> tuple[Tensor, ...]:
+        y = torch.stack([indicators.rsi(close, periods), *indicators.stoch(high, low, close), *indicators.macd(close)])
+        return y.detach(), *torch.autograd.grad(y.nansum(), periods)
 
-    whole = found()
-    monkeypatch.setattr("torchcommodity.ops.indicators.indicator.STRIP", 300)
-    for one, other in zip(whole, found(), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12, equal_nan=True)
+    expected = values_and_gradient()
+    monkeypatch.setattr("torchcommodity.ops.indicators._indicator.STRIP_SIZE", 300)
+    for x, y in zip(values_and_gradient(), expected, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-12, atol=1e-12, equal_nan=True)

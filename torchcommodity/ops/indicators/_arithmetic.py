@@ -1,10 +1,10 @@
-"""Sums, and one panel with another (TA-Lib: math operators)."""
+"""Sums and arithmetic of two panels (TA-Lib: math operators)."""
 
 from torch import Tensor
 
 from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, together
+from torchcommodity.ops.indicators._series import Series, align
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
@@ -20,7 +20,7 @@ def sum(real: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.sum(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 21.0000, 21.5000, 22.5000, 23.0000, 24.0000])
     """
-    return windows.total(Series.of(real), timeperiod).panel()
+    return windows.total(Series.from_panel(real), timeperiod).to_panel()
 
 
 @indicator(lambda: 0)
@@ -36,7 +36,7 @@ def cumsum(real: Tensor) -> Tensor:
         >>> indicators.cumsum(x).squeeze(-1)
         tensor([10.0000, 21.0000, 31.5000, 43.5000, 54.5000, 67.5000])
     """
-    return Series.of(real).cumulated().panel()
+    return Series.from_panel(real).cumsum().to_panel()
 
 
 @indicator(lambda: 0)
@@ -52,8 +52,8 @@ def add(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.add(x, x.square()).squeeze(-1)
         tensor([110.0000, 132.0000, 120.7500, 156.0000, 132.0000, 182.0000])
     """
-    one, other = together(real0, real1)
-    return (one + other).panel()
+    x, y = align(real0, real1)
+    return (x + y).to_panel()
 
 
 @indicator(lambda: 0)
@@ -69,8 +69,8 @@ def sub(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.sub(x, x.square()).squeeze(-1)
         tensor([ -90.0000, -110.0000,  -99.7500, -132.0000, -110.0000, -156.0000])
     """
-    one, other = together(real0, real1)
-    return (one - other).panel()
+    x, y = align(real0, real1)
+    return (x - y).to_panel()
 
 
 @indicator(lambda: 0)
@@ -86,15 +86,15 @@ def mult(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.mult(x, x.square()).squeeze(-1)
         tensor([1000.0000, 1331.0000, 1157.6250, 1728.0000, 1331.0000, 2197.0000])
     """
-    one, other = together(real0, real1)
-    return (one * other).panel()
+    x, y = align(real0, real1)
+    return (x * y).to_panel()
 
 
 @indicator(lambda: 0)
 def div(real0: Tensor, real1: Tensor) -> Tensor:
     """Quotient of two panels.
 
-    NaN where the divisor is 0 (TA-Lib: infinite). TA-Lib DIV. No warm-up.
+    NaN where the divisor is 0 (infinite in TA-Lib). TA-Lib DIV. No warm-up.
 
     Example:
         >>> import torch
@@ -103,5 +103,5 @@ def div(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.div(x, x.square()).squeeze(-1)
         tensor([0.1000, 0.0909, 0.0952, 0.0833, 0.0909, 0.0769])
     """
-    one, other = together(real0, real1)
-    return (one / other).panel()
+    x, y = align(real0, real1)
+    return (x / y).to_panel()

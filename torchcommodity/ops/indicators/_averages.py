@@ -1,7 +1,7 @@
-"""Moving averages of a Series: the rules of seed and weight that the indicators share.
+"""Moving averages of a Series, with the rules for seeds and weights that the indicators share.
 
-An exponential average starts at the first known value. Its first output is the mean of the first `seed` known values,
-and each further one moves it by `weight`. A missing value leaves it where it is.
+An exponential average starts at the first valid value. Its first output is the mean of the first `seed` valid values;
+each further one moves it by `weight`. A missing value leaves it unchanged.
 """
 
 from collections.abc import Callable
@@ -17,50 +17,56 @@ from torchcommodity.ops.indicators._indicator import MAType, Period, Seed, Smoot
 from torchcommodity.ops.indicators._series import Series
 
 
-def rows(timeperiod: Period) -> Period:
-    """The rows that a period takes before its first output: whole, also where it is learned; endless if below 1."""
+def seed_rows(timeperiod: Period) -> Period:
+    """Number of rows of the seed: `timeperiod` rounded up if it is a Tensor, infinite where it is below 1."""
     if not isinstance(timeperiod, Tensor):
         return timeperiod
     return timeperiod.detach().ceil().where(timeperiod >= 1, torch.inf)
 
 
-def ordered(one: Period, other: Period) -> tuple[Period, Period]:
-    """The faster first."""
-    if isinstance(one, int) and isinstance(other, int):
-        return min(one, other), max(one, other)
-    a, b = torch.as_tensor(one), torch.as_tensor(other)
+def sort_periods(x: Period, y: Period) -> tuple[Period, Period]:
+    """The shorter period first."""
+    if isinstance(x, int) and isinstance(y, int):
+        return min(x, y), max(x, y)
+    a, b = torch.as_tensor(x), torch.as_tensor(y)
     return torch.minimum(a, b), torch.maximum(a, b)
 
 
 def exponential(
-    x: Series, weight: float | Tensor, seed: Period, shown: Period, share: float | Tensor | None = None
+    x: Series,
+    weight: float | Tensor,
+    seed: Period,
+    min_count: Period,
+    seed_weight: float | Tensor | None = None,
 ) -> Series:
-    """y = `share` of each of the first `seed` known values (their mean), then y += weight (x - y).
+    """y = the sum of `seed_weight` (1 / `seed`) times the first `seed` valid values, then y += weight (x - y).
 
-    Known from the value number `shown` on.
+    Valid from the `min_count`-th valid value on.
     """
-    share = 1 / seed if share is None else share
-    learned, first = (torch.as_tensor(w, dtype=x.value.dtype, device=x.value.device) for w in (weight, share))
+    seed_weight = 1 / seed if seed_weight is None else seed_weight
+    weight, seed_weight = (
+        torch.as_tensor(w, dtype=x.value.dtype, device=x.value.device) for w in (weight, seed_weight)
+    )
     count = x.count()
-    step = torch.where(count > seed, learned, first).where(x.known, 0)
-    keep = torch.where((count > seed) & x.known, 1 - learned, 1)
-    return Series(linear_recurrence(keep, step * x.value), count >= shown)
+    step = torch.where(count > seed, weight, seed_weight).where(x.valid, 0)
+    decay = torch.where((count > seed) & x.valid, 1 - weight, 1)
+    return Series(linear_recurrence(decay, step * x.value), count >= min_count)
 
 
 def ema(x: Series, timeperiod: Period, mode: Seed = "talib", skip: Period = 0) -> Series:
-    """Weight 2 / (timeperiod + 1); the first `skip` known values are not looked at."""
-    n = rows(timeperiod)
-    return exponential(x.only(x.count() > skip), 2 / (timeperiod + 1), n if mode == "talib" else 1, n)
+    """Weight 2 / (timeperiod + 1); ignores the first `skip` valid values."""
+    n = seed_rows(timeperiod)
+    return exponential(x.restrict(x.count() > skip), 2 / (timeperiod + 1), n if mode == "talib" else 1, n)
 
 
 def wilder(x: Series, timeperiod: Period, mode: Smoothing = "talib") -> Series:
-    """Weight 1 / timeperiod, or the plain mean of the window ("simple")."""
+    """Weight 1 / timeperiod, or the simple mean of the window in mode "simple"."""
     if mode == "simple":
         if isinstance(timeperiod, Tensor):
-            expected = 'timeperiod must be an int where mode="simple": a plain mean has no weight to learn'
+            expected = 'timeperiod must be an int with mode="simple", whose mean has no weight to learn'
             raise_invalid("indicators", expected, timeperiod=timeperiod)
         return sma(x, timeperiod)
-    n = rows(timeperiod)
+    n = seed_rows(timeperiod)
     return exponential(x, 1 / timeperiod, 1 if mode == "pandas" else n, n)
 
 
@@ -69,13 +75,13 @@ def sma(x: Series, timeperiod: int) -> Series:
 
 
 def wma(x: Series, timeperiod: int) -> Series:
-    """The newest value weighs `timeperiod`, the oldest one."""
-    plain, aged = windows.ramp(x, timeperiod)
-    return (plain * float(timeperiod) - aged) / (timeperiod * (timeperiod + 1) / 2)
+    """Weights `timeperiod` for the newest value down to 1 for the oldest."""
+    total, weighted = windows.age_weighted_sums(x, timeperiod)
+    return (total * float(timeperiod) - weighted) / (timeperiod * (timeperiod + 1) / 2)
 
 
 def trima(x: Series, timeperiod: int) -> Series:
-    """A mean of means: the value in the middle of the window weighs most."""
+    """Mean of means: the middle of the window has the largest weight."""
     return sma(sma(x, (timeperiod + 1) // 2), timeperiod // 2 + 1)
 
 
@@ -91,7 +97,7 @@ def tema(x: Series, timeperiod: Period, mode: Seed = "talib") -> Series:
 
 
 def t3(x: Series, timeperiod: Period, vfactor: float = 0.7, mode: Seed = "talib") -> Series:
-    """Tillson's: the operator (1 + v) EMA - v EMA^2 three times over, multiplied out."""
+    """The operator (1 + v) EMA - v EMA^2 applied three times, multiplied out."""
     powers = [x]
     for _ in range(6):
         powers.append(ema(powers[-1], timeperiod, mode))
@@ -107,29 +113,29 @@ def hma(x: Series, timeperiod: int) -> Series:
 
 def zlema(x: Series, timeperiod: int, mode: Seed = "talib") -> Series:
     lag = (timeperiod - 1) // 2
-    return ema(2 * x - x.delay(lag), timeperiod, mode)
+    return ema(2 * x - x.lag(lag), timeperiod, mode)
 
 
-def efficiency(x: Series, timeperiod: int) -> Series:
-    """Net change over the way there, 0 to 1; 1 where nothing moved."""
-    way = windows.total((x - x.delay(1)).abs(), timeperiod)
-    return (x - x.delay(timeperiod)).abs().over(way, 1)
+def efficiency_ratio(x: Series, timeperiod: int) -> Series:
+    """|net change| / sum of |changes|, 0 to 1; 1 without any change."""
+    path = windows.total((x - x.lag(1)).abs(), timeperiod)
+    return (x - x.lag(timeperiod)).abs().divide(path, 1)
 
 
 def kama(x: Series, timeperiod: int) -> Series:
-    """An exponential average whose period goes from 30 (no direction) to 2, from the value before its first row on."""
+    """An exponential average whose period varies from 30 (no direction) to 2; it starts from the previous value."""
     fast, slow = 2 / (2 + 1), 2 / (30 + 1)
-    weight = (efficiency(x, timeperiod) * (fast - slow) + slow).map(torch.square)
+    weight = (efficiency_ratio(x, timeperiod) * (fast - slow) + slow).map(torch.square)
     started = weight.count() > 0
-    first = started & (weight.count() == 1) & weight.known
-    before = x.delay(1).filled()
-    w = weight.filled()
-    keep = torch.where(first, 0, 1 - w)
-    moved = w * x.filled() + torch.where(first, (1 - w) * before, 0)
-    return Series(linear_recurrence(keep, moved), started)
+    first = started & (weight.count() == 1) & weight.valid
+    previous = x.lag(1).fill()
+    w = weight.fill()
+    decay = torch.where(first, 0, 1 - w)
+    step = w * x.fill() + torch.where(first, (1 - w) * previous, 0)
+    return Series(linear_recurrence(decay, step), started)
 
 
-# TA-Lib's numbers of moving averages, and how many rows each takes before its first value.
+# By TA-Lib's number: the moving average, and the number of rows before its first value.
 AVERAGES: dict[int, tuple[Callable[[Series, int], Series], Callable[[int], int]]] = {
     0: (sma, lambda n: n - 1),
     1: (ema, lambda n: n - 1),
@@ -149,11 +155,11 @@ def moving_average(x: Series, timeperiod: int, matype: MAType) -> Series:
     return x if timeperiod == 1 else AVERAGES[matype][0](x, timeperiod)
 
 
-def aligned(x: Series, *kinds: tuple[int, MAType]) -> list[Series]:
-    """Averages that all have their first value on the row where the slowest has: the others start so much later."""
-    start = max(moving_average_lookback(*kind) for kind in kinds)
-    late = [x.only(x.count() > start - moving_average_lookback(*kind)) for kind in kinds]
-    return [moving_average(x, *kind) for x, kind in zip(late, kinds)]
+def aligned_averages(x: Series, *averages: tuple[int, MAType]) -> list[Series]:
+    """Moving averages (timeperiod, matype) that start together: the shorter ones ignore the first values."""
+    start = max(moving_average_lookback(*average) for average in averages)
+    inputs = [x.restrict(x.count() > start - moving_average_lookback(*average)) for average in averages]
+    return [moving_average(x, *average) for x, average in zip(inputs, averages)]
 
 
 def moving_average_lookback(timeperiod: int, matype: MAType) -> int:

@@ -1,4 +1,4 @@
-"""Momentum as the distance of a price from its own past."""
+"""Momentum: distance of the price from its own past."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from torchcommodity.ops.indicators import _averages as averages
 from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import Period, Seed, indicator
 from torchcommodity.ops.indicators._rates import rate
-from torchcommodity.ops.indicators._series import Series, panels, together
+from torchcommodity.ops.indicators._series import Series, align, to_panels
 from torchcommodity.ops.indicators._statistic import forecast
 from torchcommodity.ops.indicators._volatility import true_range
 
 
 @indicator(lambda fastperiod, slowperiod: max(fastperiod, slowperiod) - 1)
 def ao(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34) -> Tensor:
-    """Awesome oscillator: the fast less the slow `sma` of the median price.
+    """Awesome oscillator: fast minus slow `sma` of the median price.
 
     TA-Lib AO; Williams (1998), New Trading Dimensions. Warm-up: max(fastperiod, slowperiod) - 1 rows.
 
@@ -26,12 +26,12 @@ def ao(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34) -> 
         >>> indicators.ao(x + 1, x - 2, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([   nan,    nan, 0.2500, 0.0833, 0.3333, 0.0000])
     """
-    return _awesome(high, low, fastperiod, slowperiod).panel()
+    return _awesome(high, low, fastperiod, slowperiod).to_panel()
 
 
 @indicator(lambda fastperiod, slowperiod, signalperiod: max(fastperiod, slowperiod) + signalperiod - 2)
 def ac(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34, signalperiod: int = 5) -> Tensor:
-    """Accelerator oscillator: `ao` less its own `sma`.
+    """Accelerator oscillator: `ao` minus its `sma`.
 
     TA-Lib AC; Williams (1998), New Trading Dimensions. Warm-up: max(fastperiod, slowperiod) + signalperiod - 2 rows.
 
@@ -43,20 +43,20 @@ def ac(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34, sig
         tensor([    nan,     nan,     nan, -0.0833,  0.1250, -0.1667])
     """
     line = _awesome(high, low, fastperiod, slowperiod)
-    return (line - averages.sma(line, signalperiod)).panel()
+    return (line - averages.sma(line, signalperiod)).to_panel()
 
 
 def _awesome(high: Tensor, low: Tensor, fastperiod: int, slowperiod: int) -> Series:
-    highs, lows = together(high, low)
+    highs, lows = align(high, low)
     price = (highs + lows) / 2
     return averages.sma(price, fastperiod) - averages.sma(price, slowperiod)
 
 
 @indicator(lambda wmaperiod, roc1period, roc2period: max(roc1period, roc2period) + wmaperiod - 1)
 def coppock(real: Tensor, wmaperiod: int = 10, roc1period: int = 11, roc2period: int = 14) -> Tensor:
-    """Coppock curve: `wma` of the sum of two rates of change, in per cent.
+    """Coppock curve: `wma` of the sum of two rates of change in percent.
 
-    A rate is 0 where the price before was 0. TA-Lib COPPOCK; Coppock (1962), Barron's. Warm-up: max(roc1period,
+    A rate is 0 where the earlier price is 0. TA-Lib COPPOCK; Coppock (1962), Barron's. Warm-up: max(roc1period,
     roc2period) + wmaperiod - 1 rows.
 
     Example:
@@ -66,13 +66,13 @@ def coppock(real: Tensor, wmaperiod: int = 10, roc1period: int = 11, roc2period:
         >>> indicators.coppock(x, wmaperiod=2, roc1period=2, roc2period=2).squeeze(-1)
         tensor([    nan,     nan,     nan, 15.4545, 12.4098, 14.2857])
     """
-    x = Series.of(real)
-    return averages.wma(100 * rate(x, roc1period) + 100 * rate(x, roc2period), wmaperiod).panel()
+    x = Series.from_panel(real)
+    return averages.wma(100 * rate(x, roc1period) + 100 * rate(x, roc2period), wmaperiod).to_panel()
 
 
 @indicator(lambda timeperiod: max(timeperiod - 1, timeperiod // 2 + 1))
 def dpo(real: Tensor, timeperiod: int = 20) -> Tensor:
-    """Detrended price oscillator: the price timeperiod // 2 + 1 rows before, less the `sma` of now.
+    """Detrended price oscillator: the price timeperiod // 2 + 1 rows ago minus the current `sma`.
 
     TA-Lib DPO; Achelis (2000), Technical Analysis from A to Z. Warm-up: max(timeperiod - 1, timeperiod // 2 + 1)
     rows.
@@ -84,18 +84,20 @@ def dpo(real: Tensor, timeperiod: int = 20) -> Tensor:
         >>> indicators.dpo(x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan, -0.7500, -0.2500, -1.0000,  0.0000])
     """
-    x = Series.of(real)
-    return (x.delay(timeperiod // 2 + 1) - averages.sma(x, timeperiod)).panel()
+    x = Series.from_panel(real)
+    return (x.lag(timeperiod // 2 + 1) - averages.sma(x, timeperiod)).to_panel()
 
 
 class ERI(NamedTuple):
+    """Bull and bear power of `eri`."""
+
     bullpower: Tensor  # (..., T, N), unit of the price
     bearpower: Tensor
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
 def eri(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 13, *, mode: Seed = "talib") -> ERI:
-    """Elder-ray index: how far high and low are above the `ema` of the close.
+    """Elder ray index: high and low minus the `ema` of the close.
 
     TA-Lib ERI; Elder (1993), Trading for a Living. Warm-up: timeperiod - 1 rows. Modes: "talib", "pandas".
     `timeperiod` may be learned.
@@ -107,14 +109,14 @@ def eri(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 13, *, mo
         >>> indicators.eri(x + 1, x - 2, x, timeperiod=2).bullpower.squeeze(-1)
         tensor([   nan, 1.5000, 1.0000, 1.5000, 0.8333, 1.6111])
     """
-    highs, lows, closes = together(high, low, close)
+    highs, lows, closes = align(high, low, close)
     middle = averages.ema(closes, timeperiod, mode)
-    return ERI(*panels(highs - middle, lows - middle))
+    return ERI(*to_panels(highs - middle, lows - middle))
 
 
 @indicator(lambda timeperiod: timeperiod, timeperiod=2)
 def fosc(real: Tensor, timeperiod: int = 5) -> Tensor:
-    """Forecast oscillator: how far the price is from what `tsf` of the row before said, in per cent of the price.
+    """Forecast oscillator: the price minus the previous row's `tsf`, in percent of the price.
 
     0 where the price is 0. TA-Lib FOSC; Chande, Kroll (1994), The New Technical Trader. Warm-up: timeperiod rows.
 
@@ -125,8 +127,8 @@ def fosc(real: Tensor, timeperiod: int = 5) -> Tensor:
         >>> indicators.fosc(x, timeperiod=2).squeeze(-1)
         tensor([     nan,      nan, -14.2857,  16.6667, -22.7273,  23.0769])
     """
-    x = Series.of(real)
-    return (100 * (x - forecast(x, timeperiod, 1).delay(1)).over(x, 0)).panel()
+    x = Series.from_panel(real)
+    return (100 * (x - forecast(x, timeperiod, 1).lag(1)).divide(x, 0)).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
@@ -142,15 +144,15 @@ def qstick(open: Tensor, close: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.qstick(x - 0.5, x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
     """
-    opens, closes = together(open, close)
-    return averages.sma(closes - opens, timeperiod).panel()
+    opens, closes = align(open, close)
+    return averages.sma(closes - opens, timeperiod).to_panel()
 
 
 @indicator(lambda firstperiod, secondperiod: firstperiod + secondperiod - 1)
 def tsi(real: Tensor, firstperiod: Period = 25, secondperiod: Period = 13, *, mode: Seed = "talib") -> Tensor:
-    """True strength index: the change of the price over its absolute value, both averaged by `ema` twice; -100 to 100.
+    """True strength index: change of the price over |change|, both averaged by `ema` twice; -100 to 100.
 
-    0 where nothing moved. TA-Lib TSI; Blau (1995), Momentum, Direction, and Divergence. Warm-up: firstperiod +
+    0 without any change. TA-Lib TSI; Blau (1995), Momentum, Direction, and Divergence. Warm-up: firstperiod +
     secondperiod - 1 rows. Modes: "talib", "pandas". `firstperiod` and `secondperiod` may be learned.
 
     Example:
@@ -160,21 +162,22 @@ def tsi(real: Tensor, firstperiod: Period = 25, secondperiod: Period = 13, *, mo
         >>> indicators.tsi(x, firstperiod=2, secondperiod=2).squeeze(-1)
         tensor([    nan,     nan,     nan, 66.6667,  1.7544, 55.8333])
     """
-    change = Series.of(real).change()
+    change = Series.from_panel(real).change()
 
     def smooth(x: Series) -> Series:
         return averages.ema(averages.ema(x, firstperiod, mode), secondperiod, mode)
 
-    return (100 * smooth(change).over(smooth(change.abs()), 0)).panel()
+    return (100 * smooth(change).divide(smooth(change.abs()), 0)).to_panel()
 
 
 @indicator(lambda timeperiod1, timeperiod2, timeperiod3: max(timeperiod1, timeperiod2, timeperiod3))
 def ultosc(
     high: Tensor, low: Tensor, close: Tensor, timeperiod1: int = 7, timeperiod2: int = 14, timeperiod3: int = 28
 ) -> Tensor:
-    """Ultimate oscillator: how far the close is from the true low, over the true range, in windows of three lengths.
+    """Ultimate oscillator: close minus true low over the true range, summed in windows of three lengths.
 
-    0 to 100; the shortest window weighs 4, the next 2, the longest 1. A window without range adds 0. TA-Lib ULTOSC;
+    0 to 100, with weights 4, 2 and 1 from the shortest to the longest window. A window without range adds 0. TA-Lib
+    ULTOSC;
     Williams (1985), Technical Analysis of Stocks & Commodities 3:4. Warm-up: max(timeperiod1, timeperiod2,
     timeperiod3) rows.
 
@@ -185,22 +188,22 @@ def ultosc(
         >>> indicators.ultosc(x + 1, x - 2, x, timeperiod1=2, timeperiod2=2, timeperiod3=4).squeeze(-1)
         tensor([    nan,     nan,     nan,     nan, 66.6667, 66.6667])
     """
-    highs, lows, closes = together(high, low, close)
-    pressure = closes - lows.minimum(closes.before())
-    span = true_range(highs, lows, closes)
+    highs, lows, closes = align(high, low, close)
+    pressure = closes - lows.minimum(closes.previous())
+    ranges = true_range(highs, lows, closes)
     shares = [
-        weight * windows.total(pressure, n).over(windows.total(span, n), 0)
+        weight * windows.total(pressure, n).divide(windows.total(ranges, n), 0)
         for weight, n in zip((4, 2, 1), sorted((timeperiod1, timeperiod2, timeperiod3)))
     ]
-    return ((shares[0] + shares[1] + shares[2]) * (100 / 7)).panel()
+    return ((shares[0] + shares[1] + shares[2]) * (100 / 7)).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def cci(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
-    """Commodity channel index: typical price less its `sma`, over 0.015 times its mean absolute deviation.
+    """Commodity channel index: typical price minus its `sma`, over 0.015 times its mean absolute deviation.
 
-    No unit, mostly within 100 of 0; 0 where the window has no spread. TA-Lib CCI; Lambert (1980), Commodities. Warm-
-    up: timeperiod - 1 rows.
+    Dimensionless, mostly within [-100, 100]; 0 where the deviation is 0. TA-Lib CCI; Lambert (1980), Commodities.
+    Warm-up: timeperiod - 1 rows.
 
     Example:
         >>> import torch
@@ -209,7 +212,7 @@ def cci(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tenso
         >>> indicators.cci(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([     nan,  66.6667, -66.6667,  66.6667, -66.6667,  66.6667])
     """
-    highs, lows, closes = together(high, low, close)
+    highs, lows, closes = align(high, low, close)
     price = (highs + lows + closes) / 3
     spread = windows.absolute_deviation(price, timeperiod)
-    return (price - windows.mean(price, timeperiod)).over(0.015 * spread, 0).panel()
+    return (price - windows.mean(price, timeperiod)).divide(0.015 * spread, 0).to_panel()

@@ -1,4 +1,4 @@
-"""One price made of several (TA-Lib: price transform)."""
+"""Prices computed from open, high, low and close (TA-Lib: price transform)."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, panels, together
+from torchcommodity.ops.indicators._series import Series, align, to_panels
 
 
 @indicator(lambda: 0)
@@ -23,8 +23,8 @@ def avgprice(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.avgprice(x - 0.5, x + 1, x - 2, x).squeeze(-1)
         tensor([ 9.6250, 10.6250, 10.1250, 11.6250, 10.6250, 12.6250])
     """
-    opens, highs, lows, closes = together(open, high, low, close)
-    return ((opens + highs + lows + closes) / 4).panel()
+    opens, highs, lows, closes = align(open, high, low, close)
+    return ((opens + highs + lows + closes) / 4).to_panel()
 
 
 @indicator(lambda: 0)
@@ -40,8 +40,8 @@ def medprice(high: Tensor, low: Tensor) -> Tensor:
         >>> indicators.medprice(x + 1, x - 2).squeeze(-1)
         tensor([ 9.5000, 10.5000, 10.0000, 11.5000, 10.5000, 12.5000])
     """
-    highs, lows = together(high, low)
-    return ((highs + lows) / 2).panel()
+    highs, lows = align(high, low)
+    return ((highs + lows) / 2).to_panel()
 
 
 @indicator(lambda: 0)
@@ -57,7 +57,7 @@ def typprice(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.typprice(x + 1, x - 2, x).squeeze(-1)
         tensor([ 9.6667, 10.6667, 10.1667, 11.6667, 10.6667, 12.6667])
     """
-    return typical(*together(high, low, close)).panel()
+    return typical(*align(high, low, close)).to_panel()
 
 
 @indicator(lambda: 0)
@@ -73,8 +73,8 @@ def wclprice(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.wclprice(x + 1, x - 2, x).squeeze(-1)
         tensor([ 9.7500, 10.7500, 10.2500, 11.7500, 10.7500, 12.7500])
     """
-    highs, lows, closes = together(high, low, close)
-    return ((highs + lows + closes * 2) / 4).panel()
+    highs, lows, closes = align(high, low, close)
+    return ((highs + lows + closes * 2) / 4).to_panel()
 
 
 def typical(highs: Series, lows: Series, closes: Series) -> Series:
@@ -82,6 +82,8 @@ def typical(highs: Series, lows: Series, closes: Series) -> Series:
 
 
 class HeikinAshi(NamedTuple):
+    """Heikin-Ashi candles of `ha`."""
+
     haopen: Tensor  # (..., T, N), all four in the unit of the price
     hahigh: Tensor
     halow: Tensor
@@ -90,9 +92,9 @@ class HeikinAshi(NamedTuple):
 
 @indicator(lambda: 0)
 def ha(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> HeikinAshi:
-    """Heikin-Ashi candles: haclose is the average price, haopen the middle of the candle before.
+    """Heikin-Ashi candles: haclose is the average price, haopen the midpoint of the previous candle's body.
 
-    The first haopen is (open + close) / 2; hahigh and halow also reach haopen and haclose. Runs on over a gap. TA-Lib
+    The first haopen is (open + close) / 2; hahigh and halow include haopen and haclose. Continues across gaps. TA-Lib
     HA. No warm-up.
 
     Example:
@@ -102,14 +104,13 @@ def ha(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> HeikinAshi:
         >>> indicators.ha(x - 0.5, x + 1, x - 2, x).haopen.squeeze(-1)
         tensor([ 9.7500,  9.6875, 10.1562, 10.1406, 10.8828, 10.7539])
     """
-    opens, highs, lows, closes = together(open, high, low, close)
-    middle = (opens + highs + lows + closes) / 4
-    first = opens.known & (opens.count() == 1)
-    half = middle.before().filled() / 2
+    opens, highs, lows, closes = align(open, high, low, close)
+    haclose = (opens + highs + lows + closes) / 4
+    first = opens.valid & (opens.count() == 1)
+    step = haclose.previous().fill() / 2
     start = (opens + closes).value / 2
-    keep = torch.where(opens.known & ~first, 0.5, 1).to(open)
-    begin = linear_recurrence(keep, half.where(opens.known & ~first, start.where(first, 0)))
-    start_ = Series(begin, opens.count() > 0)
-    return HeikinAshi(
-        *panels(start_, highs.maximum(start_).maximum(middle), lows.minimum(start_).minimum(middle), middle)
-    )
+    decay = torch.where(opens.valid & ~first, 0.5, 1).to(open)
+    value = linear_recurrence(decay, step.where(opens.valid & ~first, start.where(first, 0)))
+    haopen = Series(value, opens.count() > 0)
+    hahigh, halow = highs.maximum(haopen).maximum(haclose), lows.minimum(haopen).minimum(haclose)
+    return HeikinAshi(*to_panels(haopen, hahigh, halow, haclose))

@@ -1,24 +1,24 @@
-"""Momentum as a change against a price so many rows before."""
+"""Momentum: changes from an earlier price."""
 
 from torch import Tensor
 
 from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, together
+from torchcommodity.ops.indicators._series import Series, align
 
 
 def rate(x: Series, timeperiod: int) -> Series:
-    """Relative change; zero where the price before was zero, as TA-Lib says."""
-    before = x.delay(timeperiod)
-    return (x - before).over(before, 0)
+    """Relative change; zero where the previous price was zero, as in TA-Lib."""
+    previous = x.lag(timeperiod)
+    return (x - previous).divide(previous, 0)
 
 
 def ratio(x: Series, timeperiod: int) -> Series:
-    return x.over(x.delay(timeperiod), 0)
+    return x.divide(x.lag(timeperiod), 0)
 
 
 @indicator(lambda timeperiod: timeperiod)
 def mom(real: Tensor, timeperiod: int = 10) -> Tensor:
-    """Momentum: the price less that of `timeperiod` rows before.
+    """Momentum: the price minus the price `timeperiod` rows ago.
 
     TA-Lib MOM. Warm-up: timeperiod rows.
 
@@ -29,15 +29,15 @@ def mom(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.mom(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 0.5000, 1.0000, 0.5000, 1.0000])
     """
-    x = Series.of(real)
-    return (x - x.delay(timeperiod)).panel()
+    x = Series.from_panel(real)
+    return (x - x.lag(timeperiod)).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def roc(real: Tensor, timeperiod: int = 10) -> Tensor:
-    """Rate of change in per cent, 100 (x / x_before - 1), `timeperiod` rows before.
+    """Rate of change in percent, 100 (x / y - 1) with the price y `timeperiod` rows ago.
 
-    0 where the price before was 0. TA-Lib ROC. Warm-up: timeperiod rows.
+    0 where y is 0. TA-Lib ROC. Warm-up: timeperiod rows.
 
     Example:
         >>> import torch
@@ -46,14 +46,14 @@ def roc(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.roc(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 5.0000, 9.0909, 4.7619, 8.3333])
     """
-    return (100 * rate(Series.of(real), timeperiod)).panel()
+    return (100 * rate(Series.from_panel(real), timeperiod)).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def rocp(real: Tensor, timeperiod: int = 10) -> Tensor:
-    """Rate of change, x / x_before - 1, `timeperiod` rows before.
+    """Rate of change, x / y - 1 with the price y `timeperiod` rows ago.
 
-    No unit; 0 where the price before was 0. TA-Lib ROCP. Warm-up: timeperiod rows.
+    Dimensionless; 0 where y is 0. TA-Lib ROCP. Warm-up: timeperiod rows.
 
     Example:
         >>> import torch
@@ -62,14 +62,14 @@ def rocp(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.rocp(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 0.0500, 0.0909, 0.0476, 0.0833])
     """
-    return rate(Series.of(real), timeperiod).panel()
+    return rate(Series.from_panel(real), timeperiod).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def rocr(real: Tensor, timeperiod: int = 10) -> Tensor:
-    """Ratio of the price to that of `timeperiod` rows before.
+    """Ratio x / y to the price y `timeperiod` rows ago.
 
-    No unit; 0 where the price before was 0. TA-Lib ROCR. Warm-up: timeperiod rows.
+    Dimensionless; 0 where y is 0. TA-Lib ROCR. Warm-up: timeperiod rows.
 
     Example:
         >>> import torch
@@ -78,14 +78,14 @@ def rocr(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.rocr(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 1.0500, 1.0909, 1.0476, 1.0833])
     """
-    return ratio(Series.of(real), timeperiod).panel()
+    return ratio(Series.from_panel(real), timeperiod).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def rocr100(real: Tensor, timeperiod: int = 10) -> Tensor:
-    """Ratio of the price to that of `timeperiod` rows before, in per cent.
+    """Ratio to the price y `timeperiod` rows ago in percent, 100 x / y.
 
-    0 where the price before was 0. TA-Lib ROCR100. Warm-up: timeperiod rows.
+    0 where y is 0. TA-Lib ROCR100. Warm-up: timeperiod rows.
 
     Example:
         >>> import torch
@@ -94,14 +94,14 @@ def rocr100(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.rocr100(x, timeperiod=2).squeeze(-1)
         tensor([     nan,      nan, 105.0000, 109.0909, 104.7619, 108.3333])
     """
-    return (100 * ratio(Series.of(real), timeperiod)).panel()
+    return (100 * ratio(Series.from_panel(real), timeperiod)).to_panel()
 
 
 @indicator(lambda: 0)
 def bop(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> Tensor:
     """Balance of power, (close - open) / (high - low): -1 to 1.
 
-    0 where the row has no range. TA-Lib BOP; Livshin (2001), Technical Analysis of Stocks & Commodities 19:8. No
+    0 where high equals low. TA-Lib BOP; Livshin (2001), Technical Analysis of Stocks & Commodities 19:8. No
     warm-up.
 
     Example:
@@ -111,5 +111,5 @@ def bop(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.bop(x - 0.5, x + 1, x - 2, x).squeeze(-1)
         tensor([0.1667, 0.1667, 0.1667, 0.1667, 0.1667, 0.1667])
     """
-    opens, highs, lows, closes = together(open, high, low, close)
-    return (closes - opens).over((highs - lows).up(), 0).panel()
+    opens, highs, lows, closes = align(open, high, low, close)
+    return (closes - opens).divide((highs - lows).positive_part(), 0).to_panel()

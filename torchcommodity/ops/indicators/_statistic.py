@@ -1,29 +1,29 @@
-"""Regression on time, spread and dependence over trailing windows (TA-Lib: statistic functions)."""
+"""Regression on time, dispersion and dependence in trailing windows (TA-Lib: statistic functions)."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, together
+from torchcommodity.ops.indicators._series import Series, align
 
 
 def regression(x: Series, timeperiod: int) -> tuple[Series, Series]:
-    """Slope per row, and the value of the line in the middle of the window, of the least squares on time."""
-    plain, aged = windows.ramp(x, timeperiod)
+    """Least squares on time: slope per row, and value of the line in the middle of the window."""
+    total, weighted = windows.age_weighted_sums(x, timeperiod)
     n = float(timeperiod)
-    return (plain * ((n - 1) / 2) - aged) * (12 / (n * (n * n - 1))), plain / n
+    return (total * ((n - 1) / 2) - weighted) * (12 / (n * (n * n - 1))), total / n
 
 
 def forecast(x: Series, timeperiod: int, ahead: float) -> Series:
-    """The line `ahead` rows after the newest one."""
+    """Value of the regression line `ahead` rows after the last one."""
     slope, middle = regression(x, timeperiod)
     return middle + slope * ((timeperiod - 1) / 2 + ahead)
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def linearreg(real: Tensor, timeperiod: int = 14) -> Tensor:
-    """The end of the line of least squares on time, fitted to the window.
+    """Linear regression on time over the window: value of the line at its last row.
 
     TA-Lib LINEARREG. Warm-up: timeperiod - 1 rows.
 
@@ -34,12 +34,12 @@ def linearreg(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 11.0000, 10.5000, 12.0000, 11.0000, 13.0000])
     """
-    return forecast(Series.of(real), timeperiod, 0).panel()
+    return forecast(Series.from_panel(real), timeperiod, 0).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def linearreg_angle(real: Tensor, timeperiod: int = 14) -> Tensor:
-    """The angle of the line of least squares on time, in degrees of atan(slope per row).
+    """Linear regression on time over the window: angle of the line in degrees, atan(slope per row).
 
     TA-Lib LINEARREG_ANGLE. Warm-up: timeperiod - 1 rows.
 
@@ -50,13 +50,13 @@ def linearreg_angle(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg_angle(x, timeperiod=2).squeeze(-1)
         tensor([     nan,  45.0000, -26.5651,  56.3099, -45.0000,  63.4350])
     """
-    slope, _ = regression(Series.of(real), timeperiod)
-    return slope.map(torch.atan).map(torch.rad2deg).panel()
+    slope, _ = regression(Series.from_panel(real), timeperiod)
+    return slope.map(torch.atan).map(torch.rad2deg).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def linearreg_intercept(real: Tensor, timeperiod: int = 14) -> Tensor:
-    """The start of the line of least squares on time, fitted to the window.
+    """Linear regression on time over the window: value of the line at its first row.
 
     TA-Lib LINEARREG_INTERCEPT. Warm-up: timeperiod - 1 rows.
 
@@ -67,12 +67,12 @@ def linearreg_intercept(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg_intercept(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 10.0000, 11.0000, 10.5000, 12.0000, 11.0000])
     """
-    return forecast(Series.of(real), timeperiod, 1 - timeperiod).panel()
+    return forecast(Series.from_panel(real), timeperiod, 1 - timeperiod).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def linearreg_slope(real: Tensor, timeperiod: int = 14) -> Tensor:
-    """The slope per row of the line of least squares on time.
+    """Linear regression on time over the window: slope per row.
 
     TA-Lib LINEARREG_SLOPE. Warm-up: timeperiod - 1 rows.
 
@@ -83,12 +83,12 @@ def linearreg_slope(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg_slope(x, timeperiod=2).squeeze(-1)
         tensor([    nan,  1.0000, -0.5000,  1.5000, -1.0000,  2.0000])
     """
-    return regression(Series.of(real), timeperiod)[0].panel()
+    return regression(Series.from_panel(real), timeperiod)[0].to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def tsf(real: Tensor, timeperiod: int = 14) -> Tensor:
-    """Time series forecast: the line of least squares on time, one row ahead of the window.
+    """Time series forecast: the linear regression on time, extrapolated by one row.
 
     TA-Lib TSF. Warm-up: timeperiod - 1 rows.
 
@@ -99,14 +99,14 @@ def tsf(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.tsf(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 12.0000, 10.0000, 13.5000, 10.0000, 15.0000])
     """
-    return forecast(Series.of(real), timeperiod, 1).panel()
+    return forecast(Series.from_panel(real), timeperiod, 1).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
 def var(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
-    """Population variance of the window, in the unit of the price squared.
+    """Population variance of the window, in squared units of the price.
 
-    `nbdev` is there for TA-Lib's sake and does nothing. TA-Lib VAR. Warm-up: timeperiod - 1 rows.
+    `nbdev` has no effect, as in TA-Lib. TA-Lib VAR. Warm-up: timeperiod - 1 rows.
 
     Example:
         >>> import torch
@@ -115,7 +115,7 @@ def var(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
         >>> indicators.var(x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.2500, 0.0625, 0.5625, 0.2500, 1.0000])
     """
-    return windows.variance(Series.of(real), timeperiod).panel()
+    return windows.variance(Series.from_panel(real), timeperiod).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
@@ -131,14 +131,15 @@ def stddev(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
         >>> indicators.stddev(x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.5000, 0.2500, 0.7500, 0.5000, 1.0000])
     """
-    return (windows.deviation(Series.of(real), timeperiod) * nbdev).panel()
+    return (windows.standard_deviation(Series.from_panel(real), timeperiod) * nbdev).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def beta(real0: Tensor, real1: Tensor, timeperiod: int = 5) -> Tensor:
-    """Beta: covariance of the rates of change of both over the variance of those of `real0`, the market.
+    """Beta: covariance of the rates of change of both series over the variance of those of `real0`, the market.
 
-    No unit. Against the last price there was; 0 where `real0` did not move. TA-Lib BETA. Warm-up: timeperiod rows.
+    Dimensionless. Changes are from the last price; 0 where `real0` does not vary. TA-Lib BETA. Warm-up: timeperiod
+    rows.
 
     Example:
         >>> import torch
@@ -147,10 +148,10 @@ def beta(real0: Tensor, real1: Tensor, timeperiod: int = 5) -> Tensor:
         >>> indicators.beta(x, x.square(), timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 2.0545, 2.0974, 2.0595, 2.0985])
     """
-    x, y = together(real0, real1)
-    x, y = x.change().over(x.before(), 0), y.change().over(y.before(), 0)
+    x, y = align(real0, real1)
+    x, y = x.change().divide(x.previous(), 0), y.change().divide(y.previous(), 0)
     xx, xy, _ = windows.moments(x, y, timeperiod)
-    return xy.over(xx, 0).panel()
+    return xy.divide(xx, 0).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
@@ -166,9 +167,9 @@ def correl(real0: Tensor, real1: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.correl(x, x.square(), timeperiod=2).squeeze(-1)
         tensor([nan, 1., 1., 1., 1., 1.])
     """
-    x, y = together(real0, real1)
+    x, y = align(real0, real1)
     xx, xy, yy = windows.moments(x, y, timeperiod)
-    return xy.over((xx * yy).sqrt(), 0).panel()
+    return xy.divide((xx * yy).sqrt(), 0).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
@@ -184,14 +185,14 @@ def avgdev(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.avgdev(x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.5000, 0.2500, 0.7500, 0.5000, 1.0000])
     """
-    return windows.absolute_deviation(Series.of(real), timeperiod).panel()
+    return windows.absolute_deviation(Series.from_panel(real), timeperiod).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def percentrank(real: Tensor, timeperiod: int = 100) -> Tensor:
-    """Per cent of the `timeperiod` prices before that are below this one; 0 to 100.
+    """Percent rank: percentage of the previous `timeperiod` prices below the current one; 0 to 100.
 
-    A count: no gradient. TA-Lib PERCENTRANK; Connors, Alvarez (2012). Warm-up: timeperiod rows.
+    Not differentiable. TA-Lib PERCENTRANK; Connors, Alvarez (2012). Warm-up: timeperiod rows.
 
     Example:
         >>> import torch
@@ -200,8 +201,8 @@ def percentrank(real: Tensor, timeperiod: int = 100) -> Tensor:
         >>> indicators.percentrank(x, timeperiod=2).squeeze(-1)
         tensor([ nan,  nan,  50., 100.,  50., 100.])
     """
-    x = Series.of(real)
+    x = Series.from_panel(real)
     count = torch.zeros_like(x.value)
     for rows in range(1, timeperiod + 1):
-        count = count + (x.delay(rows).value < x.value)
-    return Series(100 * count / timeperiod, windows.complete(x, timeperiod + 1)).panel()
+        count = count + (x.lag(rows).value < x.value)
+    return Series(100 * count / timeperiod, windows.complete(x, timeperiod + 1)).to_panel()

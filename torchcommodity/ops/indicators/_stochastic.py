@@ -1,4 +1,4 @@
-"""Momentum as where in its recent range a price stands."""
+"""Momentum: position of the price within its recent range."""
 
 from typing import NamedTuple
 
@@ -8,41 +8,49 @@ from torchcommodity.ops.indicators import _averages as averages
 from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._averages import moving_average, moving_average_lookback
 from torchcommodity.ops.indicators._indicator import MAType, indicator
-from torchcommodity.ops.indicators._series import Series, panels, together
+from torchcommodity.ops.indicators._series import Series, align, to_panels
 from torchcommodity.ops.indicators._strength import relative_strength
 
 
 class Stoch(NamedTuple):
-    slowk: Tensor  # (..., T, N), per cent
+    """Slow stochastic of `stoch`."""
+
+    slowk: Tensor  # (..., T, N), percent
     slowd: Tensor
 
 
 class StochF(NamedTuple):
-    fastk: Tensor  # (..., T, N), per cent
+    """Fast stochastic of `stochf` and `stochrsi`."""
+
+    fastk: Tensor  # (..., T, N), percent
     fastd: Tensor
 
 
 class KDJ(NamedTuple):
-    k: Tensor  # (..., T, N), per cent
+    """Lines of `kdj`."""
+
+    k: Tensor  # (..., T, N), percent
     d: Tensor
     j: Tensor
 
 
 class SMI(NamedTuple):
-    smi: Tensor  # (..., T, N), per cent
+    """Stochastic momentum index and its signal, of `smi`."""
+
+    smi: Tensor  # (..., T, N), percent
     smisignal: Tensor
 
 
-def place(highs: Series, lows: Series, closes: Series, timeperiod: int) -> Series:
-    """0 at the lowest low of the window, 100 at the highest high; 0 where the window has no range."""
+def percent_of_range(highs: Series, lows: Series, closes: Series, timeperiod: int) -> Series:
+    """Position of the close between the lowest low (0) and the highest high (100) of the window; 0 without range."""
     low = windows.lowest(lows, timeperiod)
-    return 100 * (closes - low).over(windows.highest(highs, timeperiod) - low, 0)
+    return 100 * (closes - low).divide(windows.highest(highs, timeperiod) - low, 0)
 
 
 def _slow(
     fast: Series, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
 ) -> tuple[Series, Series]:
-    """%K averaged, and averaged again."""
+    """Slow %K and %D: moving averages of fast %K and of slow %K."""
     slow = moving_average(fast, slowk_period, slowk_matype)
     return slow, moving_average(slow, slowd_period, slowd_matype)
 
@@ -65,7 +73,7 @@ def stoch(
     slowd_period: int = 3,
     slowd_matype: MAType = 0,
 ) -> Stoch:
-    """Stochastic: where in the range of the window the close stands, averaged (slow %K), and averaged again (%D).
+    """Stochastic oscillator: position of the close in the range of the window, averaged once (slow %K) and twice (%D).
 
     0 to 100; 0 where the window has no range. TA-Lib STOCH; Lane (1984), Technical Analysis of Stocks & Commodities
     2:3. Warm-up: that of the averages.
@@ -77,9 +85,9 @@ def stoch(
         >>> indicators.stoch(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).slowk.squeeze(-1)
         tensor([    nan,     nan,     nan, 67.4603, 63.8889, 65.0000])
     """
-    highs, lows, closes = together(high, low, close)
-    fast = place(highs, lows, closes, fastk_period)
-    return Stoch(*panels(*_slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)))
+    highs, lows, closes = align(high, low, close)
+    fast = percent_of_range(highs, lows, closes, fastk_period)
+    return Stoch(*to_panels(*_slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)))
 
 
 @indicator(
@@ -90,7 +98,7 @@ def stoch(
 def stochf(
     high: Tensor, low: Tensor, close: Tensor, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
-    """Fast stochastic: where in the range of the window the close stands (%K), and its average (%D).
+    """Fast stochastic oscillator: position of the close in the range of the window (%K), and its average (%D).
 
     0 to 100; 0 where the window has no range. TA-Lib STOCHF; Lane (1984), Technical Analysis of Stocks & Commodities
     2:3. Warm-up: that of the averages.
@@ -102,9 +110,9 @@ def stochf(
         >>> indicators.stochf(x + 1, x - 2, x, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
         tensor([    nan,     nan, 57.1429, 77.7778, 50.0000, 80.0000])
     """
-    highs, lows, closes = together(high, low, close)
-    fast = place(highs, lows, closes, fastk_period)
-    return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
+    highs, lows, closes = align(high, low, close)
+    fast = percent_of_range(highs, lows, closes, fastk_period)
+    return StochF(*to_panels(fast, moving_average(fast, fastd_period, fastd_matype)))
 
 
 @indicator(
@@ -116,7 +124,7 @@ def stochf(
 def stochrsi(
     real: Tensor, timeperiod: int = 14, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
-    """`stochf` of the relative strength index.
+    """Stochastic RSI: `stochf` of `rsi`.
 
     0 to 100; 0 where the window has no range. TA-Lib STOCHRSI; Chande, Kroll (1994), The New Technical Trader. Warm-
     up: that of the averages.
@@ -128,9 +136,9 @@ def stochrsi(
         >>> indicators.stochrsi(x, timeperiod=2, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
         tensor([ nan,  nan,  nan,  nan,   0., 100.])
     """
-    strength = relative_strength(Series.of(real), timeperiod)
-    fast = place(strength, strength, strength, fastk_period)
-    return StochF(*panels(fast, moving_average(fast, fastd_period, fastd_matype)))
+    strength = relative_strength(Series.from_panel(real), timeperiod)
+    fast = percent_of_range(strength, strength, strength, fastk_period)
+    return StochF(*to_panels(fast, moving_average(fast, fastd_period, fastd_matype)))
 
 
 @indicator(_slow_lookback)
@@ -144,7 +152,7 @@ def kdj(
     slowd_period: int = 3,
     slowd_matype: MAType = 13,
 ) -> KDJ:
-    """Stochastic with Wilder's averages: K, D, and J = 3 K - 2 D, which overshoots 0 and 100.
+    """KDJ: stochastic oscillator with Wilder's averages K and D, and J = 3 K - 2 D, which can leave [0, 100].
 
     0 where the window has no range. TA-Lib KDJ; Lane (1984), Technical Analysis of Stocks & Commodities 2:3. Warm-up:
     that of the averages.
@@ -156,10 +164,10 @@ def kdj(
         >>> indicators.kdj(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).k.squeeze(-1)
         tensor([    nan,     nan,     nan, 71.9246, 60.9623, 70.4812])
     """
-    highs, lows, closes = together(high, low, close)
-    fast = place(highs, lows, closes, fastk_period)
+    highs, lows, closes = align(high, low, close)
+    fast = percent_of_range(highs, lows, closes, fastk_period)
     k, d = _slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)
-    return KDJ(*panels(k, d, 3 * k - 2 * d))
+    return KDJ(*to_panels(k, d, 3 * k - 2 * d))
 
 
 @indicator(
@@ -174,9 +182,9 @@ def smi(
     slowperiod: int = 25,
     signalperiod: int = 9,
 ) -> SMI:
-    """Stochastic momentum index: the distance of the close from the middle of the window's range, over half that range.
+    """Stochastic momentum index: distance of the close from the middle of the window's range, over half the range.
 
-    Both averaged by `ema` twice; -100 to 100, 0 where there was no range; and its own `ema`, the signal. TA-Lib SMI;
+    Both are averaged by `ema` twice; -100 to 100, 0 without range. The signal is its `ema`. TA-Lib SMI;
     Blau (1995), Momentum, Direction, and Divergence. Warm-up: timeperiod + fastperiod + slowperiod + signalperiod - 4
     rows.
 
@@ -187,19 +195,19 @@ def smi(
         >>> indicators.smi(x + 1, x - 2, x, timeperiod=2, fastperiod=2, slowperiod=3, signalperiod=2).smi.squeeze(-1)
         tensor([    nan,     nan,     nan,     nan,     nan, 39.1026, 33.3333])
     """
-    highs, lows, closes = together(high, low, close)
+    highs, lows, closes = align(high, low, close)
     top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
 
     def smooth(x: Series) -> Series:
         return averages.ema(averages.ema(x, slowperiod), fastperiod)
 
-    line = 100 * smooth(closes - (top + bottom) / 2).over(smooth((top - bottom) / 2), 0)
-    return SMI(*panels(line, averages.ema(line, signalperiod)))
+    line = 100 * smooth(closes - (top + bottom) / 2).divide(smooth((top - bottom) / 2), 0)
+    return SMI(*to_panels(line, averages.ema(line, signalperiod)))
 
 
 @indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
 def willr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
-    """Williams' %R: how far below the highest high of the window the close stands, in per cent of its range; -100 to 0.
+    """Williams %R: distance of the close below the highest high of the window in percent of its range; -100 to 0.
 
     0 where the window has no range. TA-Lib WILLR; Williams (1979), How I Made One Million Dollars. Warm-up:
     timeperiod - 1 rows.
@@ -211,6 +219,6 @@ def willr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Ten
         >>> indicators.willr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([     nan, -25.0000, -42.8571, -22.2222, -50.0000, -20.0000])
     """
-    highs, lows, closes = together(high, low, close)
+    highs, lows, closes = align(high, low, close)
     top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
-    return (-100 * (top - closes).over(top - bottom, 0)).panel()
+    return (-100 * (top - closes).divide(top - bottom, 0)).to_panel()

@@ -1,4 +1,4 @@
-"""How far prices range (TA-Lib: volatility indicators)."""
+"""True range and other volatility indicators (TA-Lib: volatility indicators)."""
 
 from torch import Tensor
 
@@ -7,27 +7,27 @@ from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._averages import wilder
 from torchcommodity.ops.indicators._indicator import Period, Seed, Smoothing, indicator
 from torchcommodity.ops.indicators._rates import rate
-from torchcommodity.ops.indicators._series import Series, together
+from torchcommodity.ops.indicators._series import Series, align
 
 
 def true_range(highs: Series, lows: Series, closes: Series) -> Series:
-    """The range of a row, with the last close before it."""
-    before = closes.before()
-    return highs.maximum(before) - lows.minimum(before)
+    """max(high, previous close) - min(low, previous close)."""
+    previous = closes.previous()
+    return highs.maximum(previous) - lows.minimum(previous)
 
 
 def average_range(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing) -> Series:
-    highs, lows, closes = together(high, low, close)
-    span = true_range(highs, lows, closes)
-    if mode == "wilder":  # the first row has a range too, though no close before it
-        first = closes.known & (closes.count() == 1)
-        span = Series((highs - lows).value.where(first, span.value), span.known | first)
-    return wilder(span, timeperiod, mode)
+    highs, lows, closes = align(high, low, close)
+    ranges = true_range(highs, lows, closes)
+    if mode == "wilder":  # the first row has a range, without a previous close
+        first = closes.valid & (closes.count() == 1)
+        ranges = Series((highs - lows).value.where(first, ranges.value), ranges.valid | first)
+    return wilder(ranges, timeperiod, mode)
 
 
 @indicator(lambda: 1)
 def trange(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
-    """True range: max(high, close before) - min(low, close before).
+    """True range: max(high, previous close) - min(low, previous close).
 
     TA-Lib TRANGE; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: 1 row.
 
@@ -38,7 +38,7 @@ def trange(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.trange(x + 1, x - 2, x).squeeze(-1)
         tensor([nan, 3., 3., 3., 3., 3.])
     """
-    return true_range(*together(high, low, close)).panel()
+    return true_range(*align(high, low, close)).to_panel()
 
 
 @indicator(lambda timeperiod, mode: timeperiod - (mode == "wilder"))
@@ -55,12 +55,12 @@ def atr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mo
         >>> indicators.atr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([nan, nan, 3., 3., 3., 3.])
     """
-    return average_range(high, low, close, timeperiod, mode).panel()
+    return average_range(high, low, close, timeperiod, mode).to_panel()
 
 
 @indicator(lambda timeperiod, mode: timeperiod - (mode == "wilder"))
 def natr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
-    """Average true range in per cent of the close.
+    """Normalized average true range: `atr` in percent of the close.
 
     0 where the close is 0. TA-Lib NATR; Forman (2006), Technical Analysis of Stocks & Commodities 24:5. Warm-up:
     timeperiod rows, one less in mode "wilder". Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be
@@ -73,13 +73,13 @@ def natr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, m
         >>> indicators.natr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan, 28.5714, 25.0000, 27.2727, 23.0769])
     """
-    closes = together(high, low, close)[2]
-    return (100 * average_range(high, low, close, timeperiod, mode).over(closes, 0)).panel()
+    closes = align(high, low, close)[2]
+    return (100 * average_range(high, low, close, timeperiod, mode).divide(closes, 0)).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
 def adr(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
-    """Average range: `sma` of high - low.
+    """Average daily range: `sma` of high - low.
 
     TA-Lib ADR. Warm-up: timeperiod - 1 rows.
 
@@ -90,15 +90,15 @@ def adr(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.adr(x + 1, x - 2, timeperiod=2).squeeze(-1)
         tensor([nan, 3., 3., 3., 3., 3.])
     """
-    highs, lows = together(high, low)
-    return averages.sma(highs - lows, timeperiod).panel()
+    highs, lows = align(high, low)
+    return averages.sma(highs - lows, timeperiod).to_panel()
 
 
 @indicator(lambda timeperiod, rocperiod: timeperiod + rocperiod - 1)
 def cvi(high: Tensor, low: Tensor, timeperiod: Period = 10, rocperiod: int = 10, *, mode: Seed = "talib") -> Tensor:
-    """Chaikin volatility: the rate of change, in per cent, of the `ema` of high - low.
+    """Chaikin volatility: rate of change of the `ema` of high - low, in percent.
 
-    0 where that average was 0. TA-Lib CVI; Chaikin. Warm-up: timeperiod + rocperiod - 1 rows. Modes: "talib",
+    0 where the earlier average is 0. TA-Lib CVI; Chaikin. Warm-up: timeperiod + rocperiod - 1 rows. Modes: "talib",
     "pandas". `timeperiod` may be learned.
 
     Example:
@@ -108,13 +108,13 @@ def cvi(high: Tensor, low: Tensor, timeperiod: Period = 10, rocperiod: int = 10,
         >>> indicators.cvi(x + 1, x - 2, timeperiod=2, rocperiod=2).squeeze(-1)
         tensor([nan, nan, nan, 0., 0., 0.])
     """
-    highs, lows = together(high, low)
-    return (100 * rate(averages.ema(highs - lows, timeperiod, mode), rocperiod)).panel()
+    highs, lows = align(high, low)
+    return (100 * rate(averages.ema(highs - lows, timeperiod, mode), rocperiod)).to_panel()
 
 
 @indicator(lambda fastperiod, slowperiod: 2 * (fastperiod - 1) + slowperiod - 1)
 def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 25, *, mode: Seed = "talib") -> Tensor:
-    """Mass index: the sum over `slowperiod` rows of E / E(E), where E is the `ema` of high - low; about `slowperiod`.
+    """Mass index: sum over `slowperiod` rows of E / E(E) with E the `ema` of high - low; about `slowperiod`.
 
     TA-Lib MASSI; Dorsey (1992), Technical Analysis of Stocks & Commodities 10:6. Warm-up: 2 * (fastperiod - 1) +
     slowperiod - 1 rows. Modes: "talib", "pandas". `fastperiod` may be learned.
@@ -126,16 +126,16 @@ def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 2
         >>> indicators.massi(x + 1, x - 2, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([nan, nan, nan, nan, 3., 3.])
     """
-    highs, lows = together(high, low)
+    highs, lows = align(high, low)
     once = averages.ema(highs - lows, fastperiod, mode)
-    return windows.total(once.over(averages.ema(once, fastperiod, mode), 0), slowperiod).panel()
+    return windows.total(once.divide(averages.ema(once, fastperiod, mode), 0), slowperiod).to_panel()
 
 
 @indicator(lambda timeperiod, stddevperiod: max(stddevperiod - 1, 1) + timeperiod - 1)
 def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: Smoothing = "talib") -> Tensor:
-    """Relative volatility index: like `rsi`, of the standard deviation on rows where the price rose or fell; 0 to 100.
+    """Relative volatility index: like `rsi`, with standard deviations on rows where the price rose or fell; 0 to 100.
 
-    50 where nothing moved. Differentiable through the deviation only: which rows rose is constant. TA-Lib RVI; Dorsey
+    50 without any change. Differentiable through the standard deviation only. TA-Lib RVI; Dorsey
     (1993), Technical Analysis of Stocks & Commodities 11:6. Warm-up: max(stddevperiod - 1, 1) + timeperiod - 1 rows.
     Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
@@ -146,10 +146,10 @@ def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: 
         >>> indicators.rvi(x, timeperiod=2, stddevperiod=2).squeeze(-1)
         tensor([    nan,     nan, 66.6667, 88.8889, 47.0588, 81.6327])
     """
-    x = Series.of(real)
-    spread, change = windows.deviation(x, stddevperiod), x.change()
-    known = spread.known & change.known
-    rose = Series(spread.value.where(change.value > 0, 0), known)
-    fell = Series(spread.value.where(change.value < 0, 0), known)
+    x = Series.from_panel(real)
+    spread, change = windows.standard_deviation(x, stddevperiod), x.change()
+    valid = spread.valid & change.valid
+    rose = Series(spread.value.where(change.value > 0, 0), valid)
+    fell = Series(spread.value.where(change.value < 0, 0), valid)
     up, down = averages.wilder(rose, timeperiod, mode), averages.wilder(fell, timeperiod, mode)
-    return (100 * up.over(up + down, 0.5)).panel()
+    return (100 * up.divide(up + down, 0.5)).to_panel()

@@ -1,23 +1,23 @@
-"""Prices weighted by what was traded (TA-Lib: volume indicators)."""
+"""Prices weighted by volume (TA-Lib: volume indicators)."""
 
 from torch import Tensor
 
 from torchcommodity.ops.indicators import _averages as averages
 from torchcommodity.ops.indicators import _windows as windows
 from torchcommodity.ops.indicators._indicator import Period, Seed, indicator
-from torchcommodity.ops.indicators._series import Series, together
+from torchcommodity.ops.indicators._series import Series, align
 
 
 def money_flow(highs: Series, lows: Series, closes: Series, volumes: Series) -> Series:
-    """The volume, times where in its range the row closed, -1 to 1; zero where there was no range."""
-    return ((closes - lows) - (highs - closes)).over((highs - lows).up(), 0) * volumes
+    """Volume times the position of the close in the range of the row, -1 to 1; zero without range."""
+    return ((closes - lows) - (highs - closes)).divide((highs - lows).positive_part(), 0) * volumes
 
 
 @indicator(lambda: 0)
 def ad(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
-    """Accumulation/distribution: the running sum of volume times ((close - low) - (high - close)) / (high - low).
+    """Accumulation/distribution line: cumulative sum of volume x ((close - low) - (high - close)) / (high - low).
 
-    In the unit of the volume. A row without range adds 0. TA-Lib AD; Chaikin. No warm-up.
+    In units of volume. A row without range adds 0. TA-Lib AD; Chaikin. No warm-up.
 
     Example:
         >>> import torch
@@ -26,14 +26,14 @@ def ad(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.ad(x + 1, x - 2, x, 100 * x).squeeze(-1)
         tensor([ 333.3333,  700.0000, 1050.0000, 1450.0000, 1816.6667, 2250.0000])
     """
-    return money_flow(*together(high, low, close, volume)).cumulated().panel()
+    return money_flow(*align(high, low, close, volume)).cumsum().to_panel()
 
 
 @indicator(lambda fastperiod, slowperiod: max(fastperiod, slowperiod) - 1, fastperiod=2, slowperiod=2)
 def adosc(
     high: Tensor, low: Tensor, close: Tensor, volume: Tensor, fastperiod: Period = 3, slowperiod: Period = 10
 ) -> Tensor:
-    """Chaikin oscillator: a fast less a slow `ema` of `ad`, both in mode "pandas"; in the unit of the volume.
+    """Chaikin oscillator: fast minus slow `ema` of `ad`, both in mode "pandas"; in units of volume.
 
     TA-Lib ADOSC; Chaikin. Warm-up: max(fastperiod, slowperiod) - 1 rows. `fastperiod` and `slowperiod` may be learned.
 
@@ -44,15 +44,15 @@ def adosc(
         >>> indicators.adosc(x + 1, x - 2, x, 100 * x, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([     nan,      nan, 109.2592, 147.5308, 165.8436, 185.8368])
     """
-    line = money_flow(*together(high, low, close, volume)).cumulated()
-    return (averages.ema(line, fastperiod, "pandas") - averages.ema(line, slowperiod, "pandas")).panel()
+    line = money_flow(*align(high, low, close, volume)).cumsum()
+    return (averages.ema(line, fastperiod, "pandas") - averages.ema(line, slowperiod, "pandas")).to_panel()
 
 
 @indicator(lambda: 0)
 def obv(real: Tensor, volume: Tensor) -> Tensor:
-    """On-balance volume: the running sum of the volume, negative where the price fell, 0 where it did not move.
+    """On-balance volume: cumulative sum of volume, with negative sign where the price fell and 0 where unchanged.
 
-    In the unit of the volume; starts with the first. Differentiable in the volume only. TA-Lib OBV; Granville (1963),
+    In units of volume; starts with the first volume. Differentiable in the volume only. TA-Lib OBV; Granville (1963),
     Granville's New Key to Stock Market Profits. No warm-up.
 
     Example:
@@ -62,17 +62,17 @@ def obv(real: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.obv(x, 100 * x).squeeze(-1)
         tensor([1000., 2100., 1050., 2250., 1150., 2450.])
     """
-    x, volumes = together(real, volume)
-    first = x.known & (x.count() == 1)
+    x, volumes = align(real, volume)
+    first = x.valid & (x.count() == 1)
     sign = x.change().value.sign().where(~first, 1).detach()
-    return Series(sign * volumes.value, volumes.known).cumulated().panel()
+    return Series(sign * volumes.value, volumes.valid).cumsum().to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod - 1)
 def cmf(high: Tensor, low: Tensor, close: Tensor, volume: Tensor, timeperiod: int = 20) -> Tensor:
-    """Chaikin money flow: the sum of the terms of `ad` over the sum of the volume, over the window; -1 to 1.
+    """Chaikin money flow: sum of the terms of `ad` over the sum of volume in the window; -1 to 1.
 
-    0 where nothing was traded. TA-Lib CMF; Chaikin. Warm-up: timeperiod - 1 rows.
+    0 without any volume. TA-Lib CMF; Chaikin. Warm-up: timeperiod - 1 rows.
 
     Example:
         >>> import torch
@@ -81,16 +81,16 @@ def cmf(high: Tensor, low: Tensor, close: Tensor, volume: Tensor, timeperiod: in
         >>> indicators.cmf(x + 1, x - 2, x, 100 * x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.3333, 0.3333, 0.3333, 0.3333, 0.3333])
     """
-    highs, lows, closes, volumes = together(high, low, close, volume)
+    highs, lows, closes, volumes = align(high, low, close, volume)
     flow = windows.total(money_flow(highs, lows, closes, volumes), timeperiod)
-    return flow.over(windows.total(volumes, timeperiod), 0).panel()
+    return flow.divide(windows.total(volumes, timeperiod), 0).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def efi(close: Tensor, volume: Tensor, timeperiod: Period = 13, *, mode: Seed = "talib") -> Tensor:
-    """Force index: `ema` of the price change times the volume.
+    """Force index: `ema` of price change x volume.
 
-    In the unit of the price times that of the volume. TA-Lib EFI; Elder (1993), Trading for a Living. Warm-up:
+    In units of price x volume. TA-Lib EFI; Elder (1993), Trading for a Living. Warm-up:
     timeperiod rows. Modes: "talib", "pandas". `timeperiod` may be learned.
 
     Example:
@@ -100,15 +100,15 @@ def efi(close: Tensor, volume: Tensor, timeperiod: Period = 13, *, mode: Seed = 
         >>> indicators.efi(x, 100 * x, timeperiod=2).squeeze(-1)
         tensor([      nan,       nan,  287.5000, 1295.8334, -301.3889, 1632.8704])
     """
-    closes, volumes = together(close, volume)
-    return averages.ema(closes.change() * volumes, timeperiod, mode).panel()
+    closes, volumes = align(close, volume)
+    return averages.ema(closes.change() * volumes, timeperiod, mode).to_panel()
 
 
 @indicator(lambda: 0)
 def marketfi(high: Tensor, low: Tensor, volume: Tensor) -> Tensor:
     """Market facilitation index, (high - low) / volume.
 
-    0 where nothing was traded. TA-Lib MARKETFI; Williams (1995), Trading Chaos. No warm-up.
+    0 without volume. TA-Lib MARKETFI; Williams (1995), Trading Chaos. No warm-up.
 
     Example:
         >>> import torch
@@ -117,14 +117,13 @@ def marketfi(high: Tensor, low: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.marketfi(x + 1, x - 2, 100 * x).squeeze(-1)
         tensor([0.0030, 0.0027, 0.0029, 0.0025, 0.0027, 0.0023])
     """
-    highs, lows, volumes = together(high, low, volume)
-    return (highs - lows).over(volumes, 0).panel()
+    highs, lows, volumes = align(high, low, volume)
+    return (highs - lows).divide(volumes, 0).to_panel()
 
 
 @indicator(lambda: 0)
 def wad(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
-    """Williams' accumulation/distribution: the running sum of how far a rising close is from the true low, and a
-    falling one from the true high.
+    """Williams accumulation/distribution: sum of close - true low after a rise and close - true high after a fall.
 
     TA-Lib WAD; Achelis (2000), Technical Analysis from A to Z. No warm-up.
 
@@ -135,8 +134,8 @@ def wad(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.wad(x + 1, x - 2, x).squeeze(-1)
         tensor([0., 2., 1., 3., 2., 4.])
     """
-    highs, lows, closes = together(high, low, close)
-    before, change = closes.before(), closes.change()
-    gain, loss = closes - lows.minimum(before), closes - highs.maximum(before)
+    highs, lows, closes = align(high, low, close)
+    previous, change = closes.previous(), closes.change()
+    gain, loss = closes - lows.minimum(previous), closes - highs.maximum(previous)
     step = gain.value.where(change.value > 0, loss.value.where(change.value < 0, 0))
-    return Series(step.where(change.known, 0).cumsum(-2), closes.count() > 0).panel()
+    return Series(step.where(change.valid, 0).cumsum(-2), closes.count() > 0).to_panel()

@@ -1,4 +1,4 @@
-"""Volume against its own past, and prices that only count when it rises or falls (TA-Lib: volume indicators)."""
+"""Volume relative to its own past, and price indexes conditional on volume (TA-Lib: volume indicators)."""
 
 import torch
 from torch import Tensor
@@ -7,22 +7,22 @@ from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops.indicators import _averages as averages
 from torchcommodity.ops.indicators._averages import moving_average, moving_average_lookback
 from torchcommodity.ops.indicators._indicator import MAType, indicator
-from torchcommodity.ops.indicators._series import Series, together
+from torchcommodity.ops.indicators._series import Series, align
 
 
 def _index(close: Tensor, volume: Tensor, sign: int) -> Tensor:
-    closes, volumes = together(close, volume)
-    moved = (volumes.change().value * sign > 0) & volumes.change().known
-    rate = closes.change().over(closes.before(), 0).value.where(moved, 0)
+    closes, volumes = align(close, volume)
+    active = (volumes.change().value * sign > 0) & volumes.change().valid
+    rate = closes.change().divide(closes.previous(), 0).value.where(active, 0)
     start = rate.new_full((*rate.shape[:-2], rate.shape[-1]), 1000)
-    return Series(linear_recurrence(1 + rate, torch.zeros_like(rate), start), closes.count() > 0).panel()
+    return Series(linear_recurrence(1 + rate, torch.zeros_like(rate), start), closes.count() > 0).to_panel()
 
 
 @indicator(lambda: 0)
 def nvi(close: Tensor, volume: Tensor) -> Tensor:
-    """Negative volume index: 1000, compounded with the rate of change of rows where the volume fell.
+    """Negative volume index: 1000 compounded with the rates of change of rows where the volume fell.
 
-    No unit. TA-Lib NVI; Fosback (1976), Stock Market Logic. No warm-up.
+    Dimensionless. TA-Lib NVI; Fosback (1976), Stock Market Logic. No warm-up.
 
     Example:
         >>> import torch
@@ -36,9 +36,9 @@ def nvi(close: Tensor, volume: Tensor) -> Tensor:
 
 @indicator(lambda: 0)
 def pvi(close: Tensor, volume: Tensor) -> Tensor:
-    """Positive volume index: 1000, compounded with the rate of change of rows where the volume rose.
+    """Positive volume index: 1000 compounded with the rates of change of rows where the volume rose.
 
-    No unit. TA-Lib PVI; Fosback (1976), Stock Market Logic. No warm-up.
+    Dimensionless. TA-Lib PVI; Fosback (1976), Stock Market Logic. No warm-up.
 
     Example:
         >>> import torch
@@ -55,9 +55,9 @@ def pvi(close: Tensor, volume: Tensor) -> Tensor:
     fastperiod=2, slowperiod=2,
 )  # fmt: skip
 def pvo(volume: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
-    """Percentage volume oscillator: the fast less the slow average of the volume, in per cent of the slow.
+    """Percentage volume oscillator: fast minus slow average of the volume, in percent of the slow one.
 
-    0 where that is 0. TA-Lib PVO. Warm-up: that of the averages.
+    0 where the slow average is 0. TA-Lib PVO. Warm-up: that of the averages.
 
     Example:
         >>> import torch
@@ -66,14 +66,14 @@ def pvo(volume: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MATy
         >>> indicators.pvo(100 * x, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([   nan,    nan, 0.0000, 2.2222, 0.3745, 2.7058])
     """
-    volumes = Series.of(volume)
+    volumes = Series.from_panel(volume)
     fast, slow = (moving_average(volumes, n, matype) for n in sorted((fastperiod, slowperiod)))
-    return (100 * (fast - slow).over(slow, 0)).panel()
+    return (100 * (fast - slow).divide(slow, 0)).to_panel()
 
 
 @indicator(lambda: 0)
 def pvt(close: Tensor, volume: Tensor) -> Tensor:
-    """Price and volume trend: the running sum of volume times rate of change; in the unit of the volume.
+    """Price volume trend: cumulative sum of volume x rate of change; in units of volume.
 
     TA-Lib PVT. No warm-up.
 
@@ -84,16 +84,16 @@ def pvt(close: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.pvt(x, 100 * x).squeeze(-1)
         tensor([  0.0000, 110.0000,  62.2727, 233.7013, 142.0346, 378.3983])
     """
-    closes, volumes = together(close, volume)
-    flow = (closes.change().over(closes.before(), 0) * volumes).cumulated()
-    return Series(flow.value, closes.count() > 0).panel()
+    closes, volumes = align(close, volume)
+    flow = (closes.change().divide(closes.previous(), 0) * volumes).cumsum()
+    return Series(flow.value, closes.count() > 0).to_panel()
 
 
 @indicator(lambda timeperiod: timeperiod)
 def rvol(volume: Tensor, timeperiod: int = 20) -> Tensor:
-    """Relative volume: the volume over its mean of the `timeperiod` rows before.
+    """Relative volume: volume over its mean in the previous `timeperiod` rows.
 
-    NaN where nothing was traded in them. TA-Lib RVOL. Warm-up: timeperiod rows.
+    NaN where that mean is 0. TA-Lib RVOL. Warm-up: timeperiod rows.
 
     Example:
         >>> import torch
@@ -102,15 +102,15 @@ def rvol(volume: Tensor, timeperiod: int = 20) -> Tensor:
         >>> indicators.rvol(100 * x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 1.0000, 1.1163, 0.9778, 1.1304])
     """
-    volumes = Series.of(volume)
-    return (volumes / averages.sma(volumes, timeperiod).delay(1)).panel()
+    volumes = Series.from_panel(volume)
+    return (volumes / averages.sma(volumes, timeperiod).lag(1)).to_panel()
 
 
 @indicator(lambda: 0)
 def vwap(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
-    """Price averaged by volume since the first row: running sums of typical price times volume over volume.
+    """Volume-weighted average price since the first row: cumulative typical price x volume over cumulative volume.
 
-    NaN until something is traded. TA-Lib VWAP. No warm-up.
+    NaN until the first volume. TA-Lib VWAP. No warm-up.
 
     Example:
         >>> import torch
@@ -119,6 +119,6 @@ def vwap(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.vwap(x + 1, x - 2, x, 100 * x).squeeze(-1)
         tensor([ 9.6667, 10.1905, 10.1825, 10.5920, 10.6070, 11.0037])
     """
-    highs, lows, closes, volumes = together(high, low, close, volume)
+    highs, lows, closes, volumes = align(high, low, close, volume)
     price = (highs + lows + closes) / 3
-    return (price * volumes).cumulated().over(volumes.cumulated()).panel()
+    return (price * volumes).cumsum().divide(volumes.cumsum()).to_panel()

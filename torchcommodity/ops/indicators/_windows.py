@@ -1,8 +1,8 @@
-"""Trailing windows of a Series: native where there is a verb, else by doubling.
+"""Trailing windows of a Series: by native operators where there is one, else by doubling.
 
-Two neighboring windows join into one, so a window takes log2 of its length in steps. Nothing is ever taken out of a
-window again, so a huge value leaves no trace. A window that holds a missing value, or reaches before the first row, is
-not known.
+Two adjacent windows combine into one, so that a window of any length takes log2 of its length in steps. Nothing is ever
+subtracted, so that an outlier leaves no rounding error once it is out of the window. A window that contains a missing
+value, or begins before the first row, is invalid.
 """
 
 from collections.abc import Callable
@@ -12,103 +12,103 @@ from torch import Tensor
 
 from torchcommodity.ops._rolling.rolling_extrema import rolling_extrema, rolling_max, rolling_min
 from torchcommodity.ops._rolling.window_sum import window_sum
-from torchcommodity.ops.indicators._series import Series, delayed
+from torchcommodity.ops.indicators._series import Series, lag
 
-Parts = tuple[Tensor, ...]  # what is known of each window
-Join = Callable[[Parts, Parts, int, int], Parts]  # of a younger window and the older one before it, with their lengths
+Parts = tuple[Tensor, ...]  # the statistics of each window
+Combine = Callable[[Parts, Parts, int, int], Parts]  # a window, the older one before it, and their lengths
 
 
-def fold(parts: Parts, window: int, join: Join) -> Parts:
-    """`parts` are those of windows of one row."""
-    whole, reach = parts, 0
+def combine_windows(parts: Parts, window: int, combine: Combine) -> Parts:
+    """Statistics of windows of `window` rows from those of single rows."""
+    result, covered = parts, 0
     for bit in range(window.bit_length()):
         length = 1 << bit
         if window & length:
-            older = _delayed(parts, reach)
-            whole, reach = (join(whole, older, reach, length) if reach else older), reach + length
+            older = _lag(parts, covered)
+            result, covered = (combine(result, older, covered, length) if covered else older), covered + length
         if window >> bit > 1:
-            parts = join(parts, _delayed(parts, length), length, length)
-    return whole
+            parts = combine(parts, _lag(parts, length), length, length)
+    return result
 
 
 def complete(x: Series, window: int) -> Tensor:
-    """Whether every row of the window is known."""
-    return window_sum(x.known.to(x.value), window) == window
+    """Mask of the windows without a missing value."""
+    return window_sum(x.valid.to(x.value), window) == window
 
 
 def total(x: Series, window: int) -> Series:
-    return Series(window_sum(x.filled(), window), complete(x, window))
+    return Series(window_sum(x.fill(), window), complete(x, window))
 
 
 def mean(x: Series, window: int) -> Series:
     return total(x, window) / window
 
 
-def ramp(x: Series, window: int) -> tuple[Series, Series]:
+def age_weighted_sums(x: Series, window: int) -> tuple[Series, Series]:
     """The sum over the window, and the sum of each value times its age in rows."""
 
-    def join(young: Parts, old: Parts, length: int, _: int) -> Parts:
-        return young[0] + old[0], young[1] + old[1] + length * old[0]
+    def combine(newer: Parts, older: Parts, length: int, _: int) -> Parts:
+        return newer[0] + older[0], newer[1] + older[1] + length * older[0]
 
-    known, start = complete(x, window), x.filled()
-    plain, aged = fold((start, torch.zeros_like(start)), window, join)
-    return Series(plain, known), Series(aged, known)
+    valid, start = complete(x, window), x.fill()
+    total, weighted = combine_windows((start, torch.zeros_like(start)), window, combine)
+    return Series(total, valid), Series(weighted, valid)
 
 
 def moments(x: Series, y: Series, window: int) -> tuple[Series, Series, Series]:
-    """Sums of squares and products about the means: S_xx, S_xy, S_yy (Chan, Golub and LeVeque 1983)."""
+    """Sums of squares and products of deviations: S_xx, S_xy, S_yy (Chan, Golub and LeVeque 1983)."""
 
-    def join(young: Parts, old: Parts, more: int, less: int) -> Parts:
-        weight = more * less / (more + less)
-        dx, dy = old[0] - young[0], old[1] - young[1]
-        means = (young[0] + dx * (less / (more + less)), young[1] + dy * (less / (more + less)))
+    def combine(newer: Parts, older: Parts, n: int, m: int) -> Parts:
+        weight = n * m / (n + m)
+        dx, dy = older[0] - newer[0], older[1] - newer[1]
+        means = (newer[0] + dx * (m / (n + m)), newer[1] + dy * (m / (n + m)))
         products = (dx * dx, dx * dy, dy * dy)
-        return *means, *(a + b + weight * p for a, b, p in zip(young[2:], old[2:], products))
+        return *means, *(a + b + weight * p for a, b, p in zip(newer[2:], older[2:], products))
 
     zero = torch.zeros_like(x.value)
-    known = complete(x.only(y.known), window)
-    _, _, xx, xy, yy = fold((x.filled(), y.filled(), zero, zero, zero), window, join)
-    return Series(xx, known), Series(xy, known), Series(yy, known)
+    valid = complete(x.restrict(y.valid), window)
+    _, _, xx, xy, yy = combine_windows((x.fill(), y.fill(), zero, zero, zero), window, combine)
+    return Series(xx, valid), Series(xy, valid), Series(yy, valid)
 
 
 def variance(x: Series, window: int) -> Series:
     """Population variance."""
 
-    def join(young: Parts, old: Parts, more: int, less: int) -> Parts:
-        step = old[0] - young[0]
-        mean = young[0] + step * (less / (more + less))
-        return mean, young[1] + old[1] + step * step * (more * less / (more + less))
+    def combine(newer: Parts, older: Parts, n: int, m: int) -> Parts:
+        delta = older[0] - newer[0]
+        mean = newer[0] + delta * (m / (n + m))
+        return mean, newer[1] + older[1] + delta * delta * (n * m / (n + m))
 
-    _, squares = fold((x.filled(), torch.zeros_like(x.value)), window, join)
+    _, squares = combine_windows((x.fill(), torch.zeros_like(x.value)), window, combine)
     return Series(squares / window, complete(x, window))
 
 
-def deviation(x: Series, window: int) -> Series:
+def standard_deviation(x: Series, window: int) -> Series:
     return variance(x, window).sqrt()
 
 
 def absolute_deviation(x: Series, window: int) -> Series:
-    """The mean of |x - mean|; about the mean of each window, so every row of it is visited."""
+    """Mean absolute deviation from the mean of the window; takes a step per row of the window."""
     center = mean(x, window)
-    away = torch.zeros_like(x.value)
+    deviation = torch.zeros_like(x.value)
     for rows in range(window):
-        away = away + (x.delay(rows) - center).abs().value
-    return Series(away / window, center.known)
+        deviation = deviation + (x.lag(rows) - center).abs().value
+    return Series(deviation / window, center.valid)
 
 
 def highest(x: Series, window: int) -> Series:
-    return Series.of(rolling_max(x.panel(), window))
+    return Series.from_panel(rolling_max(x.to_panel(), window))
 
 
 def lowest(x: Series, window: int) -> Series:
-    return Series.of(rolling_min(x.panel(), window))
+    return Series.from_panel(rolling_min(x.to_panel(), window))
 
 
-def since_extreme(x: Series, window: int, largest: bool) -> Series:
-    """Rows since the highest or the lowest value, the newest of several."""
-    since = rolling_extrema(x.panel(), window, largest=largest).lag
-    return Series(since.to(x.value), since >= 0)
+def rows_since_extreme(x: Series, window: int, largest: bool) -> Series:
+    """Rows since the highest or lowest value; the newest of several equal ones."""
+    rows = rolling_extrema(x.to_panel(), window, largest=largest).lag
+    return Series(rows.to(x.value), rows >= 0)
 
 
-def _delayed(parts: Parts, rows: int) -> Parts:
-    return tuple(delayed(part, rows) for part in parts) if rows else parts
+def _lag(parts: Parts, rows: int) -> Parts:
+    return tuple(lag(part, rows) for part in parts) if rows else parts
