@@ -44,6 +44,11 @@ def make_splits(har: Any, inputs: ModelInputs, start: int) -> tuple[TrainingBatc
 
     The training split holds the rows before `start`, with targets that end before it. The validation split holds all
     rows, for the warm-up of recurrent layers, with targets of the rows from `start` on.
+
+    Args:
+        har: a calibrated `models.Har`.
+        inputs: prices that may be trained on.
+        start: first validation row.
     """
     har_output = har(*inputs.batch())
     scale, horizons = har_output.log_scale.exp(), har.config.horizons

@@ -77,7 +77,13 @@ def min_fit_rows(config: HarConfig) -> int:
 
 
 def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) -> None:
-    """Raise ValueError, naming the symbols, where there are too few prices to fit a model."""
+    """Raise ValueError, naming the symbols, where there are too few prices to fit a model.
+
+    Args:
+        inputs: prices that a model is to be fitted on.
+        symbols: N names for the message.
+        config: settings of the econometric part, see `min_fit_rows`.
+    """
     if not symbols:
         raise ValueError("fit: the panel must have at least one symbol; got none")
     counts = (torch.isfinite(inputs.prices) & (inputs.prices > 0)).sum(0).tolist()

@@ -32,6 +32,19 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
 
     A roll is placed on the date of the exchange's rule even if prices are missing there: the calendar known at a row
     does not depend on later prices.
+
+    Args:
+        panel: raw prices, with `contracts` and `curve` if they are futures.
+        ahead: A, at least the longest horizon of the model.
+
+    Returns:
+        prices alone for a panel without contracts; else prices, rolls and the curve, if the panel has one.
+
+    >>> from torchcommodity import data
+    >>> panel = data.embedded()["WTI"].between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
+    >>> inputs = model_inputs(panel, ahead=126)
+    >>> inputs.prices.shape, inputs.rolls.shape
+    (torch.Size([252, 1]), torch.Size([378, 1]))
     """
     prices = panel.values.plain().detach()
     if not any(panel.contracts):
