@@ -1,11 +1,11 @@
 """Learnable GARCH
 
-GARCH(1,1) says that tomorrow's variance is h = omega + alpha r² + beta h. Statistics packages estimate the three
-numbers with an optimizer that is built for nothing else. Here they are parameters of a `torch.nn.Module` like any
-weight: the likelihood is differentiated through the whole recurrence, eight thousand days of it, by one call of
-`backward`, and the optimizer is the one at hand. So GARCH can be a layer of a larger model and learn with it.
+GARCH(1,1) models tomorrow's variance as h = omega + alpha r² + beta h. Statistics packages estimate the three
+parameters with a dedicated optimizer. Here they are parameters of a `torch.nn.Module`: one call of `backward`
+differentiates the likelihood through the whole recurrence, eight thousand days, and any torch optimizer can be used. So
+GARCH can be a layer of a larger model and be trained with it.
 
-To show that the gradient is right, we learn alone what `arch` estimates, and compare: both maximize the same function.
+To check the gradient, we fit GARCH alone and compare with `arch`, which maximizes the same likelihood.
 """
 
 from pathlib import Path
@@ -19,34 +19,35 @@ from torch import Tensor, nn
 
 from torchcommodity import data, ops
 
-PLAIN = {"displayModeBar": False, "responsive": True}
+PLOTLY = {"displayModeBar": False, "responsive": True}
 NAMES = ("omega", "alpha", "beta")
 
 
 class Garch(nn.Module):
-    """Variance from returns (T, 1) in per cent. Positive and stationary whatever the parameters are."""
+    """Variance of percent returns (T, 1); positive and stationary for any value of the parameters."""
 
-    def __init__(self, start: Tensor) -> None:  # h before the first return, per cent squared
+    def __init__(self, backcast: Tensor) -> None:  # variance before the first return, percent squared
         super().__init__()
-        self.register_buffer("start", start)
-        self.free = nn.Parameter(torch.tensor([[-2.0], [2.0], [-1.0]], dtype=torch.double))  # (3, N = 1)
+        self.register_buffer("backcast", backcast)
+        self.unconstrained = nn.Parameter(torch.tensor([[-2.0], [2.0], [-1.0]], dtype=torch.double))  # (3, N = 1)
 
-    def parameters_of_garch(self) -> Tensor:  # (3, 1): omega, alpha, beta
-        omega, persistence, share = self.free[0].exp(), self.free[1].sigmoid(), self.free[2].sigmoid()
-        return torch.stack([omega, persistence * share, persistence * (1 - share)])
+    def coefficients(self) -> Tensor:  # (3, 1): omega, alpha, beta
+        log_omega, persistence, reaction = self.unconstrained
+        omega, persistence, reaction = log_omega.exp(), persistence.sigmoid(), reaction.sigmoid()
+        return torch.stack([omega, persistence * reaction, persistence * (1 - reaction)])
 
     def forward(self, returns: Tensor) -> Tensor:  # (T, 1) -> (T, 1)
-        omega, alpha, beta = self.parameters_of_garch()
-        return ops.garch_variance(returns, omega, alpha, beta, initial=omega + (alpha + beta) * self.start)
+        omega, alpha, beta = self.coefficients()
+        return ops.garch_variance(returns, omega, alpha, beta, initial=omega + (alpha + beta) * self.backcast)
 
 
 def negative_loglikelihood(returns: Tensor, variance: Tensor) -> Tensor:
     return 0.5 * (torch.log(2 * torch.pi * variance) + returns**2 / variance).nansum()
 
 
-def learn(model: Garch, returns: Tensor) -> Tensor:  # (steps, 3): the way of the parameters
+def train(model: Garch, returns: Tensor) -> Tensor:  # (steps, 3): coefficients at every step
     optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=1, line_search_fn="strong_wolfe")
-    way = []
+    history = []
 
     def closure() -> Tensor:
         optimizer.zero_grad()
@@ -55,44 +56,44 @@ def learn(model: Garch, returns: Tensor) -> Tensor:  # (steps, 3): the way of th
         return loss
 
     for _ in range(30):
-        way.append(model.parameters_of_garch().detach().flatten())
+        history.append(model.coefficients().detach().flatten())
         optimizer.step(closure)
-    return torch.stack(way)
+    return torch.stack(history)
 
 
-def figure(way: Tensor, theirs: Tensor, dates, volatility: Tensor) -> go.Figure:
-    drawn = make_subplots(rows=2, cols=1, vertical_spacing=0.16, subplot_titles=[
-        "alpha and beta as they learn; dotted: arch", "volatility per year, per cent, as learned"
+def plot(history: Tensor, reference: Tensor, dates, volatility: Tensor) -> go.Figure:
+    figure = make_subplots(rows=2, cols=1, vertical_spacing=0.16, subplot_titles=[
+        "alpha and beta by training step; dotted: arch", "Annualized volatility in percent"
     ])  # fmt: skip
     for k, color in ((1, "#4c78a8"), (2, "#e45756")):
-        drawn.add_scatter(y=way[:, k], name=NAMES[k], mode="lines+markers", line={"color": color}, row=1, col=1)
-        drawn.add_hline(y=theirs[k].item(), line={"color": color, "dash": "dot"}, row=1, col=1)
-    drawn.add_scatter(x=dates, y=volatility, name="volatility", line={"color": "#555", "width": 1}, row=2, col=1)
-    return drawn.update_layout(
+        figure.add_scatter(y=history[:, k], name=NAMES[k], mode="lines+markers", line={"color": color}, row=1, col=1)
+        figure.add_hline(y=reference[k].item(), line={"color": color, "dash": "dot"}, row=1, col=1)
+    figure.add_scatter(x=dates, y=volatility, name="volatility", line={"color": "#555", "width": 1}, row=2, col=1)
+    return figure.update_layout(
         template="plotly_white", showlegend=False, margin={"l": 40, "r": 10, "t": 30, "b": 30}
     )  # fmt: skip
 
 
 def main(source: str = typer.Option("embedded", "--data"), symbol: str = "WTI", out: Path | None = None):
     panel = data.read(source, [symbol])
-    returns = 100 * ops.log_returns(panel.values.plain())  # per cent
-    known = returns[returns.isfinite().squeeze(-1)]  # arch takes no missing return
-    fit = arch_model(known.squeeze(-1).numpy(), mean="Zero", rescale=False).fit(disp="off")
-    model = Garch(torch.tensor([fit.model.volatility.backcast(known.squeeze(-1).numpy())]))
-    way, theirs = learn(model, known), torch.tensor(fit.params.to_numpy())
-    variance = model(known).detach()
-    mark = panel.provenance[0]
-    print(f"{symbol}, {len(known)} returns to {panel.dates[-1]}")
-    print(f"{mark.publisher}; {mark.location}\n")
+    returns = 100 * ops.log_returns(panel.values.plain())  # percent
+    valid = returns.isfinite().squeeze(-1)
+    complete = returns[valid]  # arch takes no missing returns
+    fit = arch_model(complete.squeeze(-1).numpy(), mean="Zero", rescale=False).fit(disp="off")
+    model = Garch(torch.tensor([fit.model.volatility.backcast(complete.squeeze(-1).numpy())]))
+    history, reference = train(model, complete), torch.tensor(fit.params.to_numpy())
+    variance = model(complete).detach()
+    provenance = panel.provenance[0]
+    print(f"{symbol}, {len(complete)} returns to {panel.dates[-1]}")
+    print(f"{provenance.publisher}; {provenance.location}\n")
     print(f"{'':14}{'learned':>12}{'arch':>12}")
-    for name, ours, arch in zip(NAMES, way[-1], theirs):
-        print(f"{name:14}{ours:12.5f}{arch:12.5f}")
-    print(f"{'log-likelihood':14}{-negative_loglikelihood(known, variance):12.3f}{fit.loglikelihood:12.3f}")
+    for name, learned, expected in zip(NAMES, history[-1], reference):
+        print(f"{name:14}{learned:12.5f}{expected:12.5f}")
+    print(f"{'log-likelihood':14}{-negative_loglikelihood(complete, variance):12.3f}{fit.loglikelihood:12.3f}")
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        dates = panel.dates[returns.isfinite().squeeze(-1).numpy()]
-        drawn = figure(way, theirs, dates, (252 * variance).sqrt().squeeze(-1))
-        drawn.write_html(out / "02_learnable_garch.html", include_plotlyjs="directory", config=PLAIN)
+        figure = plot(history, reference, panel.dates[valid.numpy()], (252 * variance).sqrt().squeeze(-1))
+        figure.write_html(out / "02_learnable_garch.html", include_plotlyjs="directory", config=PLOTLY)
 
 
 if __name__ == "__main__":

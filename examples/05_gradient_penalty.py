@@ -1,17 +1,17 @@
-"""A generator of scenarios, with gradient penalty
+"""A scenario generator with gradient penalty
 
-A generator makes years of returns out of noise; a critic learns to tell them from real years, and the generator to
-give it nothing to tell (a Wasserstein GAN). The critic may only be trusted while it is not too steep, so Gulrajani and
-others fine every slope that differs from one. That fine is a gradient, and training differentiates it once more: **a
-double backward**, here through a critic that reads volatilities and correlations with the operators of this library.
+A generator turns noise into years of returns; a critic learns to distinguish them from real years, and the generator
+learns to be indistinguishable (a Wasserstein GAN). The critic has to be Lipschitz, so Gulrajani et al. penalize
+gradients whose norm differs from one. The penalty is itself a gradient, and training differentiates it again: **a
+double backward**, here through a critic that computes volatilities and correlations with the operators of this library.
 
-The generator starts from a stochastic-volatility model that is set by moments. What training adds is measured in
-stylized facts (tails, volatility clustering, leverage, cross-correlation) against real years that neither has seen.
-Beside it stands the rival that is hard to beat: the stationary bootstrap, which cuts its years out of the past. After
-forty steps on three series the generator is nearer to real years than its start, and the bootstrap is nearer still.
+The generator starts from a stochastic-volatility model that is calibrated by moments. The effect of training is
+measured in stylized facts (tails, volatility clustering, leverage, cross-correlation) against later real years. The
+baseline is the stationary bootstrap, which resamples the past. After forty steps on three series the generator is
+closer to real years than at its start, and the bootstrap is closer still.
 
-What is generated carries a mark, and training and scoring refuse it. The loop below shows how it works;
-`forecast.fit_scenarios` trains longer and averages over its steps.
+Generated returns are marked as synthetic, and training and scoring reject them. The loop below shows the method;
+`scenarios.fit_scenarios` trains longer and averages over its steps.
 """
 
 from pathlib import Path
@@ -33,8 +33,9 @@ from torchcommodity.scenarios import (
     gradient_penalty,
 )
 
-PLAIN = {"displayModeBar": False, "responsive": True}
+PLOTLY = {"displayModeBar": False, "responsive": True}
 WINDOW, BATCH = 252, 24
+COLORS = {"real": "#222", "scenario-gan": "#4c78a8", "untrained": "#e6a33e", "bootstrap": "#999"}
 
 
 def train(generator: ScenarioGenerator, critic: ScenarioCritic, windows: Tensor, steps: int) -> None:
@@ -43,54 +44,51 @@ def train(generator: ScenarioGenerator, critic: ScenarioCritic, windows: Tensor,
     for _step in range(steps):
         for _ in range(2):
             real = windows[torch.randint(len(windows), (BATCH,))]
-            fake = generator(torch.randn(BATCH, WINDOW, generator.noise)).detach()
+            fake = generator(torch.randn(BATCH, WINDOW, generator.noise_channels)).detach()
             gap = critic(real).mean() - critic(fake).mean()
             penalty = gradient_penalty(critic, real, fake, critic.scale, torch.rand(BATCH, 1, 1))
             c_optimizer.zero_grad()
-            (10 * penalty - gap).backward()  # the penalty is a gradient: here it is differentiated again
+            (10 * penalty - gap).backward()  # differentiates the gradient in the penalty
             c_optimizer.step()
         g_optimizer.zero_grad()
-        (-critic(generator(torch.randn(BATCH, WINDOW, generator.noise))).mean()).backward()
+        (-critic(generator(torch.randn(BATCH, WINDOW, generator.noise_channels))).mean()).backward()
         g_optimizer.step()
 
 
 def real_windows(panel: Panel) -> Tensor:  # (W, T, N)
-    """Every window of log-returns, of the rows on which all symbols have one."""
+    """All windows of log-returns, over the rows on which every symbol has one."""
     returns = ops.log_returns(panel.values.plain())
     return returns[returns.isfinite().all(-1)].float().unfold(0, WINDOW, 1).mT
 
 
-def figure(judged: ScenarioEvaluation) -> go.Figure:
-    drawn, colors = (
-        go.Figure(),
-        {"real": "#222", "scenario-gan": "#4c78a8", "untrained": "#e6a33e", "bootstrap": "#999"},
-    )
-    for name, color in colors.items():
-        drawn.add_scatter(y=judged.memory[name], name=name, line={"color": color})
-    return drawn.update_layout(
+def plot(evaluation: ScenarioEvaluation) -> go.Figure:
+    figure = go.Figure()
+    for name, color in COLORS.items():
+        figure.add_scatter(y=evaluation.abs_autocorrelation[name], name=name, line={"color": color})
+    return figure.update_layout(
         template="plotly_white", legend={"orientation": "h"}, margin={"l": 40, "r": 10, "t": 30, "b": 30},
-        title={"text": "how long volatility remembers: autocorrelation of |r| by lag", "font": {"size": 14}},
+        title={"text": "Volatility clustering: autocorrelation of |r| by lag", "font": {"size": 14}},
     )  # fmt: skip
 
 
 def main(source: str = typer.Option("embedded", "--data"), split: str = "2010-12-31", out: Path | None = None):
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # a step is so small that threads would wait for each other
+    torch.set_num_threads(1)  # steps are too small for more threads
     panel = data.read(source)
     if source == "embedded":
         panel = panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04")
-    moments = ScenarioFitConfig(train=AdversarialConfig(steps=0))
-    maker, windows = fit_scenarios(panel, moments, through=split), real_windows(panel.between(None, split))
-    train(maker.generator, ScenarioCritic(windows.std((0, 1))), windows, steps=40)
-    judged = evaluate_scenarios(maker, panel, moments, paths=200)
-    for mark in dict.fromkeys(panel.provenance):
-        print(f"{mark.series}: {mark.publisher}; {mark.location}")
-    print(f"\ndistance from {judged.windows} real windows, {judged.first} to {judged.last}; lower is nearer\n")
-    print(judged.frame().round(2).to_string())
+    moments_only = ScenarioFitConfig(train=AdversarialConfig(steps=0))
+    model, windows = fit_scenarios(panel, moments_only, through=split), real_windows(panel.between(None, split))
+    train(model.generator, ScenarioCritic(windows.std((0, 1))), windows, steps=40)
+    evaluation = evaluate_scenarios(model, panel, moments_only, paths=200)
+    for provenance in dict.fromkeys(panel.provenance):
+        print(f"{provenance.series}: {provenance.publisher}; {provenance.location}")
+    span = f"{evaluation.windows} real windows, {evaluation.first} to {evaluation.last}"
+    print(f"\ndistance from {span}; lower is closer\n")
+    print(evaluation.to_pandas().round(2).to_string())
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        drawn = figure(judged)
-        drawn.write_html(out / "05_gradient_penalty.html", include_plotlyjs="directory", config=PLAIN)
+        plot(evaluation).write_html(out / "05_gradient_penalty.html", include_plotlyjs="directory", config=PLOTLY)
 
 
 if __name__ == "__main__":
