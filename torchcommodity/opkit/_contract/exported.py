@@ -44,7 +44,7 @@ def export(case: Case) -> None:
     compiled=True,
 )
 def export_strict(case: Case) -> None:
-    """`torch.export(strict=True)` does so too."""
+    """`torch.export(strict=True)` keeps it too, for any batch size and any number of rows."""
     _assert_exports(case, strict=True)
 
 

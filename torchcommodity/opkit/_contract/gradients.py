@@ -67,7 +67,7 @@ def _jvp(case: Case, tangents: Tensors) -> Tensors:
     depends_on=GRADIENTS,
 )
 def forward_mode(case: Case) -> None:
-    """Forward mode is the transpose of backward mode: <u, J v> = <J' u, v>."""
+    """Forward mode is the transpose of backward mode: `<u, J v> = <J' u, v>`."""
     case = require_gradient(case)
     leaves, tangents = case.leaves(), _random_like(case.inputs(), 1)
     for i, x in enumerate(case.inputs()):  # one input at a time, then all: so that no lost tangent goes unnoticed
