@@ -62,6 +62,7 @@ INPUT_ERRORS = {
     "product code": (("forecast", "--contracts", "WTI=XX"), "XX"),
     "stored name": (("forecast", "--data", "store:nothing"), "nothing"),
     "out is a file": (("forecast", "--symbols", "WTI", "--out", __file__), "--out: must be a folder"),
+    "output folder": (("predict", __file__, "--out", "/dev/null/f.csv"), "/dev/null"),
     "table ending": (("backtest", "--out", "scores.xlsx"), "ends with .csv, .parquet, .json; got 'scores.xlsx'"),
     "model ending": (("fit", "--out", "model.pt"), "ends with .safetensors; got 'model.pt'"),
     "short history": (("backtest", "--symbols", "VIX"), "needs 5 years"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from torchcommodity import forecast
 from torchcommodity.data import embedded
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import MODELS
@@ -85,3 +86,28 @@ def test_fit_names_unknown_settings(run: Run, error: Error, short: Path, tmp_pat
     short.write_text('[model]\nname = "har-lltm"')
     assert "har-lltm" in error(run("fit", "--model", "har-lstm", "--config", short))
     assert not (tmp_path / "new").exists()
+
+
+def test_fit_leaves_out_unusable_symbols_on_request(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
+    lines = prices.read_text().splitlines()
+    lines = [f"{lines[0]},SHORT,FLAT", *(f"{line},{i if i < 9 else ''},7" for i, line in enumerate(lines[1:], 1))]
+    prices.write_text("\n".join(lines))
+    command = ("fit", "--data", prices, "--out", tmp_path / "model.safetensors")
+    assert "--drop-unusable" in error(run(*command))
+    result = run(*command, "--drop-unusable")
+    assert result.exit_code == 0, result.output
+    assert "Left out, cannot be fitted: SHORT, FLAT." in result.stdout
+    assert Forecaster.load(tmp_path / "model.safetensors").symbols == ("WTI", "SP500")
+
+
+def test_fit_interrupted_says_how_to_resume(
+    run: Run, error: Error, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, checkpoint: Path, **__: object) -> None:
+        checkpoint.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forecast, "fit", interrupt)
+    result = run("fit", "--data", prices, "--out", tmp_path / "model.safetensors")
+    assert result.exit_code == 130
+    assert f"the same command resumes from {tmp_path}/model.checkpoint.pt" in error(result)

@@ -114,7 +114,7 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_leave_them_out(panel: Pan
         forecast.fit(wide)
     assert len(str(error.value)) < 400
     assert "995 more" in str(error.value)
-    assert "leave them out with panel[forecast.usable_symbols(panel)] or --symbols" in str(error.value)
+    assert "leave them out with panel[forecast.usable_symbols(panel)] or --drop-unusable" in str(error.value)
     everything = Panel.from_pandas(wide)
     assert forecast.usable_symbols(wide) == ("WTI", "SP500")
     assert everything[forecast.usable_symbols(everything)].symbols == ("WTI", "SP500")

@@ -56,7 +56,7 @@ class Application(TyperGroup):
         except (ValueError, OSError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            _print_error(str(error) or type(error).__name__)
+            _print_error(_describe(error))
             raise typer.Exit(2) from None
         except ImportError as error:
             message = str(error)  # names the extra where the module that needs it says so
@@ -84,6 +84,12 @@ def _report(error: Any) -> None:
         return
     path, message = error.ctx.command_path if error.ctx else "torchcommodity", error.format_message()
     _print_error(f"{path}: {message}{'' if message.endswith(('.', '?')) else '.'} See '{path} --help'.")
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"  # without the number of the error
+    return str(error) or type(error).__name__
 
 
 def _print_error(message: str) -> None:

@@ -77,7 +77,7 @@ def list_(store: StoreFile = None) -> None:
 
 @app.command("remove")
 def remove(
-    name: Annotated[str, typer.Argument(help="Name in the store")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in the store")],
     store: StoreFile = None,
     quiet: options.Quiet = False,
 ) -> None:

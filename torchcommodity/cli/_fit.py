@@ -1,6 +1,8 @@
 """`torchcommodity fit`: prices and settings become one file, the fitted model."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -33,7 +35,7 @@ Device = Annotated[
 ]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option("--checkpoint", metavar="FILE", help="Checkpoint of the training; default: MODEL.checkpoint.pt"),
+    typer.Option("--checkpoint", metavar="FILE", help="Checkpoint of the training; default: beside --out"),
 ]
 Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="Resume from the checkpoint if there is one")]
 CheckpointSeconds = Annotated[
@@ -53,6 +55,7 @@ def fit(
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
     config: options.Config = None,
+    drop_unusable: options.DropUnusable = False,
     out: Out = Path("out/model.safetensors"),
     seed: options.Seed = 0,
     device: Device = None,
@@ -86,16 +89,18 @@ def fit(
     is_first = int(os.environ.get("RANK", 0)) == 0  # of the processes of torchrun
     screen = output.console(quiet or not is_first)
     panel = options.read_prices(data, symbols, contracts, curve)
+    output.print_findings(screen, panel.findings)
+    if drop_unusable:
+        panel = options.drop_unusable(panel, settings, screen)
     checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")
     for path in (out, checkpoint):
         check_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-    output.print_findings(screen, panel.findings)
     if not resume:
         checkpoint.unlink(missing_ok=True)  # by each process, before any of them reads it
     elif checkpoint.exists():
         output.print_line(screen, f"Resuming from {checkpoint}")
-    with output.progress_bar(screen, "Fitting") as progress:
+    with _resumable(checkpoint), output.progress_bar(screen, "Fitting") as progress:
         forecaster = fit_forecaster(
             panel,
             settings,
@@ -109,6 +114,16 @@ def fit(
         forecaster.save(out)
     print_summary(screen, forecaster, build_model(settings.model, len(panel.symbols), seed))
     output.print_written(screen, out)
+
+
+@contextmanager
+def _resumable(checkpoint: Path) -> Iterator[None]:
+    """Tell the user that interrupts a training how to resume it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        hint = f"the same command resumes from {checkpoint}" if checkpoint.exists() else "nothing was written"
+        raise KeyboardInterrupt(f"interrupted; {hint}") from None
 
 
 def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Module") -> None:

@@ -28,6 +28,7 @@ def forecast(
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -55,6 +56,8 @@ def forecast(
     panel = options.read_prices(data, symbols, contracts, curve)
     check_output_folder(out, FILES)
     output.print_findings(screen, panel.findings)
+    if drop_unusable:
+        panel = options.drop_unusable(panel, config, screen)
     forecaster = _fit(screen, panel, config, seed)
     test = _test(screen, panel, config, seed)
     run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())

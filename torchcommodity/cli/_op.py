@@ -17,9 +17,7 @@ app = typer.Typer(
 
 COLORS = {"pass": "green", "fail": "bold red", "skip": "yellow"}
 
-Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of op list, or package.module:operator")
-]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names of op list, or package.module:operator")]
 
 
 @app.command("list")
@@ -63,7 +61,7 @@ def check(
 
 @app.command("new")
 def new(
-    name: Annotated[str, typer.Argument(help="Python identifier in lower case")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Python identifier in lower case")],
     cuda: Annotated[bool, typer.Option("--cuda", help="Include a CUDA kernel")] = False,
     dest: Annotated[Path, typer.Option("--dest", metavar="DIR", help="Folder of the new package")] = Path(),
 ) -> None:

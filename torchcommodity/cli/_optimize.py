@@ -20,7 +20,7 @@ HIDDEN = 64  # units of the network that is fitted by default: large enough to h
 ModelFile = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[MODEL]",
+        metavar="MODEL",
         exists=True,
         dir_okay=False,
         help="Fitted har-lstm (.safetensors), fitted before --first-year; default: fit one",
@@ -30,7 +30,7 @@ FirstYear = Annotated[int, typer.Option("--first-year", help="First test year; e
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per request")]
 BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Requests in the large batch")]
 Calls = Annotated[int, typer.Option("--calls", min=5, help="Timed calls at batch size 1")]
-Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Include the compiled steps, minutes each")]
+Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Include the compiled variants (minutes each)")]
 
 
 def optimize(
@@ -51,7 +51,7 @@ def optimize(
 ) -> None:
     """Prune, distill, quantize and compile a model.
 
-    Size, speed and loss are measured after every step. Writes optimized.safetensors and optimize.csv.
+    Size, speed and loss of every variant are measured. Writes optimized.safetensors and optimize.csv.
     """
     import pandas as pd
 

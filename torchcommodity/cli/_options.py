@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from torchcommodity.data import Panel
     from torchcommodity.export import Artifact
     from torchcommodity.forecast import Forecaster
@@ -21,7 +23,7 @@ SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parque
 PREFIXES = ("store:", "fred:", "eia:")
 TABLES = (".csv", ".parquet", ".json")
 DUCKDB_TABLE = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):[^:/\\]+")
-DEFAULT_MODEL = "har-garch"
+DEFAULT_MODEL, DEFAULT_NETWORK = "har-garch", "har-lstm"
 MODELS = (
     "har-garch", "har-lstm", "har-lltm", "har-tcn", "har-attention", "har-regime", "garch-lstm", "har-mlp-lstm",
     "har-orthogonal-lstm",
@@ -79,12 +81,24 @@ OutTable = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", callback=check_table, help=f"Output file: {', '.join(TABLES)} by its ending"),
 ]
+DropUnusable = Annotated[
+    bool, typer.Option("--drop-unusable", help="Leave out symbols with too few, constant or no positive prices")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed for initialization and shuffling")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
 Model = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="NAME", callback=check_model, help=f"Model, one of fit --list; default: {DEFAULT_MODEL}"
+        "--model", metavar="NAME", callback=check_model, help=f"Model name, see fit --list; default: {DEFAULT_MODEL}"
+    ),
+]
+NetworkModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        callback=check_model,
+        help=f"Model name, one with a network, see fit --list; default: {DEFAULT_NETWORK}",
     ),
 ]
 Config = Annotated[
@@ -94,7 +108,7 @@ Config = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="Settings: TOML, whose omitted keys keep defaults, or a fitted model",
+        help="Settings: a TOML file, whose omitted keys keep their defaults, or a fitted model",
     ),
 ]
 FirstYear = Annotated[
@@ -136,12 +150,25 @@ def read_prices(
     return panel if curve is None else panel.with_curve(read_curve(curve))
 
 
-def read_settings(model: str | None, config: Path | None) -> "FitConfig":
+def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "Panel":
+    """The symbols of a panel that can be fitted; prints the others."""
+    from torchcommodity.data import summarize_names
+    from torchcommodity.forecast import usable_symbols
+
+    usable = usable_symbols(panel, settings)
+    if not usable:
+        return panel  # the fit raises, and says what is missing
+    if unusable := [symbol for symbol in panel.symbols if symbol not in usable]:
+        screen.print(f"Left out, cannot be fitted: {summarize_names(unusable)}.", markup=False)
+    return panel.select(usable)
+
+
+def read_settings(model: str | None, config: Path | None, default: str = DEFAULT_MODEL) -> "FitConfig":
     """The settings of `--model` and `--config`, TOML or a fitted model; if both name a model, it must be the same."""
     from torchcommodity.training import from_toml, load_config, to_config
 
     if config is None:
-        return to_config({"model": {"name": model or DEFAULT_MODEL}})
+        return to_config({"model": {"name": model or default}})
     if config.suffix.lower() != ".safetensors":
         return load_config(config, model)
     from torchcommodity.forecast import Forecaster

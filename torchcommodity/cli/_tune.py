@@ -13,14 +13,14 @@ Trials = Annotated[int, typer.Option("--trials", min=1, help="Maximum number of 
 Budget = Annotated[float | None, typer.Option("--budget-seconds", help="Start no trial after this many seconds")]
 Through = Annotated[
     str | None,
-    typer.Option("--through", metavar="DATE", help="Last date used; default: the last before the years of backtest"),
+    typer.Option("--through", metavar="DATE", help="Last date used; default: before the test years of backtest"),
 ]
-Years = Annotated[int, typer.Option("--years", min=1, help="Validation years, the last ones through that date")]
+Years = Annotated[int, typer.Option("--years", min=1, help="Number of validation years up to that date")]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Output file (TOML), for --config")]
 
 
 def tune(
-    model: options.Model = None,
+    model: options.NetworkModel = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
@@ -47,7 +47,7 @@ def tune(
     from torchcommodity.training import make_executor, to_toml
     from torchcommodity.training import tune as search
 
-    screen, settings = output.console(quiet), options.read_settings(model, config)
+    screen, settings = output.console(quiet), options.read_settings(model, config, options.DEFAULT_NETWORK)
     panel = options.read_prices(data, symbols, contracts, curve)
     check_file(out)
     output.print_findings(screen, panel.findings)

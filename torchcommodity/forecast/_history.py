@@ -10,6 +10,8 @@ from torchcommodity.data import Panel, summarize_names, to_panel
 from torchcommodity.models import HarConfig
 from torchcommodity.training import FitConfig, min_fit_rows
 
+LEAVE_OUT = "leave them out with panel[forecast.usable_symbols(panel)] or --drop-unusable"
+
 
 def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
     """The symbols that `fit` accepts: enough positive prices, not all of them equal.
@@ -41,7 +43,7 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
     """
     values, required = panel.values.plain(), min_fit_rows(config)
     counts = _positive(values).sum(0)
-    hint = "" if len(panel.symbols) == 1 else "; leave them out with panel[forecast.usable_symbols(panel)] or --symbols"
+    hint = f"; {LEAVE_OUT}" if len(panel.symbols) > 1 else ""
     if empty := _names(panel, counts == 0):
         raise ValueError(
             f"{operation}: every symbol must have positive prices; got none for {summarize_names(empty)}{hint}"
