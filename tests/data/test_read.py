@@ -333,3 +333,13 @@ def test_read_real_prices(shared_data):
     assert negative == [("WTI", "2020-04-20", "-37.63"), ("WTI_SPOT", "2020-04-20", "-36.98")]
     frame = pd.read_csv(shared_data / "daily.csv.gz").pivot(index="date", columns="symbol", values="close")
     np.testing.assert_array_equal(panel.select(frame.columns).values.numpy(), frame.to_numpy())
+
+
+def test_read_prefers_symbol_to_other_identifiers(tmp_path):
+    panel = data.read(write(tmp_path, "id,date,symbol,ticker,close\n7,2020-04-17,A,AX,1\n"))
+    assert panel.symbols == ("A",)
+    assert [f.value for f in panel.findings if f.kind == "ignored column"] == ["id", "ticker"]
+
+
+def test_read_takes_the_columns_of_nixtla(tmp_path):
+    assert data.read(write(tmp_path, "unique_id,ds,y\nA,2020-04-17,1.5\n")).values.tolist() == [[1.5]]

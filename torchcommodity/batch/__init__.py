@@ -1,11 +1,13 @@
 """Forecasts for tables of any number of panels, from DuckDB or Parquet into DuckDB."""
 
+from torchcommodity.batch._results import Run as Run
 from torchcommodity.batch._run import Summary as Summary
-from torchcommodity.batch._run import batch as batch
-from torchcommodity.batch._source import holds_panels as holds_panels
+from torchcommodity.batch._run import run as run
+from torchcommodity.batch._sources import is_panel_table as is_panel_table
 
 __all__ = [
+    "Run",
     "Summary",
-    "batch",
-    "holds_panels",
+    "is_panel_table",
+    "run",
 ]

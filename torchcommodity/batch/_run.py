@@ -1,4 +1,4 @@
-"""An artifact and a table of panels become a run in the results."""
+"""`run`: forecast every panel of a table, and add the forecasts to a DuckDB file."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -12,165 +12,181 @@ import pyarrow as pa
 import torch
 
 import torchcommodity
-from torchcommodity.batch import _sql as sql
-from torchcommodity.batch._answers import BLOCK, answers
-from torchcommodity.batch._requests import Refused, Request, Rows, by_panel, request
-from torchcommodity.batch._results import MEMORY, Run, Unfinished, finished
-from torchcommodity.batch._source import Source, opened
-from torchcommodity.data import Panel, utc_now
+from torchcommodity.batch._duckdb import connect, sql_text
+from torchcommodity.batch._forecasts import forecast_block
+from torchcommodity.batch._panels import PanelRows, ParsedPanel, RejectedPanel, parse_panel, split_by_panel
+from torchcommodity.batch._results import PartialRun, Run, check_out, find_run
+from torchcommodity.batch._sources import Source, is_panel_table, open_source
+from torchcommodity.data import to_panel, utc_now
 from torchcommodity.export import Artifact
-from torchcommodity.forecast import align_panel
+from torchcommodity.forecast import Forecaster, align_panel
 from torchcommodity.training import one_thread
+
+BLOCK_ROWS = 131_072  # of the table, or one panel: forecast and written in one transaction
 
 Progress = Callable[[int, int, str], None]
 
 
 class Summary(NamedTuple):
-    """What came of a batch: its row of `runs`, and whether it was there already."""
+    """Outcome of `run`: its row of the table `runs`, and whether the results already had it."""
 
     run: Run
-    again: bool
+    existed: bool
 
 
 @one_thread()
-def batch(
-    artifact: Artifact, source: str | Path | Panel, out: str | Path, *, progress: Progress | None = None
-) -> Summary:
-    """Answer a table of any number of panels; append the forecasts to a DuckDB file, as one run or not at all.
+def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress: Progress | None = None) -> Summary:
+    """Forecast a table of any number of panels, and add the forecasts to a DuckDB file as one run.
+
+    Each panel is forecast on its own. Its rows are the days on which a symbol of the model has a row in the table; a
+    price that is NULL or NaN is missing. Rows of other symbols are ignored and counted. A panel that cannot be forecast
+    is listed in the table `rejected` with the reason; the others are not affected.
+
+    Every forecast has the bits of the model's forecast of that panel alone, on one thread. The id of the run is made of
+    the checksums of model and table: calling `run` again changes nothing, and resumes a run that was interrupted. A run
+    is added in one transaction. Memory is bounded, whatever the number of panels.
 
     Args:
-        artifact: of `Artifact.load`.
-        source: a long table with columns `panel` (names or whole numbers), `date`, `symbol` and `price`, its rows in
-            any order: a Parquet file, a folder or a pattern of them, `FILE.duckdb:TABLE`; or one panel in memory.
-        out: the DuckDB file; made where it is absent.
-        progress: called with the rows done, the rows of the table, and a word.
+        model: of `forecast.fit` or `export.Artifact.load`.
+        source: a long table with columns `panel` (names or integers), `date`, `symbol` and `price`, its rows in any
+            order: a Parquet file, a folder or a pattern of them, or `FILE.duckdb:TABLE`. Or one panel: anything else
+            that `data.to_panel` takes.
+        out: the DuckDB file, `*.duckdb`; created if it does not exist.
+        progress: called with the rows done, the rows of the table, and a message.
 
-    A panel is one request. Its rows are the days on which a symbol of the artifact has a row; a price that is NULL or
-    NaN is missing. Rows of other symbols are left out, and counted. A panel that cannot be answered is refused by
-    itself, with the reason in the table `refused`; the others go on.
-
-    Every forecast has the bits of the artifact's answer to its panel alone, on one thread. The run is named after the
-    checksums of artifact and table: asked again, it changes nothing; killed, it is carried on when asked again, and
-    becomes the same table. Memory is bounded, whatever the number of panels.
+    Returns:
+        the row of the table `runs`, and whether the results already had it.
 
     Raises:
-        ValueError: there is no such table, it is empty or has other columns; the results cannot be written; another
-            process computes this run, or holds the results for longer than a minute.
+        TypeError: a model or source of another type.
+        ValueError: there is no such table, it is empty or has other columns; `out` is no DuckDB file or cannot be
+            written; another process computes this run, or has the results open for more than a minute; the forecaster
+            was fitted with a futures curve.
 
     Example:
         >>> import pandas as pd
-        >>> from torchcommodity import data, export, forecast
+        >>> from torchcommodity import batch, data, forecast
         >>> wti, folder = data.embedded()["WTI"], getfixture("tmp_path")
-        >>> fitted = forecast.fit(wti.between("2012-01-01", "2016-12-31"))
-        >>> artifact = export.Artifact.load(export.export(fitted, folder / "wti.pt2"))
+        >>> forecaster = forecast.fit(wti.between("2012-01-01", "2016-12-31"))
         >>> years = {year: wti.between(f"{year - 1}-01-01", f"{year}-12-31") for year in (2016, 2017, 2018)}
         >>> prices = {year: panel.to_pandas() for year, panel in years.items()}
         >>> table = pd.concat(prices, names=["panel"]).melt(var_name="symbol", value_name="price", ignore_index=False)
         >>> table.reset_index().to_parquet(folder / "panels.parquet")
-        >>> found = batch(artifact, folder / "panels.parquet", folder / "forecasts.duckdb")
-        >>> found.run.answered, found.run.refused, found.run.forecasts  # 4 horizons, 19 levels each
+        >>> summary = batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb")
+        >>> summary.run.completed, summary.run.rejected, summary.run.forecasts  # 4 horizons, 19 levels each
         (3, 0, 228)
-        >>> batch(artifact, folder / "panels.parquet", folder / "forecasts.duckdb").again
+        >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    if isinstance(source, Panel):
-        source = align_panel(source, artifact.metadata.symbols, artifact.metadata.contracts)
-    with closing(duckdb.connect()) as connection:
-        connection.execute(f"SET memory_limit = '{MEMORY}'")
-        with _readable(source):
-            table = opened(connection, source)
-        run = _run(artifact, table)
-        if known := finished(Path(out), run.run):
-            return Summary(known, True)
-        with closing(Unfinished(Path(out), run)) as unfinished:
-            with _readable(table.place):
-                _answer(artifact, connection, table, unfinished, progress)
+    out = Path(out)
+    check_out(out)
+    artifact = _to_artifact(model)
+    if not is_panel_table(source):
+        panel = to_panel(source, operation="batch")
+        source = align_panel(panel, artifact.metadata.symbols, artifact.metadata.contracts)
+    with closing(connect()) as connection:
+        with _readable_errors(source):
+            table = open_source(connection, source)
+        new = _new_run(artifact, table)
+        if old := find_run(out, new.run):
+            return Summary(old, True)
+        with closing(PartialRun(out, new)) as partial:
+            with _readable_errors(table.label):
+                _forecast_all(artifact, connection, table, partial, progress)
             table.check_unchanged()
-            connection.close()  # the table may lie in the file of the results
-            return Summary(unfinished.publish(), False)
+            connection.close()  # the table may be in the file of the results
+            return Summary(partial.publish(), False)
 
 
-def _run(artifact: Artifact, table: Source) -> Run:
-    about = artifact.metadata
-    name = hashlib.sha256(f"torchcommodity batch 1\n{about.sha256}\n{table.sha256}".encode()).hexdigest()
+def _to_artifact(model: Forecaster | Artifact) -> Artifact:
+    if isinstance(model, Artifact):
+        return model
+    if isinstance(model, Forecaster):
+        return Artifact.from_forecaster(model)
+    raise TypeError(f"batch: model must be a Forecaster or an Artifact; got {type(model).__name__}")
+
+
+def _new_run(artifact: Artifact, table: Source) -> Run:
+    metadata = artifact.metadata
+    name = hashlib.sha256(f"torchcommodity batch 2\n{metadata.sha256}\n{table.sha256}".encode()).hexdigest()
     versions = torchcommodity.__version__, torch.__version__
-    return Run(name, about.sha256, about.model, *versions, table.place, table.sha256, utc_now())
+    return Run(name, metadata.sha256, metadata.model, *versions, table.label, table.sha256, utc_now())
 
 
 @contextmanager
-def _readable(source: object) -> Iterator[None]:
-    """An error of the readers in words."""
+def _readable_errors(source: object) -> Iterator[None]:
+    """Errors of DuckDB and Arrow while reading the source as a ValueError; Ctrl-C as a KeyboardInterrupt."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
-        place = source if isinstance(source, str | Path) else "the panel"
+        label = source if isinstance(source, str | Path) else "the panel"
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"forecast: expected a table of panels that can be read at {place}; got {reason}") from None
+        raise ValueError(f"batch: expected a table of panels that can be read at {label}; got {reason}") from None
     except RuntimeError as error:
-        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if str(error) == "Query interrupted":  # DuckDB's error on Ctrl-C
             raise KeyboardInterrupt from None
         raise
 
 
 @dataclass
 class Block:
-    """Neighboring panels, as many as are answered and written in one go."""
+    """Consecutive panels that are forecast and written together."""
 
-    asked: list[Request] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    panels: list[ParsedPanel] = field(default_factory=list)
+    rejected: list[RejectedPanel] = field(default_factory=list)
     rows: int = 0
     last: str | None = None
 
-    def take(self, rows: Rows, asked: Request | Refused) -> None:
-        """One panel more."""
-        (self.asked if isinstance(asked, Request) else self.refused).append(asked)  # type: ignore[arg-type]
-        self.rows, self.last = self.rows + rows.number, rows.panel
+    def append(self, rows: PanelRows, panel: ParsedPanel | RejectedPanel) -> None:
+        """Add one panel."""
+        (self.panels if isinstance(panel, ParsedPanel) else self.rejected).append(panel)  # type: ignore[arg-type]
+        self.rows, self.last = self.rows + rows.total, rows.name
 
 
-def _answer(
-    artifact: Artifact, connection: Any, table: Source, unfinished: Unfinished, progress: Progress | None
+def _forecast_all(
+    artifact: Artifact, connection: Any, table: Source, partial: PartialRun, progress: Progress | None
 ) -> None:
     total = connection.execute("SELECT count(*) FROM panels").fetchone()[0]
     if not total:
-        raise ValueError(f"{table.place}: expected rows; got none")
-    for block in _blocks(by_panel(_sorted(connection, unfinished)), artifact, table):
-        _add(artifact, unfinished, block)
+        raise ValueError(f"{table.label}: expected rows; got none")
+    for block in _blocks(split_by_panel(_sorted_rows(connection, partial)), artifact, table):
+        _forecast_block(artifact, partial, block)
         if progress:
-            progress(unfinished.rows, total, f"{unfinished.run.panels:,} panels")
+            progress(partial.rows, total, f"{partial.run.panels:,} panels")
 
 
-def _sorted(connection: Any, unfinished: Unfinished) -> Any:
-    """The rows that are still to be answered, by panel; what does not fit into memory is sorted on the disk."""
-    connection.execute(f"SET temp_directory = {sql.text(str(unfinished.spill))}")
+def _sorted_rows(connection: Any, partial: PartialRun) -> Any:
+    """The remaining rows, sorted by panel; DuckDB sorts on disk what does not fit into memory."""
+    connection.execute(f"SET temp_directory = {sql_text(str(partial.spill))}")
     connection.execute("SET preserve_insertion_order = false")
-    where, known = "", []
-    if unfinished.rows:
-        where = "WHERE panel IS NOT NULL" if unfinished.last is None else "WHERE panel > ?"
-        known = [] if unfinished.last is None else [unfinished.last]
+    where, parameters = "", []
+    if partial.rows:
+        where = "WHERE panel IS NOT NULL" if partial.last is None else "WHERE panel > ?"
+        parameters = [] if partial.last is None else [partial.last]
     query = f"SELECT * FROM panels {where} ORDER BY panel NULLS FIRST, file, row"
-    return pa.RecordBatchReader.from_stream(connection.sql(query, params=known))
+    return pa.RecordBatchReader.from_stream(connection.sql(query, params=parameters))
 
 
-def _blocks(panels: Iterable[Rows], artifact: Artifact, table: Source) -> Iterator[Block]:
+def _blocks(panels: Iterable[PanelRows], artifact: Artifact, table: Source) -> Iterator[Block]:
     block = Block()
     for rows in panels:
-        block.take(rows, request(rows, artifact.metadata, table))
-        if block.rows >= BLOCK:
+        block.append(rows, parse_panel(rows, artifact.metadata, table))
+        if block.rows >= BLOCK_ROWS:
             yield block
             block = Block()
     if block.rows:
         yield block
 
 
-def _add(artifact: Artifact, unfinished: Unfinished, block: Block) -> None:
-    forecasts, no_number = answers(artifact, block.asked)
-    refused, run = block.refused + no_number, unfinished.run
+def _forecast_block(artifact: Artifact, partial: PartialRun, block: Block) -> None:
+    forecasts, not_finite = forecast_block(artifact, block.panels)
+    rejected, before = block.rejected + not_finite, partial.run
     after = replace(
-        run,
-        panels=run.panels + len(block.asked) + len(block.refused),
-        answered=run.answered + len(block.asked) - len(no_number),
-        refused=run.refused + len(refused),
-        forecasts=run.forecasts + forecasts.num_rows,
-        left_out=run.left_out + sum(each.left_out for each in block.asked),
+        before,
+        panels=before.panels + len(block.panels) + len(block.rejected),
+        completed=before.completed + len(block.panels) - len(not_finite),
+        rejected=before.rejected + len(rejected),
+        forecasts=before.forecasts + forecasts.num_rows,
+        ignored_rows=before.ignored_rows + sum(panel.ignored_rows for panel in block.panels),
     )
-    unfinished.add(after, forecasts, refused, block.last, unfinished.rows + block.rows)
+    partial.add(after, forecasts, rejected, block.last, partial.rows + block.rows)

@@ -45,17 +45,17 @@ def batch(
     """Forecast a table of any number of panels.
 
     Adds one run to a DuckDB file; an interrupted run resumes. A panel that cannot be forecast is listed in the table
-    refused with the reason, and the exit code is 3.
+    rejected with the reason, and the exit code is 3.
     """
-    from torchcommodity.batch import batch as run_batch
-    from torchcommodity.batch import holds_panels
+    from torchcommodity.batch import is_panel_table
+    from torchcommodity.batch import run as run_batch
     from torchcommodity.export import Artifact
     from torchcommodity.forecast import Forecaster
 
     screen = output.console(quiet)
     loaded = options.load_model(model)
     artifact = Artifact.from_forecaster(loaded) if isinstance(loaded, Forecaster) else loaded
-    source = data if holds_panels(data) else options.read_prices(data)
+    source = data if is_panel_table(data) else options.read_prices(data)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
             summary = run_batch(artifact, source, out, progress=progress)
@@ -63,16 +63,16 @@ def batch(
         raise KeyboardInterrupt(f"interrupted; {out} is unchanged, the same command resumes") from None
     for line in _summary_lines(summary, out):
         output.print_line(screen, line)
-    if summary.run.refused:
+    if summary.run.rejected:
         raise typer.Exit(SOME_REJECTED)
 
 
 def _summary_lines(summary: "Summary", out: Path) -> list[str]:
     run = summary.run
-    lines = [f"Run {run.run[:16]} of {run.source}: {run.answered:,} panels, {run.forecasts:,} rows of forecasts."]
-    if run.left_out:
-        lines.append(f"Left out {run.left_out:,} rows of symbols that are not in the model.")
-    if run.refused:
-        lines.append(f"Rejected {run.refused:,} of {run.panels:,} panels; see the table `refused` of {out}.")
+    lines = [f"Run {run.run[:16]} of {run.source}: {run.completed:,} panels, {run.forecasts:,} rows of forecasts."]
+    if run.ignored_rows:
+        lines.append(f"Left out {run.ignored_rows:,} rows of symbols that are not in the model.")
+    if run.rejected:
+        lines.append(f"Rejected {run.rejected:,} of {run.panels:,} panels; see the table `rejected` of {out}.")
     unchanged = f"{out} holds this run since {run.finished}; nothing was changed."
-    return [*lines, unchanged if summary.again else f"Wrote {out}"]
+    return [*lines, unchanged if summary.existed else f"Wrote {out}"]

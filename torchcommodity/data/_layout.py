@@ -90,7 +90,10 @@ def _check_names(names: list[str], label: str) -> None:
 
 
 def _find_one(lower: list[str], known: tuple[str, ...], label: str) -> int:
+    """The column with one of these names; `symbol` is preferred to an `id` or `ticker` beside it."""
     columns = [column for column, name in enumerate(lower) if name in known]
+    if known is SYMBOLS and "symbol" in lower:
+        columns = [column for column in columns if lower[column] == "symbol"]
     if len(columns) != 1:
         got = ", ".join(lower[c] for c in columns) or "none among " + ", ".join(lower[:8])
         raise DataError(f"{label}: expected one column {' or '.join(known)}; got {got}")

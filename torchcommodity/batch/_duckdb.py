@@ -1,0 +1,74 @@
+"""DuckDB: connections with a memory limit, waiting for a lock, transactions, and quoting in SQL."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+MEMORY_LIMIT = "128MB"  # of each connection; a run has two
+
+
+def connect(path: Path | None = None, *, timeout: float = 0.0, read_only: bool = False) -> Any:
+    """Open a file, or a database in memory, waiting up to `timeout` seconds for another process to close the file."""
+    name = ":memory:" if path is None else str(path.absolute())
+    connection = retry_while_locked(lambda: duckdb.connect(name, read_only=read_only), timeout)
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    return connection
+
+
+def retry_while_locked(call: Callable[[], Any], timeout: float) -> Any:
+    """Call again while another process has the file open: only one at a time can."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            return call()
+        except duckdb.IOException as error:
+            if "lock" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+
+
+@contextmanager
+def transaction(connection: Any) -> Iterator[Callable[..., Any]]:
+    """Everything executed inside, or nothing."""
+    connection.execute("BEGIN")
+    try:
+        yield connection.execute
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(duckdb.Error):  # the transaction may have ended already
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def readable_errors(path: Path) -> Iterator[None]:
+    """Errors of DuckDB on the file of the results as a ValueError."""
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        if "lock" in reason:
+            raise ValueError(f"batch: another process is using {path}; try again when it has finished") from None
+        raise ValueError(f"batch: expected {path} to be a writable DuckDB file; got {reason}") from None
+
+
+def sql_text(value: str) -> str:
+    """A string literal.
+
+    >>> sql_text("panel's")
+    "'panel''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sql_name(value: str) -> str:
+    """The name of a table or a column.
+
+    >>> sql_name("my prices")
+    '"my prices"'
+    """
+    return '"' + value.replace('"', '""') + '"'

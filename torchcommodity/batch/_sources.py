@@ -1,0 +1,206 @@
+"""Tables of panels: Parquet files, a table of a DuckDB file, or one panel in memory, as one SQL view.
+
+The view `panels` has panel TEXT, date DATE or TEXT, symbol TEXT, price DOUBLE or TEXT, file and row (from 1).
+"""
+
+import glob
+import hashlib
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from torchcommodity.batch._duckdb import sql_name, sql_text
+from torchcommodity.data import Panel, detect_layout, summarize_names
+
+DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
+NAME_TYPES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
+DATE_TYPES = re.compile(r"VARCHAR|DATE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE")
+PRICE_TYPES = re.compile(r"VARCHAR|FLOAT|DOUBLE|DECIMAL\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER")
+COLUMNS = "panel,date,symbol,price"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened table of panels.
+
+    Args:
+        label: opens the messages.
+        files: the files, or the label of a table.
+        sha256: checksum of the content.
+        states: state of each file when its checksum was taken.
+    """
+
+    label: str
+    files: tuple[str, ...]
+    sha256: str
+    states: tuple[Any, ...] = field(default=(), repr=False)
+
+    def at(self, file: int, row: int) -> str:
+        """`panels.parquet, row 7`."""
+        return f"{self.files[file]}, row {row}"
+
+    def check_unchanged(self) -> None:
+        """A ValueError if a file has changed since its checksum was taken."""
+        for path, state in zip(self.files, self.states):
+            if _state(Path(path)) != state:
+                raise ValueError(f"batch: expected {path} to stay unchanged; it changed while it was read")
+
+
+def is_panel_table(source: Any) -> bool:
+    """Whether a source is a table of panels: a folder, a pattern, FILE.duckdb:TABLE, a Parquet file with `panel`.
+
+    >>> is_panel_table("panels/*.parquet"), is_panel_table("panels.duckdb:prices"), is_panel_table("embedded")
+    (True, True, False)
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    name = os.fspath(source)
+    path = Path(name)
+    if DUCKDB.fullmatch(name) or path.is_dir() or (glob.has_magic(name) and not path.exists()):
+        return True
+    if not path.is_file() or path.suffix.lower() not in (".parquet", ".pq"):
+        return False
+    return any(name.strip().lower() == "panel" for name in _schema(path).names)
+
+
+def open_source(connection: Any, source: str | os.PathLike[str] | Panel) -> Source:
+    """Create the view `panels` of a source.
+
+    Raises:
+        ValueError: there is no such table, it cannot be read, or its columns are not those of a table of panels.
+    """
+    if isinstance(source, Panel):
+        return _open_panel(connection, source)
+    name = os.fspath(source)
+    if match := DUCKDB.fullmatch(name):
+        return _open_table(connection, Path(match["file"]), match["table"])
+    return _open_parquet(connection, _find_files(name))
+
+
+def _open_panel(connection: Any, panel: Panel) -> Source:
+    T, N = len(panel), len(panel.symbols)
+    prices = panel.values.plain().numpy()
+    digest = hashlib.sha256(repr((panel.symbols, panel.dates.tolist())).encode() + prices.tobytes())
+    columns = {
+        "panel": np.repeat("panel", T * N),
+        "date": np.repeat(panel.dates, N),
+        "symbol": np.tile(np.array(panel.symbols, dtype=object), T),
+        "price": prices.ravel(),
+        "file": np.zeros(T * N),
+        "row": np.repeat(np.arange(1, T + 1), N),
+    }
+    connection.register("panels", pa.table(columns))
+    label = summarize_names(dict.fromkeys(record.location for record in panel.provenance))
+    return Source(label, (label,), digest.hexdigest())
+
+
+def _open_table(connection: Any, file: Path, table: str) -> Source:
+    if not file.is_file():
+        raise ValueError(f"batch: expected a DuckDB file; there is no file {file}")
+    connection.execute(f"ATTACH {sql_text(str(file.absolute()))} AS source (READ_ONLY)")
+    rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'").fetchall()
+    tables = [row[0] for row in rows]
+    if table not in tables:
+        known = summarize_names(tables) or "it has none"
+        raise ValueError(f"batch: expected a table of {file} ({known}); got {table!r}")
+    label = f"{file}:{table}"
+    _create_view(connection, label, f"source.{sql_name(table)}", "0", "rowid + 1", None)
+    return Source(label, (label,), _checksum_of_rows(connection))
+
+
+def _open_parquet(connection: Any, files: list[Path]) -> Source:
+    first = _schema(files[0])
+    for path in files[1:]:
+        if not (other := _schema(path)).equals(first):
+            raise ValueError(
+                f"batch: expected the columns of {files[0]} in every file ({_describe(first)}); "
+                f"got {_describe(other)} in {path}"
+            )
+    names = tuple(map(str, files))
+    states, digests = tuple(map(_state, files)), [_checksum(path) for path in files]
+    quoted = f"[{', '.join(map(sql_text, names))}]"
+    reader = f"read_parquet({quoted}, file_row_number = true, filename = '__file', hive_partitioning = false)"
+    label = names[0] if len(names) == 1 else f"{len(names)} Parquet files"
+    _create_view(connection, label, reader, f"list_position({quoted}, __file) - 1", "file_row_number + 1", first)
+    digest = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    return Source(label, names, digest, states)
+
+
+def _create_view(connection: Any, label: str, table: str, file: str, row: str, schema: Any) -> None:
+    """The view `panels` of a table expression; `file` and `row` are SQL expressions of its rows."""
+    columns = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
+    types = {name: kind for name, kind, *_ in columns if name not in ("__file", "file_row_number")}
+    names = list(types)
+    roles = detect_layout(names, label)
+    panel = [name for name in names if name.strip().lower() == "panel"]
+    if roles.symbol is None or not panel:
+        raise ValueError(f"{label}: expected columns {COLUMNS}; got {summarize_names(names, limit=20)}")
+    date, symbol, price = names[roles.date], names[roles.symbol], names[roles.prices[0]]
+    for name, expected, words in (
+        (panel[0], NAME_TYPES, "names or integers"),
+        (date, DATE_TYPES, "dates"),
+        (symbol, NAME_TYPES, "names"),
+        (price, PRICE_TYPES, "prices"),
+    ):
+        if not expected.fullmatch(types[name]):
+            raise ValueError(f"{label}: {name!r}: expected {words}; got {types[name]}")
+    day = sql_name(date)
+    if types[date] == "TIMESTAMP WITH TIME ZONE":
+        zone = (schema.field(date).type.tz if schema is not None else None) or "UTC"
+        day = f"timezone({sql_text(zone)}, {day})"
+    day = day if types[date] == "VARCHAR" else f"CAST({day} AS DATE)"
+    number = sql_name(price) if types[price] == "VARCHAR" else f"CAST({sql_name(price)} AS DOUBLE)"
+    connection.execute(
+        f"CREATE VIEW panels AS SELECT CAST({sql_name(panel[0])} AS VARCHAR) AS panel, {day} AS date, "
+        f"CAST({sql_name(symbol)} AS VARCHAR) AS symbol, {number} AS price, {file} AS file, {row} AS row FROM {table}"
+    )
+
+
+def _find_files(source: str) -> list[Path]:
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    paths = path.rglob("*.parquet") if path.is_dir() else map(Path, glob.glob(source, recursive=True))
+    if files := sorted(path for path in paths if path.is_file()):
+        return files
+    raise ValueError(f"batch: expected Parquet files with panels, or FILE.duckdb:TABLE; there are none at {source}")
+
+
+def _schema(path: Path) -> Any:
+    try:
+        return pq.read_schema(path).remove_metadata()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path}: expected a complete Parquet file; got one that cannot be read: {reason}") from None
+
+
+def _describe(schema: Any) -> str:
+    return summarize_names((f"{field.name} {field.type}" for field in schema), limit=20)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _checksum(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _checksum_of_rows(connection: Any) -> str:
+    """Of the rows in their order, each as one line of JSON: independent of other content of the file."""
+    digest = hashlib.sha256()
+    lines = connection.sql("SELECT to_json([panel, date::TEXT, symbol, price::TEXT])::TEXT AS line FROM panels")
+    for batch in pa.RecordBatchReader.from_stream(lines):
+        digest.update("".join(f"{line}\n" for line in batch.column(0).to_pylist()).encode())
+    return digest.hexdigest()
