@@ -2,7 +2,7 @@
 
 python benchmarks/batch.py                          # 1,000, 5,000 and 20,000 panels of 512 rows of WTI
 python benchmarks/batch.py --panels 1000 100000 --model har-lstm --format onnx
-python benchmarks/batch.py --kill 20                # and kill -9 a run at 20 random moments, then compare
+python benchmarks/batch.py --kill 20                # also kill -9 a run at 20 random times, and compare
 """
 
 import argparse
@@ -19,73 +19,72 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from torchcommodity import data, export, forecast
-from torchcommodity.batch import batch
+from torchcommodity import batch, data, export, forecast
 from torchcommodity.models import MODELS
 from torchcommodity.training import FitConfig, TrainConfig
 
-AT_ONCE = 500  # panels a row group
+ROW_GROUP = 500  # panels
 
 
 def write_panels(path: Path, panels: int, rows: int) -> Path:
-    """Windows of the embedded oil prices, each a day later than the one before it; the rows in no order."""
+    """Windows of the embedded oil prices, each a day later than the one before it; the rows in random order."""
     wti = data.embedded()["WTI"]
-    known = wti.values.plain().isfinite()[:, 0].numpy()
-    prices, dates = wti.values.plain().numpy()[known, 0], wti.dates[known]
-    order = np.random.default_rng(0)
+    priced = wti.values.plain().isfinite()[:, 0].numpy()
+    prices, dates = wti.values.plain().numpy()[priced, 0], wti.dates[priced]
+    generator = np.random.default_rng(0)
     schema = pa.schema([("panel", pa.int64()), ("date", pa.date32()), ("symbol", pa.string()), ("price", pa.float64())])
     with pq.ParquetWriter(path, schema) as writer:
-        for first in reversed(range(0, panels, AT_ONCE)):
-            names = np.arange(first, min(first + AT_ONCE, panels))
+        for first in reversed(range(0, panels, ROW_GROUP)):
+            names = np.arange(first, min(first + ROW_GROUP, panels))
             window = (names % (len(dates) - rows))[:, None] + np.arange(rows)
-            mixed = order.permutation(window.size)
-            panel, place = np.repeat(names, rows)[mixed], window.ravel()[mixed]
-            symbol = pa.array(["WTI"]).take(pa.array(np.zeros(len(mixed), dtype=np.int8)))
-            writer.write_table(pa.table([panel, dates[place], symbol, prices[place]], schema=schema))
+            order = generator.permutation(window.size)
+            panel, row = np.repeat(names, rows)[order], window.ravel()[order]
+            symbol = pa.array(["WTI"]).take(pa.array(np.zeros(len(order), dtype=np.int8)))
+            writer.write_table(pa.table([panel, dates[row], symbol, prices[row]], schema=schema))
     return path
 
 
-def once(artifact: Path, table: Path, out: Path) -> None:
-    """In a process of its own: what a run takes."""
+def measure(artifact: Path, table: Path, out: Path) -> None:
+    """Time and memory of one run, in a process of its own."""
     loaded = export.Artifact.load(artifact)
-    before = peak()
+    before = peak_megabytes()
     start = time.perf_counter()
-    run = batch(loaded, table, out).run
-    took = time.perf_counter() - start
+    run = batch.run(loaded, table, out).run
+    seconds = time.perf_counter() - start
     print(
-        f"| {run.panels:,} | {table.stat().st_size / 1e6:,.0f} | {took:,.1f} | {run.panels / took:,.0f} "
-        f"| {before:,.0f} | {peak():,.0f} | {out.stat().st_size / 1e6:,.0f} |",
+        f"| {run.panels:,} | {table.stat().st_size / 1e6:,.0f} | {seconds:,.1f} | {run.panels / seconds:,.0f} "
+        f"| {before:,.0f} | {peak_megabytes():,.0f} | {out.stat().st_size / 1e6:,.0f} |",
         flush=True,
     )
 
 
-def peak() -> float:
-    """MB of this process."""
+def peak_megabytes() -> float:
+    """Peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def kill(artifact: Path, table: Path, folder: Path, times: int) -> None:
-    """A run that is killed again and again gives the table of an undisturbed one."""
-    whole, out = folder / "whole.duckdb", folder / "killed.duckdb"
+    """Compare a run that is killed repeatedly with an uninterrupted one."""
+    expected, out = folder / "uninterrupted.duckdb", folder / "killed.duckdb"
     command = [sys.executable, __file__, "--once", str(artifact), str(table)]
     start = time.perf_counter()
-    subprocess.run([*command, str(whole)], check=True, stdout=subprocess.DEVNULL)
-    took, moments, parts = time.perf_counter() - start, random.Random(0), 0
+    subprocess.run([*command, str(expected)], check=True, stdout=subprocess.DEVNULL)
+    seconds, generator, partial = time.perf_counter() - start, random.Random(0), 0
     for _ in range(times):
         with subprocess.Popen([*command, str(out)], stdout=subprocess.DEVNULL) as process:
-            time.sleep(moments.uniform(0.3, 1.0) * took)
+            time.sleep(generator.uniform(0.3, 1.0) * seconds)
             process.kill()
-        parts += out.exists() and rows(out, "runs") != rows(whole, "runs")
+        partial += out.exists() and checksum(out, "runs") != checksum(expected, "runs")
     subprocess.run([*command, str(out)], check=True, stdout=subprocess.DEVNULL)
-    same = all(rows(out, name) == rows(whole, name) for name in ("runs", "forecasts", "refused"))
-    print(f"{times} kills: {parts} times a part of a run was seen; the table is {'the same' if same else 'ANOTHER'}")
+    equal = all(checksum(out, name) == checksum(expected, name) for name in ("runs", "forecasts", "rejected"))
+    print(f"{times} kills: {partial} partial runs in the results; the tables are {'equal' if equal else 'DIFFERENT'}")
 
 
-def rows(out: Path, table: str) -> list[tuple[object, ...]]:
+def checksum(out: Path, table: str) -> list[tuple[object, ...]]:
     """A checksum of all rows of a table, without the times."""
     with duckdb.connect(str(out), read_only=True) as connection:
-        kept = "* EXCLUDE (started, finished)" if table == "runs" else "*"
-        query = f"SELECT count(*), bit_xor(hash(t)), sum(hash(t)::HUGEINT) FROM (SELECT {kept} FROM {table}) t"
+        columns = "* EXCLUDE (started, finished)" if table == "runs" else "*"
+        query = f"SELECT count(*), bit_xor(hash(t)), sum(hash(t)::HUGEINT) FROM (SELECT {columns} FROM {table}) t"
         return connection.execute(query).fetchall()
 
 
@@ -99,7 +98,7 @@ def main() -> None:
     parser.add_argument("--once", type=Path, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.once:
-        once(*options.once)
+        measure(*options.once)
         return
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -49,16 +49,12 @@ def batch(
     """
     from torchcommodity.batch import is_panel_table
     from torchcommodity.batch import run as run_batch
-    from torchcommodity.export import Artifact
-    from torchcommodity.forecast import Forecaster
 
-    screen = output.console(quiet)
-    loaded = options.load_model(model)
-    artifact = Artifact.from_forecaster(loaded) if isinstance(loaded, Forecaster) else loaded
+    screen, loaded = output.console(quiet), options.load_model(model)
     source = data if is_panel_table(data) else options.read_prices(data)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
-            summary = run_batch(artifact, source, out, progress=progress)
+            summary = run_batch(loaded, source, out, progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} is unchanged, the same command resumes") from None
     for line in _summary_lines(summary, out):
