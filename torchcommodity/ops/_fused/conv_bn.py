@@ -50,16 +50,16 @@ def conv_bn(
     The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x and z.
 
     Args:
-        x: input in any unit, with one spatial axis (such as time) or two (such as a correlation matrix).
-        weight, bias: as in `torch.nn.functional.conv1d` and `conv2d`.
-        gamma, beta: scale and shift of the output. None means 1 and 0.
-        running_mean, running_variance: statistics for evaluation; not used in training.
-        training: normalize by the statistics of the batch.
-        stride, dilation: one int for all axes, or one per axis.
-        padding: zeros on both sides: an int, one int per axis, "valid", "same", or, with one axis, "causal" (only
+        x: Input in any unit, with one spatial axis (such as time) or two (such as a correlation matrix).
+        weight, bias: As in `torch.nn.functional.conv1d` and `conv2d`.
+        gamma, beta: Scale and shift of the output. None means 1 and 0.
+        running_mean, running_variance: Statistics for evaluation; not used in training.
+        training: Normalize by the statistics of the batch.
+        stride, dilation: One int for all axes, or one per axis.
+        padding: Zeros on both sides: an int, one int per axis, "valid", "same", or, with one axis, "causal" (only
             before, so that the convolution itself does not look ahead).
-        groups: number of groups of channels that are convolved separately.
-        eps: added to the variance.
+        groups: Number of groups of channels that are convolved separately.
+        eps: Added to the variance.
 
     Returns:
         `BatchNormOutput(output, mean, variance)`. No argument is modified: update running statistics with
@@ -68,10 +68,11 @@ def conv_bn(
         depends on it NaN; NaN channels have zero gradients. Fill missing values first.
 
     Raises:
-        ValueError, TypeError: shapes, dtypes or settings do not match, or in training a channel has a single value.
+        ValueError, TypeError: If shapes, dtypes or settings do not match, or in training a channel has a single value.
 
-    Devices: CPU and CUDA, with ATen's convolution; the reference elsewhere. Differentiable in all tensors but the
-    running statistics, to any order, in both modes. `vmap` runs the samples one by one, each with its own statistics.
+    Devices: CPU and CUDA, with ATen's convolution; elsewhere the reference in plain PyTorch. Differentiable in all
+    tensors but the running statistics, to any order, in reverse and forward mode. `vmap` runs the samples one by one,
+    each with its own statistics.
 
     References:
         Ioffe, Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.

@@ -39,12 +39,12 @@ def linear_bn_relu(
     The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x, z and y.
 
     Args:
-        x: input in any unit.
-        weight, bias: as in `torch.nn.functional.linear`.
-        gamma, beta: scale and shift before ReLU. None means 1 and 0.
-        running_mean, running_variance: statistics for evaluation; not used in training.
-        training: normalize by the statistics of the batch.
-        eps: added to the variance.
+        x: Input in any unit.
+        weight, bias: As in `torch.nn.functional.linear`.
+        gamma, beta: Scale and shift before ReLU. None means 1 and 0.
+        running_mean, running_variance: Statistics for evaluation; not used in training.
+        training: Normalize by the statistics of the batch.
+        eps: Added to the variance.
 
     Returns:
         `BatchNormOutput(output, mean, variance)`. No argument is modified; for running statistics see `conv_bn` and
@@ -52,10 +52,11 @@ def linear_bn_relu(
         gradients. Fill missing values first.
 
     Raises:
-        ValueError, TypeError: shapes or dtypes do not match, or in training there is a single row.
+        ValueError, TypeError: If shapes or dtypes do not match, or in training there is a single row.
 
-    Devices: CPU and CUDA, with ATen's matrix product; the reference elsewhere. Differentiable in all tensors but the
-    running statistics, to any order, in both modes. `vmap` runs the samples one by one, each with its own statistics.
+    Devices: CPU and CUDA, with ATen's matrix product; elsewhere the reference in plain PyTorch. Differentiable in all
+    tensors but the running statistics, to any order, in reverse and forward mode. `vmap` runs the samples one by one,
+    each with its own statistics.
 
     References:
         Ioffe, Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.

@@ -27,15 +27,16 @@ def lltm_cell(
     Args:
         input: x in any unit; leading axes are batches.
         hx: h and c before the step.
-        weight, bias: the first H columns of `weight` multiply h, the others the input, as in the tutorial.
+        weight, bias: The first H columns of `weight` multiply h, the others the input, as in the tutorial.
 
     Returns:
         h' and c'. A sample with a NaN in its input is missing: its state is unchanged.
 
     Raises:
-        ValueError, TypeError: shapes do not match, or the tensors do not have one floating-point dtype and device.
+        ValueError, TypeError: If shapes do not match, or the tensors do not have one floating-point dtype and device.
 
-    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
+    reverse and forward mode.
 
     References:
         Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.

@@ -27,7 +27,7 @@ def lstm(
     Args:
         input: x in any unit; leading axes are batches.
         hx: h and c before the first row.
-        weight_ih, weight_hh, bias_ih, bias_hh: as in torch.nn.LSTM.
+        weight_ih, weight_hh, bias_ih, bias_hh: As in torch.nn.LSTM.
 
     Returns:
         h at every row, and the state (h, c) after the last row. Causal, no warm-up. A row with a NaN in its input is
@@ -35,9 +35,10 @@ def lstm(
         NaN.
 
     Raises:
-        ValueError, TypeError: shapes do not match, or the tensors do not have one floating-point dtype and device.
+        ValueError, TypeError: If shapes do not match, or the tensors do not have one floating-point dtype and device.
 
-    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
+    reverse and forward mode.
 
     References:
         Hochreiter, Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). doi:10.1162/neco.1997.9.8.1735.

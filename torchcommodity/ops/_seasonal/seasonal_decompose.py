@@ -38,10 +38,10 @@ def seasonal_decompose(
     that a season sums to zero (or has mean one). The residual is price - trend - seasonal (or the quotient).
 
     Args:
-        prices: in any unit; NaN and infinity are missing, in the multiplicative model also values <= 0.
-        period: rows per season, >= 2.
+        prices: In any unit; NaN and infinity are missing, in the multiplicative model also values <= 0.
+        period: Rows per season, >= 2.
         model: "additive" (all components in the unit of `prices`) or "multiplicative" (only the trend).
-        causal: row t depends on rows <= t only.
+        causal: Row t depends on rows <= t only.
 
     Returns:
         `SeasonalDecomposition(trend, seasonal, residual)`, each (..., T, N). Missing prices are skipped: the trend
@@ -51,10 +51,11 @@ def seasonal_decompose(
         window at both ends.
 
     Raises:
-        ValueError, TypeError: `prices` is not a floating-point panel, `period` < 2, `model` is unknown, or
+        ValueError, TypeError: If `prices` is not a floating-point panel, `period` < 2, `model` is unknown, or
             `causal=False` with T < 2 period.
 
-    Devices: CPU and CUDA; the reference elsewhere. Differentiable to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode.
 
     References:
         Kendall, Stuart (1983). The advanced theory of statistics, vol. 3, 410-414. Griffin.

@@ -52,16 +52,16 @@ def stl(
     one.
 
     Args:
-        x: in any unit; NaN and infinity are missing.
-        period: rows per season, >= 2.
-        seasonal: length of the seasonal smoother in rows of one phase, odd, >= 3.
-        trend: length of the trend smoother in rows, odd, > `period`. None means the smallest odd number >=
+        x: In any unit; NaN and infinity are missing.
+        period: Rows per season, >= 2.
+        seasonal: Length of the seasonal smoother in rows of one phase, odd, >= 3.
+        trend: Length of the trend smoother in rows, odd, > `period`. None means the smallest odd number >=
             1.5 period / (1 - 1.5 / seasonal).
-        low_pass: length of the low-pass smoother in rows, odd, > `period`. None means the smallest such number.
-        seasonal_degree, trend_degree, low_pass_degree: degree of each LOESS polynomial, 0 or 1.
-        robust: down-weight outliers; the default is then 2 inner and 15 outer passes instead of 5 and 0.
-        seasonal_jump, trend_jump, low_pass_jump: fit at every so many rows and interpolate linearly between.
-        inner_iter, outer_iter: number of passes, >= 1 and >= 0.
+        low_pass: Length of the low-pass smoother in rows, odd, > `period`. None means the smallest such number.
+        seasonal_degree, trend_degree, low_pass_degree: Degree of each LOESS polynomial, 0 or 1.
+        robust: Down-weight outliers; the default is then 2 inner and 15 outer passes instead of 5 and 0.
+        seasonal_jump, trend_jump, low_pass_jump: Fit at every so many rows and interpolate linearly between.
+        inner_iter, outer_iter: Number of passes, >= 1 and >= 0.
 
     Returns:
         `STLDecomposition(trend, seasonal, residual, weights)`, the first three in the unit of `x`. No warm-up. A
@@ -70,10 +70,10 @@ def stl(
         seasonal pattern of its own. A series without any row is NaN.
 
     Raises:
-        ValueError, TypeError: `x` is not a floating-point panel, T < 2 period, or a setting is out of range.
+        ValueError, TypeError: If `x` is not a floating-point panel, T < 2 period, or a setting is out of range.
 
-    Devices: CPU and CUDA, in double internally; the reference elsewhere. Differentiable to any order, in both modes,
-    including the robustness weights.
+    Devices: CPU and CUDA, in double internally; elsewhere the reference in plain PyTorch. Differentiable to any order,
+    in reverse and forward mode, including the robustness weights.
 
     References:
         Cleveland, Cleveland, McRae, Terpenning (1990). STL: a seasonal-trend decomposition procedure based on Loess.

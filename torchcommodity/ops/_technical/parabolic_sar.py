@@ -38,11 +38,11 @@ def parabolic_sar(
     stop becomes the extreme, f returns to its initial value, and the rule is mirrored.
 
     Args:
-        high, low: prices in any unit. A row where one of them is not finite is missing.
-        start: initial stop, of a long position; its negative for a short one. 0 means the extreme of the first row, on
+        high, low: Prices in any unit. A row where one of them is not finite is missing.
+        start: Initial stop, of a long position; its negative for a short one. 0 means the extreme of the first row, on
             the side given by the second row.
-        offset: relative distance added to the stop when the position reverses.
-        acceleration_long, acceleration_short: initial factor, increase per new extreme, maximum.
+        offset: Relative distance added to the stop when the position reverses.
+        acceleration_long, acceleration_short: Initial factor, increase per new extreme, maximum.
 
     Returns:
         `ParabolicSAR`: stop, in the unit of the price; position, 1 for long and -1 for short; and the terms of
@@ -51,10 +51,10 @@ def parabolic_sar(
         leaves the stop unchanged. Causal.
 
     Raises:
-        ValueError, TypeError: `high` and `low` are not floating-point panels of one shape, or a factor is negative.
+        ValueError, TypeError: If `high` and `low` are not floating-point panels of one shape, or a factor is negative.
 
-    Devices: CPU and CUDA; the reference elsewhere. `stop` is differentiable to any order, in both modes, for fixed
-    reversals and bounds; the other outputs are constant.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. `stop` is differentiable to any order, in reverse
+    and forward mode, for fixed reversals and bounds; the other outputs are constant.
 
     References:
         Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.

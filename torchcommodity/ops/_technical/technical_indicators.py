@@ -26,9 +26,9 @@ def technical_indicators(
     SMA, RSI and BBANDS.
 
     Args:
-        prices: in any unit; NaN and infinity are missing.
-        short, long: window lengths of the averages in rows, >= 1.
-        rsi, band: lengths of the RSI and of the bands in rows, >= 2.
+        prices: In any unit; NaN and infinity are missing.
+        short, long: Window lengths of the averages in rows, >= 1.
+        rsi, band: Lengths of the RSI and of the bands in rows, >= 2.
         mode: "wilder" or "simple".
 
     Returns:
@@ -38,10 +38,10 @@ def technical_indicators(
         relative to the last price before it.
 
     Raises:
-        ValueError, TypeError: `prices` is not a floating-point panel, a length is too small, or `mode` is unknown.
+        ValueError, TypeError: If `prices` is not a floating-point panel, a length is too small, or `mode` is unknown.
 
-    Devices: CPU and CUDA; the reference elsewhere. Differentiable to any order, in both modes; the derivative is 0
-    where a price does not change or a band has no width.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable to any order, in reverse and forward
+    mode; the derivative is 0 where a price does not change or a band has no width.
 
     References:
         Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.

@@ -25,11 +25,11 @@ def egarch_variance(
     h_0 = `initial`. h_t depends on returns up to r_{t-1}.
 
     Args:
-        returns: log-returns per step with mean zero; NaN is a missing return.
-        omega: constant of ln h, for h in squared units of `returns`.
-        alpha: effect of the size of the last standardized return (dimensionless).
-        beta: persistence, the weight of the last ln h (dimensionless).
-        gamma: leverage, the effect of the signed last standardized return (dimensionless). None means 0.
+        returns: Log-returns per step with mean zero; NaN is a missing return.
+        omega: Constant of ln h, for h in squared units of `returns`.
+        alpha: Effect of the size of the last standardized return (dimensionless).
+        beta: Persistence, the weight of the last ln h (dimensionless).
+        gamma: Leverage, the effect of the signed last standardized return (dimensionless). None means 0.
         initial: h_0, a variance in squared units of `returns`, > 0. None means exp(omega / (1 - beta)).
             The arch package starts at exp(omega + beta ln backcast).
 
@@ -38,11 +38,12 @@ def egarch_variance(
         return the recursion takes its expectation, ln h_{t+1} = omega + beta ln h_t; the gradient of that return is 0.
 
     Raises:
-        ValueError, TypeError: `returns` is not a floating-point panel, a parameter does not broadcast to (..., N),
+        ValueError, TypeError: If `returns` is not a floating-point panel, a parameter does not broadcast to (..., N),
             `initial` is not positive, or `initial` is None and |beta| >= 1.
             Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), invalid series are NaN instead.
 
-    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
+    reverse and forward mode.
 
     References:
         Nelson (1991). Conditional heteroskedasticity in asset returns: a new approach. Econometrica 59(2).

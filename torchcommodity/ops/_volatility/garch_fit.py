@@ -58,11 +58,12 @@ def garch_fit(
     second derivatives starts from the best point of a small grid.
 
     Args:
-        returns: log-returns per step in any unit; they are rescaled to unit variance for the fit. NaN is a missing
+        returns: Log-returns per step in any unit; they are rescaled to unit variance for the fit. NaN is a missing
             return. Rows before the first return are dropped; a later missing return is replaced by its expectation in
             the variance (see `garch_variance`) and adds nothing to the likelihood.
-        asymmetric: estimate `gamma`, the extra weight of negative returns (GJR-GARCH).
-        distribution: of z_t: "normal", or "t" for Student's t with unit variance and `nu` degrees of freedom.
+        asymmetric: Estimate `gamma`, the extra weight of negative returns (GJR-GARCH).
+        distribution: Distribution of z_t: "normal", or "t" for Student's t with unit variance and `nu` degrees of
+            freedom.
 
     Returns:
         `GarchFit`, in float64. A series that cannot be fitted, such as a constant one, has NaN estimates,
@@ -71,9 +72,9 @@ def garch_fit(
         not negative definite, which may happen at a bound. Not differentiable.
 
     Raises:
-        ValueError, TypeError: `returns` is not a floating-point panel, or `distribution` is unknown.
+        ValueError, TypeError: If `returns` is not a floating-point panel, or `distribution` is unknown.
 
-    Devices: CPU and CUDA; the reference elsewhere.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch.
 
     References:
         Bollerslev, Wooldridge (1992). Quasi-maximum likelihood estimation and inference in dynamic models with

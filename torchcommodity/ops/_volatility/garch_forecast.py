@@ -37,17 +37,17 @@ def garch_forecast(
     gamma/2 + beta >= 1 the forecast grows without bound in k.
 
     Args:
-        returns, omega, alpha, beta, gamma, initial: as in `garch_variance`, with its units, NaN rule and errors.
-        horizon: an int H for steps 1 to H, or a sequence of steps, such as (5, 21, 63, 126) for 1w, 1m, 3m, 6m.
+        returns, omega, alpha, beta, gamma, initial: As in `garch_variance`, with its units, NaN rule and errors.
+        horizon: An int H for steps 1 to H, or a sequence of steps, such as (5, 21, 63, 126) for 1w, 1m, 3m, 6m.
 
     Returns:
         `GarchForecast(variance, cumulative)`: v_k of each step k, and v_1 + ... + v_k, the variance of the return over
         k steps; both (..., T, H, N) for H steps, in squared units of `returns`. Causal, no warm-up.
 
     Raises:
-        ValueError, TypeError: as `garch_variance`, or `horizon` is neither an int >= 1 nor a sequence of them.
+        ValueError, TypeError: As for `garch_variance`, or if `horizon` is neither an int >= 1 nor a sequence of them.
 
-    Devices: as `garch_variance`. Differentiable in all tensors, to any order, in both modes.
+    Devices: as `garch_variance`. Differentiable in all tensors, to any order, in reverse and forward mode.
 
     References:
         Baillie, Bollerslev (1992). Prediction in dynamic models with time-dependent conditional variances. Journal of

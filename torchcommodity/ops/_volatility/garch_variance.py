@@ -26,11 +26,11 @@ def garch_variance(
     up to r_{t-1}.
 
     Args:
-        returns: log-returns per step with mean zero; NaN is a missing return.
-        omega: constant, in squared units of `returns`, >= 0.
-        alpha: weight of the last squared return (dimensionless), >= 0.
-        beta: weight of the last variance (dimensionless), >= 0.
-        gamma: extra weight of a negative last return (dimensionless), with alpha + gamma >= 0. None means 0.
+        returns: Log-returns per step with mean zero; NaN is a missing return.
+        omega: Constant, in squared units of `returns`, >= 0.
+        alpha: Weight of the last squared return (dimensionless), >= 0.
+        beta: Weight of the last variance (dimensionless), >= 0.
+        gamma: Extra weight of a negative last return (dimensionless), with alpha + gamma >= 0. None means 0.
         initial: h_0, in squared units of `returns`, >= 0. None means the stationary variance
             omega / (1 - alpha - gamma/2 - beta). The arch package starts at
             omega + (alpha + gamma/2 + beta) x backcast.
@@ -41,11 +41,12 @@ def garch_variance(
         return is 0.
 
     Raises:
-        ValueError, TypeError: `returns` is not a floating-point panel, a parameter does not broadcast to (..., N) or is
-            out of range, or `initial` is None and there is no stationary variance (alpha + gamma/2 + beta >= 1).
+        ValueError, TypeError: If `returns` is not a floating-point panel, a parameter does not broadcast to (..., N) or
+            is out of range, or `initial` is None and there is no stationary variance (alpha + gamma/2 + beta >= 1).
             Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), invalid series are NaN instead.
 
-    Devices: CPU and CUDA; the reference elsewhere. Differentiable in all tensors, to any order, in both modes.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
+    reverse and forward mode.
 
     References:
         Glosten, Jagannathan, Runkle (1993). On the relation between the expected value and the volatility of the

@@ -32,12 +32,12 @@ def hamilton_filter(
     density of N(mean_j, variance_j) and c_t the sum of the numerators; ln c_t is the log-likelihood of the row.
 
     Args:
-        returns: log-returns per step; NaN is a missing return.
-        mean: mean of each regime, in units of `returns`; (K, 1) to share it among all series.
-        variance: variance (not volatility) of each regime, in squared units of `returns`, > 0.
+        returns: Log-returns per step; NaN is a missing return.
+        mean: Mean of each regime, in units of `returns`; (K, 1) to share it among all series.
+        variance: Variance (not volatility) of each regime, in squared units of `returns`, > 0.
         transition: [i, j] is the probability of regime j after regime i; rows sum to 1 (statsmodels uses the
             transpose). (K, K, 1) to share it among all series.
-        initial: regime probabilities before the first return; None means the stationary distribution of `transition`.
+        initial: Regime probabilities before the first return; None means the stationary distribution of `transition`.
 
     Returns:
         `HamiltonFilter(probability, loglikelihood)`: p_t given the returns up to r_t, and ln f(r_t | past), which sums
@@ -45,13 +45,13 @@ def hamilton_filter(
         p_t = p_t|t-1, and the log-likelihood is 0.
 
     Raises:
-        ValueError, TypeError: `returns` is not a floating-point panel, a parameter does not broadcast to its shape, a
-            variance is not positive, probabilities are negative or do not sum to 1, or `initial` is None and
+        ValueError, TypeError: If `returns` is not a floating-point panel, a parameter does not broadcast to its shape,
+            a variance is not positive, probabilities are negative or do not sum to 1, or `initial` is None and
             `transition` has more than one stationary distribution.
             Where values cannot be read (`torch.compile`, `torch.export`, `torch.func`), invalid series are NaN instead.
 
-    Devices: CPU and CUDA, in float64 internally; the reference elsewhere. Differentiable in all tensors, to any order,
-    in both modes.
+    Devices: CPU and CUDA, in float64 internally; elsewhere the reference in plain PyTorch. Differentiable in all
+    tensors, to any order, in reverse and forward mode.
 
     References:
         Hamilton (1989). A new approach to the economic analysis of nonstationary time series and the business cycle.
