@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from torchcommodity.data import DataError, read
-from torchcommodity.scenarios import ScenarioMaker
+from torchcommodity.scenarios import ScenarioModel
 
 
 def test_scenarios_writes_marked_paths_and_one_page(run: Callable[..., Result], tmp_path: Path) -> None:
@@ -22,8 +22,8 @@ def test_scenarios_writes_marked_paths_and_one_page(run: Callable[..., Result], 
     page = (tmp_path / "scenarios.html").read_text()
     assert "These paths are synthetic" in page
     assert "http" not in page.partition("<main")[2].partition("</main>")[0]
-    sample = ScenarioMaker.load(tmp_path / "scenarios.safetensors").sample(2, seed=3)
-    np.testing.assert_allclose(sample.frame()["log_return"], table["log_return"])
+    sample = ScenarioModel.load(tmp_path / "scenarios.safetensors").sample(2, seed=3)
+    np.testing.assert_allclose(sample.to_pandas()["log_return"], table["log_return"])
     with pytest.raises(DataError, match="expected one price"):
         read(tmp_path / "scenarios.csv")
     table[table["path"] == 1].to_csv(tmp_path / "one.csv", index=False)

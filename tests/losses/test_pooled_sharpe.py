@@ -21,8 +21,8 @@ def pooled(**options: float) -> tuple[float, list[Tensor]]:
     """Loss and gradients of all microbatches in one batch."""
     model = distributed_sharpe.make_model()
     features, returns = (torch.cat(parts) for parts in zip(*distributed_sharpe.microbatches()))
-    made = distributed_sharpe.portfolio_returns(model, features, returns)
-    loss = sharpe_loss(made, pooled=True, **options)  # type: ignore[arg-type]
+    net = distributed_sharpe.portfolio_returns(model, features, returns)
+    loss = sharpe_loss(net, pooled=True, **options)  # type: ignore[arg-type]
     return loss.item(), list(torch.autograd.grad(loss, list(model.parameters())))
 
 
@@ -41,8 +41,8 @@ def test_pooled_sharpe_accumulates_unequal_microbatches(options: dict[str, float
 def test_pooled_sharpe_differs_from_the_mean_over_microbatches() -> None:
     model = distributed_sharpe.make_model()
     for features, returns in distributed_sharpe.microbatches():
-        made = distributed_sharpe.portfolio_returns(model, features, returns)
-        (sharpe_loss(made, pooled=True) / 4).backward()
+        net = distributed_sharpe.portfolio_returns(model, features, returns)
+        (sharpe_loss(net, pooled=True) / 4).backward()
     assert not torch.allclose(next(model.parameters()).grad, pooled()[1][0], rtol=0.05)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,6 @@
 """Registry of the forecasters: name, config and Module.
 
-The names say which network corrects the econometric scale of `Har`. Two of them stand for a model of the tutorials that
+The names say which network corrects the econometric scale of `Har`. Three stand for a model of the tutorials that
 this library grew from:
 
     garch-lstm              "enhanced": an LSTM beside learnable GARCH volatility and indicators

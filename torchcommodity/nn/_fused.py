@@ -163,8 +163,8 @@ class LinearBNReLU(nn.Module):
     def from_modules(cls, linear: nn.Linear, norm: nn.BatchNorm1d) -> "LinearBNReLU":
         """Fuse two torch layers; parameters and running statistics are shared with them."""
         if linear.out_features != norm.num_features:
-            must = "norm.num_features must equal linear.out_features"
-            raise_invalid("LinearBNReLU", must, linear=linear, norm=norm)
+            rule = "norm.num_features must equal linear.out_features"
+            raise_invalid("LinearBNReLU", rule, linear=linear, norm=norm)
         layer = cls.__new__(cls)
         nn.Module.__init__(layer)
         layer.linear, layer.norm = linear, norm

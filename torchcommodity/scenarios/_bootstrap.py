@@ -44,8 +44,8 @@ def stationary_bootstrap(
     """
     past = returns.double().numpy()
     if rows > len(past) or paths < 1:
-        must = f"paths must be >= 1 and rows <= {len(past)}, the number of returns"
-        raise ValueError(f"stationary_bootstrap: {must}; got paths={paths}, rows={rows}")
+        rule = f"paths must be >= 1 and rows <= {len(past)}, the number of returns"
+        raise ValueError(f"stationary_bootstrap: {rule}; got paths={paths}, rows={rows}")
     mean_block = float(optimal_block_length(past**2)["stationary"].mean()) if block is None else block
     paths_per_sample = len(past) // rows
     bootstrap = StationaryBootstrap(mean_block, past, seed=seed)  # type: ignore[arg-type]

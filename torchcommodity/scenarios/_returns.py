@@ -42,6 +42,6 @@ def split_returns(panel: Panel, through: str, window: int) -> tuple[Tensor, Tens
     returns, dates = complete_returns(panel)
     seen = int((dates <= np.datetime64(through)).sum())
     if len(returns) - seen < window:
-        must = f"at least {window} rows with a return of every symbol must follow {through}"
-        raise ValueError(f"evaluate_scenarios: {must}; got {len(returns) - seen}; choose an earlier date")
+        rule = f"at least {window} rows with a return of every symbol must follow {through}"
+        raise ValueError(f"evaluate_scenarios: {rule}; got {len(returns) - seen}; choose an earlier date")
     return returns[:seen], returns[seen:], dates[seen:]
