@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor
 
 from torchcommodity.losses import net_returns, sharpe_loss
@@ -99,6 +98,8 @@ def train(
     if config.epochs == 0 or start - begin < 2 * config.window:
         reason = "0 epochs" if config.epochs == 0 else "too few rows before the validation rows"
         return TrainedPortfolio(model, 0, f"not trained ({reason})")
+
+    from lightning.fabric import Fabric  # slow to import
 
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
     fabric = Fabric(accelerator=config.device, devices=1)

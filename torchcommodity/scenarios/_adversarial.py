@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor, nn
 
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
@@ -77,6 +76,8 @@ def train_adversarially(
     Returns:
         critic(real) - critic(fake) at each generator step, the critic's estimate of their Wasserstein distance.
     """
+    from lightning.fabric import Fabric  # slow to import
+
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
     fabric = Fabric(accelerator=config.device, devices=1)
     average = copy.deepcopy(generator)
