@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh OUT: the program, against the torch that `python` imports
+# build.sh OUT: compile forecast.cpp against the torch that `python` imports
 set -e
 torch=$(python -c 'import torch; print(torch.__path__[0])')
 c++ -std=c++20 -O1 "$(dirname "$0")/forecast.cpp" -o "$1" -I"$torch/include" -I"$torch/include/torch/csrc/api/include" \

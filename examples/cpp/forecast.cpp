@@ -1,6 +1,6 @@
-// A forecast without Python: forecast PACKAGE LIBRARY < prices
-// A line of input is a day (days since 1970-01-01) and the price of each symbol; nan = missing.
-// A line of output is a horizon and a symbol, as numbers from 0, and the quantiles of the log-return.
+// Forecast without Python: forecast PACKAGE LIBRARY < prices
+// Input, one line per day: the date as days since 1970-01-01, then the price of each symbol, nan if it is missing.
+// Output, one line per horizon and symbol: both indices, from 0, then the quantiles of the log-return.
 #include <ATen/ATen.h>
 #include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
@@ -9,9 +9,9 @@
 #include <iostream>
 #include <sstream>
 
-int main(int count, char** arguments) {
-  if (count != 3 || !dlopen(arguments[2], RTLD_NOW)) {  // the library registers the operators
-    std::fprintf(stderr, "%s\n", count != 3 ? "usage: forecast PACKAGE LIBRARY < prices" : dlerror());
+int main(int argc, char** argv) {
+  if (argc != 3 || !dlopen(argv[2], RTLD_NOW)) {  // the library registers the operators
+    std::fprintf(stderr, "%s\n", argc != 3 ? "usage: forecast PACKAGE LIBRARY < prices" : dlerror());
     return 2;
   }
   std::vector<double> prices;
@@ -21,7 +21,7 @@ int main(int count, char** arguments) {
     for (fields >> days.emplace_back(); fields >> price;) prices.push_back(std::stod(price));
   }
   const int64_t T = days.size(), N = T ? prices.size() / T : 0;
-  torch::inductor::AOTIModelPackageLoader model(arguments[1]);
+  torch::inductor::AOTIModelPackageLoader model(argv[1]);
   const auto quantiles = model.run({at::tensor(prices).view({1, T, N}), at::tensor(days).view({1, T})})[0][0];
   for (int64_t h = 0; h < quantiles.size(0); ++h)
     for (int64_t n = 0; n < N; ++n) {

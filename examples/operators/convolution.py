@@ -1,6 +1,6 @@
 """y = w * x over one axis, with a stride: the gradient of a convolution is a convolution.
 
-With s the stride and all sums over what exists,
+With s the stride, and sums over all valid indices,
 
     y[b, o, t] = sum_{c, k} w[o, c, k] x[b, c, s t + k]
 
@@ -9,14 +9,14 @@ and with g = dL/dy, by the chain rule,
     dL/dx[b, c, l]    = sum_{o, t, k: s t + k = l} w[o, c, k] g[b, o, t]
     dL/dw[o, c, k]    = sum_{b, t} g[b, o, t] x[b, c, s t + k]
 
-Let G be g with s - 1 zeros between its values, G[s t] = g[t]: then s t may be called t, and the stride is gone.
+Let G be g with s - 1 zeros between its values, G[s t] = g[t]. In terms of G both gradients have a stride of one.
 
-- dx is the *transposed* convolution. Put K - 1 zeros at both ends of G and l = t + k: the kernel is met from its end to
-  its start, and the channels change their roles. It is the operator itself, on w flipped and transposed.
-- dw sums over batch and time and leaves the offset k free: x slides over G. It is the operator itself again, with batch
-  and channels exchanged in x, and G in place of the weight.
+- dx is the *transposed* convolution. With K - 1 zeros at both ends of G and l = t + k, the kernel is reversed, and
+  input and output channels are exchanged: it is the same operator on G and the flipped, transposed w.
+- dw sums over batch and time for every offset k: it is the same operator on x and G, with batch and channels exchanged
+  in both.
 
-So `_backward` calls the operator twice, and what calls the operator has derivatives of every order.
+So `_backward` calls the operator twice, and has derivatives of every order.
 """
 
 import sys
@@ -35,7 +35,7 @@ def convolution(
     weight: Tensor,  # (outputs, channels, K)
     stride: int = 1,
 ) -> Tensor:  # (B, outputs, (L - K) // stride + 1)
-    """What `torch.nn.functional.conv1d` computes, without padding.
+    """Convolution over the last axis, as `torch.nn.functional.conv1d` without padding.
 
     Example:
         >>> x = torch.arange(6.0).view(1, 1, 6)
@@ -62,18 +62,18 @@ def _fake(x: Tensor, weight: Tensor, stride: int) -> Tensor:
 
 
 def _backward(grad: Tensor, *, x: Tensor, weight: Tensor, stride: int) -> tuple[Tensor, Tensor]:
-    # dx = transposed convolution of the dilated gradient    dw = x, sliding over the dilated gradient
-    spread = _dilated(grad, stride, x.shape[-1] - weight.shape[-1] + 1)
-    ends = weight.shape[-1] - 1
-    d_x = operator(F.pad(spread, (ends, ends)), weight.flip(-1).transpose(0, 1), 1)
-    d_weight = operator(x.transpose(0, 1), spread.transpose(0, 1), 1).transpose(0, 1)
+    # dx: transposed convolution of the dilated gradient    dw: convolution of x with the dilated gradient
+    dilated = _dilate(grad, stride, x.shape[-1] - weight.shape[-1] + 1)
+    padding = weight.shape[-1] - 1
+    d_x = operator(F.pad(dilated, (padding, padding)), weight.flip(-1).transpose(0, 1), 1)
+    d_weight = operator(x.transpose(0, 1), dilated.transpose(0, 1), 1).transpose(0, 1)
     return d_x, d_weight
 
 
-def _dilated(grad: Tensor, stride: int, length: int) -> Tensor:
-    """`stride - 1` zeros after each value, cut or filled up to `length`: the steps that a stride of one would take."""
-    apart = F.pad(grad.unsqueeze(-1), (0, stride - 1)).flatten(-2)
-    return F.pad(apart, (0, length - apart.shape[-1]))
+def _dilate(grad: Tensor, stride: int, length: int) -> Tensor:
+    """Insert `stride - 1` zeros after each value, then cut or pad to `length`, the output length for stride one."""
+    dilated = F.pad(grad.unsqueeze(-1), (0, stride - 1)).flatten(-2)
+    return F.pad(dilated, (0, length - dilated.shape[-1]))
 
 
 def _cases() -> Cases:
@@ -82,7 +82,7 @@ def _cases() -> Cases:
     weight = torch.randn(3, 2, 3, dtype=torch.double, generator=generator)
     return Cases(
         convolution,
-        samples=(Sample(x, weight, stride=1), Sample(x, weight, stride=2)),  # with a stride of 2 a value is left over
+        samples=(Sample(x, weight, stride=1), Sample(x, weight, stride=2)),  # a stride of 2 does not use the last value
         bad=(
             Bad(Sample(x, weight[:, :1]), r"convolution: x must be .*; got x \(2, 2, 6\), weight \(3, 1, 3\)"),
             Bad(Sample(x, weight, stride=0), "convolution: stride must be >= 1; got stride=0"),
@@ -97,7 +97,7 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    time=None,  # the operator slides over L and looks ahead; the rows of the contract about time do not apply
+    time=None,  # it looks ahead along L, so the checks of the contract about time do not apply
     vmap="loop",
 )
 

@@ -1,23 +1,23 @@
-"""y = x^3 and its slope s = 3 x^2: an intermediate that is kept, and the derivative of the derivative.
+"""y = x^3 and its slope s = 3 x^2: a saved intermediate result, and the second derivative.
 
-The forward pass computes x^2 anyway, so it may keep the slope, and the first derivative is one product:
+The forward pass computes x^2 anyway. If it saves the slope, the first derivative is one product:
 
     dL/dx = s dL/dy
 
-The trap: if s is kept but is no output, autograd takes it for a constant. The first derivative is right, and the second
-is silently zero, where it should be
+But if s is saved and is not an output, autograd treats it as a constant. The first derivative is right, and the second
+is silently zero instead of
 
     d(s grad)/dx = 6 x grad,    d(s grad)/dgrad = s
 
-`Forgetful` below falls into it. What is kept must be an argument, an output, or computed again from them. As an output
-the slope is a function of x like any other, with a gradient of its own:
+`ConstantSlope` below has this error. Saved values must be arguments, outputs, or computed from them in `backward`. As
+an output, the slope is a function of x with a gradient of its own:
 
     dL/dx = s dL/dy + 6 x dL/ds
 
-and autograd, which differentiates this line for the second derivative, finds the way from s back to x.
+and autograd, which differentiates this line for the second derivative, follows s back to x.
 
-A record cannot fall into the trap: a formula can only name arguments and outputs, there is nowhere to hide an
-intermediate. Here it names x and `output1`, the second output, which is the slope.
+A record cannot have this error: its formulas can only name arguments and outputs. Here it names x and `output1`, the
+second output, which is the slope.
 """
 
 import sys
@@ -33,7 +33,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def cube(x: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N)
-    """The cube of every value.
+    """Cube of every value.
 
     Example:
         >>> x = torch.tensor([[2.0]], requires_grad=True)
@@ -46,7 +46,7 @@ def cube(x: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N)
 
 
 def cube_and_slope(x: Tensor) -> Pair:  # (..., T, N) -> (..., T, N), (..., T, N)
-    """x^3 and 3 x^2.
+    """Cube x^3 and slope 3 x^2.
 
     Example:
         >>> cube_and_slope(torch.tensor([[2.0]]))
@@ -56,13 +56,13 @@ def cube_and_slope(x: Tensor) -> Pair:  # (..., T, N) -> (..., T, N), (..., T, N
     return pair
 
 
-class Forgetful(torch.autograd.Function):
-    """The trap: the slope is kept, but nobody told autograd that it comes from x. `opkit.check` finds it.
+class ConstantSlope(torch.autograd.Function):
+    """The error described above: autograd does not know that the saved slope depends on x. `opkit.check` finds it.
 
     Example:
         >>> x = torch.tensor([[2.0]], requires_grad=True)
-        >>> (first,) = torch.autograd.grad(Forgetful.apply(x), x, create_graph=True)
-        >>> first.item(), first.requires_grad  # it should depend on x
+        >>> (first,) = torch.autograd.grad(ConstantSlope.apply(x), x, create_graph=True)
+        >>> first.item(), first.requires_grad  # it should require a gradient
         (12.0, False)
     """
 
@@ -88,7 +88,7 @@ def _fake(x: Tensor) -> Pair:
 
 
 def _backward(d_cube: Tensor, d_slope: Tensor, *, x: Tensor, output1: Tensor) -> Tensor:
-    # dL/dx = s dL/dy + 6 x dL/ds. Of outputs NaN comes as zero, of arguments it does not.
+    # dL/dx = s dL/dy + 6 x dL/ds. NaN is already zero in outputs, but not in arguments.
     return output1 * d_cube + 6 * x.masked_fill(x.isnan(), 0) * d_slope
 
 

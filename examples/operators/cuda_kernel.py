@@ -1,15 +1,15 @@
-"""y = x s(x), s(x) = 1 / (1 + e^-x): a kernel of one's own, in C++ and in CUDA, built when the module is imported.
+"""y = x s(x), s(x) = 1 / (1 + e^-x): a kernel in C++ and CUDA, built when the module is imported.
 
-Written with torch's operators, sigmoid and product read and write memory three times more than they need to; a kernel
-goes through it once. With s' = s (1 - s),
+With torch's operators, sigmoid and product read and write memory more often than needed; a kernel makes one pass. With
+s' = s (1 - s),
 
     dL/dx = (s + x s (1 - s)) dL/dy
 
-x alone is needed, and the formula is made of torch's operators, so that it can be differentiated again.
+The formula needs x only. It is made of torch's operators, so it can be differentiated again.
 
-`opkit.load_inline` puts the texts below into one library on LibTorch's stable ABI, within seconds and once: it is kept.
-It is loaded before the record is made, so that the library owns the schema, and the record finds its kernels there. On
-a machine without a GPU the C++ kernel runs; anywhere else (MPS, XPU) the reference does.
+`opkit.load_inline` builds the sources below into one library on LibTorch's stable ABI, in seconds, and caches it. Load
+it before the record is made: the library declares the operator, and the record uses its kernels. The C++ kernel runs on
+the CPU, the CUDA kernel on a GPU, and the reference on all other devices (MPS, XPU).
 """
 
 import sys
@@ -22,7 +22,7 @@ from torchcommodity import opkit
 from torchcommodity.opkit import Cases, Op, Sample
 
 BODY = """
-// The arithmetic of one element, the same on both: `OPKIT_INLINE` is `__host__ __device__` under nvcc.
+// One element, for both kernels: OPKIT_INLINE is __host__ __device__ under nvcc.
 template <typename scalar_t>
 struct Swish {
   const scalar_t* x;
@@ -33,11 +33,11 @@ struct Swish {
 
 CPP = f"""{BODY}
 #if defined(WITH_CUDA)
-void swish_on_cuda(const Tensor& x, const Tensor& y);  // in the CUDA text
+void swish_on_cuda(const Tensor& x, const Tensor& y);  // in the CUDA source
 #endif
 
 Tensor swish(const Tensor& x_) {{
-  const Tensor x = contiguous(x_);  // named, so that it lives as long as the pointers into it
+  const Tensor x = contiguous(x_);  // a name keeps the Tensor alive as long as its pointers
   Tensor y = new_empty(x, x.sizes());
 #if defined(WITH_CUDA)
   if (x.is_cuda()) {{
@@ -70,7 +70,7 @@ opkit.load_inline(
 
 
 def swish(x: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N)
-    """x times its sigmoid, which `torch.nn.functional.silu` computes too.
+    """x times its sigmoid, as `torch.nn.functional.silu`.
 
     Example:
         >>> swish(torch.tensor([[0.0, 1.0]]))

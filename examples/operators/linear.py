@@ -1,4 +1,4 @@
-"""Y = X W' + b: only the gradients that are asked for, and the Module over it.
+"""Y = X W' + b: compute only the gradients that are needed; and the Module over the function.
 
 With G = dL/dY, of the shape of Y, and y_to = sum_i x_ti w_oi + b_o,
 
@@ -6,12 +6,12 @@ With G = dL/dY, of the shape of Y, and y_to = sum_i x_ti w_oi + b_o,
     dL/dw_oi = sum_t g_to x_ti     dW = G' X
     dL/db_o  = sum_t g_to          db = G' 1
 
-so dX needs W and dW needs X. They are two products of matrices, each as dear as the forward pass. The first layer of a
-network needs no dX, a frozen layer no dW; a formula that names `needs_input_grad` is told so, one bool for each Tensor
-argument, and leaves the product out. It is the `ctx.needs_input_grad` of an `autograd.Function`: it tells which
-arguments require a gradient, not which of them this very call of `torch.autograd.grad` names.
+so dX needs W and dW needs X. They are two matrix products, each as expensive as the forward pass. The first layer of a
+network needs no dX, a frozen layer no dW. A formula that names `needs_input_grad` receives one bool for each Tensor
+argument, and skips the product. It is the `ctx.needs_input_grad` of an `autograd.Function`: it says which arguments
+require a gradient, not which of them a call of `torch.autograd.grad` names.
 
-Weights share no leading axes with the panel, so the record says `vmap="loop"`.
+Weights share no leading axes with the panel, so the record sets `vmap="loop"`.
 """
 
 import math
@@ -30,7 +30,7 @@ def linear(
     weight: Tensor,  # (outputs, inputs)
     bias: Tensor | None = None,  # (outputs,)
 ) -> Tensor:  # (..., T, outputs)
-    """Every row times the weight, plus the bias.
+    """Linear map of every row: x W' + b.
 
     Example:
         >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([5.0]))
@@ -45,7 +45,7 @@ def linear(
 
 
 class Linear(nn.Module):
-    """The layer: it owns weight and bias, and begins as `torch.nn.Linear` does.
+    """Linear layer with the initialization of `torch.nn.Linear`.
 
     Example:
         >>> layer = Linear(3, 2)
@@ -63,7 +63,7 @@ class Linear(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform within 1 / sqrt(inputs), so that the variance of an output does not grow with their number."""
+        """Uniform in +-1 / sqrt(inputs), so that the variance of an output does not grow with the number of inputs."""
         bound = 1 / math.sqrt(self.in_features)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -bound, bound)
@@ -87,13 +87,13 @@ def _fake(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def _backward(
     grad: Tensor, *, x: Tensor, weight: Tensor, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
-    # dX = G W    dW = G' X    db = G' 1, over the rows of all batches. A row with a NaN has no gradient, whatever x is.
-    for_x, for_weight, for_bias = needs_input_grad
-    rows, known = grad.flatten(0, -2), x.masked_fill(x.isnan(), 0).flatten(0, -2)
+    # dX = G W    dW = G' X    db = G' 1, over the rows of all batches. grad is zero in rows where y is NaN.
+    needs_x, needs_weight, needs_bias = needs_input_grad
+    rows, inputs = grad.flatten(0, -2), x.masked_fill(x.isnan(), 0).flatten(0, -2)
     return (
-        grad @ weight if for_x else None,
-        rows.mT @ known if for_weight else None,
-        rows.sum(0) if for_bias else None,
+        grad @ weight if needs_x else None,
+        rows.mT @ inputs if needs_weight else None,
+        rows.sum(0) if needs_bias else None,
     )
 
 

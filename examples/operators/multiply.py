@@ -1,18 +1,18 @@
-"""y = c x, z = x / c: a tensor and a number, and a gradient that nobody gives.
+"""y = c x, z = x / c: a number as an argument, and the gradient of an unused output.
 
     dL/dx = c dL/dy + (1 / c) dL/dz
 
-c is a number, no Tensor: it takes no gradient. An `autograd.Function` says so by a None in its place; the formula of a
-record speaks of Tensor arguments alone. Both formulas need c and no tensor, so nothing is saved but the number (and, of
-the record, y and z: they tell where they are NaN, and take no part there).
+c is a number, so it has no gradient. An `autograd.Function` returns None for it; the formula of a record returns
+gradients of Tensor arguments only. Both formulas need c and no tensor, so only the number is saved (and by the record,
+y and z, to mask gradients where they are NaN).
 
-A loss that uses y alone has no dL/dz. PyTorch then materializes it: zeros, allocated, filled, multiplied and added for
-nothing. Who opts out gets None and leaves the term out:
+A loss that uses y only has no dL/dz. By default PyTorch materializes it: it allocates zeros, which are multiplied and
+added in vain. Without materialization the formula receives None, and skips the term:
 
     autograd.Function   ctx.set_materialize_grads(False)
     Op                  materialize_grads=False
 
-`Multiply` and the record below stand on one formula, so that they can be compared.
+`Multiply` and the record below use the same formula, so that they can be compared.
 """
 
 import sys
@@ -28,12 +28,12 @@ Pair = tuple[Tensor, Tensor]
 
 
 def multiply(x: Tensor, c: float) -> Pair:  # (..., T, N) -> (..., T, N), (..., T, N)
-    """The product c x and the quotient x / c.
+    """Product c x and quotient x / c.
 
     Example:
         >>> x = torch.tensor([[3.0]], requires_grad=True)
         >>> product, quotient = multiply(x, 2.0)
-        >>> product.backward()  # nothing is known of the quotient
+        >>> product.backward()  # the quotient is unused
         >>> x.grad.item()
         2.0
     """
@@ -44,7 +44,7 @@ def multiply(x: Tensor, c: float) -> Pair:  # (..., T, N) -> (..., T, N), (..., 
 
 
 class Multiply(torch.autograd.Function):
-    """The same as PyTorch's own interface has it.
+    """The same operator as a `torch.autograd.Function`.
 
     Example:
         >>> x = torch.tensor([[3.0]], requires_grad=True)
@@ -64,7 +64,7 @@ class Multiply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
-        return _backward(*grads, c=ctx.c), None  # the number takes no gradient
+        return _backward(*grads, c=ctx.c), None  # c has no gradient
 
 
 def _reference(x: Tensor, c: float) -> Pair:
@@ -76,7 +76,7 @@ def _fake(x: Tensor, c: float) -> Pair:
 
 
 def _backward(d_product: Tensor | None, d_quotient: Tensor | None, *, c: float) -> Tensor | None:
-    # dL/dx = c dL/dy + (1 / c) dL/dz, of which either may be undefined, and both: then so is dL/dx
+    # dL/dx = c dL/dy + (1 / c) dL/dz, without the terms of unused outputs; None if both are unused
     if d_product is None:
         return None if d_quotient is None else d_quotient / c
     return d_product * c if d_quotient is None else d_product * c + d_quotient / c

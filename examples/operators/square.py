@@ -1,15 +1,15 @@
 """y = x^2: the smallest record.
 
-Let L be the loss, a number, and grad = dL/dy what backward mode hands to us. Element by element
+Let L be the scalar loss, and grad = dL/dy the incoming gradient of backward mode. Element by element
 
     dL/dx = dL/dy dy/dx = 2 x grad
 
-so the formula needs x, and names it: that is all that the forward pass keeps. The gradient in `grad` and in x is again
-made of products, so second derivatives, forward mode and batches follow from the same line.
+so the formula needs x, and names it: nothing else is saved by the forward pass. It is made of products, which have
+derivatives, so second derivatives, forward mode and `vmap` follow from the same line.
 
-A NaN in y takes no part: its gradient is ignored, whatever came in. With `mask_nan_grad=True`, the default, the
-record sees to it and keeps y to know where. Here x tells as much, so `mask_nan_grad=False` saves half the memory, and
-`_backward` replaces the NaN before it multiplies: 0 * NaN would be NaN.
+The gradient of a NaN output is ignored. With `mask_nan_grad=True`, the default, the record masks it, and saves y to
+know where y is NaN. Here x says so too: `mask_nan_grad=False` saves half the memory, and `_backward` replaces NaN
+before it multiplies, because 0 * NaN is NaN.
 """
 
 import sys
@@ -22,7 +22,7 @@ from torchcommodity.opkit import Cases, Golden, Op, Sample
 
 
 def square(x: Tensor) -> Tensor:  # (..., T, N) -> (..., T, N)
-    """The square of every value.
+    """Square of every value.
 
     Example:
         >>> x = torch.tensor([[1.0], [-2.0]], requires_grad=True)

@@ -74,8 +74,8 @@ def test_the_forecaster_in_onnx_is_the_forecaster(site: Path) -> None:
     page = words(site / "examples" / "06_external_models.html")
     assert float(re.search(r"ONNX and PyTorch differ by at most ([\d.e+-]+)", page)[1]) < 1e-6
     assert 20 < int(re.search(r"volatility of the next month (\d+)% per year", page)[1]) < 60
-    slopes = re.search(r"by those of 5, 21, 63 days: (-?[\d.]+), (-?[\d.]+), (-?[\d.]+)", page)
-    assert all(float(slope) > 0 for slope in slopes.groups())
+    gradient = re.search(r"gradient by volatility of 5, 21, 63 days: (-?[\d.]+), (-?[\d.]+), (-?[\d.]+)", page)
+    assert all(float(value) > 0 for value in gradient.groups())
 
 
 @pytest.mark.parametrize("room", [*ROOMS, *PARTS])
