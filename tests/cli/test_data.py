@@ -1,9 +1,12 @@
 """`torchcommodity data`: check, add, list, remove."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
+import pytest
 from typer.testing import Result
 
 Run = Callable[..., Result]
@@ -34,18 +37,30 @@ def test_data_check_prints_findings_of_usable_prices(run: Run, prices: Path) -> 
     assert "Usable; " in result.stdout
 
 
-def test_data_check_rejects_what_forecast_rejects(run: Run, error: Error, tmp_path: Path) -> None:
-    days = [f"2016-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
-    tables = {
-        "one row": ["2016-01-04,50.0"],
-        "negative": [f"{day},-50.0" for day in days],
-        "missing": [f"{day},{50 if i % 60 == 0 else ''}" for i, day in enumerate(days)],
-        "short": [f"{day},{50 + i % 7}" for i, day in enumerate(days[:100])],
-    }
-    for name, rows in tables.items():
-        path = tmp_path / f"{name}.csv"
-        path.write_text("\n".join(["date,OIL", *rows, ""]))
-        assert run("forecast", "--data", path, "--out", tmp_path / "out").exit_code == 2
-        result = run("data", "check", path)
-        assert result.exit_code == 2, name
-        assert "OIL" in error(result), name
+DAYS = pd.bdate_range("2015-01-01", periods=600)
+TABLES = {
+    "one row": [50.0],
+    "negative": [-50.0 - i % 11 for i in range(600)],
+    "mostly missing": [50.0 + i % 11 if i % 3 == 0 else math.nan for i in range(600)],
+    "one price too few": [50.0 + i % 11 for i in range(504)],
+    "enough": [50.0 + i % 11 for i in range(505)],
+    "constant": [50.0] * 600,
+    "nearly constant": [50.0] * 599 + [51.0],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_data_check_rejects_what_forecast_rejects(run: Run, error: Error, name: str, tmp_path: Path) -> None:
+    path, values = tmp_path / "prices.csv", TABLES[name]
+    pd.DataFrame({"OIL": values}, index=DAYS[: len(values)].rename("date")).to_csv(path)
+    forecast, check = run("forecast", "--data", path, "--out", tmp_path / "out"), run("data", "check", path)
+    assert check.exit_code == forecast.exit_code == (0 if name in ("enough", "nearly constant") else 2)
+    assert ("cannot be forecast: OIL" in error(check)) == (check.exit_code == 2)
+
+
+def test_data_check_says_how_to_leave_symbols_out(run: Run, error: Error, tmp_path: Path) -> None:
+    table = pd.DataFrame({name: TABLES[name] for name in ("negative", "mostly missing")}, index=DAYS.rename("date"))
+    table.assign(OIL=table["negative"].abs()).to_csv(tmp_path / "prices.csv")
+    assert run("forecast", "--data", tmp_path / "prices.csv", "--drop-unusable", "--out", tmp_path).exit_code == 0
+    message = error(run("data", "check", tmp_path / "prices.csv"))
+    assert message.endswith("cannot be forecast: negative, mostly missing; forecast --drop-unusable leaves them out")

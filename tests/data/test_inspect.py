@@ -30,6 +30,7 @@ def test_inspect_reports_what_a_forecast_rejects(tmp_path):
         "one_row": (series([18.27]), [("short history", "A")]),
         "one_price_too_few": (series(few), [("short history", "A")]),
         "negative": (series(negative), [("nonpositive", "A")] * 6 + [("no positive price", "A")]),
+        "constant": (series(np.full(600, 7.0)), [("stale", "A"), ("constant price", "A")]),
         "sparse": (series(sparse), [("short history", "A"), ("mostly missing", "A")]),
     }
     for name, (frame, findings) in expected.items():

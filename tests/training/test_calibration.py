@@ -1,5 +1,7 @@
 """HAR coefficients and standardized quantiles against their definitions."""
 
+import pandas as pd
+import pytest
 import torch
 
 from torchcommodity import data, forecast
@@ -23,3 +25,10 @@ def test_standard_quantiles_symmetry_removes_the_drift() -> None:
     assert standard_quantiles(rows, levels, 0.0).tolist() == [[26.0, 51.0, 76.0]]
     assert standard_quantiles(rows, levels, 1.0).tolist() == [[-25.0, 0.0, 25.0]]
     assert standard_quantiles(rows, levels, 0.5).tolist() == [[0.5, 25.5, 50.5]]
+
+
+def test_calibrate_rejects_prices_that_repeat_with_a_horizon() -> None:
+    days = pd.bdate_range("2015-01-01", periods=600)
+    weekly = pd.DataFrame({"OIL": [50.0 + i % 7 for i in range(600)]}, index=days)
+    with pytest.raises(ValueError, match="fit: prices must vary at every horizon; got none that change over 21 rows"):
+        forecast.fit(weekly)

@@ -19,6 +19,8 @@ StoreFile = Annotated[
     Path | None, typer.Option("--store", metavar="FILE", help="Store file; default: in the user's data folder")
 ]
 
+UNUSABLE = ("no positive price", "short history", "constant price")  # findings of symbols that `fit` rejects
+
 
 @app.command("check")
 def check(source: Source) -> None:
@@ -26,14 +28,15 @@ def check(source: Source) -> None:
 
     Exit code 0: torchcommodity forecast accepts them. 2: it does not, and the message says why.
     """
-    from torchcommodity.forecast import check_history
-    from torchcommodity.models import HarConfig
+    from torchcommodity.data import inspect, summarize_names
 
     screen = output.console()
     panel = options.read_prices(source)
     output.print_line(screen, repr(panel))
     output.print_findings(screen, panel.findings, max_rows=None)
-    check_history("data check", panel, HarConfig())
+    if unusable := [finding.symbol for finding in inspect(panel) if finding.kind in UNUSABLE]:
+        others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable leaves them out"
+        raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     count = sum(finding.count for finding in panel.findings)
     screen.print(f"Usable; {f'{count} doubtful, treated as stated' if count else 'nothing doubtful'}.")
 

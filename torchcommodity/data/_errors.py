@@ -56,6 +56,7 @@ TREATMENTS = {
     "nonpositive": "kept; returns treat it as missing",
     "no positive price": "kept; cannot be forecast",
     "short history": "kept",
+    "constant price": "kept; cannot be forecast",
     "mostly missing": "kept as missing",
     "weekend": "kept",
     "future": "kept",

@@ -30,6 +30,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | weekend, future, empty row | a row on Saturday or Sunday, later than tomorrow, or without any price |
     | no positive price | a symbol that cannot be forecast |
     | short history | a symbol with fewer positive prices than a default fit needs, 505 |
+    | constant price | a symbol whose positive prices are all equal |
     | mostly missing | a symbol without a price in most rows between its first and its last |
 
     Args:
@@ -98,13 +99,15 @@ def _jumps(prices: Array) -> Iterator[Occurrence]:
 
 
 def _history(symbol: str, prices: Array, rows: Array) -> Iterator[Finding]:
-    """What keeps a symbol from being forecast: no or few positive prices, or mostly missing ones."""
+    """What keeps a symbol from being forecast: no, few or equal positive prices, or mostly missing ones."""
     positive = int((prices > 0).sum())
     if not positive:
         yield make_finding("no positive price", symbol, value=f"{len(prices):,} prices, none above zero")
     elif positive < FIT_PRICES:
         value = f"{positive} positive prices; a default fit needs {FIT_PRICES}"
         yield make_finding("short history", symbol, value=value)
+    elif (levels := prices[prices > 0]).min() == levels.max():
+        yield make_finding("constant price", symbol, value=f"{positive:,} positive prices, all {levels[0]:g}")
     span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
     if span > 2 * len(rows):
         value = f"{span - len(rows):,} of {span:,} rows between first and last price have none"

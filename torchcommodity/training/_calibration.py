@@ -24,6 +24,9 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         har: the module; its buffers and GARCH parameters are overwritten.
         inputs: training rows only.
         symmetry: weight in [0, 1] of the mirrored quantiles, see `standard_quantiles`.
+
+    Raises:
+        ValueError: every return over some horizon is zero.
     """
     returns, shift, unpriced_rolls = har.adjust_rolls(*inputs.batch())
     fit_garch(har, returns[0])
@@ -33,6 +36,9 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         for i, h in enumerate(har.config.horizons):
             har.mix[i] = fit_mix(terms[0, :, i], target[:, i], h, scale=len(har.config.halflives) - 1)
         standard = target / har.mix_variances(terms)[0].sqrt()
+        empty = ~torch.isfinite(standard).any(2).any(0)  # (H,)
+        if rows := [h for h, is_empty in zip(har.config.horizons, empty.tolist()) if is_empty]:
+            raise ValueError(f"fit: prices must vary at every horizon; got none that change over {rows[0]} rows")
         har.z.copy_(standard_quantiles(standard, har.config.levels, symmetry))
 
 
