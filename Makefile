@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Folder of real prices that the project does not ship; the tests that need it are skipped without it.
+export TORCHCOMMODITY_SHARED ?= $(abspath $(wildcard ../shared))
 NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
 .PHONY: forecast test quick check docs bench dev clean

@@ -1,8 +1,8 @@
-"""How well the roll rules agree with contract codes and curves of real futures; the tables of docs/contracts.md.
+"""Roll rules against contract codes and curves of real futures; the tables of docs/contracts.md.
 
-python benchmarks/rolls.py --data ../shared/data                       # print the tables
-python benchmarks/rolls.py --data ../shared/data --out docs/contracts.md
-python benchmarks/rolls.py --data ../shared/data --curve curve.csv     # and write the curves for `--curve` of a command
+python benchmarks/rolls.py --data FOLDER                          # print the tables
+python benchmarks/rolls.py --data FOLDER --out docs/contracts.md  # and write them into the page
+python benchmarks/rolls.py --data FOLDER --curve curve.csv        # and write the curves for `--curve` of a command
 """
 
 import argparse
@@ -31,7 +31,7 @@ def _table(folder: Path) -> pd.DataFrame:
 
 
 def curves(folder: Path) -> pd.DataFrame:
-    """The long table of nearby contracts; heating oil, which it has twice, from one source a day and in $/gal."""
+    """The long table of nearby contracts. Heating oil, which the file has twice, once a day and in $/gal."""
     table = _table(folder).copy()
     cents = (table["symbol"] == "HEATOIL") & (table["source"] == "s97")
     table.loc[cents, "close"] /= 100
@@ -39,7 +39,7 @@ def curves(folder: Path) -> pd.DataFrame:
 
 
 def agreement(folder: Path) -> pd.DataFrame:
-    """A row a product and year: rolls in the file (its contract code changes), by the rule, and on the same row."""
+    """Per product and year: rolls in the file (changes of its contract code), by the rule, and on the same row."""
     table = _table(folder)
     fronts = table[(table["nth"] == 1) & table["contract"].notna()]
     years = [_agreement(symbol, front.sort_values("date")) for symbol, front in fronts.groupby("symbol")]
@@ -50,21 +50,21 @@ def _agreement(symbol: str, front: pd.DataFrame) -> pd.DataFrame:
     dates = front["date"].to_numpy().astype("datetime64[D]")[1:]  # the first row cannot show a change
     changes = (front["contract"] != front["contract"].shift()).to_numpy()[1:]
     rule = roll_months(PRODUCTS[symbol], dates, ahead=0) > 0
-    told = pd.DataFrame({"year": front["date"].dt.year[1:], "file": changes, "rule": rule, "same": changes & rule})
-    told["differs"] = np.where(changes ^ rule, dates.astype(str), "")
-    counted = told.groupby("year").agg({"file": "sum", "rule": "sum", "same": "sum", "differs": _joined})
-    return counted.reset_index().assign(symbol=symbol)
+    rolls = pd.DataFrame({"year": front["date"].dt.year[1:], "file": changes, "rule": rule, "same": changes & rule})
+    rolls["differs"] = np.where(changes ^ rule, dates.astype(str), "")
+    counts = rolls.groupby("year").agg({"file": "sum", "rule": "sum", "same": "sum", "differs": _join})
+    return counts.reset_index().assign(symbol=symbol)
 
 
-def _joined(days: "pd.Series[str]") -> str:
+def _join(days: "pd.Series[str]") -> str:
     return " ".join(filter(None, days))
 
 
 def misfit(folder: Path, symbol: str, shift: int) -> Array:
-    """How far apart nearby contracts seem to move on the rule's days shifted by some rows: |r_1 - r_2|, log-return.
+    """|r_1 - r_2| of nearby contracts on the days of the rule, shifted by some rows; log-return.
 
     On the day of a roll r_1 = ln F_1(t) - ln F_2(t-1) and r_2 = ln F_2(t) - ln F_3(t-1) are returns of one contract
-    each and nearly equal; a day beside it they are gaps. Without contract codes this is what a curve can tell.
+    each and nearly equal; on the days around it they contain gaps. This tests a rule without contract codes.
     """
     table = curves(folder)
     wide = table[(table["symbol"] == symbol) & (table["source"] == "rtl")].pivot(
@@ -85,27 +85,27 @@ def lines(folder: Path) -> Iterator[str]:
     yield "|---|---|---:|---:|---:|---|"
     for symbol, part in years.groupby("symbol"):
         counts = part[["file", "rule", "same"]].sum()
-        span, differ = f"{part['year'].min()}-{part['year'].max()}", _joined(part["differs"]) or "none"
+        span, differ = f"{part['year'].min()}-{part['year'].max()}", _join(part["differs"]) or "none"
         yield f"| {PRODUCTS[symbol]} | {span} | {' | '.join(str(n) for n in counts)} | {differ} |"
-    whole = years[["file", "rule", "same"]].sum()
-    yield f"| all | | {' | '.join(str(n) for n in whole)} | |"
-    clean = years[years["differs"] == ""]
-    years["told"] = years["same"].astype(str) + " of " + years["file"].astype(str)
-    table = years.pivot(index="year", columns="symbol", values="told").rename(columns=PRODUCTS).fillna("")
+    total = years[["file", "rule", "same"]].sum()
+    yield f"| all | | {' | '.join(str(n) for n in total)} | |"
+    agreeing = years[years["differs"] == ""]
+    years["cell"] = years["same"].astype(str) + " of " + years["file"].astype(str)
+    table = years.pivot(index="year", columns="symbol", values="cell").rename(columns=PRODUCTS).fillna("")
     yield ""
     yield f"| year | {' | '.join(table.columns)} |"
     yield "|---|" + "---:|" * len(table.columns)
     for year, cells in table.iterrows():
         yield f"| {year} | {' | '.join(cells)} |"
     yield ""
-    yield f"{len(clean)} of {len(years)} product-years agree on every row."
+    yield f"{len(agreeing)} of {len(years)} product-years agree on every row."
     yield ""
     yield "| product | rolls | " + " | ".join("on the day" if not s else f"{s:+d} rows" for s in SHIFTS) + " |"
     yield "|---|---:|" + "---:|" * len(SHIFTS)
     for symbol in ("WTI", "BRENT", "NATGAS", "HEATOIL", "GASOLINE"):
-        found = [misfit(folder, symbol, shift) for shift in SHIFTS]
-        cells = (f"{1e4 * np.median(part):.1f}" for part in found)
-        yield f"| {PRODUCTS[symbol]} | {len(found[2])} | {' | '.join(cells)} |"
+        misfits = [misfit(folder, symbol, shift) for shift in SHIFTS]
+        cells = (f"{1e4 * np.median(part):.1f}" for part in misfits)
+        yield f"| {PRODUCTS[symbol]} | {len(misfits[2])} | {' | '.join(cells)} |"
 
 
 def rules() -> str:
@@ -117,9 +117,9 @@ def rules() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with term_structure.csv.gz")
-    parser.add_argument("--out", type=Path, help="a Markdown file with the two markers")
-    parser.add_argument("--curve", type=Path, help="a CSV file to write: the curves, one close a day and contract")
+    parser.add_argument("--data", type=Path, required=True, help="Folder with term_structure.csv.gz")
+    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    parser.add_argument("--curve", type=Path, help="CSV file for the curves, one close per day and contract")
     options = parser.parse_args()
     text = "\n".join(lines(options.data))
     print(text)

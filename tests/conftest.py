@@ -1,4 +1,4 @@
-"""Where the real prices for tests lie, and how hypothesis runs."""
+"""Real prices for tests, settings of hypothesis, and no access to the user's own files."""
 
 import os
 from pathlib import Path
@@ -14,17 +14,16 @@ settings.load_profile("torchcommodity")
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of real prices that the project does not ship; a test that asks for it is skipped where it is absent."""
-    beside = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("TORCHCOMMODITY_SHARED", beside)) / "data"
+    """Folder `$TORCHCOMMODITY_SHARED/data` of real prices that the project does not ship; without it tests are skipped."""
+    folder = Path(os.environ.get("TORCHCOMMODITY_SHARED") or "no such folder").absolute() / "data"
     if not (folder / "daily.csv.gz").is_file():
-        pytest.skip(f"no real prices in {folder}; set TORCHCOMMODITY_SHARED to the folder that holds data/")
+        pytest.skip("needs real prices: set TORCHCOMMODITY_SHARED to the folder that contains data/daily.csv.gz")
     return folder
 
 
 @pytest.fixture(scope="session")
 def futures(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "data.Panel":  # noqa: F821
-    """Front-month prices of four futures with their contracts and the curve of three nearby contracts."""
+    """Real front-month prices of four futures, with their contracts and the curve of three nearby contracts."""
     import pandas as pd
 
     from torchcommodity import data
@@ -39,8 +38,8 @@ def futures(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "dat
 
 
 @pytest.fixture(autouse=True)
-def _no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's own store, cache or keys."""
+def _no_user_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests neither read nor write the user's own store, cache and keys."""
     monkeypatch.setenv("TORCHCOMMODITY_STORE", str(tmp_path / "home" / "prices.duckdb"))
     monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(tmp_path / "home" / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -91,3 +91,17 @@ def test_roll_adjusted_returns_without_contracts_are_the_returns() -> None:
     panel = data.embedded()
     returns = ops.log_returns(panel.values.plain())
     torch.testing.assert_close(roll_adjusted_returns(panel), returns, rtol=0, atol=0, equal_nan=True)
+
+
+def test_roll_adjusted_returns_of_a_curve_in_contango() -> None:
+    """Every contract rises by 0.1 % a day and costs 1 % more than the one before it; a roll costs that 1 %."""
+    dates = pd.bdate_range("2019-01-02", periods=251, name="date")
+    rows, contracts = torch.arange(251, dtype=torch.float64), torch.arange(3, dtype=torch.float64)
+    curve = 50 * torch.exp(0.001 * rows[:, None, None] + 0.01 * contracts)
+    prices = pd.DataFrame(curve[:, :, 0].numpy(), index=dates, columns=["WTI"])
+    panel = Panel.from_pandas(prices, contracts=["CL"]).with_curve(curve)
+    is_roll = (panel.rolls(ahead=0) > 0)[1:]
+    assert is_roll.sum() == 11
+    expected = torch.full((250, 1), 0.001, dtype=torch.float64)
+    torch.testing.assert_close(roll_adjusted_returns(panel)[1:], expected - 0.01 * is_roll)
+    torch.testing.assert_close(non_roll_returns(panel)[1:], expected.masked_fill(is_roll, torch.nan), equal_nan=True)
