@@ -19,7 +19,6 @@ from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
 from torchcommodity.data._errors import summarize_names as summarize_names
 from torchcommodity.data._expiry import business_calendar as business_calendar
-from torchcommodity.data._files import read_bytes as read_bytes
 from torchcommodity.data._files import read_curve as read_curve
 from torchcommodity.data._folders import cache_dir as cache_dir
 from torchcommodity.data._folders import store_path as store_path
@@ -79,7 +78,6 @@ __all__ = [
     "parse_prices",
     "quote_spreadsheet_cell",
     "read",
-    "read_bytes",
     "read_curve",
     "roll_days",
     "roll_months",
