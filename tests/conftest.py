@@ -14,7 +14,7 @@ settings.load_profile("torchcommodity")
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of real prices that the project does not ship, `$TORCHCOMMODITY_SHARED/data`; without it tests are skipped."""
+    """Folder of real prices that the project does not ship; tests that need it are skipped without it."""
     folder = Path(os.environ.get("TORCHCOMMODITY_SHARED") or "no such folder").absolute() / "data"
     if not (folder / "daily.csv.gz").is_file():
         pytest.skip("needs real prices: set TORCHCOMMODITY_SHARED to the folder that contains data/daily.csv.gz")
