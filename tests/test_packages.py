@@ -97,6 +97,10 @@ def test_import_of_the_library_is_lazy() -> None:
     assert done.stdout == "False\n"
 
 
+def test_dir_of_the_library_lists_packages_and_everyday_names() -> None:
+    assert {*LEVELS, "Panel", "fit", "predict", "read", "__version__"} <= set(dir(torchcommodity))
+
+
 @per_file
 def test_core_needs_only_torch_and_numpy(path: Path) -> None:
     if package_of(path) not in CORE:

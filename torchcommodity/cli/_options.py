@@ -35,8 +35,10 @@ def check_source(source: str | None) -> str | None:
     """Reject a file that does not exist before anything heavy is imported."""
     if source is None or source in ("embedded", "auto") or source.startswith(PREFIXES) or os.path.isfile(source):
         return source
-    what = f"{source!r}, which is a folder" if os.path.isdir(source) else f"{source!r}, which does not exist"
-    raise typer.BadParameter(f"expected {SOURCES}; got {what if source.strip() else 'nothing'}")
+    if not source.strip():
+        raise typer.BadParameter(f"expected {SOURCES}; got nothing")
+    problem = "is a folder" if os.path.isdir(source) else "does not exist"
+    raise typer.BadParameter(f"expected {SOURCES}; got {source!r}, which {problem}")
 
 
 def check_panels(source: str) -> str:
@@ -173,7 +175,10 @@ def read_settings(model: str | None, config: Path | None, default: str = DEFAULT
         return load_config(config, model)
     from torchcommodity.forecast import Forecaster
 
-    return from_toml(Forecaster.load(config).record.settings, model)
+    settings = Forecaster.load(config).record.settings
+    if not settings:
+        raise ValueError(f"--config: expected a model with the settings of its fit; got {config} without")
+    return from_toml(settings, model)
 
 
 def load_model(path: Path) -> "Forecaster | Artifact":
