@@ -7,6 +7,7 @@ import pytest
 from torchcommodity import data
 from torchcommodity.data._inspect import FIT_PRICES
 from torchcommodity.models import HarConfig
+from torchcommodity.training import min_fit_rows
 
 DAYS = pd.bdate_range("2018-01-02", periods=600)
 
@@ -29,8 +30,8 @@ def test_inspect_reports_what_a_forecast_rejects(tmp_path):
     expected = {
         "one_row": (series([18.27]), [("short history", "A")]),
         "one_price_too_few": (series(few), [("short history", "A")]),
+        "constant": (series(np.full(600, 50.0)), [("stale", "A"), ("constant price", "A")]),
         "negative": (series(negative), [("nonpositive", "A")] * 6 + [("no positive price", "A")]),
-        "constant": (series(np.full(600, 7.0)), [("stale", "A"), ("constant price", "A")]),
         "sparse": (series(sparse), [("short history", "A"), ("mostly missing", "A")]),
     }
     for name, (frame, findings) in expected.items():
@@ -46,8 +47,7 @@ def test_inspect_says_how_many_prices_a_fit_needs():
 
 
 def test_short_history_is_what_a_default_fit_needs():
-    config = HarConfig()
-    assert config.warmup + 2 * config.horizons[-1] + 1 == FIT_PRICES
+    assert min_fit_rows(HarConfig()) == FIT_PRICES
 
 
 def test_inspect_does_not_count_rows_before_the_first_price_as_missing():

@@ -99,15 +99,15 @@ def _jumps(prices: Array) -> Iterator[Occurrence]:
 
 
 def _history(symbol: str, prices: Array, rows: Array) -> Iterator[Finding]:
-    """What keeps a symbol from being forecast: no, few or equal positive prices, or mostly missing ones."""
-    positive = int((prices > 0).sum())
-    if not positive:
+    """What keeps a symbol from being forecast: no, few, equal or mostly missing prices."""
+    positive = prices[prices > 0]
+    if not positive.size:
         yield make_finding("no positive price", symbol, value=f"{len(prices):,} prices, none above zero")
-    elif positive < FIT_PRICES:
-        value = f"{positive} positive prices; a default fit needs {FIT_PRICES}"
+    elif positive.size < FIT_PRICES:
+        value = f"{positive.size} positive prices; a default fit needs {FIT_PRICES}"
         yield make_finding("short history", symbol, value=value)
-    elif (levels := prices[prices > 0]).min() == levels.max():
-        yield make_finding("constant price", symbol, value=f"{positive:,} positive prices, all {levels[0]:g}")
+    elif positive.min() == positive.max():
+        yield make_finding("constant price", symbol, value=f"{positive.size:,} positive prices, all {positive[0]:g}")
     span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
     if span > 2 * len(rows):
         value = f"{span - len(rows):,} of {span:,} rows between first and last price have none"

@@ -9,9 +9,10 @@ import torch
 
 from torchcommodity.data._curve import Curve, check_curve, check_same_series
 from torchcommodity.data._errors import DataError, Finding, summarize_names
+from torchcommodity.data._panel_checks import check_shape, check_values, is_generated
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._rolls import check_contracts, observed_rolls
-from torchcommodity.data._synthetic import SYNTHETIC, SyntheticTensor, is_synthetic
+from torchcommodity.data._synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
@@ -64,11 +65,11 @@ class Panel:
         dates = np.array(self.dates, dtype="datetime64[D]")
         dates.flags.writeable = False
         prices = torch.as_tensor(self.values).to(torch.float64)
-        _check_shape(prices, dates, symbols, units, provenance)
-        _check_values(prices, dates, symbols, provenance)
+        check_shape(prices, dates, symbols, units, provenance)
+        check_values(prices, dates, symbols, provenance)
         check_contracts(contracts, symbols)
         metadata = {"symbols": symbols, "units": units, "provenance": provenance}
-        kind = SyntheticTensor if any(map(_is_generated, symbols, provenance)) else MetadataTensor
+        kind = SyntheticTensor if any(map(is_generated, symbols, provenance)) else MetadataTensor
         fields: dict[str, Any] = {**metadata, "values": kind(prices, **metadata), "dates": dates}
         fields |= {"contracts": contracts, "findings": tuple(self.findings)}
         if self.curve is not None:
@@ -264,48 +265,3 @@ def _to_day(value: DateLike) -> np.datetime64:
         return np.datetime64(value, "D")
     except ValueError:
         raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None
-
-
-def _is_generated(symbol: str, record: Provenance) -> bool:
-    return is_synthetic(symbol) or SYNTHETIC in record.publisher.split(", ")
-
-
-def _check_shape(
-    prices: torch.Tensor,
-    dates: np.ndarray[Any, np.dtype[np.datetime64]],
-    symbols: tuple[str, ...],
-    units: tuple[str, ...],
-    provenance: tuple[Provenance, ...],
-) -> None:
-    expected = (len(dates), len(symbols))
-    if tuple(prices.shape) != expected or 0 in expected:
-        raise DataError(
-            f"panel: expected values of shape (dates, symbols) = {expected}, none of them 0; got {tuple(prices.shape)}"
-        )
-    if not len(symbols) == len(units) == len(provenance):
-        got = f"{len(units)} and {len(provenance)}"
-        raise DataError(f"panel: expected a unit and a provenance for each of {len(symbols)} symbols; got {got}")
-    if len(set(symbols)) < len(symbols):
-        repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
-        raise DataError(f"panel: expected distinct symbols; got {repeated!r} twice")
-
-
-def _check_values(
-    prices: torch.Tensor,
-    dates: np.ndarray[Any, np.dtype[np.datetime64]],
-    symbols: tuple[str, ...],
-    provenance: tuple[Provenance, ...],
-) -> None:
-    if np.isnat(dates).any():
-        raise DataError("panel: expected dates; got NaT")
-    if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
-        raise DataError(f"panel: expected strictly increasing dates; got {dates[late[0]]}, then {dates[late[0] + 1]}")
-    if is_synthetic(prices) and not any(map(_is_generated, symbols, provenance)):
-        raise DataError(
-            f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
-        )
-    if (infinite := torch.nonzero(torch.isinf(prices))).numel():
-        row, column = infinite[0].tolist()
-        raise DataError(
-            f"panel: expected finite prices or NaN; got an infinite one for {symbols[column]!r} on {dates[row]}"
-        )

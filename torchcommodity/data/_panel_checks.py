@@ -1,0 +1,60 @@
+"""Checks of the fields of a panel; each raises a `DataError`."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchcommodity.data._errors import DataError
+from torchcommodity.data._provenance import Provenance
+from torchcommodity.data._synthetic import SYNTHETIC, is_synthetic
+
+Dates = np.ndarray[Any, np.dtype[np.datetime64]]
+
+
+def is_generated(symbol: str, record: Provenance) -> bool:
+    """Whether a column is marked as generated, in its symbol or its publisher."""
+    return is_synthetic(symbol) or SYNTHETIC in record.publisher.split(", ")
+
+
+def check_shape(
+    prices: torch.Tensor,
+    dates: Dates,
+    symbols: tuple[str, ...],
+    units: tuple[str, ...],
+    provenance: tuple[Provenance, ...],
+) -> None:
+    """Shapes agree, nothing is empty, symbols are distinct."""
+    expected = (len(dates), len(symbols))
+    if tuple(prices.shape) != expected or 0 in expected:
+        raise DataError(
+            f"panel: expected values of shape (dates, symbols) = {expected}, none of them 0; got {tuple(prices.shape)}"
+        )
+    if not len(symbols) == len(units) == len(provenance):
+        got = f"{len(units)} and {len(provenance)}"
+        raise DataError(f"panel: expected a unit and a provenance for each of {len(symbols)} symbols; got {got}")
+    if len(set(symbols)) < len(symbols):
+        repeated = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
+        raise DataError(f"panel: expected distinct symbols; got {repeated!r} twice")
+
+
+def check_values(
+    prices: torch.Tensor,
+    dates: Dates,
+    symbols: tuple[str, ...],
+    provenance: tuple[Provenance, ...],
+) -> None:
+    """Dates increase, prices are finite or NaN, and synthetic values are marked."""
+    if np.isnat(dates).any():
+        raise DataError("panel: expected dates; got NaT")
+    if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
+        raise DataError(f"panel: expected strictly increasing dates; got {dates[late[0]]}, then {dates[late[0] + 1]}")
+    if is_synthetic(prices) and not any(map(is_generated, symbols, provenance)):
+        raise DataError(
+            f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
+        )
+    if (infinite := torch.nonzero(torch.isinf(prices))).numel():
+        row, column = infinite[0].tolist()
+        raise DataError(
+            f"panel: expected finite prices or NaN; got an infinite one for {symbols[column]!r} on {dates[row]}"
+        )
