@@ -13,7 +13,7 @@ from torchcommodity import opkit
 from torchcommodity.cli._op import app
 from torchcommodity.opkit import CHECKS
 
-PAGE = Path(__file__).parents[2] / "docs" / "writing-an-op.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "first-operator.md"
 FAST_CHECKS = [f"[{check.name}]" for check in CHECKS.values() if not check.compiled]
 CHECK = "import halve; from torchcommodity import opkit; print(opkit.check(halve.operator, compiled=False))"
 SELECTED = " or ".join(["kernel_is_loaded", "halve", *FAST_CHECKS])

@@ -18,7 +18,12 @@ LIMITS = (
     "Bands held on past days are no promise for the next market.",
     "It is not investment advice.",
 )
-DOCS = ("docs/serving.md", "docs/forecast.md", "docs/contracts.md", "docs/skill.md")
+DOCS = (
+    "docs/how-to/serving.md",
+    "docs/concepts/forecaster.md",
+    "docs/how-to/contracts.md",
+    "docs/results/skill.md",
+)
 EMPTY = (
     "This server was started without prices, so there is nothing to forecast from. Start it with a source of prices, "
     "for example:"

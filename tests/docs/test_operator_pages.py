@@ -1,4 +1,4 @@
-"""docs/writing-an-op.md: its code blocks run, and its table lists every check (see tests/opkit/test_new.py too)."""
+"""docs/concepts/operators.md: its code is that of the library, and its table lists every check of the contract."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from torch import Tensor
 from torchcommodity import opkit, ops
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "writing-an-op.md").read_text()
+PAGE = (ROOT / "docs" / "concepts" / "operators.md").read_text()
 SCAN = ROOT / "torchcommodity" / "ops" / "_scan"
 
 
@@ -20,23 +20,23 @@ def blocks(language: str) -> list[str]:
 
 def run(block: str, **names: Any) -> dict[str, Any]:
     names |= {"torch": torch, "opkit": opkit}
-    exec(compile(block, "writing-an-op.md", "exec"), names)
+    exec(compile(block, "operators.md", "exec"), names)
     return names
 
 
-def test_writing_an_op_reference_is_linear_recurrence() -> None:
+def test_operators_page_reference_is_linear_recurrence() -> None:
     reference = run(blocks("python")[0])["_reference"]
     a, b = torch.rand(2, 2, 5, 3, dtype=torch.double)
     torch.testing.assert_close(reference(a, b), ops.linear_recurrence(a, b))
     torch.testing.assert_close(reference(a, b, b[:, 0]), ops.linear_recurrence(a, b, b[:, 0]))
 
 
-def test_writing_an_op_fake_has_the_shape_of_rolling_correlation() -> None:
+def test_operators_page_fake_has_the_shape_of_rolling_correlation() -> None:
     fake, x = run(blocks("python")[1])["_fake"], torch.rand(2, 9, 3)
     assert fake(x, 4).shape == ops.rolling_correlation(x, 4).shape
 
 
-def test_writing_an_op_vjp_is_the_gradient_of_the_reference() -> None:
+def test_operators_page_vjp_is_the_gradient_of_the_reference() -> None:
     def reference(x: Tensor, grad: Tensor, window: int) -> Tensor:
         return (x * grad).sin() / window
 
@@ -46,19 +46,19 @@ def test_writing_an_op_vjp_is_the_gradient_of_the_reference() -> None:
     torch.testing.assert_close(backward(grad_dx, x=x, grad=grad, window=2), expected)
 
 
-def test_writing_an_op_shows_the_kernels_of_linear_recurrence() -> None:
+def test_operators_page_shows_the_kernels_of_linear_recurrence() -> None:
     for block, file in zip(blocks("cpp"), ("linear_recurrence.cpp", "linear_recurrence.cu"), strict=True):
         source = " ".join((SCAN / file).read_text().split())
         assert " ".join(block.split()) in source, file
 
 
-def test_writing_an_op_counts_the_files_of_an_operator() -> None:
+def test_operators_page_counts_the_files_of_an_operator() -> None:
     counts = [int(n) for n in re.findall(r"\| (\d) \|$", PAGE, flags=re.MULTILINE)]
     without_adjoint = list((SCAN.parent / "_rolling").glob("window_sum.*"))
     with_adjoint = [*SCAN.glob("linear_recurrence.*"), *SCAN.glob("linear_recurrence_adjoint.*")]
     assert counts == [len(without_adjoint), len(with_adjoint)] == [3, 6]
 
 
-def test_writing_an_op_lists_every_check_with_its_requirement() -> None:
+def test_operators_page_lists_every_check_with_its_requirement() -> None:
     table = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, flags=re.MULTILINE)
     assert table == [(check.name, check.requirement) for check in opkit.CHECKS.values()]

@@ -1,0 +1,131 @@
+"""README and docs: Python blocks run and print what the page shows, commands parse, links and tables are complete."""
+
+import contextlib
+import io
+import math
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from torchcommodity.cli._application import app
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")] + DOCS
+KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:torchrun .* -m )?torchcommodity (.+)$", re.MULTILINE)
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
+NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
+ANYTHING = re.compile(r"\.\.\.")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(*match) for match in FENCE.findall(page.read_text("utf-8"))]
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def same_output(expected: str, actual: str) -> bool:
+    """Compare texts: `...` matches anything, numbers to 1e-6 relative, runs of spaces are one space."""
+    expected, actual = (re.sub(r"[ \t]*\n", "\n", re.sub(r" +", " ", text + "\n")).strip() for text in (expected, actual))
+    number = rf"({NUMBER.pattern})"
+    parts = [
+        ".*?" if ANYTHING.fullmatch(part) else number if NUMBER.fullmatch(part) else re.escape(part)
+        for part in re.split(rf"({ANYTHING.pattern}|{NUMBER.pattern})", expected)
+    ]
+    match = re.fullmatch("".join(parts), actual, re.DOTALL)
+    numbers = NUMBER.findall(ANYTHING.sub("", expected))
+    return match is not None and all(map(_close, numbers, match.groups()))
+
+
+def _close(expected: str, actual: str) -> bool:
+    return math.isclose(*(float(text.replace(",", "")) for text in (expected, actual)), rel_tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "equal"),
+    [
+        ("a 1.0000001 b", "a  1.0 b\n", True),
+        ("a 1.001 b", "a 1.0 b", False),
+        ("2018-12-31 ...", "2018-12-31 anything\nat all", True),
+        ("8,340 rows", "8,341 rows", False),
+        ("x", "y", False),
+    ],
+)
+def test_same_output(expected: str, actual: str, equal: bool) -> None:
+    assert same_output(expected, actual) is equal
+
+
+def _runs(page: Path) -> bool:
+    return KERNELS not in page.parents and any(block.language == "python" for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _runs(page)], ids=name)
+def test_page_python_runs_and_prints_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": page.stem}
+    for block, following in pairwise([*blocks(page), Block("", "")]):
+        if block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(compile(block.text, name(page), "exec"), names)
+            if following.language == "text":
+                assert same_output(following.text, output.getvalue()), output.getvalue()
+
+
+def commands(page: Path) -> list[str]:
+    """The commands in the console blocks of a page, with continued lines joined."""
+    consoles = (block.text.replace("\\\n", "") for block in blocks(page) if block.language in ("", "console"))
+    return COMMAND.findall("".join(consoles))
+
+
+@pytest.mark.parametrize("line", sorted({line for page in PAGES for line in commands(page)}))
+def test_page_command_has_known_options(line: str) -> None:
+    words = shlex.split(re.split(r" [>|] ", line)[0], comments=True)
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"unknown command {words[0]}"
+        command, words = command.commands[words[0]], words[1:]
+    context = command.context_class(command)
+    command.make_parser(context).parse_args(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_page_links_exist(page: Path) -> None:
+    text = FENCE.sub("", page.read_text("utf-8"))
+    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=name)
+def test_page_scripts_exist(page: Path) -> None:
+    scripts = re.findall(r"^python (\S+\.py)", page.read_text("utf-8"), re.MULTILINE)
+    assert [script for script in scripts if not (ROOT / script).is_file()] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "<!-- /" in page.read_text("utf-8")], ids=name)
+def test_page_tables_are_complete(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for marker in re.findall(r"<!-- /(\w+) -->", text):
+        table = re.search(rf"<!-- {marker} -->\n(.*?)<!-- /{marker} -->", text, re.DOTALL)
+        assert table, marker
+        assert len(table[1]) > 200, marker
+
+
+def test_every_marker_of_a_table_is_closed() -> None:
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert sorted(re.findall(r"<!-- (\w+) -->", text)) == sorted(re.findall(r"<!-- /(\w+) -->", text)), page
