@@ -9,9 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import pytest
 import typer
 
+from torchcommodity import data
 from torchcommodity.cli._application import app
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +43,9 @@ def name(page: Path) -> str:
 
 def same_output(expected: str, actual: str) -> bool:
     """Compare texts: `...` matches anything, numbers to 1e-6 relative, runs of spaces are one space."""
-    expected, actual = (re.sub(r"[ \t]*\n", "\n", re.sub(r" +", " ", text + "\n")).strip() for text in (expected, actual))
+    expected, actual = (
+        re.sub(r"[ \t]*\n", "\n", re.sub(r" +", " ", text + "\n")).strip() for text in (expected, actual)
+    )
     number = rf"({NUMBER.pattern})"
     parts = [
         ".*?" if ANYTHING.fullmatch(part) else number if NUMBER.fullmatch(part) else re.escape(part)
@@ -70,14 +75,29 @@ def test_same_output(expected: str, actual: str, equal: bool) -> None:
 
 
 def _runs(page: Path) -> bool:
-    return KERNELS not in page.parents and any(block.language == "python" for block in blocks(page))
+    return (
+        page.name != "serving.md"
+        and KERNELS not in page.parents
+        and any(block.language == "python" for block in blocks(page))
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory of a page, with small files of the kind that the pages read; not real prices."""
+    dates = pd.bdate_range("2019-01-02", periods=700, name="date")
+    noise = np.random.default_rng(0).normal(scale=0.01, size=(len(dates), 2)).cumsum(0)
+    closes = pd.DataFrame(noise, dates, ["WTI", "CORN"]).apply(np.exp) * [50.0, 380.0]
+    closes.to_csv(tmp_path / "prices.csv")
+    nearby = pd.concat({nth: closes * 1.01 ** (nth - 1) for nth in (1, 2)}, names=["nth"])
+    curve = nearby.rename_axis(columns="symbol").stack().rename("close").reset_index()
+    curve.to_csv(tmp_path / "curve.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if _runs(page)], ids=name)
-def test_page_python_runs_and_prints_what_it_shows(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_page_python_runs_and_prints_what_it_shows(page: Path, folder: Path) -> None:
     names: dict[str, object] = {"__name__": page.stem}
     for block, following in pairwise([*blocks(page), Block("", "")]):
         if block.language == "python":
@@ -129,3 +149,9 @@ def test_every_marker_of_a_table_is_closed() -> None:
     for page in PAGES:
         text = page.read_text("utf-8")
         assert sorted(re.findall(r"<!-- (\w+) -->", text)) == sorted(re.findall(r"<!-- /(\w+) -->", text)), page
+
+
+def test_prices_page_lists_every_finding() -> None:
+    page = (ROOT / "docs" / "how-to" / "prices.md").read_text("utf-8")
+    kinds = re.findall(r"^\| ([a-z, ]+) \|", page[page.index("| finding |") :], re.MULTILINE)
+    assert {kind for row in kinds for kind in row.split(", ")} >= data.TREATMENTS.keys()
