@@ -1,4 +1,4 @@
-"""Rolling correlation."""
+"""Rolling correlation, against pandas, plain PyTorch and torchrolling."""
 
 import torch
 from row import Call, Row, uniform
@@ -27,7 +27,7 @@ def torch_correlation(panel: Tensor) -> Call:
 def torchrolling_correlation(panel: Tensor) -> Call:
     import torchrolling
 
-    left, right = torch.triu_indices(panel.shape[-1], panel.shape[-1], offset=1)  # it takes each pair once, too
+    left, right = torch.triu_indices(panel.shape[-1], panel.shape[-1], offset=1)  # each pair once, as in packed
     return lambda: torchrolling.rolling(panel[:, left], 60, dim=0).corr(panel[:, right])
 
 

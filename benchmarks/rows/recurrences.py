@@ -1,4 +1,4 @@
-"""Recurrences along time."""
+"""Linear recurrences along time, against SciPy and plain PyTorch."""
 
 import torch
 from row import Call, Row, uniform

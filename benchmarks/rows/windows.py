@@ -1,4 +1,4 @@
-"""Rolling windows and exponential averages."""
+"""Rolling windows and exponentially weighted means, against bottleneck, pandas and TA-Lib."""
 
 from collections.abc import Callable
 
@@ -13,15 +13,15 @@ PANEL = "w=60, (10000, 100) float64"
 
 
 def bottleneck(name: str, axis: int, **settings: int) -> Callable[[Tensor], Call]:
-    """Its move_* over 60 rows, over the panel as it is or, axis -1, over series that are contiguous already."""
+    """A move_* function over 60 rows: of the panel (axis 0), or of contiguous series (axis -1)."""
 
-    def make(panel: Tensor) -> Call:
+    def prepare(panel: Tensor) -> Call:
         import bottleneck as bn
 
         rows = panel.numpy() if axis == 0 else np.ascontiguousarray(panel.numpy().T)
         return lambda: getattr(bn, name)(rows, 60, axis=axis, **settings)
 
-    return make
+    return prepare
 
 
 def pandas_median(panel: Tensor) -> Call:
