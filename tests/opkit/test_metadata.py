@@ -1,4 +1,4 @@
-"""MetadataTensor: the facts survive, the first operand wins, everything else passes through."""
+"""`MetadataTensor`: which metadata results carry, gradients, copies and serialization."""
 
 import copy
 import io
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from torchcommodity.opkit import MetadataTensor
 
-FACTS = {"symbols": ("WTI", "CORN"), "unit": "$"}
+METADATA = {"symbols": ("WTI", "CORN"), "unit": "$"}
 
 
-def marked() -> MetadataTensor:
-    return MetadataTensor(torch.arange(1.0, 7.0).reshape(3, 2), **FACTS)
+def panel() -> MetadataTensor:
+    return MetadataTensor(torch.arange(1.0, 7.0).reshape(3, 2), **METADATA)
 
 
 FUNCTIONS = {
@@ -46,19 +46,19 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_metadata_survive(name):
-    result = FUNCTIONS[name](marked())
+def test_metadata_tensor_function_keeps_metadata(name):
+    result = FUNCTIONS[name](panel())
     assert type(result) is MetadataTensor
-    assert dict(result.metadata) == FACTS
+    assert dict(result.metadata) == METADATA
 
 
-def test_every_tensor_of_a_tuple_is_marked():
-    values, places = marked().max(dim=0)
-    assert dict(values.metadata) == dict(places.metadata) == FACTS
-    assert all(dict(part.metadata) == FACTS for part in marked().split(1))
+def test_metadata_tensor_tuple_results_keep_metadata():
+    values, indices = panel().max(dim=0)
+    assert dict(values.metadata) == dict(indices.metadata) == METADATA
+    assert all(dict(part.metadata) == METADATA for part in panel().split(1))
 
 
-PASS_THROUGH = {
+OTHER_RESULTS = {
     "item": (lambda x: x.sum().item(), 21.0),
     "shape": (lambda x: x.shape, torch.Size([3, 2])),
     "dim": (lambda x: x.dim(), 2),
@@ -69,21 +69,21 @@ PASS_THROUGH = {
 }
 
 
-@pytest.mark.parametrize("name", PASS_THROUGH)
-def test_what_is_no_tensor_passes_through(name):
-    function, expected = PASS_THROUGH[name]
-    assert function(marked()) == expected
+@pytest.mark.parametrize("name", OTHER_RESULTS)
+def test_metadata_tensor_other_results_are_unchanged(name):
+    function, expected = OTHER_RESULTS[name]
+    assert function(panel()) == expected
 
 
-def test_what_is_joined_keeps_what_all_agree_on():
+def test_metadata_tensor_concatenation_keeps_equal_entries():
     a = MetadataTensor([1.0], unit="$", source="EIA")
     b = MetadataTensor([2.0], unit="EUR", source="EIA", note="b only")
-    for join in (torch.cat, torch.stack, torch.hstack, torch.vstack):
-        assert dict(join([b, a, torch.ones(1)]).metadata) == {"source": "EIA"}
+    for concatenate in (torch.cat, torch.stack, torch.hstack, torch.vstack):
+        assert dict(concatenate([b, a, torch.ones(1)]).metadata) == {"source": "EIA"}
     assert dict(torch.cat([b, torch.ones(1)]).metadata) == dict(b.metadata)
 
 
-def test_the_first_operand_wins():
+def test_metadata_tensor_uses_metadata_of_the_first_operand():
     a, b = MetadataTensor([1.0], unit="$"), MetadataTensor([2.0], unit="EUR", note="b only")
     assert dict((a + b).metadata) == {"unit": "$"}
     assert dict((b + a).metadata) == {"unit": "EUR", "note": "b only"}
@@ -91,7 +91,7 @@ def test_the_first_operand_wins():
     assert torch.add(a, other=b).metadata["unit"] == "$"
 
 
-def test_an_operand_written_in_place_keeps_its_own():
+def test_metadata_tensor_in_place_keeps_metadata():
     a, b = MetadataTensor([1.0], unit="$"), MetadataTensor([2.0], unit="EUR")
     assert a.mul_(b).metadata["unit"] == "$"
     torch.add(b, b, out=a)
@@ -99,40 +99,40 @@ def test_an_operand_written_in_place_keeps_its_own():
     assert a.tolist() == [4.0]
 
 
-def test_gradients_flow_and_are_plain_numbers():
+def test_metadata_tensor_gradient():
     leaf = torch.ones(3, requires_grad=True)
     MetadataTensor(leaf, unit="$").square().sum().backward()
     assert leaf.grad is not None
     assert leaf.grad.tolist() == [2.0, 2.0, 2.0]
 
 
-def test_plain_and_with_metadata_share_the_numbers():
-    x = marked()
+def test_metadata_tensor_plain_and_with_metadata_are_views():
+    x = panel()
     assert type(x.plain()) is torch.Tensor
     assert x.plain().data_ptr() == x.data_ptr()
-    assert dict(x.with_metadata(unit="EUR").metadata) == {**FACTS, "unit": "EUR"}
-    assert dict(x.metadata) == FACTS
+    assert dict(x.with_metadata(unit="EUR").metadata) == {**METADATA, "unit": "EUR"}
+    assert dict(x.metadata) == METADATA
     with pytest.raises(TypeError):
         x.metadata["unit"] = "EUR"
 
 
-def test_repr_shows_numbers_and_facts():
+def test_metadata_tensor_repr():
     assert repr(MetadataTensor([1.0], unit="$")) == "MetadataTensor(tensor([1.]), metadata={'unit': '$'})"
 
 
-def test_torch_save_round_trip():
+def test_metadata_tensor_torch_save_round_trip():
     buffer = io.BytesIO()
-    torch.save(marked(), buffer)
+    torch.save(panel(), buffer)
     buffer.seek(0)
-    assert dict(torch.load(buffer, weights_only=False).metadata) == FACTS
+    assert dict(torch.load(buffer, weights_only=False).metadata) == METADATA
 
 
 @given(
-    numbers=st.lists(st.floats(allow_nan=True, width=64), max_size=20),
-    facts=st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), st.text(max_size=5)),
+    values=st.lists(st.floats(allow_nan=True, width=64), max_size=20),
+    metadata=st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), st.text(max_size=5)),
 )
-def test_pickle_and_deepcopy_keep_bits_and_facts(numbers, facts):
-    x = MetadataTensor(torch.tensor(numbers, dtype=torch.float64), **facts)
-    for twin in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
-        assert dict(twin.metadata) == facts
-        assert twin.numpy().tobytes() == x.numpy().tobytes()
+def test_metadata_tensor_pickle_and_deepcopy_are_exact(values, metadata):
+    x = MetadataTensor(torch.tensor(values, dtype=torch.float64), **metadata)
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert dict(other.metadata) == metadata
+        assert other.numpy().tobytes() == x.numpy().tobytes()

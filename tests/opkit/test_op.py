@@ -1,4 +1,4 @@
-"""`opkit.Op`: gradients, defaults, errors, kernels, compile cache; `load_native_library`"""
+"""`opkit.Op`: gradients, defaults, errors, kernels and the compile cache; `load_native_library`."""
 
 import copy
 import os

@@ -1,4 +1,4 @@
-"""For authors of operators: the record, the contract that checks it, and the words in which bad input is refused."""
+"""Tools for authors of operators: records, the contract, native builds, diagnosis of models, tensor types."""
 
 from torchcommodity.opkit._autograd import vjp as vjp
 from torchcommodity.opkit._build.compiler import BuildError as BuildError

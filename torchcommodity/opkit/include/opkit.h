@@ -60,8 +60,8 @@ void dispatch(const Tensor& x, const char* operation, const Body& body) {
                   torch::headeronly::toString(type));
 }
 
-// Element access x[i][j] by strides, for any layout. It does not keep x alive, so a temporary does not compile: name the
-// Tensor first, never `accessor<...>(contiguous(x))`.
+// Element access x[i][j] by strides, for any layout. It does not keep x alive, so a temporary does not compile: name
+// the Tensor first, never `accessor<...>(contiguous(x))`.
 template <typename scalar_t, size_t axes>
 auto accessor(const Tensor& x) {
   STD_TORCH_CHECK(x.dim() == int64_t(axes), "accessor: expected ", axes, " axes; got ", x.dim());
@@ -89,7 +89,8 @@ __global__ void run_items(int64_t items, Body body) {
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < items; i += stride) body(i);
 }
 
-// Runs body(i) for every i in [0, items) on the device of `like`, on its current stream; `body` is copied to the device.
+// Runs body(i) for every i in [0, items) on the device of `like`, on its current stream; `body` is copied to the
+// device.
 template <typename Body>
 void launch(const Tensor& like, int64_t items, const Body& body) {
   constexpr int64_t threads = 256, max_blocks = 1 << 20;
