@@ -165,6 +165,7 @@ def test_linear_layer_equals_torch_nn_linear() -> None:
     assert max(parameter.abs().max() for parameter in layer.parameters()) < 3**-0.5
 
 
+@pytest.mark.slow
 def test_cuda_kernel_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         compiler.nvcc()

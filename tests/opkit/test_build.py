@@ -165,6 +165,7 @@ def start() -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
 
 
+@pytest.mark.slow
 def test_load_inline_builds_once_for_eight_processes(empty_cache: Path) -> None:
     processes = [start() for _ in range(8)]
     assert [process.communicate(timeout=120)[0].strip() for process in processes] == ["2.0"] * 8
@@ -172,6 +173,7 @@ def test_load_inline_builds_once_for_eight_processes(empty_cache: Path) -> None:
     assert not list(empty_cache.rglob("building-*"))
 
 
+@pytest.mark.slow
 def test_load_inline_after_an_interrupted_build(empty_cache: Path) -> None:
     process = start()
     while not list(empty_cache.rglob("building-*")) and process.poll() is None:

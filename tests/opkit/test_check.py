@@ -30,6 +30,7 @@ def test_check_passes_a_correct_operator() -> None:
     assert skipped(report) == {"jvp_formula"}
 
 
+@pytest.mark.slow
 def test_check_passes_an_operator_with_weights() -> None:
     report = opkit.check(with_weights("none", "correct with weights").build())
     assert report.ok, str(report)
@@ -37,6 +38,7 @@ def test_check_passes_an_operator_with_weights() -> None:
     assert report["one_asset"].cause.startswith("the record says vmap='loop'")
 
 
+@pytest.mark.slow
 def test_check_skips_time_checks_without_a_time_axis() -> None:
     report = opkit.check(without_time("none", "correct without time").build())
     assert report.ok, str(report)
@@ -53,6 +55,7 @@ def test_check_fails_a_mutant_in_one_check(mutant: Mutant) -> None:
 
 
 @pytest.mark.parametrize("mutant", params(COMPILED_MUTANTS))
+@pytest.mark.slow
 def test_check_fails_a_compiled_mutant_in_one_check(mutant: Mutant) -> None:
     """With the cheap compiled checks; AOTInductor and ONNX, which cost most, only for their own mutants."""
     cheap = {check.name for check in CHECKS.values() if check.compiled} - {"aot_inductor", "onnx"}

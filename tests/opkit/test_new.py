@@ -26,6 +26,7 @@ def run(folder: Path, *command: str) -> str:
     return process.stdout
 
 
+@pytest.mark.slow
 def test_op_new_builds_and_passes_the_contract(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["new", "halve", "--cuda", "--dest", str(tmp_path)])
     assert result.exit_code == 0, result.output
@@ -36,6 +37,7 @@ def test_op_new_builds_and_passes_the_contract(tmp_path: Path) -> None:
     assert "the CUDA kernel" in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_new_passes_the_contract_after_the_tutorial(tmp_path: Path) -> None:
     folder = opkit.new("halve", tmp_path)
     for step in re.findall(r"^```diff\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL):
