@@ -1,8 +1,8 @@
-"""Roll rules against contract codes and curves of real futures; the tables of docs/contracts.md.
+"""Roll rules against contract codes and curves of real futures; the tables of docs/results/rolls.md.
 
-python benchmarks/rolls.py --data FOLDER                          # print the tables
-python benchmarks/rolls.py --data FOLDER --out docs/contracts.md  # and write them into the page
-python benchmarks/rolls.py --data FOLDER --curve curve.csv        # and write the curves for `--curve` of a command
+python benchmarks/rolls.py --data FOLDER                    # print the tables
+python benchmarks/rolls.py --data FOLDER --page docs/results/rolls.md --codes docs/how-to/contracts.md
+python benchmarks/rolls.py --data FOLDER --curve curve.csv  # also write the curves for `--curve` of a command
 """
 
 import argparse
@@ -118,16 +118,18 @@ def rules() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="Folder with term_structure.csv.gz")
-    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    parser.add_argument("--page", type=Path, help="Markdown file with the marker `agreement`, for the tables")
+    parser.add_argument("--codes", type=Path, help="Markdown file with the marker `rules`, for the contract table")
     parser.add_argument("--curve", type=Path, help="CSV file for the curves, one close per day and contract")
     options = parser.parse_args()
     text = "\n".join(lines(options.data))
     print(text)
     if options.curve:
         curves(options.data)[["date", "symbol", "nth", "close"]].to_csv(options.curve, index=False)
-    if options.out:
-        into(options.out, "agreement", text)
-        into(options.out, "rules", rules())
+    if options.page:
+        into(options.page, "agreement", text)
+    if options.codes:
+        into(options.codes, "rules", rules())
 
 
 if __name__ == "__main__":

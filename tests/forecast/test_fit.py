@@ -88,6 +88,15 @@ def frame_with(panel: Panel, wti: float) -> pd.DataFrame:
     return frame
 
 
+def test_fit_names_a_few_of_many_unusable_symbols() -> None:
+    days = pd.bdate_range("2018-01-02", periods=600)
+    frame = pd.DataFrame(np.linspace(10, 20, 600)[:, None].repeat(5000, 1), days, [f"S{i}" for i in range(5000)])
+    frame.iloc[:590, 1:] = np.nan
+    with pytest.raises(ValueError, match=r"got S1 10, .*, S5 10 and 4,994 more; leave them out with ") as error:
+        forecast.fit(frame)
+    assert len(str(error.value)) < 400
+
+
 def test_fit_rejects_unusable_prices_by_name(panel: Panel) -> None:
     with pytest.raises(
         ValueError, match=r"fit: every symbol must have at least 505 positive prices \(.*\); got WTI 252, SP500 252"
