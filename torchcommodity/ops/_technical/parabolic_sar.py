@@ -121,8 +121,8 @@ def _decomposition(
     acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (most_long, most_short))
 
     def step(state: tuple[Tensor, ...], row: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        following, outputs = advance(State(*state), row[0], row[1], row[2], start, offset, acceleration)
-        return tuple(x.clone() for x in following), tuple(y.clone() for y in outputs)
+        next_state, outputs = advance(State(*state), row[0], row[1], row[2], start, offset, acceleration)
+        return tuple(x.clone() for x in next_state), tuple(y.clone() for y in outputs)
 
     rows = high.movedim(-2, 0), low.movedim(-2, 0), torch.arange(high.shape[-2], device=high.device)
     outputs = torch._higher_order_ops.scan(step, tuple(x.clone() for x in initial_state(high)), rows)[1]
@@ -138,8 +138,8 @@ def _fake(high: Tensor, low: Tensor, *settings: float) -> Outputs:
 def _backward(grad: Tensor, *constants: Tensor | None, output: Outputs) -> tuple[Tensor, Tensor]:
     # adjoint a_t = grad_t + stop_weight_{t+1} a_{t+1} in reverse time; the price of row t receives price_weight_t a_t
     stop_weight, price_weight, high_lag, low_lag = output[1:5]
-    following = torch.cat([torch.zeros_like(stop_weight[..., :1, :]), stop_weight.flip(-2)], -2)[..., :-1, :]
-    d_price = price_weight * linear_recurrence(following, grad.flip(-2)).flip(-2)
+    next_weight = torch.cat([torch.zeros_like(stop_weight[..., :1, :]), stop_weight.flip(-2)], -2)[..., :-1, :]
+    d_price = price_weight * linear_recurrence(next_weight, grad.flip(-2)).flip(-2)
     return gather_lag(d_price, high_lag, scatter=True), gather_lag(d_price, low_lag, scatter=True)
 
 

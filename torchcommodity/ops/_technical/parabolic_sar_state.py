@@ -51,20 +51,20 @@ def advance(
     """The state after row t, and the outputs of row t."""
     present = high.isfinite() & low.isfinite()
     h, w, now = high.where(present, 0), low.where(present, 0), torch.zeros_like(state.row) + t
-    enters = present & (state.row >= 0) & (state.position == 0)
-    entered = _where(enters, _enter(state, h, w, now, start, acceleration), state)
-    current = _where(present, _update(entered, h, w, now, offset, acceleration), entered)
-    following = _bound(_accelerate(current), h, w, now)._replace(high=h, low=w, row=now)
+    is_entry = present & (state.row >= 0) & (state.position == 0)
+    with_entry = _where(is_entry, _enter(state, h, w, now, start, acceleration), state)
+    current = _where(present, _update(with_entry, h, w, now, offset, acceleration), with_entry)
+    next_state = _bound(_accelerate(current), h, w, now)._replace(high=h, low=w, row=now)
     zero = torch.zeros_like(h)
     unchanged = current._replace(stop_weight=zero + 1, price_weight=zero, source=torch.full_like(now, -1))
     first = state._replace(high=h, low=w, row=now)
     has_position = current.position != 0
-    following = _where(present, _where(has_position, following, first), _where(has_position, unchanged, state))
-    return following, _outputs(current, now)
+    next_state = _where(present, _where(has_position, next_state, first), _where(has_position, unchanged, state))
+    return next_state, _outputs(current, now)
 
 
-def _where(condition: Tensor, yes: State, no: State) -> State:
-    return State(*(torch.where(condition, a, b) for a, b in zip(yes, no)))
+def _where(condition: Tensor, if_true: State, if_false: State) -> State:
+    return State(*(torch.where(condition, a, b) for a, b in zip(if_true, if_false)))
 
 
 def _near(position: Tensor, high: Tensor, low: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def _update(s: State, h: Tensor, w: Tensor, now: Tensor, offset: float, accelera
     far, zero, is_near = _far(s.position, h, w), torch.zeros_like(h), torch.ones_like(now)
     increased = s.factor + _select(s.position, acceleration.step, h)
     factor = torch.minimum(increased, _select(s.position, acceleration.maximum, h))
-    held = _where(far > s.extreme, s._replace(extreme=far, extreme_row=now, factor=factor), s)
+    continued = _where(far > s.extreme, s._replace(extreme=far, extreme_row=now, factor=factor), s)
     mirrored = s._replace(
         position=-s.position,
         level=-s.extreme,
@@ -130,7 +130,7 @@ def _update(s: State, h: Tensor, w: Tensor, now: Tensor, offset: float, accelera
         extreme_row=now,
         factor=_select(reversed_.position, acceleration.initial, h),
     )
-    return _where(_near(s.position, h, w) <= s.level, reversed_, held)
+    return _where(_near(s.position, h, w) <= s.level, reversed_, continued)
 
 
 def _accelerate(s: State) -> State:

@@ -110,10 +110,10 @@ def _iterate(objective: Objective, state: State, bounds: Tensor, limits: Tensor)
     barrier = torch.minimum(barrier, state.barrier).clamp(min=TOLERANCE / 10)
     dual = torch.minimum(torch.maximum(dual, barrier[:, None] / new_slack / 1e6), barrier[:, None] / new_slack * 1e6)
     iterations, damping = state.iterations + 1, torch.ones_like(step)
-    moved = State(state.index, x, value, new_gradient, hessian, dual, barrier, damping, status, iterations)
+    next_state = State(state.index, x, value, new_gradient, hessian, dual, barrier, damping, status, iterations)
     iterations = state.iterations + (status < 0)
-    rejected = replace(state, damping=state.damping / 2, status=status, iterations=iterations)
-    return State(*(_where(accepted, getattr(moved, f.name), getattr(rejected, f.name)) for f in fields(state)))
+    retry = replace(state, damping=state.damping / 2, status=status, iterations=iterations)
+    return State(*(_where(accepted, getattr(next_state, f.name), getattr(retry, f.name)) for f in fields(state)))
 
 
 def _where(mask: Tensor, x: Tensor, y: Tensor) -> Tensor:

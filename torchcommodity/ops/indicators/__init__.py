@@ -43,136 +43,62 @@ gradients, missing values, batches, GPUs and export. `ops.technical_indicators` 
 one fast pass.
 """
 
-from torchcommodity.ops.indicators._arithmetic import add as add
-from torchcommodity.ops.indicators._arithmetic import cumsum as cumsum
-from torchcommodity.ops.indicators._arithmetic import div as div
-from torchcommodity.ops.indicators._arithmetic import mult as mult
-from torchcommodity.ops.indicators._arithmetic import sub as sub
-from torchcommodity.ops.indicators._arithmetic import sum as sum
-from torchcommodity.ops.indicators._bands import Bands as Bands
-from torchcommodity.ops.indicators._bands import accbands as accbands
-from torchcommodity.ops.indicators._bands import bbands as bbands
-from torchcommodity.ops.indicators._bands import donchian as donchian
-from torchcommodity.ops.indicators._bands import kc as kc
-from torchcommodity.ops.indicators._convergence import MACD as MACD
-from torchcommodity.ops.indicators._convergence import apo as apo
-from torchcommodity.ops.indicators._convergence import macd as macd
-from torchcommodity.ops.indicators._convergence import macdext as macdext
-from torchcommodity.ops.indicators._convergence import macdfix as macdfix
-from torchcommodity.ops.indicators._convergence import ppo as ppo
-from torchcommodity.ops.indicators._convergence import trix as trix
-from torchcommodity.ops.indicators._directional import adx as adx
-from torchcommodity.ops.indicators._directional import adxr as adxr
-from torchcommodity.ops.indicators._directional import dx as dx
-from torchcommodity.ops.indicators._directional import minus_di as minus_di
-from torchcommodity.ops.indicators._directional import minus_dm as minus_dm
-from torchcommodity.ops.indicators._directional import plus_di as plus_di
-from torchcommodity.ops.indicators._directional import plus_dm as plus_dm
-from torchcommodity.ops.indicators._extremes import MinMax as MinMax
-from torchcommodity.ops.indicators._extremes import MinMaxIndex as MinMaxIndex
-from torchcommodity.ops.indicators._extremes import max as max
-from torchcommodity.ops.indicators._extremes import maxindex as maxindex
-from torchcommodity.ops.indicators._extremes import midpoint as midpoint
-from torchcommodity.ops.indicators._extremes import midprice as midprice
-from torchcommodity.ops.indicators._extremes import min as min
-from torchcommodity.ops.indicators._extremes import minindex as minindex
-from torchcommodity.ops.indicators._extremes import minmax as minmax
-from torchcommodity.ops.indicators._extremes import minmaxindex as minmaxindex
-from torchcommodity.ops.indicators._indicator import lookback as lookback
-from torchcommodity.ops.indicators._oscillators import ERI as ERI
-from torchcommodity.ops.indicators._oscillators import ac as ac
-from torchcommodity.ops.indicators._oscillators import ao as ao
-from torchcommodity.ops.indicators._oscillators import cci as cci
-from torchcommodity.ops.indicators._oscillators import coppock as coppock
-from torchcommodity.ops.indicators._oscillators import dpo as dpo
-from torchcommodity.ops.indicators._oscillators import eri as eri
-from torchcommodity.ops.indicators._oscillators import fosc as fosc
-from torchcommodity.ops.indicators._oscillators import qstick as qstick
-from torchcommodity.ops.indicators._oscillators import tsi as tsi
-from torchcommodity.ops.indicators._oscillators import ultosc as ultosc
-from torchcommodity.ops.indicators._overlap import dema as dema
-from torchcommodity.ops.indicators._overlap import ema as ema
-from torchcommodity.ops.indicators._overlap import hma as hma
-from torchcommodity.ops.indicators._overlap import kama as kama
-from torchcommodity.ops.indicators._overlap import ma as ma
-from torchcommodity.ops.indicators._overlap import mavp as mavp
-from torchcommodity.ops.indicators._overlap import rma as rma
-from torchcommodity.ops.indicators._overlap import sma as sma
-from torchcommodity.ops.indicators._overlap import t3 as t3
-from torchcommodity.ops.indicators._overlap import tema as tema
-from torchcommodity.ops.indicators._overlap import trima as trima
-from torchcommodity.ops.indicators._overlap import vwma as vwma
-from torchcommodity.ops.indicators._overlap import wma as wma
-from torchcommodity.ops.indicators._overlap import zlema as zlema
-from torchcommodity.ops.indicators._price import HeikinAshi as HeikinAshi
-from torchcommodity.ops.indicators._price import avgprice as avgprice
-from torchcommodity.ops.indicators._price import ha as ha
-from torchcommodity.ops.indicators._price import medprice as medprice
-from torchcommodity.ops.indicators._price import typprice as typprice
-from torchcommodity.ops.indicators._price import wclprice as wclprice
-from torchcommodity.ops.indicators._rates import bop as bop
-from torchcommodity.ops.indicators._rates import mom as mom
-from torchcommodity.ops.indicators._rates import roc as roc
-from torchcommodity.ops.indicators._rates import rocp as rocp
-from torchcommodity.ops.indicators._rates import rocr as rocr
-from torchcommodity.ops.indicators._rates import rocr100 as rocr100
-from torchcommodity.ops.indicators._statistic import avgdev as avgdev
-from torchcommodity.ops.indicators._statistic import beta as beta
-from torchcommodity.ops.indicators._statistic import correl as correl
-from torchcommodity.ops.indicators._statistic import linearreg as linearreg
-from torchcommodity.ops.indicators._statistic import linearreg_angle as linearreg_angle
-from torchcommodity.ops.indicators._statistic import linearreg_intercept as linearreg_intercept
-from torchcommodity.ops.indicators._statistic import linearreg_slope as linearreg_slope
-from torchcommodity.ops.indicators._statistic import percentrank as percentrank
-from torchcommodity.ops.indicators._statistic import stddev as stddev
-from torchcommodity.ops.indicators._statistic import tsf as tsf
-from torchcommodity.ops.indicators._statistic import var as var
-from torchcommodity.ops.indicators._stochastic import KDJ as KDJ
-from torchcommodity.ops.indicators._stochastic import SMI as SMI
-from torchcommodity.ops.indicators._stochastic import Stoch as Stoch
-from torchcommodity.ops.indicators._stochastic import StochF as StochF
-from torchcommodity.ops.indicators._stochastic import kdj as kdj
-from torchcommodity.ops.indicators._stochastic import smi as smi
-from torchcommodity.ops.indicators._stochastic import stoch as stoch
-from torchcommodity.ops.indicators._stochastic import stochf as stochf
-from torchcommodity.ops.indicators._stochastic import stochrsi as stochrsi
-from torchcommodity.ops.indicators._stochastic import willr as willr
-from torchcommodity.ops.indicators._stops import sar as sar
-from torchcommodity.ops.indicators._stops import sarext as sarext
-from torchcommodity.ops.indicators._strength import cmo as cmo
-from torchcommodity.ops.indicators._strength import cmou as cmou
-from torchcommodity.ops.indicators._strength import imi as imi
-from torchcommodity.ops.indicators._strength import mfi as mfi
-from torchcommodity.ops.indicators._strength import rsi as rsi
-from torchcommodity.ops.indicators._trend import Aroon as Aroon
-from torchcommodity.ops.indicators._trend import Fractal as Fractal
-from torchcommodity.ops.indicators._trend import Vortex as Vortex
-from torchcommodity.ops.indicators._trend import aroon as aroon
-from torchcommodity.ops.indicators._trend import aroonosc as aroonosc
-from torchcommodity.ops.indicators._trend import er as er
-from torchcommodity.ops.indicators._trend import fractal as fractal
-from torchcommodity.ops.indicators._trend import vhf as vhf
-from torchcommodity.ops.indicators._trend import vortex as vortex
-from torchcommodity.ops.indicators._volatility import adr as adr
-from torchcommodity.ops.indicators._volatility import atr as atr
-from torchcommodity.ops.indicators._volatility import cvi as cvi
-from torchcommodity.ops.indicators._volatility import massi as massi
-from torchcommodity.ops.indicators._volatility import natr as natr
-from torchcommodity.ops.indicators._volatility import rvi as rvi
-from torchcommodity.ops.indicators._volatility import trange as trange
-from torchcommodity.ops.indicators._volume import ad as ad
-from torchcommodity.ops.indicators._volume import adosc as adosc
-from torchcommodity.ops.indicators._volume import cmf as cmf
-from torchcommodity.ops.indicators._volume import efi as efi
-from torchcommodity.ops.indicators._volume import marketfi as marketfi
-from torchcommodity.ops.indicators._volume import obv as obv
-from torchcommodity.ops.indicators._volume import wad as wad
-from torchcommodity.ops.indicators._volume_index import nvi as nvi
-from torchcommodity.ops.indicators._volume_index import pvi as pvi
-from torchcommodity.ops.indicators._volume_index import pvo as pvo
-from torchcommodity.ops.indicators._volume_index import pvt as pvt
-from torchcommodity.ops.indicators._volume_index import rvol as rvol
-from torchcommodity.ops.indicators._volume_index import vwap as vwap
+from torchcommodity.ops.indicators._arithmetic import add, cumsum, div, mult, sub, sum
+from torchcommodity.ops.indicators._bands import Bands, accbands, bbands, donchian, kc
+from torchcommodity.ops.indicators._convergence import MACD, apo, macd, macdext, macdfix, ppo, trix
+from torchcommodity.ops.indicators._directional import adx, adxr, dx, minus_di, minus_dm, plus_di, plus_dm
+from torchcommodity.ops.indicators._extremes import (
+    MinMax,
+    MinMaxIndex,
+    max,
+    maxindex,
+    midpoint,
+    midprice,
+    min,
+    minindex,
+    minmax,
+    minmaxindex,
+)
+from torchcommodity.ops.indicators._indicator import lookback
+from torchcommodity.ops.indicators._oscillators import ERI, ac, ao, cci, coppock, dpo, eri, fosc, qstick, tsi, ultosc
+from torchcommodity.ops.indicators._overlap import (
+    dema,
+    ema,
+    hma,
+    kama,
+    ma,
+    mavp,
+    rma,
+    sma,
+    t3,
+    tema,
+    trima,
+    vwma,
+    wma,
+    zlema,
+)
+from torchcommodity.ops.indicators._price import HeikinAshi, avgprice, ha, medprice, typprice, wclprice
+from torchcommodity.ops.indicators._rates import bop, mom, roc, rocp, rocr, rocr100
+from torchcommodity.ops.indicators._statistic import (
+    avgdev,
+    beta,
+    correl,
+    linearreg,
+    linearreg_angle,
+    linearreg_intercept,
+    linearreg_slope,
+    percentrank,
+    stddev,
+    tsf,
+    var,
+)
+from torchcommodity.ops.indicators._stochastic import KDJ, SMI, Stoch, StochF, kdj, smi, stoch, stochf, stochrsi, willr
+from torchcommodity.ops.indicators._stops import sar, sarext
+from torchcommodity.ops.indicators._strength import cmo, cmou, imi, mfi, rsi
+from torchcommodity.ops.indicators._trend import Aroon, Fractal, Vortex, aroon, aroonosc, er, fractal, vhf, vortex
+from torchcommodity.ops.indicators._volatility import adr, atr, cvi, massi, natr, rvi, trange
+from torchcommodity.ops.indicators._volume import ad, adosc, cmf, efi, marketfi, obv, wad
+from torchcommodity.ops.indicators._volume_index import nvi, pvi, pvo, pvt, rvol, vwap
 
 __all__ = [
     "ERI",

@@ -149,7 +149,7 @@ def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: 
     x = Series.from_panel(real)
     spread, change = windows.standard_deviation(x, stddevperiod), x.change()
     valid = spread.valid & change.valid
-    rose = Series(spread.value.where(change.value > 0, 0), valid)
-    fell = Series(spread.value.where(change.value < 0, 0), valid)
-    up, down = averages.wilder(rose, timeperiod, mode), averages.wilder(fell, timeperiod, mode)
+    upward = Series(spread.value.where(change.value > 0, 0), valid)
+    downward = Series(spread.value.where(change.value < 0, 0), valid)
+    up, down = averages.wilder(upward, timeperiod, mode), averages.wilder(downward, timeperiod, mode)
     return (100 * up.divide(up + down, 0.5)).to_panel()
