@@ -78,7 +78,7 @@ def serve(
         raise ValueError(f"serve: expected an exported model; got {model}; run torchcommodity export {model}")
     from torchcommodity.serve import http
 
-    limits = http.Limits(bytes=max_bytes, waiting=max_waiting, seconds=timeout)
+    limits = http.Limits(max_bytes=max_bytes, max_waiting=max_waiting, timeout=timeout)
     stopped_on_request = http.serve(
         model,
         dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts),

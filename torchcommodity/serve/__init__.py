@@ -1,4 +1,4 @@
-"""Forecasts of an exported artifact in production: over `http`, and on the `dashboard` that people look at."""
+"""Serving of exported artifacts: predictions over HTTP, and a dashboard in the browser."""
 
 from torchcommodity.serve import dashboard as dashboard
 from torchcommodity.serve import http as http

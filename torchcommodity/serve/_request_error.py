@@ -1,4 +1,4 @@
-"""The one form in which the server says no."""
+"""Errors of the server, all in one JSON form."""
 
 import json
 from collections.abc import Mapping
@@ -7,19 +7,19 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
-AGAIN = {"Retry-After": "1"}
-CLOSE = {"Connection": "close"}
-SHOWN = 60  # characters of what was received that an error repeats
+RETRY_AFTER = {"Retry-After": "1"}
+CLOSE_CONNECTION = {"Connection": "close"}
+MAX_SHOWN = 60  # characters of a received value that a message repeats
 
 
 class RequestError(Exception):
-    """A request that is answered with an error in words: operation or field, what was expected, what came.
+    """Error response to a request.
 
     Args:
-        status: of HTTP.
-        message: for whoever sent the request.
-        field: the place in the request, as `instances[3].prices[17][0]`; None = the request as a whole.
-        headers: beside it, as `Retry-After`.
+        status: HTTP status code.
+        message: text for the client: what is expected and what was received.
+        field: place in the request, such as `instances[3].prices[17][0]`; None = the request as a whole.
+        headers: additional response headers, such as `Retry-After`.
     """
 
     def __init__(
@@ -29,31 +29,31 @@ class RequestError(Exception):
         self.status, self.message, self.field, self.headers = status, message, field, dict(headers or {})
 
     def response(self) -> JSONResponse:
-        """As it is sent."""
-        return JSONResponse(error(self.status, self.message, self.field), self.status, self.headers)
+        """HTTP response of this error."""
+        return JSONResponse(error_document(self.status, self.message, self.field), self.status, self.headers)
 
 
-def expected(field: str, wanted: str, got: Any) -> RequestError:
-    """A field that is not what it must be.
+def invalid_field(field: str, expected: str, received: Any) -> RequestError:
+    """422 error of a field with an invalid value.
 
-    >>> print(expected("instances[3].prices[17][0]", "a number or null", "x"))
+    >>> print(invalid_field("instances[3].prices[17][0]", "a number or null", "x"))
     instances[3].prices[17][0]: expected a number or null; got "x"
     """
-    return RequestError(422, f"{field}: expected {wanted}; got {shown(got)}", field)
+    return RequestError(422, f"{field}: expected {expected}; got {abbreviate(received)}", field)
 
 
-def error(status: int, message: str, field: str | None = None) -> dict[str, Any]:
-    """The document of every error, whatever its cause."""
+def error_document(status: int, message: str, field: str | None = None) -> dict[str, Any]:
+    """JSON document of an error."""
     return {"error": {"code": status, "status": HTTPStatus(status).phrase, "message": message, "field": field}}
 
 
-def shown(got: Any) -> str:
-    """The beginning of a value as JSON, in plain ASCII.
+def abbreviate(value: Any) -> str:
+    """Start of a value as ASCII JSON.
 
-    >>> shown("price of oil"), shown([1.0] * 99)[:6], shown([1.0] * 99)[-3:]
+    >>> abbreviate("price of oil"), abbreviate([1.0] * 99)[:6], abbreviate([1.0] * 99)[-3:]
     ('"price of oil"', '[1.0, ', '...')
     """
-    if isinstance(got, (list, dict)):
-        got = got[:SHOWN] if isinstance(got, list) else dict(list(got.items())[:SHOWN])
-    text = json.dumps(got[:SHOWN] if isinstance(got, str) else got, default=str)
-    return text if len(text) <= SHOWN + 2 else f"{text[: SHOWN - 3].rstrip(', ')}..."
+    if isinstance(value, (list, dict)):
+        value = value[:MAX_SHOWN] if isinstance(value, list) else dict(list(value.items())[:MAX_SHOWN])
+    text = json.dumps(value[:MAX_SHOWN] if isinstance(value, str) else value, default=str)
+    return text if len(text) <= MAX_SHOWN + 2 else f"{text[: MAX_SHOWN - 3].rstrip(', ')}..."

@@ -1,11 +1,11 @@
-"""What people look at: the document of forecasts and what became of them, and the page that shows it."""
+"""Dashboard in the browser: forecasts, past forecasts against outcomes, coverage, correlation, and the model card."""
 
 from torchcommodity.serve.dashboard._cached_dashboard import Dashboard as Dashboard
-from torchcommodity.serve.dashboard._document import document as document
-from torchcommodity.serve.dashboard._document import empty as empty
+from torchcommodity.serve.dashboard._document import empty_document as empty_document
+from torchcommodity.serve.dashboard._document import make_document as make_document
 
 __all__ = [
     "Dashboard",
-    "document",
-    "empty",
+    "empty_document",
+    "make_document",
 ]

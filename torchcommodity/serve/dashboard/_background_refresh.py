@@ -1,4 +1,4 @@
-"""Slow work beside the server: one thread at a time, its last answer kept, looked at again at most once a minute."""
+"""Background thread that makes the dashboard's document, at most once a minute and only on request."""
 
 import logging
 import threading
@@ -7,61 +7,67 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-EVERY = 60.0  # seconds between two looks at the prices, and only if somebody asks
-AFTER_ERROR = 2.0  # seconds until somebody may try again
-PATIENCE = 1.0  # seconds that the first answer is waited for
+REFRESH_SECONDS = 60.0  # between two refreshes
+RETRY_SECONDS = 2.0  # from a failed refresh to the next
+FIRST_WAIT_SECONDS = 1.0  # that a request waits for the first document
+WAIT_SECONDS = 0.05  # that a request waits for a newer document
 
 log = logging.getLogger("torchcommodity.serve")
 
 
-class Answer(NamedTuple):
-    """What there is to show now.
+class Snapshot(NamedTuple):
+    """State of the document.
 
     Args:
-        document: the last one made, if any.
-        error: in words, why the newest could not be made; "" = it was.
-        working: whether a newer one is being made.
+        document: the latest document, None before the first.
+        error: message of the latest refresh if it failed, else "".
+        refreshing: whether a refresh is running.
     """
 
     document: dict[str, Any] | None
     error: str
-    working: bool
+    refreshing: bool
 
 
 @dataclass
-class Renewal:
-    """Asks `make` in a thread of its own when somebody looks and the last answer is old."""
+class BackgroundRefresh:
+    """Calls `make_document` in a thread when a document is requested and the latest one is old.
 
-    make: Callable[[], dict[str, Any]]
-    every: float = EVERY
+    Args:
+        make_document: reads the prices and makes the document; slow.
+        interval_seconds: minimum time between two refreshes.
+    """
+
+    make_document: Callable[[], dict[str, Any]]
+    interval_seconds: float = REFRESH_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
     _document: dict[str, Any] | None = field(default=None, init=False)
     _error: str = field(default="", init=False)
     _due: float = field(default=0.0, init=False)
 
-    def look(self) -> Answer:
-        """The newest answer; where there is none yet, after a moment's patience."""
+    def snapshot(self) -> Snapshot:
+        """The latest document; starts a refresh if it is due."""
         with self._lock:
             if self._thread is None and time.monotonic() >= self._due:
-                self._thread = threading.Thread(target=self._work, name="dashboard")
+                self._thread = threading.Thread(target=self._refresh, name="dashboard")
                 self._thread.start()
             thread = self._thread
         if thread is not None:
-            thread.join(PATIENCE if self._document is None else 0.05)
+            thread.join(FIRST_WAIT_SECONDS if self._document is None else WAIT_SECONDS)
         with self._lock:
-            return Answer(self._document, self._error, self._thread is not None)
+            return Snapshot(self._document, self._error, self._thread is not None)
 
-    def _work(self) -> None:
-        document, error = None, ""
+    def _refresh(self) -> None:
+        document, message = None, ""
         try:
-            document = self.make()
-        except (ValueError, TypeError, OSError) as problem:
-            error = str(problem)
+            document = self.make_document()
+        except (ValueError, TypeError, OSError) as error:
+            message = str(error)
         except Exception:
-            log.exception("dashboard: the page could not be made")
-            error = "the server failed while it made this page; its log says why"
+            log.exception("dashboard: refresh failed")
+            message = "internal error while refreshing the dashboard; see the server's log"
         with self._lock:
-            self._document, self._error = document or self._document, error
-            self._due = time.monotonic() + (AFTER_ERROR if error else self.every)
+            self._document, self._error = document or self._document, message
+            self._due = time.monotonic() + (RETRY_SECONDS if message else self.interval_seconds)
             self._thread = None

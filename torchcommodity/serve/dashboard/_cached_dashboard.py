@@ -1,4 +1,4 @@
-"""The document of the page, made again when the prices have changed."""
+"""Dashboard document, cached until the prices or the date change."""
 
 import hashlib
 from collections.abc import Callable
@@ -7,40 +7,41 @@ from datetime import date
 
 from torchcommodity.data import Panel, utc_now
 from torchcommodity.export import Artifact
-from torchcommodity.serve.dashboard._document import Document, document, empty
+from torchcommodity.serve.dashboard._document import Document, empty_document, make_document
 
 
 @dataclass
 class Dashboard:
-    """Called, it reads the prices again and gives the document of what it read.
+    """Function that reads the prices and returns the dashboard's document.
 
-    The seconds of work are done once for the same prices on the same day.
+    A document takes seconds to make. It is cached while prices and date (UTC) stay the same.
 
     Args:
-        artifact: what forecasts.
-        read: gives the prices; None = there are none, and the document says how to give them.
-        source: what they are asked from, in one word, for the page.
+        artifact: makes the forecasts.
+        read_prices: returns the current prices; None = no prices, and the document says how to provide them.
+        source: name of the source of prices, shown on the page.
     """
 
     artifact: Artifact
-    read: Callable[[], Panel] | None = None
+    read_prices: Callable[[], Panel] | None = None
     source: str = ""
-    _made_of: str = field(default="", init=False)
+    _key: str = field(default="", init=False)
     _document: Document = field(default_factory=dict, init=False)
 
     def __call__(self) -> Document:
-        if self.read is None:
-            return empty(self.artifact.metadata)
-        panel, today = self.read(), date.fromisoformat(utc_now()[:10])
-        if (made_of := f"{today} {_digest(panel)}") != self._made_of:
-            self._document, self._made_of = document(self.artifact, panel, self.source, today), made_of
+        """The document for the current prices."""
+        if self.read_prices is None:
+            return empty_document(self.artifact.metadata)
+        panel, today = self.read_prices(), date.fromisoformat(utc_now()[:10])
+        if (key := f"{today} {_digest(panel)}") != self._key:
+            self._document, self._key = make_document(self.artifact, panel, self.source, today), key
         return self._document
 
 
 def _digest(panel: Panel) -> str:
-    """Of prices, days, names and findings; not of the time at which they were read."""
-    named = [{key: x for key, x in source.items() if key != "retrieved"} for source in panel.sources()]
-    found = hashlib.sha256(panel.values.plain().numpy().tobytes())
-    found.update(panel.dates.tobytes())
-    found.update(repr((named, panel.findings)).encode())
-    return found.hexdigest()
+    """Checksum of prices, dates, sources and findings, without the time of retrieval."""
+    sources = [{key: value for key, value in source.items() if key != "retrieved"} for source in panel.sources()]
+    digest = hashlib.sha256(panel.values.plain().numpy().tobytes())
+    digest.update(panel.dates.tobytes())
+    digest.update(repr((sources, panel.findings)).encode())
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""How often the bands held: the share of outcomes inside them, and what chance alone can do to it."""
+"""Empirical coverage of the forecast intervals, with the interval that sampling error alone explains."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,63 +9,80 @@ from scipy import stats
 from torchcommodity.data import Panel
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import BANDS, level_index
-from torchcommodity.serve.dashboard._past_forecasts import Hindsight
+from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
 
-Places = Sequence[tuple[int, int]]  # (row of the origin, symbol)
+Origins = Sequence[tuple[int, int]]  # (row of the origin, symbol)
 
 
-def coverage(found: Hindsight, panel: Panel, about: Metadata) -> list[dict[str, Any]]:
-    """One record a symbol (None = all together), horizon, and whether training had seen the outcome.
+def coverage(past: PastForecasts, panel: Panel, metadata: Metadata) -> list[dict[str, Any]]:
+    """Coverage records by symbol (None = all symbols), horizon, and in-sample or out-of-sample outcomes.
 
-    `seen`: the outcome's day is no later than `trained_through`. `apart` counts forecasts that do not overlap, of
-    all symbols together no more than of one, for they move together. `chance` is where the share of a perfect forecast
-    would lie in 95 of 100 cases, with that many independent ones.
+    An outcome is `in_sample` if its date is not after `trained_through`. `independent` counts forecasts that do not
+    overlap; those of several symbols on the same rows count once, because prices move together. `expected_range` is
+    the central 95 % range of the coverage of a perfectly calibrated forecast with that many independent outcomes.
     """
-    seen_rows = int((panel.dates <= np.datetime64(about.trained_through, "D")).sum())
+    training_rows = int((panel.dates <= np.datetime64(metadata.trained_through, "D")).sum())
     records = []
-    for h, rows in enumerate(about.horizons):
-        every = [(int(t), n) for n in range(len(about.symbols)) for t in found.known(h, rows, n)]
-        for seen in (True, False):
-            part = [(t, n) for t, n in every if (t + rows < seen_rows) == seen]
-            groups = [(None, part), *((s, [p for p in part if p[1] == n]) for n, s in enumerate(about.symbols))]
+    for h, horizon in enumerate(metadata.horizons):
+        origins = [(int(t), n) for n in range(len(metadata.symbols)) for t in past.known_origins(h, horizon, n)]
+        for in_sample in (True, False):
+            selected = [(t, n) for t, n in origins if (t + horizon < training_rows) == in_sample]
+            groups = [
+                (None, selected),
+                *(
+                    (symbol, [origin for origin in selected if origin[1] == n])
+                    for n, symbol in enumerate(metadata.symbols)
+                ),
+            ]
             records += [
-                {"symbol": symbol, "horizon": rows, "seen": seen, **_count(found, h, rows, chosen, panel, about)}
-                for symbol, chosen in groups
-                if chosen
+                {
+                    "symbol": symbol,
+                    "horizon": horizon,
+                    "in_sample": in_sample,
+                    **_record(past, h, group, panel, metadata),
+                }
+                for symbol, group in groups
+                if group
             ]
     return records
 
 
-def not_overlapping(origins: Iterable[int], rows: int) -> int:
-    """The most forecasts of so many rows that do not overlap.
+def count_independent(origins: Iterable[int], horizon: int) -> int:
+    """Largest number of forecasts, `horizon` rows ahead, whose periods do not overlap.
 
-    >>> not_overlapping([0, 1, 2, 5, 6, 10], 5)
+    >>> count_independent([0, 1, 2, 5, 6, 10], 5)
     3
     """
-    count, free = 0, -1
+    count, next_start = 0, -1
     for origin in sorted(origins):
-        if origin >= free:
-            count, free = count + 1, origin + rows
+        if origin >= next_start:
+            count, next_start = count + 1, origin + horizon
     return count
 
 
-def _count(found: Hindsight, h: int, rows: int, chosen: Places, panel: Panel, about: Metadata) -> dict[str, Any]:
-    origins, symbols = (np.array(column) for column in zip(*chosen))
-    met = found.met[origins - found.first, h, symbols]
-    quantiles = found.quantiles[origins - found.first, h, symbols]
-    apart, place = not_overlapping(set(origins.tolist()), rows), level_index(about.levels)
-    return {
-        "first": str(panel.dates[origins.min() + rows]),
-        "last": str(panel.dates[origins.max() + rows]),
-        "forecasts": len(chosen),
-        "apart": apart,
-        "bands": [
+def _record(past: PastForecasts, h: int, group: Origins, panel: Panel, metadata: Metadata) -> dict[str, Any]:
+    rows, symbols = (np.array(column) for column in zip(*group))
+    horizon, index = metadata.horizons[h], level_index(metadata.levels)
+    outcomes = past.outcomes[rows - past.first_origin, h, symbols]
+    quantiles = past.quantiles[rows - past.first_origin, h, symbols]
+    independent = count_independent(set(rows.tolist()), horizon)
+    bands = []
+    for low, high in BANDS:
+        if low not in index or high not in index:
+            continue
+        inside = (outcomes >= quantiles[:, index[low]]) & (outcomes <= quantiles[:, index[high]])
+        counts = stats.binom.ppf((0.025, 0.975), independent, high - low)
+        bands.append(
             {
-                "stated": round(high - low, 3),
-                "held": ((met >= quantiles[:, place[low]]) & (met <= quantiles[:, place[high]])).double().mean().item(),
-                "chance": [float(x) / apart for x in stats.binom.ppf((0.025, 0.975), apart, high - low)],
+                "nominal": round(high - low, 3),
+                "coverage": inside.double().mean().item(),
+                "expected_range": [float(count) / independent for count in counts],
             }
-            for low, high in BANDS
-            if low in place and high in place
-        ],
+        )
+    return {
+        "first": str(panel.dates[rows.min() + horizon]),
+        "last": str(panel.dates[rows.max() + horizon]),
+        "forecasts": len(group),
+        "independent": independent,
+        "bands": bands,
     }

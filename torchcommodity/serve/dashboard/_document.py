@@ -1,4 +1,4 @@
-"""Everything that the page shows, as one JSON document."""
+"""Dashboard document: everything that the page shows, as one JSON object."""
 
 import math
 from dataclasses import asdict
@@ -20,72 +20,84 @@ from torchcommodity.forecast import (
     pairs_by_strength,
 )
 from torchcommodity.serve.dashboard._coverage import coverage
-from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, STALE, age, model_card
-from torchcommodity.serve.dashboard._past_forecasts import Hindsight, hindsight
+from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, STALE_DAYS, format_age, model_card
+from torchcommodity.serve.dashboard._past_forecasts import PastForecasts, past_forecasts
 
 Document = dict[str, Any]
 FORMAT = "torchcommodity.dashboard.1"
-HISTORY = 260  # rows before the origin: about a year of days
-REGIMES = 1260  # rows of correlation: about five years
-POINTS = 700  # of its line; a screen shows no more
-PAST = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))  # levels that are kept of past forecasts
+HISTORY_ROWS = 260  # of recent prices: about one year of trading days
+CORRELATION_ROWS = 1260  # about five years
+CORRELATION_POINTS = 700  # of the line; more cannot be told apart on a screen
+PAST_LEVELS = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))
 
 
-def empty(about: Metadata) -> Document:
-    """The document of a server without prices: the model card, and how to give prices."""
-    words = {"words": EMPTY, "examples": EXAMPLES}
-    return {"format": FORMAT, "state": "empty", "made": utc_now(), "model": model_card(about), "how": words}
+def empty_document(metadata: Metadata) -> Document:
+    """Document of a server without prices: the model card, and how to provide prices."""
+    instructions = {"text": EMPTY, "examples": EXAMPLES}
+    return {
+        "format": FORMAT,
+        "state": "empty",
+        "created": utc_now(),
+        "model": model_card(metadata),
+        "instructions": instructions,
+    }
 
 
-def document(artifact: Artifact, prices: Panel, source: str, today: date | None = None) -> Document:
-    """Forecasts, what became of earlier ones, coverage, correlation, provenance and model card; NaN is None.
+def make_document(artifact: Artifact, prices: Panel, source: str, today: date | None = None) -> Document:
+    """Forecasts, past forecasts and outcomes, coverage, correlation, provenance and model card; NaN becomes None.
 
     Args:
-        artifact: whose symbols the panel holds.
-        prices: as read, with their findings.
-        source: what the prices were asked from, in one word.
-        today: against which ages are counted; default: the day in UTC.
+        artifact: makes the forecasts.
+        prices: panel with the artifact's symbols.
+        source: name of the source of the prices.
+        today: date from which the age of the prices is counted; default: the current date in UTC.
 
     Raises:
-        ValueError: the panel is synthetic, lacks a symbol, or has too few rows; in words.
+        ValueError: the panel is synthetic, lacks a symbol, or has too few rows.
     """
     check_not_synthetic("dashboard", prices)
-    about = artifact.metadata
-    panel = align_panel(prices, about.symbols, about.contracts)
-    found, ahead = hindsight(artifact, panel), calendar(panel.dates)
-    made = utc_now()
-    whole = {
+    metadata = artifact.metadata
+    panel = align_panel(prices, metadata.symbols, metadata.contracts)
+    past, days_ahead = past_forecasts(artifact, panel), calendar(panel.dates)
+    created = utc_now()
+    document = {
         "format": FORMAT,
         "state": "ready",
-        "made": made,
-        "model": model_card(about),
-        "prices": _prices(panel, source, today or date.fromisoformat(made[:10])),
-        "calendar": ahead.rule,
-        "horizons": [{"rows": h, "code": ahead.code(h), "name": ahead.name(h)} for h in about.horizons],
-        "days": list(map(str, panel.dates[found.first :])),  # of the rows that `past` counts
-        "symbols": [_symbol(found, panel, about, ahead, n) for n in range(len(about.symbols))],
-        "coverage": coverage(found, panel, about),
+        "created": created,
+        "model": model_card(metadata),
+        "prices": _prices(panel, source, today or date.fromisoformat(created[:10])),
+        "calendar": days_ahead.rule,
+        "horizons": [{"rows": h, "code": days_ahead.code(h), "name": days_ahead.name(h)} for h in metadata.horizons],
+        "days": list(map(str, panel.dates[past.first_origin :])),  # row numbers of past forecasts index this list
+        "symbols": [_symbol(past, panel, metadata, days_ahead, n) for n in range(len(metadata.symbols))],
+        "coverage": coverage(past, panel, metadata),
         "correlation": _correlation(correlation(panel), panel),
-        "findings": [asdict(finding) for finding in prices.findings if finding.symbol in ("", *about.symbols)],
+        "findings": [asdict(finding) for finding in prices.findings if finding.symbol in ("", *metadata.symbols)],
     }
-    plain: Document = _plain(whole)
-    return plain
+    rounded: Document = _round(document)
+    return rounded
 
 
 def _prices(panel: Panel, source: str, today: date) -> Document:
-    lasts = [_last_row(panel, n) for n in range(len(panel.symbols))]
+    last_rows = [_last_row(panel, n) for n in range(len(panel.symbols))]
     columns = [
-        {**record, **({} if row is None else _dated(panel.dates[row], today))}
-        for record, row in zip(panel.sources(), lasts)
+        {**record, **({} if row is None else _age(panel.dates[row], today))}
+        for record, row in zip(panel.sources(), last_rows)
     ]
-    newest = _dated(panel.dates[max((row for row in lasts if row is not None), default=len(panel) - 1)], today)
-    span = {"first": str(panel.dates[0]), "rows": len(panel), "source": source, "stale_after": STALE}
-    return {**span, **newest, "columns": columns}
+    newest = max((row for row in last_rows if row is not None), default=len(panel) - 1)
+    return {
+        "first": str(panel.dates[0]),
+        "rows": len(panel),
+        "source": source,
+        "stale_after": STALE_DAYS,
+        **_age(panel.dates[newest], today),
+        "columns": columns,
+    }
 
 
-def _dated(day: np.datetime64, today: date) -> Document:
+def _age(day: np.datetime64, today: date) -> Document:
     days = int((np.datetime64(today, "D") - day).astype(int))
-    return {"last": str(day), "age_days": days, "age": age(days), "stale": days > STALE}
+    return {"last": str(day), "age_days": days, "age": format_age(days), "stale": days > STALE_DAYS}
 
 
 def _last_row(panel: Panel, n: int) -> int | None:
@@ -93,74 +105,78 @@ def _last_row(panel: Panel, n: int) -> int | None:
     return int(rows[-1]) if rows.size else None
 
 
-def _symbol(found: Hindsight, panel: Panel, about: Metadata, ahead: Calendar, n: int) -> Document:
+def _symbol(past: PastForecasts, panel: Panel, metadata: Metadata, days_ahead: Calendar, n: int) -> Document:
     row, prices = _last_row(panel, n), panel.values.plain()[:, n]
-    named = {"symbol": panel.symbols[n], "unit": panel.units[n] or about.units[n], "contract": about.contracts[n]}
-    recent = {"dates": list(map(str, panel.dates[-HISTORY:])), "prices": prices[-HISTORY:].tolist()}
+    names = {"symbol": panel.symbols[n], "unit": panel.units[n] or metadata.units[n], "contract": metadata.contracts[n]}
+    recent = {"dates": list(map(str, panel.dates[-HISTORY_ROWS:])), "prices": prices[-HISTORY_ROWS:].tolist()}
     count = int((prices > 0).sum())
-    if row is None or count <= about.warmup:
-        none = f"no forecast yet: it has {count} positive prices and needs more than {about.warmup}"
-        return {**named, "recent": recent, "forecasts": [], "past": [], "missing": none}
+    if row is None or count <= metadata.warmup:
+        message = f"no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
+        return {**names, "recent": recent, "forecasts": [], "past": [], "missing": message}
     origin, last = str(panel.dates[row]), prices[row].item()
-    quantiles = (last * found.quantiles[-1, :, n].exp()).tolist()
+    quantiles = (last * past.quantiles[-1, :, n].exp()).tolist()
     return {
-        **named,
+        **names,
         "origin": origin,
         "last": last,
         "rows_behind": len(panel) - 1 - row,
         "recent": recent,
         "forecasts": [
-            {"rows": h, "date": ahead.ahead(origin, h), "quantiles": dict(zip(map(str, about.levels), quantiles[i]))}
-            for i, h in enumerate(about.horizons)
+            {
+                "rows": horizon,
+                "date": days_ahead.ahead(origin, horizon),
+                "quantiles": dict(zip(map(str, metadata.levels), quantiles[h])),
+            }
+            for h, horizon in enumerate(metadata.horizons)
         ],
-        "past": [_past(found, panel, about, i, n) for i in range(len(about.horizons))],
+        "past": [_past(past, panel, metadata, h, n) for h in range(len(metadata.horizons))],
     }
 
 
-def _past(found: Hindsight, panel: Panel, about: Metadata, h: int, n: int) -> Document:
-    """Every forecast of one symbol and horizon whose outcome is known, oldest first; rows count from `days`."""
-    rows, place = about.horizons[h], level_index(about.levels)
-    origins = found.known(h, rows, n)
-    start, here = panel.values.plain()[origins, n], origins - found.first
-    prices = start[:, None] * found.quantiles[here, h, n].exp()
+def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int) -> Document:
+    """Past forecasts of one symbol and horizon with a known outcome, oldest first; rows index `days`."""
+    horizon, index = metadata.horizons[h], level_index(metadata.levels)
+    origins = past.known_origins(h, horizon, n)
+    start, rows = panel.values.plain()[origins, n], origins - past.first_origin
+    prices = start[:, None] * past.quantiles[rows, h, n].exp()
     return {
-        "rows": rows,
-        "origin": here.tolist(),
-        "target": (here + rows).tolist(),
-        "realized": (start * found.met[here, h, n].exp()).tolist(),
-        "quantiles": {str(level): prices[:, place[level]].tolist() for level in sorted(PAST) if level in place},
+        "rows": horizon,
+        "origin": rows.tolist(),
+        "target": (rows + horizon).tolist(),
+        "outcomes": (start * past.outcomes[rows, h, n].exp()).tolist(),
+        "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(PAST_LEVELS) if level in index},
     }
 
 
-def _correlation(found: Correlation | None, panel: Panel) -> Document:
-    if found is None:
-        one = f"there is no pair: this artifact has one symbol, {panel.symbols[0]}"
-        few = "there is none yet: it needs 120 rows with prices of at least two symbols on the same days"
-        return {"missing": one if len(panel.symbols) == 1 else few}
-    keep = np.flatnonzero(np.isfinite(found.mean))[-REGIMES:]
-    keep = keep[:: -max(1, len(keep) // POINTS)][::-1]  # the newest row stays
+def _correlation(result: Correlation | None, panel: Panel) -> Document:
+    if result is None:
+        single = f"needs at least two symbols; this model has one, {panel.symbols[0]}"
+        short = "needs 120 rows with prices of at least two symbols on the same days"
+        return {"missing": single if len(panel.symbols) == 1 else short}
+    rows = np.flatnonzero(np.isfinite(result.mean))[-CORRELATION_ROWS:]
+    rows = rows[:: -max(1, len(rows) // CORRELATION_POINTS)][::-1]  # counted from the end: the newest row stays
     return {
-        "symbols": found.symbols,
-        "steady": found.steady,
-        "left_out": found.left_out,
-        "window": found.window,
-        "threshold": found.threshold,
-        "dates": list(map(str, found.dates[keep])),
-        "mean": found.mean[keep].tolist(),
-        "changes": [day for day in found.changes if day >= str(found.dates[keep[0]])],
-        "since": found.changes[-1] if found.changes else None,
-        "latest": found.latest.tolist(),
-        "latest_date": found.latest_date,
-        "pairs": pairs_by_strength(found),
+        "symbols": result.symbols,
+        "steady": result.steady,
+        "left_out": result.left_out,
+        "window": result.window,
+        "threshold": result.threshold,
+        "dates": list(map(str, result.dates[rows])),
+        "mean": result.mean[rows].tolist(),
+        "changes": [day for day in result.changes if day >= str(result.dates[rows[0]])],
+        "regime_start": result.changes[-1] if result.changes else None,
+        "latest": result.latest.tolist(),
+        "latest_date": result.latest_date,
+        "pairs": pairs_by_strength(result),
     }
 
 
-def _plain(value: Any) -> Any:
-    """With seven significant digits, more than a screen shows, and None for a number that JSON does not know."""
+def _round(value: Any) -> Any:
+    """Floats with seven significant digits; None for infinity and NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _round(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
+        return [_round(item) for item in value]
     if isinstance(value, float):
         return float(f"{value:.7g}") if math.isfinite(value) else None
     return value

@@ -1,4 +1,4 @@
-"""What the page says of the model and of its prices, in words."""
+"""Model card of the dashboard."""
 
 from dataclasses import asdict
 from typing import Any
@@ -7,15 +7,15 @@ from torchcommodity.data import CONTRACTS
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import HORIZON_NAMES
 
-STALE = 7  # days after which a last price is called old
+STALE_DAYS = 7  # age from which prices are reported as old
 USE = (
-    "It says how far prices may move: quantiles of the price at each horizon, whose width follows the volatility of "
-    "the market. It is meant for sizing risk, setting ranges and checking other views."
+    "Quantiles of the future price at each horizon. Their width follows the volatility of the market. "
+    "Intended for position sizing, price ranges, and checks of other forecasts."
 )
-LIMITS = (
-    "Direction is not forecast: the median stays near the last price.",
-    "It knows past prices and the roll rules of the exchanges: no inventories, weather, news or positions.",
-    "Bands held on past days are no promise for the next market.",
+LIMITATIONS = (
+    "It does not forecast direction: the median stays near the last price.",
+    "It uses past prices and the roll rules of the exchanges only: no inventories, weather, news or positions.",
+    "Past coverage does not guarantee future coverage.",
     "It is not investment advice.",
 )
 DOCS = (
@@ -24,36 +24,33 @@ DOCS = (
     "docs/how-to/contracts.md",
     "docs/results/skill.md",
 )
-EMPTY = (
-    "This server was started without prices, so there is nothing to forecast from. Start it with a source of prices, "
-    "for example:"
-)
+EMPTY = "The server was started without prices. Restart it with a source of prices, for example:"
 EXAMPLES = (
-    "torchcommodity serve ARTIFACT --data prices.csv",
-    "torchcommodity serve ARTIFACT --data fred:DCOILWTICO",
-    "torchcommodity serve ARTIFACT --data embedded",
+    "torchcommodity serve MODEL --data prices.csv",
+    "torchcommodity serve MODEL --data fred:DCOILWTICO",
+    "torchcommodity serve MODEL --data embedded",
 )
 
 
-def model_card(about: Metadata) -> dict[str, Any]:
-    """Everything that the artifact says of itself, what it is for and what not."""
-    names = [
-        None if code is None else f"{CONTRACTS[code].name}, {CONTRACTS[code].exchange}" for code in about.contracts
+def model_card(metadata: Metadata) -> dict[str, Any]:
+    """Metadata of the artifact, its intended use and its limitations."""
+    contracts = [
+        None if code is None else f"{CONTRACTS[code].name}, {CONTRACTS[code].exchange}" for code in metadata.contracts
     ]
     return {
-        **asdict(about),
-        "contract_names": names,
-        "horizon_names": [HORIZON_NAMES.get(rows, f"{rows} rows") for rows in about.horizons],
+        **asdict(metadata),
+        "contract_names": contracts,
+        "horizon_names": [HORIZON_NAMES.get(rows, f"{rows} rows") for rows in metadata.horizons],
         "use": USE,
-        "limits": LIMITS,
+        "limitations": LIMITATIONS,
         "docs": DOCS,
     }
 
 
-def age(days: int) -> str:
-    """An age in words.
+def format_age(days: int) -> str:
+    """Age in words.
 
-    >>> age(0), age(1), age(40), age(400), age(2878)
+    >>> format_age(0), format_age(1), format_age(40), format_age(400), format_age(2878)
     ('today', '1 day', '40 days', '13 months', '7 years and 10 months')
     """
     if days <= 0:

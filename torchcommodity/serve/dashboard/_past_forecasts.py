@@ -1,4 +1,4 @@
-"""What the artifact says, and what it would have said on past days: each answer from the rows up to its day."""
+"""Forecasts of the artifact at past origins, each from the rows up to its origin, and their outcomes."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -12,51 +12,52 @@ from torchcommodity.data import Panel
 from torchcommodity.export import Artifact
 from torchcommodity.training import one_thread, targets
 
-ROWS = 250  # of outcomes that are looked back on: about a year of days
+OUTCOME_ROWS = 250  # about one year of trading days
 
 
 @dataclass(frozen=True)
-class Hindsight:
-    """Answers of every origin row from `first` to the last row of the panel, and what they met.
+class PastForecasts:
+    """Forecasts at all origins from `first_origin` to the last row of the panel, and their outcomes.
 
-    `met` is the truth that `forecast.score` judges by: ln of the last positive price at or before row t + h over the
-    positive price of row t; NaN where row t has none, or row t + h has not come.
+    An outcome is the target of `forecast.score`: ln of the last positive price at or before row t + h over the
+    positive price of row t; NaN if row t has no price or row t + h is in the future.
     """
 
-    first: int  # row of the first origin
-    shown: int  # first row whose outcome is looked at
+    first_origin: int  # row
+    first_outcome: int  # row; outcomes before it are left out
     quantiles: Tensor  # (P, H, N, Q) cumulative log-return
-    met: Tensor  # (P, H, N)
+    outcomes: Tensor  # (P, H, N) cumulative log-return
 
-    def known(self, h: int, rows: int, n: int) -> np.ndarray:
-        """Rows of the origins whose forecast of symbol n met an outcome shown, at the h-th horizon of so many rows."""
-        here = torch.isfinite(self.met[:, h, n]) & torch.isfinite(self.quantiles[:, h, n]).all(-1)
-        origins = self.first + np.flatnonzero(here.numpy())
-        found: np.ndarray = origins[origins + rows >= self.shown]
-        return found
+    def known_origins(self, h: int, horizon: int, n: int) -> np.ndarray:
+        """Rows of the origins of symbol n whose forecast at the h-th horizon, `horizon` rows, has an outcome."""
+        known = torch.isfinite(self.outcomes[:, h, n]) & torch.isfinite(self.quantiles[:, h, n]).all(-1)
+        origins: np.ndarray = self.first_origin + np.flatnonzero(known.numpy())
+        return origins[origins + horizon >= self.first_outcome]
 
 
 @one_thread()
-def hindsight(artifact: Artifact, panel: Panel, rows: int = ROWS) -> Hindsight:
-    """Ask the artifact on every day whose answer reaches one of the last `rows` rows; the last answer is today's.
+def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int = OUTCOME_ROWS) -> PastForecasts:
+    """Forecasts for the last `outcome_rows` rows at all horizons; the last origin is the newest row.
 
-    No look-ahead: the answer of row t is the artifact's on rows up to t, prices that came later are not handed to it.
-    One call a row: a call takes milliseconds with `pt2`, some tenths of a second with `onnx`.
+    There is no look-ahead: the forecast at row t is a call of the artifact with the rows up to t only. Each origin is
+    one call, which takes milliseconds with `pt2` and some tenths of a second with `onnx`.
 
     Raises:
-        ValueError: what the artifact refuses, such as too few rows.
+        ValueError: the artifact rejects the panel, for example because it has too few rows.
     """
     prices, days = panel.values.plain()[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
-    longest, last = max(artifact.metadata.horizons), len(panel) - 1
-    shown = max(last + 1 - rows, 0)
-    first = min(max(artifact.metadata.min_rows - 1, shown - longest), last)
-    answers = [artifact(prices[:, : t + 1], days[:, : t + 1]) for t in _until_the_end(range(first, len(panel)))]
-    return Hindsight(first, shown, torch.cat(answers), targets(prices[0], artifact.metadata.horizons)[first:])
+    max_horizon, last = max(artifact.metadata.horizons), len(panel) - 1
+    first_outcome = max(last + 1 - outcome_rows, 0)
+    first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - max_horizon), last)
+    origins = _until_exit(range(first_origin, len(panel)))
+    quantiles = torch.cat([artifact(prices[:, : t + 1], days[:, : t + 1]) for t in origins])
+    outcomes = targets(prices[0], artifact.metadata.horizons)[first_origin:]
+    return PastForecasts(first_origin, first_outcome, quantiles, outcomes)
 
 
-def _until_the_end(rows: Iterable[int]) -> Iterator[int]:
-    """The rows, while the program is to go on: a thread that is killed inside torch takes the process down with it."""
+def _until_exit(rows: Iterable[int]) -> Iterator[int]:
+    """Yield the rows until the program exits: a thread that is stopped inside torch would crash the process."""
     for row in rows:
         if not threading.main_thread().is_alive():
-            raise SystemExit  # ends this thread without a word
+            raise SystemExit  # ends this thread silently
         yield row

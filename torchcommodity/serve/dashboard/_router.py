@@ -1,4 +1,4 @@
-"""The page at `/`: its files, and the document that it shows."""
+"""Routes of the dashboard: the page, its static files, and the JSON document that it shows."""
 
 import gzip
 import hashlib
@@ -13,101 +13,103 @@ from fastapi.responses import Response
 from plotly.offline import get_plotlyjs
 
 from torchcommodity.export import Metadata
-from torchcommodity.serve._request_error import RequestError, error
-from torchcommodity.serve.dashboard._background_refresh import Answer, Renewal
+from torchcommodity.serve._request_error import RequestError, error_document
+from torchcommodity.serve.dashboard._background_refresh import BackgroundRefresh, Snapshot
 from torchcommodity.serve.dashboard._model_card import model_card
 
-KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+CONTENT_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent / "page"
 PLOTLY = "plotly.min.js"
 HEADERS = {
-    # the chart library makes styles as it draws; it runs no script but files of the page
+    # plotly adds inline styles; scripts come from files of the page only
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-ASSETS = "no-cache"  # kept by the browser, and asked for again with its mark
-DATA = "no-store"
+STATIC_CACHING = "no-cache"  # browsers keep the file and revalidate it by its ETag
+DOCUMENT_CACHING = "no-store"
 
 
-class File(NamedTuple):
-    """A file of the page as it is sent."""
+class StaticFile(NamedTuple):
+    """A file of the page, plain and compressed."""
 
-    kind: str
+    content_type: str
     plain: bytes
-    packed: bytes
-    mark: str
+    gzipped: bytes
+    etag: str
 
 
-def router(about: Metadata, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
-    """`/`, `/page/<file>` and `/dashboard`.
+def make_router(metadata: Metadata, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
+    """Routes `/`, `/page/<file>` and `/dashboard`.
 
-    `/` and the files hold nothing of the prices and may be open to everybody; whoever guards `/dashboard` with a bearer
-    token answers 401, and the page asks for it.
+    `/` and the files contain no prices and need no token. Where `/dashboard` responds with 401, the page asks for the
+    token. `/dashboard` responds with 200 and the document, whose `refreshing` says whether a newer one is being made
+    and whose `refresh_error` why the latest refresh failed; with 202 while the first document is made; with 503 and
+    the error if it cannot be made.
 
     Args:
-        about: of the artifact, for the first words of the page.
-        dashboard: gives the document, in seconds; it is called in a thread of its own, at most once a minute and only
-            when somebody looks. A ValueError or OSError is told to the reader in its words.
-
-    `/dashboard` answers 200 with the document, whose `renewing` says whether a newer one is being made and whose
-    `problem` why none could be; 202 while the first is made; 503 with the `error`, its `message` in words.
+        metadata: of the artifact, for the model card that is shown while the first document is made.
+        dashboard: makes the document in seconds. It runs in a thread, at most once a minute and only on request. The
+            messages of its ValueError, TypeError and OSError are shown on the page.
     """
-    routes, renewal = APIRouter(include_in_schema=False), Renewal(dashboard)
+    router, refresh = APIRouter(include_in_schema=False), BackgroundRefresh(dashboard)
 
-    @routes.get("/")
+    @router.get("/")
     def index(request: Request) -> Response:
-        return _file(request, "index.html")
+        return _file_response(request, "index.html")
 
-    @routes.get("/page/{name}")
-    def asset(request: Request, name: str) -> Response:
-        return _file(request, name)
+    @router.get("/page/{name}")
+    def static_file(request: Request, name: str) -> Response:
+        return _file_response(request, name)
 
-    @routes.get("/dashboard")
-    def data(request: Request) -> Response:
-        return _data(request, renewal.look(), about)
+    @router.get("/dashboard")
+    def document(request: Request) -> Response:
+        return _document_response(request, refresh.snapshot(), metadata)
 
-    return routes
+    return router
 
 
-def _data(request: Request, found: Answer, about: Metadata) -> Response:
+def _document_response(request: Request, snapshot: Snapshot, metadata: Metadata) -> Response:
     content: dict[str, Any]
-    if found.document is not None:
-        status, content = 200, {**found.document, "renewing": found.working, "problem": found.error}
+    if snapshot.document is not None:
+        status = 200
+        content = {**snapshot.document, "refreshing": snapshot.refreshing, "refresh_error": snapshot.error}
     else:
-        status, content = (503, error(503, found.error)) if found.error else (202, {"state": "working"})
-        content = {**content, "model": model_card(about)}
-    raw = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    headers = {**HEADERS, "Cache-Control": DATA}
-    if _packs(request):
-        raw, headers = gzip.compress(raw, 5), {**headers, "Content-Encoding": "gzip"}
-    return Response(raw, status, headers, "application/json")
+        status, content = (503, error_document(503, snapshot.error)) if snapshot.error else (202, {"state": "loading"})
+        content = {**content, "model": model_card(metadata)}
+    body = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = {**HEADERS, "Cache-Control": DOCUMENT_CACHING}
+    if _accepts_gzip(request):
+        body, headers = gzip.compress(body, 5), {**headers, "Content-Encoding": "gzip"}
+    return Response(body, status, headers, "application/json")
 
 
-def _file(request: Request, name: str) -> Response:
-    if name not in _names():
-        return RequestError(404, "there is no such file of the page", None, HEADERS).response()
-    found = _packed(name)
-    headers = {**HEADERS, "Cache-Control": ASSETS, "ETag": found.mark, "Vary": "Accept-Encoding"}
-    if request.headers.get("if-none-match") == found.mark:
+def _file_response(request: Request, name: str) -> Response:
+    if name not in _file_names():
+        return RequestError(404, "file not found", None, HEADERS).response()
+    file = _load_file(name)
+    headers = {**HEADERS, "Cache-Control": STATIC_CACHING, "ETag": file.etag, "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == file.etag:
         return Response(None, 304, headers)
-    if _packs(request):
-        return Response(found.packed, 200, {**headers, "Content-Encoding": "gzip"}, found.kind)
-    return Response(found.plain, 200, headers, found.kind)
+    if _accepts_gzip(request):
+        return Response(file.gzipped, 200, {**headers, "Content-Encoding": "gzip"}, file.content_type)
+    return Response(file.plain, 200, headers, file.content_type)
 
 
-def _packs(request: Request) -> bool:
+def _accepts_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
 @cache
-def _names() -> frozenset[str]:
-    return frozenset({PLOTLY, *(path.name for path in FOLDER.iterdir() if path.suffix[1:] in KINDS)})
+def _file_names() -> frozenset[str]:
+    return frozenset({PLOTLY, *(path.name for path in FOLDER.iterdir() if path.suffix[1:] in CONTENT_TYPES)})
 
 
 @cache
-def _packed(name: str) -> File:
+def _load_file(name: str) -> StaticFile:
     plain = get_plotlyjs().encode() if name == PLOTLY else FOLDER.joinpath(name).read_bytes()
-    packed = gzip.compress(plain, 9, mtime=0)
-    return File(KINDS[name.rpartition(".")[2]], plain, packed, f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
+    content_type = CONTENT_TYPES[name.rpartition(".")[2]]
+    return StaticFile(
+        content_type, plain, gzip.compress(plain, 9, mtime=0), f'"{hashlib.sha256(plain).hexdigest()[:32]}"'
+    )

@@ -1,4 +1,4 @@
-"""The exported artifact answers over HTTP, by the contract of Vertex AI's custom containers."""
+"""HTTP server for exported artifacts, with the routes of a Vertex AI custom container."""
 
 from torchcommodity.serve.http import _extra as _extra
 from torchcommodity.serve.http._app import Routes as Routes

@@ -1,4 +1,4 @@
-"""Every request passes here: token, counting, one line of log, and an answer in words whatever goes wrong."""
+"""Middleware around all routes: token check, connection limit, metrics, access log and error responses."""
 
 import hmac
 import json
@@ -9,23 +9,23 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from torchcommodity.serve._request_error import AGAIN, CLOSE, RequestError
+from torchcommodity.serve._request_error import CLOSE_CONNECTION, RETRY_AFTER, RequestError
 from torchcommodity.serve.http._metrics import Metrics
 
 log = logging.getLogger("torchcommodity.serve")
-REALM = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}
 
 
-class Gate:
-    """Around the whole application.
+class AdmissionMiddleware:
+    """Admit, measure and log every request.
 
     Args:
-        app: what answers.
-        metrics: told of every request.
-        token: that a request must bear, unless its path is open; None = none.
-        opened: paths that need no token; one that ends with / opens all below it.
-        stopping: whether connections are to end after the answers they wait for.
-        crowded: whether there are more connections than there may be.
+        app: the application.
+        metrics: updated with every request.
+        token: bearer token required on all but the public paths; None = no token is required.
+        public_paths: paths that need no token; one that ends with / stands for all paths below it.
+        stopping: whether the server is shutting down; responses then close their connections.
+        overloaded: whether the number of connections exceeds its limit.
     """
 
     def __init__(
@@ -33,64 +33,75 @@ class Gate:
         app: ASGIApp,
         metrics: Metrics,
         token: str | None,
-        opened: Collection[str],
+        public_paths: Collection[str],
         stopping: Callable[[], bool],
-        crowded: Callable[[], bool],
+        overloaded: Callable[[], bool],
     ) -> None:
-        self.app, self.metrics, self.stopping, self.crowded = app, metrics, stopping, crowded
+        self.app, self.metrics, self.stopping, self.overloaded = app, metrics, stopping, overloaded
         self.token = None if token is None else token.encode()
-        self.opened = opened
+        self.public_paths = public_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        seen = Seen(send, self.stopping)
+        response = ResponseRecorder(send, self.stopping)
         with self.metrics.in_flight.track_inprogress():
             try:
-                if self.crowded():
-                    raise RequestError(503, "there are too many connections; come back later", None, AGAIN | CLOSE)
-                self._check(scope)
-                await self.app(scope, receive, seen.send)
-            except RequestError as refused:
-                await refused.response()(scope, receive, seen.send)
+                if self.overloaded():
+                    headers = RETRY_AFTER | CLOSE_CONNECTION
+                    raise RequestError(503, "the server has too many connections; try again", None, headers)
+                self._authenticate(scope)
+                await self.app(scope, receive, response.send)
+            except RequestError as error:
+                await error.response()(scope, receive, response.send)
             except Exception:
                 log.exception("%s %s failed", scope["method"], _route(scope))
-                if not seen.status:
-                    await RequestError(500, "the server failed; its log says why").response()(scope, receive, seen.send)
-        self._note(scope, seen)
+                if not response.status:
+                    message = "internal server error; see the server's log"
+                    await RequestError(500, message).response()(scope, receive, response.send)
+        self._record(scope, response)
         return None
 
-    def _check(self, scope: Scope) -> None:
-        if self.token is None or self._is_open(scope["path"]):
+    def _authenticate(self, scope: Scope) -> None:
+        if self.token is None or self._is_public(scope["path"]):
             return
-        kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.token)
-        if kind.lower() != "bearer" or not same:
-            raise RequestError(401, "expected the header Authorization: Bearer with the server's token", None, REALM)
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        matches = hmac.compare_digest(token.strip().encode("utf-8", "replace"), self.token)
+        if scheme.lower() != "bearer" or not matches:
+            raise RequestError(401, "expected the header 'Authorization: Bearer TOKEN'", None, CHALLENGE)
 
-    def _is_open(self, path: str) -> bool:
-        return path in self.opened or any(
-            path.startswith(way) for way in self.opened if len(way) > 1 and way[-1] == "/"
+    def _is_public(self, path: str) -> bool:
+        return path in self.public_paths or any(
+            path.startswith(prefix) for prefix in self.public_paths if len(prefix) > 1 and prefix[-1] == "/"
         )
 
-    def _note(self, scope: Scope, seen: "Seen") -> None:
-        route, took = _route(scope), time.perf_counter() - seen.start
-        self.metrics.requests.labels(route, str(seen.status)).inc()
-        self.metrics.latency.labels(route).observe(took)
-        line = {"method": scope["method"], "route": route, "status": seen.status, "ms": round(took * 1000, 1)}
-        told = {"sent": seen.bytes, "client": (scope.get("client") or ("",))[0], **scope.get("told", {})}
-        log.info(json.dumps({"time": round(time.time(), 3), **line, **told}))
+    def _record(self, scope: Scope, response: "ResponseRecorder") -> None:
+        """Update the metrics and write one line of JSON to the access log."""
+        route, seconds = _route(scope), time.perf_counter() - response.start
+        self.metrics.requests.labels(route, str(response.status)).inc()
+        self.metrics.latency.labels(route).observe(seconds)
+        entry = {
+            "time": round(time.time(), 3),
+            "method": scope["method"],
+            "route": route,
+            "status": response.status,
+            "ms": round(seconds * 1000, 1),
+            "sent": response.bytes,
+            "client": (scope.get("client") or ("",))[0],
+            **scope.get("log_fields", {}),
+        }
+        log.info(json.dumps(entry))
 
 
-class Seen:
-    """The answer on its way out."""
+class ResponseRecorder:
+    """ASGI `send` that records status, size and start time of the response."""
 
     def __init__(self, send: Send, stopping: Callable[[], bool]) -> None:
         self._send, self._stopping = send, stopping
         self.start, self.status, self.bytes = time.perf_counter(), 0, 0
 
     async def send(self, message: Message) -> None:
-        """As ASGI's `send`."""
+        """Pass a message on to the server."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             if self._stopping():
@@ -100,5 +111,5 @@ class Seen:
 
 
 def _route(scope: Scope) -> str:
-    # what a client made up is no label: there is no end of it
+    # unknown paths share one label: clients could create any number of them
     return getattr(scope.get("route"), "path", "other")

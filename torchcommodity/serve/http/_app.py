@@ -1,4 +1,4 @@
-"""The routes: health, predict, metrics, the contract as OpenAPI, and the page."""
+"""FastAPI application: health, predict, metrics and OpenAPI routes."""
 
 import asyncio
 import json
@@ -7,166 +7,181 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
-from fastapi import Request as Received
-from fastapi.exceptions import HTTPException
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from starlette.exceptions import HTTPException as Unrouted
+from starlette.exceptions import HTTPException
 
 from torchcommodity.export import Metadata
-from torchcommodity.serve._request_error import AGAIN, RequestError
-from torchcommodity.serve.http import _body as body
+from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
+from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
-from torchcommodity.serve.http._response import metadata, prediction
-from torchcommodity.serve.http._schema import Answer, Error, Request, parsed
-from torchcommodity.serve.http._windows import wanted, windows
+from torchcommodity.serve.http._response import artifact_info, prediction
+from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse, parse_request
+from torchcommodity.serve.http._windows import make_windows, select_outputs
 
-REFUSALS = {400: "no JSON", 401: "no token", 408: "too slow", 413: "too large", 415: "no application/json"}
-REFUSALS |= {422: "another form, or a value that cannot be", 500: "the server failed", 503: "busy, or not loaded yet"}
-REFUSALS |= {504: "no answer in time"}
-"""What every error of predict means."""
+ERRORS = {
+    400: "Not valid JSON",
+    401: "Missing or wrong token",
+    408: "Request body not received in time",
+    413: "Request body too large",
+    415: "Content type is not application/json, or the body is compressed",
+    422: "Request does not match the schema, or a value is out of range",
+    500: "Internal server error",
+    503: "Server is busy or still loading the artifact",
+    504: "No response in time",
+}
 
 
 @dataclass(frozen=True)
 class Routes:
-    """Where the contract's two routes lie."""
+    """Paths of the two routes of the Vertex AI contract."""
 
     health: str = "/health"
     predict: str = "/predict"
 
     def __post_init__(self) -> None:
-        for name, way in vars(self).items():
-            if not way.startswith("/") or set("{}?# ") & set(way):
-                raise ValueError(f"{name} route: expected a path that begins with /; got {way!r}")
+        for name, path in vars(self).items():
+            if not path.startswith("/") or set("{}?# ") & set(path):
+                raise ValueError(f"{name} route: expected a path that begins with /; got {path!r}")
         if self.health == self.predict:
-            raise ValueError(f"predict route: expected another one than the health route; got {self.predict!r}")
+            raise ValueError(f"predict route: must differ from the health route; got {self.predict!r} for both")
 
 
-def application(
-    about: Metadata, pool: Pool, metrics: Metrics, limits: Limits, routes: Routes, page: APIRouter, guarded: bool
+def make_app(
+    metadata: Metadata,
+    pool: Pool,
+    metrics: Metrics,
+    limits: Limits,
+    routes: Routes,
+    dashboard: APIRouter,
+    requires_token: bool,
 ) -> FastAPI:
-    """Everything that answers; `guarded` says in its OpenAPI document that a token is needed."""
-    app = FastAPI(
-        title="torchcommodity", version=about.version, docs_url=None, redoc_url=None, lifespan=_life(pool)
-    )  # the pages of FastAPI's documentation come from a network
-    app.add_exception_handler(Unrouted, _unrouted)
-    app.add_exception_handler(RequestError, _refused)
-    app.include_router(_contract(about, pool, limits, routes))
-    app.include_router(_numbers(metrics))
-    app.include_router(page)
-    app.openapi = lambda: _described(app, guarded, routes)  # type: ignore[method-assign]
+    """Application with all routes; `requires_token` only documents the token in the OpenAPI schema."""
+    app = FastAPI(  # without FastAPI's documentation pages, which load scripts from a CDN
+        title="torchcommodity", version=metadata.version, docs_url=None, redoc_url=None, lifespan=_lifespan(pool)
+    )
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestError, _request_error)
+    app.include_router(_contract_routes(metadata, pool, limits, routes))
+    app.include_router(_metrics_route(metrics))
+    app.include_router(dashboard)
+    app.openapi = lambda: _openapi(app, requires_token, routes)  # type: ignore[method-assign]
     return app
 
 
-def _life(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
-    async def life(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         pool.start()
         try:
             yield
         finally:
             await pool.stop()
 
-    return life
+    return lifespan
 
 
-def _contract(about: Metadata, pool: Pool, limits: Limits, routes: Routes) -> APIRouter:
-    contract, desk = APIRouter(), Desk(about, pool, limits)
+def _contract_routes(metadata: Metadata, pool: Pool, limits: Limits, routes: Routes) -> APIRouter:
+    router, endpoint = APIRouter(), PredictEndpoint(metadata, pool, limits)
 
-    @contract.get(routes.health, responses=_refusals(503), response_model=dict[str, str])
+    @router.get(routes.health, responses=_error_responses(503), response_model=dict[str, str])
     async def health() -> Response:
-        """200 when every worker has loaded the artifact."""
+        """200 when all workers have loaded the artifact."""
         if not pool.healthy:
-            raise RequestError(503, "the artifact is not loaded yet", None, AGAIN)
-        return JSONResponse({"status": "ok", "sha256": about.sha256})
+            raise RequestError(503, "the artifact is still loading; try again", None, RETRY_AFTER)
+        return JSONResponse({"status": "ok", "sha256": metadata.sha256})
 
-    sent = {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Request"}}}}
+    schema = {"$ref": "#/components/schemas/PredictRequest"}
+    body = {"required": True, "content": {"application/json": {"schema": schema}}}
 
-    @contract.post(
-        routes.predict, responses=_refusals(*REFUSALS), response_model=Answer, openapi_extra={"requestBody": sent}
+    @router.post(
+        routes.predict,
+        responses=_error_responses(*ERRORS),
+        response_model=PredictResponse,
+        openapi_extra={"requestBody": body},
     )
-    async def predict(request: Received) -> Response:
-        """Quantiles of the future prices of every instance."""
-        return await desk.answer(request)
+    async def predict(request: Request) -> Response:
+        """Forecast quantiles for every instance."""
+        return await endpoint.respond(request)
 
-    return contract
+    return router
 
 
-class Desk:
-    """Takes requests for predictions, as many at once as the limits allow."""
+class PredictEndpoint:
+    """Responds to predict requests, up to the maximum number in progress."""
 
-    def __init__(self, about: Metadata, pool: Pool, limits: Limits) -> None:
-        self.metadata, self.pool, self.limits, self.busy = about, pool, limits, 0
+    def __init__(self, metadata: Metadata, pool: Pool, limits: Limits) -> None:
+        self.metadata, self.pool, self.limits, self.in_progress = metadata, pool, limits, 0
 
-    async def answer(self, request: Received) -> Response:
-        """The answer to one request, within the time there is."""
+    async def respond(self, request: Request) -> Response:
+        """Response to one request, within the time limit."""
         if not self.pool.ready:
-            raise RequestError(503, "predict: the artifact is not loaded yet", None, AGAIN)
-        if self.busy >= self.limits.waiting:
-            raise RequestError(503, f"predict: {self.busy} requests wait already; come back later", None, AGAIN)
-        self.busy += 1
+            raise RequestError(503, "predict: the artifact is still loading; try again", None, RETRY_AFTER)
+        if self.in_progress >= self.limits.max_waiting:
+            message = f"predict: the server is busy with {self.in_progress} requests; try again"
+            raise RequestError(503, message, None, RETRY_AFTER)
+        self.in_progress += 1
         try:
-            received = await body.read(request, self.limits)
-            request.scope["told"] = {"received": len(received)}
-            return await asyncio.wait_for(self._predicted(request, received), self.limits.seconds)
+            body = await read_body(request, self.limits)
+            request.scope["log_fields"] = {"received": len(body)}
+            return await asyncio.wait_for(self._predict(request, body), self.limits.timeout)
         except asyncio.TimeoutError:
-            raise RequestError(504, f"predict: no answer within {self.limits.seconds:g} s", None, AGAIN) from None
+            message = f"predict: no response within {self.limits.timeout:g} s; try again"
+            raise RequestError(504, message, None, RETRY_AFTER) from None
         finally:
-            self.busy -= 1
+            self.in_progress -= 1
 
-    async def _predicted(self, request: Received, received: bytes) -> Response:
-        asked = parsed(received)
-        which, instances = wanted(asked.parameters, self.metadata), windows(asked, self.metadata, self.limits)
-        request.scope["told"]["instances"] = len(instances)
-        found = await self.pool.answer(instances)
-        predictions = [prediction(self.metadata, *pair, which) for pair in zip(instances, found)]
-        content = {"predictions": predictions, "metadata": metadata(self.metadata)}
+    async def _predict(self, request: Request, body: bytes) -> Response:
+        parsed = parse_request(body)
+        selection = select_outputs(parsed.parameters, self.metadata)
+        windows = make_windows(parsed, self.metadata, self.limits)
+        request.scope["log_fields"]["instances"] = len(windows)
+        quantiles = await self.pool.forecast(windows)
+        predictions = [prediction(self.metadata, *pair, selection) for pair in zip(windows, quantiles)]
+        content = {"predictions": predictions, "metadata": artifact_info(self.metadata)}
         return Response(json.dumps(content, allow_nan=False), media_type="application/json")
 
 
-def _numbers(metrics: Metrics) -> APIRouter:
-    numbers = APIRouter()
-    told: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_refusals(401, 503)}
+def _metrics_route(metrics: Metrics) -> APIRouter:
+    router = APIRouter()
+    responses: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_error_responses(401, 503)}
 
-    @numbers.get("/metrics", response_class=Response, responses=told)
-    async def counted() -> Response:
-        """What the server counts, for Prometheus."""
+    @router.get("/metrics", response_class=Response, responses=responses)
+    async def prometheus_metrics() -> Response:
+        """Metrics in the Prometheus text format."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    return numbers
+    return router
 
 
-def _refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
-    return {code: {"model": Error, "description": REFUSALS[code]} for code in codes}
+def _error_responses(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": ErrorResponse, "description": ERRORS[code]} for code in codes}
 
 
-async def _unrouted(_request: Received, problem: Exception) -> Response:
-    assert isinstance(problem, HTTPException | Unrouted)
-    words = {404: "there is nothing at this path", 405: "this path does not know this method"}
-    message = words.get(problem.status_code, str(problem.detail))
-    return RequestError(problem.status_code, message, None, problem.headers).response()
+async def _http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    messages = {404: "path not found", 405: "method not allowed for this path"}
+    message = messages.get(error.status_code, str(error.detail))
+    return RequestError(error.status_code, message, None, error.headers).response()
 
 
-async def _refused(_request: Received, problem: Exception) -> Response:
-    assert isinstance(problem, RequestError)
-    return problem.response()
+async def _request_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    return error.response()
 
 
-def _described(app: FastAPI, guarded: bool, routes: Routes) -> dict[str, Any]:
+def _openapi(app: FastAPI, requires_token: bool, routes: Routes) -> dict[str, Any]:
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        schemas, asked = (
-            made["components"]["schemas"],
-            Request.model_json_schema(ref_template="#/components/schemas/{model}"),
-        )
-        schemas |= asked.pop("$defs") | {"Request": asked}
-        if guarded:
-            made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-            made["security"] = [{"token": []}]
-            made["paths"][routes.health]["get"]["security"] = []
-        app.openapi_schema = made
+        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        request_schema = PredictRequest.model_json_schema(ref_template="#/components/schemas/{model}")
+        document["components"]["schemas"] |= request_schema.pop("$defs") | {"PredictRequest": request_schema}
+        if requires_token:
+            document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            document["security"] = [{"token": []}]
+            document["paths"][routes.health]["get"]["security"] = []
+        app.openapi_schema = document
     return app.openapi_schema

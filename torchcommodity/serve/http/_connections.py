@@ -1,4 +1,4 @@
-"""uvicorn as this server uses it: it hears out what it accepted, and waits for no request without end."""
+"""Connections: uvicorn with bounded request heads, idle timeouts and a shutdown that drains the accept queue."""
 
 import asyncio
 import contextlib
@@ -13,131 +13,132 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from torchcommodity.serve._request_error import RequestError
 
-HEAD = 32_768  # bytes of a request's head
-IDLE = 10.0  # seconds that a connection may take for a request's head
-LAST_CALL = 1.0  # seconds that connections stay open while the server stops: a request may be on its way
-CONNECTIONS = 1024
-_WORDS = f"expected a request of HTTP/1.1 with a head of at most {HEAD} bytes"
-_COMPLAINT = bytes(RequestError(400, _WORDS).response().body)
-NO_HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
-NO_HTTP += b"Content-Length: %d\r\n\r\n%b" % (len(_COMPLAINT), _COMPLAINT)
+MAX_CONNECTIONS = 1024
+MAX_HEAD_BYTES = 32_768
+HEAD_TIMEOUT = 10.0  # seconds from opening a connection, or from a response, to the end of the next request's head
+GRACE_PERIOD = 1.0  # seconds that open connections may still send a request after the shutdown has begun
+_MESSAGE = f"expected an HTTP/1.1 request with a head of at most {MAX_HEAD_BYTES} bytes"
+_BODY = bytes(RequestError(400, _MESSAGE).response().body)
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
+BAD_REQUEST += b"Content-Length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
 log = logging.getLogger("torchcommodity.serve")
 
 
-class Patient(HttpToolsProtocol):
-    """HTTP/1.1 with a bound on what it reads in vain, and whose complaint has the form of every other error."""
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """HTTP/1.1 protocol with a limit on the size of heads, trailers and chunk extensions."""
 
-    vain = 0  # bytes since the last that were of use: a head, trailers or an extension without end fill no memory
+    unparsed_bytes = 0  # received since the last complete head, piece of the body, or message
 
     def data_received(self, data: bytes) -> None:
-        """uvicorn's."""
-        self.vain += len(data)
+        """Parse received bytes; close the connection when too many of them complete nothing."""
+        self.unparsed_bytes += len(data)
         super().data_received(data)
-        if self.vain > HEAD and not self.transport.is_closing():
+        if self.unparsed_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("the head of the request is too large")
 
     def on_headers_complete(self) -> None:
-        """uvicorn's."""
-        self.vain = 0
+        """Parser callback."""
+        self.unparsed_bytes = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """uvicorn's."""
-        self.vain = 0
+        """Parser callback."""
+        self.unparsed_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """uvicorn's."""
-        self.vain = 0
+        """Parser callback."""
+        self.unparsed_bytes = 0
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """uvicorn's."""
-        self.transport.write(NO_HTTP)
+        """Send the error in the JSON form of all errors, and close the connection."""
+        self.transport.write(BAD_REQUEST)
         self.transport.close()
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which hears the last requests out and does not wait for a head without end."""
+    """uvicorn server that closes idle connections and responds to every accepted request before it stops."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.failed = seconds, False
-        self._mute: dict[tuple[Patient, object], float] = {}
+    def __init__(self, timeout: float) -> None:
+        self.timeout, self.failed = timeout, False
+        self._idle_since: dict[tuple[BoundedHttpProtocol, object], float] = {}
 
-    def answer(self, app: Any, listener: socket.socket) -> None:
-        """Until it is told to stop."""
+    def serve_app(self, app: Any, listener: socket.socket) -> None:
+        """Serve an ASGI application until SIGTERM, SIGINT or `fail`."""
         config = uvicorn.Config(
             app,
-            http=Patient,
+            http=BoundedHttpProtocol,
             ws="none",
-            timeout_graceful_shutdown=int(self.seconds) + 1,
+            timeout_graceful_shutdown=int(self.timeout) + 1,
             log_config=None,
             access_log=False,
             server_header=False,
         )
         super().__init__(config)
         self.listener = listener
-        with _deaf():
-            self.run([listener.dup()])  # a copy: when uvicorn has closed it, the system still accepts
+        with _ignore_signals():
+            self.run([listener.dup()])  # a duplicate: the kernel keeps accepting after uvicorn has closed it
 
-    def give_up(self) -> None:
-        """Stop, and say that it was not asked for."""
+    def fail(self) -> None:
+        """Stop because of a failure."""
         self.failed = self.should_exit = True
 
-    def crowded(self) -> bool:
-        """Whether there are more connections than there may be."""
-        return len(self.server_state.connections) > CONNECTIONS
+    def overloaded(self) -> bool:
+        """Whether the number of connections exceeds its limit."""
+        return len(self.server_state.connections) > MAX_CONNECTIONS
 
     async def on_tick(self, counter: int) -> bool:
-        """uvicorn's, every tenth of a second."""
+        """Close idle connections once a second; uvicorn calls this ten times a second."""
         if counter % 10 == 0:
-            self._close_mute(asyncio.get_running_loop().time())
+            self._close_idle(asyncio.get_running_loop().time())
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """uvicorn's, after a last call: `Connection: close` stands on every answer by now, and no new ones come in."""
-        log.info("stopping: no new connections, %d open ones are heard out", len(self.server_state.connections))
+        """Stop listening, respond to queued connections and, for the grace period, to open ones; then shut down."""
+        log.info("stopping: no new connections; finishing %d open ones", len(self.server_state.connections))
         for server in self.servers:
             server.close()
-        for connection in _waiting(self.listener):
-            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
-        end = asyncio.get_running_loop().time() + LAST_CALL
-        while self.server_state.connections and asyncio.get_running_loop().time() < end:
+        loop = asyncio.get_running_loop()
+        for connection in _drain_accept_queue(self.listener):
+            await loop.connect_accepted_socket(self._make_protocol, connection)
+        deadline = loop.time() + GRACE_PERIOD
+        while self.server_state.connections and loop.time() < deadline:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)
 
-    def _protocol(self) -> Patient:
-        return Patient(self.config, self.server_state, self.lifespan.state)
+    def _make_protocol(self) -> BoundedHttpProtocol:
+        return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state)
 
-    def _close_mute(self, now: float) -> None:
-        patient = [c for c in self.server_state.connections if isinstance(c, Patient)]
-        mute = [c for c in patient if c.cycle is None or c.cycle.response_complete]
-        # the cycle is of the last request: one that had another since is not mute
-        self._mute = {(c, c.cycle): self._mute.get((c, c.cycle), now) for c in mute}
-        for (connection, _), since in self._mute.items():
-            if now - since > IDLE:
+    def _close_idle(self, now: float) -> None:
+        connections = [c for c in self.server_state.connections if isinstance(c, BoundedHttpProtocol)]
+        idle = [c for c in connections if c.cycle is None or c.cycle.response_complete]
+        # a connection has a new cycle for each request: one that served a request since the last call starts anew
+        self._idle_since = {(c, c.cycle): self._idle_since.get((c, c.cycle), now) for c in idle}
+        for (connection, _), since in self._idle_since.items():
+            if now - since > HEAD_TIMEOUT:
                 connection.transport.close()
 
 
-def _waiting(listener: socket.socket) -> list[socket.socket]:
-    """The connections that the system has accepted and nobody has taken; the next ones are refused.
+def _drain_accept_queue(listener: socket.socket) -> list[socket.socket]:
+    """Accept all connections in the listener's queue, then close it.
 
-    Closed with connections in its queue, a listener resets them, and with them the requests that they carry.
+    Closing a listener resets the connections in its queue, and the requests they have sent would be lost.
     """
-    found = []
+    connections = []
     listener.setblocking(False)
     with listener, contextlib.suppress(BlockingIOError):
         while True:
-            found.append(listener.accept()[0])
-    return found
+            connections.append(listener.accept()[0])
+    return connections
 
 
 @contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """uvicorn hears SIGTERM and SIGINT, and when it is done sends them on to whoever listened before: nobody."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+def _ignore_signals() -> Iterator[None]:
+    """Ignore SIGTERM and SIGINT around uvicorn, which handles them and raises them again when it has stopped."""
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

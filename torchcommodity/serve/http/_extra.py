@@ -1,4 +1,4 @@
-"""Imported first: says in one sentence what to install where the `serve` extra is missing."""
+"""Imported first: a missing `serve` extra is an ImportError that names the package to install."""
 
 from importlib.util import find_spec
 

@@ -1,27 +1,27 @@
-"""How much a server takes on at once; what is beyond is refused in words."""
+"""Limits of a server."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The bounds of one server: memory and time stay within them whatever clients do.
+    """Limits that bound the memory and the time of a server.
 
     Args:
-        bytes: of a request's body.
-        instances: of a request.
-        rows: of an instance.
-        waiting: requests that are read, wait or are computed; one more is told to come back.
-        seconds: from a request's head to its answer; also what a stop waits for.
-        batch: instances of equal T in one call of the artifact.
+        max_bytes: size of a request body.
+        max_instances: instances in a request.
+        max_rows: rows in an instance.
+        max_waiting: prediction requests in progress; further ones receive 503.
+        timeout: seconds to receive a request body, to answer it, and to shut down.
+        max_batch: instances of equal length in one call of the artifact.
     """
 
-    bytes: int = 4_000_000
-    instances: int = 256
-    rows: int = 20_000
-    waiting: int = 128
-    seconds: float = 20.0
-    batch: int = 32
+    max_bytes: int = 4_000_000
+    max_instances: int = 256
+    max_rows: int = 20_000
+    max_waiting: int = 128
+    timeout: float = 20.0
+    max_batch: int = 32
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus."""
+"""Prometheus metrics of the server."""
 
 from typing import Any
 
@@ -6,31 +6,38 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from torchcommodity.export import Metadata
 from torchcommodity.serve.http._pool import Pool
-from torchcommodity.serve.http._response import metadata
+from torchcommodity.serve.http._response import artifact_info
 
-SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
-SIZES = (1, 2, 4, 8, 16, 32, 64)
+LATENCY_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # seconds
+BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # instances
 
 
 class Metrics:
-    """The numbers of one server, in a registry of its own."""
+    """Metrics of one server, in a registry of its own."""
 
-    def __init__(self, about: Metadata) -> None:
+    def __init__(self, metadata: Metadata) -> None:
         self.registry = CollectorRegistry()
-        kept: Any = {"namespace": "torchcommodity", "registry": self.registry}
-        self.requests = Counter("requests", "answered, by route and status", ["route", "status"], **kept)
+        options: Any = {"namespace": "torchcommodity", "registry": self.registry}
+        self.requests = Counter("requests", "HTTP requests by route and status", ["route", "status"], **options)
         self.latency = Histogram(
-            "request_seconds", "from the head of a request to the end of its answer", ["route"], buckets=SECONDS, **kept
+            "request_seconds",
+            "Seconds from the start of an HTTP request to the end of its response",
+            ["route"],
+            buckets=LATENCY_BUCKETS,
+            **options,
         )
-        self.in_flight = Gauge("requests_in_flight", "read, waiting or computed now", **kept)
-        self.batch = Histogram("batch_instances", "in one call of the artifact", buckets=SIZES, **kept)
-        self.deaths = Gauge("worker_deaths", "workers that died and were replaced", **kept)
-        self.ready = Gauge("workers_ready", "that have loaded the artifact", **kept)
-        self.waiting = Gauge("instances_waiting", "for a free worker", **kept)
-        Info("artifact", "that is served", **kept).info(metadata(about) | {"symbols": ",".join(about.symbols)})
+        self.in_flight = Gauge("requests_in_flight", "HTTP requests in progress", **options)
+        self.batch = Histogram(
+            "batch_instances", "Instances per call of the artifact", buckets=BATCH_BUCKETS, **options
+        )
+        self.worker_deaths = Gauge("worker_deaths", "Worker processes that died and were replaced", **options)
+        self.workers_ready = Gauge("workers_ready", "Worker processes that have loaded the artifact", **options)
+        self.instances_waiting = Gauge("instances_waiting", "Instances waiting for an idle worker", **options)
+        info = Info("artifact", "Artifact that the server predicts with", **options)
+        info.info(artifact_info(metadata) | {"symbols": ",".join(metadata.symbols)})
 
-    def watch(self, pool: Pool) -> None:
-        """Read the pool's numbers when they are asked for."""
-        self.deaths.set_function(lambda: pool.deaths)
-        self.ready.set_function(lambda: len(pool.ready))
-        self.waiting.set_function(lambda: len(pool.queue))
+    def observe_pool(self, pool: Pool) -> None:
+        """Read the gauges of a worker pool whenever the metrics are requested."""
+        self.worker_deaths.set_function(lambda: pool.deaths)
+        self.workers_ready.set_function(lambda: len(pool.ready))
+        self.instances_waiting.set_function(lambda: len(pool.queue))

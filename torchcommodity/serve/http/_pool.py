@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.serve._request_error import AGAIN, RequestError
+from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._windows import Window
 from torchcommodity.serve.http._worker import READY, Quantiles, run_worker
@@ -28,7 +28,7 @@ class Job:
     """A queued instance, and the future of its quantiles."""
 
     window: Window
-    answer: "asyncio.Future[Tensor]"
+    future: "asyncio.Future[Tensor]"
     alone: bool = False
 
     def can_join(self, other: "Job") -> bool:
@@ -115,7 +115,7 @@ class Pool:
             worker.close(timeout=1.0)
         self._threads.shutdown()
 
-    async def answer(self, windows: list[Window]) -> list[Tensor]:
+    async def forecast(self, windows: list[Window]) -> list[Tensor]:
         """Quantiles (H, N, Q) of each instance.
 
         Raises:
@@ -127,10 +127,10 @@ class Pool:
             self.queue.extend(jobs)
             self._queued.notify_all()
         try:
-            return await asyncio.gather(*(job.answer for job in jobs))
+            return await asyncio.gather(*(job.future for job in jobs))
         finally:
             for job in jobs:
-                job.answer.cancel()  # if one failed or timed out, the others need no forecast any more
+                job.future.cancel()  # if one failed or timed out, the others need no forecast any more
 
     async def _supervise(self, number: int) -> None:
         """Keep one worker running, and replace it when it dies."""
@@ -147,7 +147,7 @@ class Pool:
             finally:
                 self.ready.discard(number)
             if not self.ready:
-                _fail(self.queue, RequestError(503, "predict: no worker is running; try again", None, AGAIN))
+                _fail(self.queue, RequestError(503, "predict: no worker is running; try again", None, RETRY_AFTER))
             await self._in_thread(worker.close, 1.0)
             self.deaths += 1
             log.error("worker %d died with exit code %s; starting another", number, worker.process.exitcode)
@@ -162,9 +162,11 @@ class Pool:
             try:
                 forecast = self._in_thread(worker.forecast, [job.window for job in batch])
                 forecast.add_done_callback(_retrieve_exception)
-                quantiles = await asyncio.wait_for(asyncio.shield(forecast), self.limits.seconds)
+                quantiles = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
-                _fail(batch, RequestError(503, "predict: the worker died on this request; try again", None, AGAIN))
+                _fail(
+                    batch, RequestError(503, "predict: the worker died on this request; try again", None, RETRY_AFTER)
+                )
                 worker.process.kill()
                 raise EOFError from error
             self._deliver(batch, quantiles)
@@ -173,8 +175,10 @@ class Pool:
         """The oldest job and those that can be batched with it, in their order."""
         async with self._queued:
             while True:
-                pending = [job for job in self.queue if not job.answer.done()]
-                batch = [job for job in pending if job is pending[0] or job.can_join(pending[0])][: self.limits.batch]
+                pending = [job for job in self.queue if not job.future.done()]
+                batch = [job for job in pending if job is pending[0] or job.can_join(pending[0])][
+                    : self.limits.max_batch
+                ]
                 batched = set(map(id, batch))
                 self.queue = deque(job for job in pending if id(job) not in batched)
                 if batch:
@@ -185,8 +189,8 @@ class Pool:
         """Answer the jobs of a batch; if the artifact failed on several, each is tried again alone."""
         if quantiles is not None:
             for job, result in zip(batch, torch.from_numpy(quantiles)):
-                if not job.answer.done():
-                    job.answer.set_result(result)
+                if not job.future.done():
+                    job.future.set_result(result)
         elif len(batch) > 1:
             for job in reversed(batch):
                 job.alone = True
@@ -200,8 +204,8 @@ class Pool:
 
 def _fail(jobs: Iterable[Job], error: RequestError) -> None:
     for job in jobs:
-        if not job.answer.done():
-            job.answer.set_exception(error)
+        if not job.future.done():
+            job.future.set_exception(error)
 
 
 def _retrieve_exception(forecast: "asyncio.Future[Any]") -> None:

@@ -1,4 +1,4 @@
-"""From quantiles to what a client reads."""
+"""Predictions as JSON, from the quantiles of the artifact."""
 
 from typing import Any
 
@@ -8,54 +8,56 @@ from torch import Tensor
 
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import last_prices
-from torchcommodity.serve.http._windows import Wanted, Window
+from torchcommodity.serve.http._windows import OutputSelection, Window
 
 
-def prediction(about: Metadata, window: Window, quantiles: Tensor, wanted: Wanted) -> dict[str, Any]:
-    """One instance's answer; numbers have the bits of `forecast.predict`, NaN is None.
+def prediction(metadata: Metadata, window: Window, quantiles: Tensor, selection: OutputSelection) -> dict[str, Any]:
+    """Prediction for one instance, bit for bit equal to `forecast.predict`; NaN becomes None.
 
     Args:
-        quantiles: (H, N, Q) of the cumulative log-return, as the artifact gives them.
+        metadata: of the artifact.
+        window: the prices of the instance.
+        quantiles: (H, N, Q) quantiles of the cumulative log-return.
+        selection: horizons, levels and quantity of the response.
     """
     prices = torch.from_numpy(window.prices)
-    counts = (prices > 0).sum(0)  # all are finite or NaN
-    row, last = last_prices(prices)
+    counts = (prices > 0).sum(0)  # of positive prices; the others are NaN or not positive
+    rows, last = last_prices(prices)
     last = torch.where(counts > 0, last, torch.nan)
-    if wanted.quantity == "price":
+    if selection.quantity == "price":
         quantiles = last[None, :, None] * quantiles.exp()
-    asked = quantiles[wanted.horizons][:, :, wanted.levels]
-    days = np.asarray(window.days[row.numpy()]).astype("datetime64[D]")
+    selected = quantiles[selection.horizons][:, :, selection.levels]
+    origins = np.asarray(window.days[rows.numpy()]).astype("datetime64[D]")
     return {
-        "symbols": about.symbols,
-        "units": about.units,
-        "origins": [str(day) if some else None for day, some in zip(days, counts.tolist())],
-        "last": _plain(last.tolist()),
-        "horizons": [about.horizons[h] for h in wanted.horizons],
-        "levels": [about.levels[q] for q in wanted.levels],
-        "quantity": wanted.quantity,
-        "quantiles": [[_plain(levels) for levels in symbols] for symbols in asked.tolist()],
-        "notes": _notes(about, counts.tolist()),
+        "symbols": metadata.symbols,
+        "units": metadata.units,
+        "origins": [str(day) if count else None for day, count in zip(origins, counts.tolist())],
+        "last": _finite(last.tolist()),
+        "horizons": [metadata.horizons[h] for h in selection.horizons],
+        "levels": [metadata.levels[q] for q in selection.levels],
+        "quantity": selection.quantity,
+        "quantiles": [[_finite(levels) for levels in symbols] for symbols in selected.tolist()],
+        "notes": _notes(metadata, counts.tolist()),
     }
 
 
-def metadata(about: Metadata) -> dict[str, str]:
-    """Of the artifact that answered."""
+def artifact_info(metadata: Metadata) -> dict[str, str]:
+    """Identity of the artifact: checksum, version, model and last training date."""
     return {
-        "sha256": about.sha256,
-        "version": about.version,
-        "model": about.model,
-        "trained_through": about.trained_through,
+        "sha256": metadata.sha256,
+        "version": metadata.version,
+        "model": metadata.model,
+        "trained_through": metadata.trained_through,
     }
 
 
-def _plain(numbers: list[float]) -> list[float | None]:
-    return [number if np.isfinite(number) else None for number in numbers]
+def _finite(values: list[float]) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values]
 
 
-def _notes(about: Metadata, counts: list[int]) -> list[str]:
-    least = about.warmup
+def _notes(metadata: Metadata, counts: list[int]) -> list[str]:
     return [
-        f"{symbol}: no forecast yet; it needs more than {least} positive prices and has {count}"
-        for symbol, count in zip(about.symbols, counts)
-        if count <= least
+        f"{symbol}: no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
+        for symbol, count in zip(metadata.symbols, counts)
+        if count <= metadata.warmup
     ]

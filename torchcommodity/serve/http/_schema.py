@@ -1,163 +1,170 @@
-"""What a request and its answer look like: Vertex AI's contract for custom containers."""
+"""JSON schema of predict requests and responses, by Vertex AI's contract for custom containers."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, Strict, ValidationError
 
-from torchcommodity.serve._request_error import RequestError, expected
+from torchcommodity.serve._request_error import RequestError, invalid_field
 
-FAST = Field(fail_fast=True)  # the first error is told: a million of them would be gathered otherwise
+FAIL_FAST = Field(fail_fast=True)  # report the first error; pydantic would collect millions of them
 Price = Annotated[float, Strict(), AllowInfNan(False)] | None
-Series = Annotated[list[Price], FAST]
-Rows = Annotated[list[Series], FAST]
-BySymbol = Annotated[dict[str, Series], FAST]
-Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})]
+PriceSeries = Annotated[list[Price], FAIL_FAST]
+PriceRows = Annotated[list[PriceSeries], FAIL_FAST]
+PricesBySymbol = Annotated[dict[str, PriceSeries], FAIL_FAST]
+Date = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})]
 Level = Annotated[float, Strict(), AllowInfNan(False)]
 Horizon = Annotated[int, Strict()]
 
-# unknown fields are let in and refused by `parsed`, which tells the first: pydantic would gather one error for each
-CLOSED = ConfigDict(extra="allow", strict=True, json_schema_extra={"additionalProperties": False})
+# pydantic would collect one error per unknown field: let them pass, and have `parse_request` report the first
+REQUEST_CONFIG = ConfigDict(extra="allow", strict=True, json_schema_extra={"additionalProperties": False})
 
 
 class Instance(BaseModel):
-    """Prices and their days, oldest first."""
+    """Price history to forecast from, oldest row first."""
 
-    model_config = CLOSED
+    model_config = REQUEST_CONFIG
     prices: Annotated[
-        Rows | BySymbol,
+        PriceRows | PricesBySymbol,
         Field(
             union_mode="left_to_right",
-            description="T rows of N prices in the order of the artifact's symbols, or an object of T prices by "
-            "symbol, in any order. null = missing.",
+            description="Either T rows of N prices, in the order of the artifact's symbols, or an object that maps "
+            "each symbol to its T prices. null is a missing price.",
         ),
     ]
-    dates: Annotated[list[Day], FAST] = Field(description="T days that rise")
+    dates: Annotated[list[Date], FAIL_FAST] = Field(description="T dates in ascending order")
 
 
 class Parameters(BaseModel):
-    """What is asked of every instance."""
+    """Outputs to return for every instance."""
 
-    model_config = CLOSED
-    levels: Annotated[list[Level], FAST] | None = Field(default=None, description="of the artifact's; all by default")
-    horizons: Annotated[list[Horizon], FAST] | None = Field(default=None, description="of the artifact's; rows ahead")
-    quantity: Literal["price", "log_return"] = Field(default="price", description="of the quantiles")
+    model_config = REQUEST_CONFIG
+    levels: Annotated[list[Level], FAIL_FAST] | None = Field(
+        default=None, description="Quantile levels, out of the artifact's; all by default"
+    )
+    horizons: Annotated[list[Horizon], FAIL_FAST] | None = Field(
+        default=None, description="Horizons in rows ahead, out of the artifact's; all by default"
+    )
+    quantity: Literal["price", "log_return"] = Field(
+        default="price", description="Quantiles of the price, or of the cumulative log-return"
+    )
 
 
-class Request(BaseModel):
-    """Any number of instances, answered in their order."""
+class PredictRequest(BaseModel):
+    """Instances to forecast; the predictions come in the same order."""
 
-    model_config = CLOSED
-    instances: Annotated[list[Instance], FAST] = Field(json_schema_extra={"minItems": 1})
+    model_config = REQUEST_CONFIG
+    instances: Annotated[list[Instance], FAIL_FAST] = Field(json_schema_extra={"minItems": 1})
     parameters: Parameters | None = None
 
 
 class Prediction(BaseModel):
-    """Quantiles from the last row of an instance on."""
+    """Forecast quantiles of one instance."""
 
     symbols: list[str]
-    units: list[str] = Field(description="of the prices; empty where the artifact states none")
-    origins: list[str | None] = Field(description="the day of each symbol's last positive price, where it starts from")
-    last: list[float | None] = Field(description="that price")
-    horizons: list[int] = Field(description="rows ahead")
-    levels: list[float] = Field(description="probabilities")
+    units: list[str] = Field(description="Price unit per symbol; empty if unknown")
+    origins: list[str | None] = Field(description="Forecast origin per symbol: the date of its last positive price")
+    last: list[float | None] = Field(description="Last positive price per symbol")
+    horizons: list[int] = Field(description="Horizons in rows ahead")
+    levels: list[float] = Field(description="Quantile levels")
     quantity: Literal["price", "log_return"]
-    quantiles: list[list[list[float | None]]] = Field(description="by horizon, symbol, level; null as `notes` says why")
-    notes: list[str] = Field(description="why a symbol has no forecast yet")
+    quantiles: list[list[list[float | None]]] = Field(
+        description="Quantiles by horizon, symbol and level; null if there is no forecast"
+    )
+    notes: list[str] = Field(description="Symbols without a forecast, with the reason")
 
 
-class Artifact(BaseModel):
-    """What answered."""
+class ArtifactInfo(BaseModel):
+    """Artifact that made the predictions."""
 
     sha256: str
-    version: str = Field(description="of torchcommodity, which wrote it")
+    version: str = Field(description="Version of torchcommodity that wrote the artifact")
     model: str
-    trained_through: str
+    trained_through: str = Field(description="Last date of the training prices")
 
 
-class Answer(BaseModel):
+class PredictResponse(BaseModel):
     """Predictions in the order of the instances."""
 
     predictions: list[Prediction]
-    metadata: Artifact
+    metadata: ArtifactInfo
 
 
-class Problem(BaseModel):
-    """Why there is no answer."""
+class ErrorDetail(BaseModel):
+    """Cause of an error."""
 
-    code: int
-    status: str
+    code: int = Field(description="HTTP status code")
+    status: str = Field(description="HTTP status phrase")
     message: str
-    field: str | None = Field(description="the place in the request, as instances[3].prices[17][0]")
+    field: str | None = Field(description="Invalid field of the request, such as instances[3].prices[17][0]")
 
 
-class Error(BaseModel):
-    """Every error has this form."""
+class ErrorResponse(BaseModel):
+    """Error response of any route."""
 
-    error: Problem
+    error: ErrorDetail
 
 
-def parsed(body: bytes) -> Request:
-    """The request in a body.
+def parse_request(body: bytes) -> PredictRequest:
+    """Parse and validate the JSON body of a predict request.
 
     Raises:
-        RequestError: 400 for what is no JSON, 422 for what has another form; the first place that is wrong is told.
+        RequestError: 400 for invalid JSON, 422 with the first field that does not match the schema.
     """
     try:
-        request = Request.model_validate_json(body)
-    except ValidationError as problem:
-        raise _told(problem) from None
-    _closed(request, "")
+        request = PredictRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise _first_error(error) from None
+    _reject_unknown_fields(request, "")
     for i, instance in enumerate(request.instances):
-        _closed(instance, f"instances[{i}]")
+        _reject_unknown_fields(instance, f"instances[{i}]")
     if request.parameters is not None:
-        _closed(request.parameters, "parameters")
+        _reject_unknown_fields(request.parameters, "parameters")
     return request
 
 
-def _closed(model: BaseModel, place: str) -> None:
+def _reject_unknown_fields(model: BaseModel, parent: str) -> None:
     for name in model.model_extra or ():
-        known = ", ".join(type(model).model_fields)
-        field = f"{place}.{name[:60]}".removeprefix(".")
-        raise RequestError(422, f"{field}: expected no field but {known}; got this one", field)
+        fields = ", ".join(type(model).model_fields)
+        field = f"{parent}.{name[:60]}".removeprefix(".")
+        raise RequestError(422, f"{field}: unknown field; expected only {fields}", field)
 
 
-WANTED = {
-    "missing": "a field of this name",
+EXPECTED = {  # by pydantic's type of error
     "float_type": "a number or null",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
     "finite_number": "a finite number or null",
     "list_type": "an array",
     "dict_type": "an object",
     "model_type": "an object",
-    "string_type": "a text",
-    "string_pattern_mismatch": "a date as 2018-12-31",
+    "string_type": "a string",
+    "string_pattern_mismatch": "a date such as 2018-12-31",
     "literal_error": "price or log_return",
-    "string_unicode": "text in UTF-8",
+    "string_unicode": "a string in UTF-8",
 }
 
 
-def _told(problem: ValidationError) -> RequestError:
-    # of a union both branches complain: whichever came farther is what was meant
-    worst = max(problem.errors(include_url=False), key=lambda told: len(told["loc"]))
-    if worst["type"] == "json_invalid":
-        return RequestError(400, f"body: expected JSON; got {worst['msg'].removeprefix('Invalid JSON: ')}")
-    field = path(worst["loc"])
-    if worst["type"] == "missing":
-        return RequestError(422, f"{field}: expected a field of this name; got none", field)
-    wanted = WANTED.get(worst["type"], worst["msg"])
-    if worst["loc"][2:3] == ("prices",) and len(worst["loc"]) <= 4:
-        wanted = "an array of rows, or an object of prices by symbol"
-    return expected(field or "body", wanted, worst["input"])
+def _first_error(error: ValidationError) -> RequestError:
+    # both branches of a union report errors: the one that got further is the one that the client meant
+    deepest = max(error.errors(include_url=False), key=lambda detail: len(detail["loc"]))
+    if deepest["type"] == "json_invalid":
+        return RequestError(400, f"body: expected JSON; got {deepest['msg'].removeprefix('Invalid JSON: ')}")
+    field = field_path(deepest["loc"])
+    if deepest["type"] == "missing":
+        return RequestError(422, f"{field}: required field is missing", field)
+    expected = EXPECTED.get(deepest["type"], deepest["msg"])
+    if deepest["loc"][2:3] == ("prices",) and len(deepest["loc"]) <= 4:
+        expected = "an array of rows, or an object of prices by symbol"
+    return invalid_field(field or "body", expected, deepest["input"])
 
 
-def path(place: Sequence[Any]) -> str:
-    """The place of an error as one would write it; the name of a union's branch is left out.
+def field_path(location: Sequence[Any]) -> str:
+    """Path of a field in the request, without the union's branch that pydantic adds.
 
-    >>> path(("instances", 3, "prices", "list[...]", 17, 0))
+    >>> field_path(("instances", 3, "prices", "list[...]", 17, 0))
     'instances[3].prices[17][0]'
     """
-    parts = [part for k, part in enumerate(place) if not (k == 3 and place[2] == "prices")]
-    joined = "".join(f"[{part}]" if isinstance(part, int) else f".{str(part)[:60]}" for part in parts)
-    return joined.removeprefix(".")
+    parts = [part for k, part in enumerate(location) if not (k == 3 and location[2] == "prices")]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{str(part)[:60]}" for part in parts)
+    return path.removeprefix(".")

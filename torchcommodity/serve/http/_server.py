@@ -1,4 +1,4 @@
-"""One process with the event loop, some with the artifact; it stops when it has answered what it accepted."""
+"""Entry point of the HTTP server: one process for the event loop, worker processes for the artifact."""
 
 import contextlib
 import gc
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from torchcommodity.export import Artifact
-from torchcommodity.serve.dashboard._router import router
-from torchcommodity.serve.http._admission import Gate
-from torchcommodity.serve.http._app import Routes, application
-from torchcommodity.serve.http._connections import CONNECTIONS, Server
+from torchcommodity.serve.dashboard._router import make_router
+from torchcommodity.serve.http._admission import AdmissionMiddleware
+from torchcommodity.serve.http._app import Routes, make_app
+from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
@@ -33,59 +33,66 @@ def serve(
     token: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
 ) -> bool:
-    """Answer over HTTP until SIGTERM or SIGINT; then answer what was accepted, and return.
+    """Serve an exported artifact over HTTP until SIGTERM or SIGINT.
+
+    On shutdown it responds to all accepted requests before it returns.
 
     Args:
-        path: of an artifact of `export`.
-        dashboard: makes, for the artifact, what gives the page's document.
-        host, port: to listen on; port 0 = a free one, which the log names.
-        routes: of health and predictions.
-        workers: processes that each hold the artifact.
-        token: that requests must bear, other than those for health and the page's own files; None = none is asked.
-        limits: what a request may be and take.
+        path: artifact written by `export`.
+        dashboard: maps the loaded artifact to the function that makes the dashboard's document, such as
+            `serve.dashboard.Dashboard`.
+        host: address to listen on.
+        port: port to listen on; 0 takes a free one, which the log names.
+        routes: paths of health checks and predictions.
+        workers: number of worker processes, each with the artifact in memory.
+        token: bearer token required for all requests except health checks and the dashboard's static files;
+            None = no token is required.
+        limits: limits of size, number and time of requests.
 
     Returns:
-        whether it stopped because it was told to, not because its workers could not be started.
+        True after SIGTERM or SIGINT, False if the workers could not be started.
 
     Raises:
-        ValueError: the file is no artifact.
-        OSError: the file or the port cannot be had.
+        ValueError: the file is not an artifact.
+        OSError: the file cannot be read, or the port is in use.
     """
     artifact = Artifact.load(path)
-    about, metrics = artifact.metadata, Metrics(artifact.metadata)
-    with one_thread(), _logging(), _listening(host, port) as listener:
-        server = Server(limits.seconds)
-        pool = Pool(path, about.sha256, workers, limits, metrics.batch.observe, server.give_up)
-        metrics.watch(pool)
-        page = router(about, dashboard(artifact))
-        app = application(about, pool, metrics, limits, routes, page, guarded=token is not None)
-        opened = (routes.health, "/", "/page/")
-        gate = Gate(app, metrics, token, opened, lambda: server.should_exit, server.crowded)
-        log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], about.sha256)
-        with _frozen():
-            server.answer(gate, listener)
+    metadata, metrics = artifact.metadata, Metrics(artifact.metadata)
+    with one_thread(), _logging_to_stderr(), _listen(host, port) as listener:
+        server = Server(limits.timeout)
+        pool = Pool(path, metadata.sha256, workers, limits, metrics.batch.observe, server.fail)
+        metrics.observe_pool(pool)
+        router = make_router(metadata, dashboard(artifact))
+        app = make_app(metadata, pool, metrics, limits, routes, router, requires_token=token is not None)
+        public_paths = (routes.health, "/", "/page/")
+        admission = AdmissionMiddleware(
+            app, metrics, token, public_paths, lambda: server.should_exit, server.overloaded
+        )
+        log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], metadata.sha256)
+        with _frozen_garbage_collector():
+            server.serve_app(admission, listener)
     return not server.failed
 
 
 @contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
+def _listen(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=CONNECTIONS) as listener:
+    with socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS) as listener:
         yield listener
 
 
 @contextlib.contextmanager
-def _frozen() -> Iterator[None]:
-    """A request's thousand rows would make the collector walk all of torch, again and again."""
+def _frozen_garbage_collector() -> Iterator[None]:
+    """Exclude all present objects from garbage collection: large requests trigger it, and torch's objects are many."""
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()  # what ends with the process is freed, or its libraries say that it leaked
+        gc.unfreeze()  # else libraries report leaks at exit
 
 
 @contextlib.contextmanager
-def _logging() -> Iterator[None]:
+def _logging_to_stderr() -> Iterator[None]:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     log.addHandler(handler)

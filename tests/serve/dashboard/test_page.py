@@ -1,4 +1,4 @@
-"""The page in Chromium: every state, two widths, keyboard, names for screen readers, nothing from outside."""
+"""The page in Chromium: all states, desktop and phone, keyboard, screen readers, no requests to other hosts."""
 
 import re
 import shutil
@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,65 +20,66 @@ from torchcommodity.data import DataError, Panel, Provenance, embedded
 from torchcommodity.export import Artifact, RawPriceForecaster, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard
-from torchcommodity.serve.dashboard._router import router
+from torchcommodity.serve.dashboard._router import make_router
 
+pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run")  # fmt: skip
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-NARROW = {"width": 320, "height": 256}  # what 1280 by 1024 is at 400 %
-HOSTILE = "<script>alert('&\"')</script><img src=http://x.invalid/>" + "long" * 20
-SHORT = "2017-09-01"  # 334 rows
+NARROW = {"width": 320, "height": 256}  # 1280 by 1024 at 400 % zoom
+MARKUP = "<script>alert('&\"')</script><img src=http://x.invalid/>" + "long" * 20
+START = "2017-09-01"  # 334 rows
 DRAWN = "#chart-{}[data-drawn]"
-SHOWN = "#forecast:not([hidden])"
-STUB = "window.Plotly = {react() {}}"  # where charts are not what is tested: the library takes a second to load
+VISIBLE = "#forecast:not([hidden])"
+PLOTLY_STUB = "window.Plotly = {react() {}}"  # for tests without charts: plotly takes a second to load
 Page = Any
 
 
-def desk(panel: Panel, source: str = "embedded") -> Dashboard:
-    """A forecaster of a panel, as `export` would write it, and the last rows of the panel as its prices: few calls."""
+def make_dashboard(panel: Panel, source: str = "embedded") -> Dashboard:
+    """Dashboard of a model fitted to the panel, for the last rows of the panel."""
     forecaster = fit(panel.between(None, "2018-06-29"))
     artifact = Artifact(make_metadata(forecaster, "pt2"), RawPriceForecaster(forecaster))
-    return Dashboard(artifact, lambda: panel.between(SHORT), source)
+    return Dashboard(artifact, lambda: panel.between(START), source)
 
 
-def many(panel: Panel, count: int) -> Panel:
-    """The same real prices under many names."""
+def repeat_symbol(panel: Panel, count: int) -> Panel:
+    """Panel with the prices of WTI in all columns."""
     frame = pd.concat([panel.to_pandas()["WTI"]] * count, axis=1)
     frame.columns = [f"WTI{n}" for n in range(count)]
     return Panel.from_pandas(frame)
 
 
-def hostile(panel: Panel) -> Panel:
+def with_markup(panel: Panel) -> Panel:
+    """Panel whose names, units and sources are HTML."""
     frame = panel.to_pandas()
-    frame.columns = [HOSTILE, '"><b>&amp;']
-    return Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=[Provenance(*[HOSTILE] * 6)] * 2)
+    frame.columns = [MARKUP, '"><b>&amp;']
+    return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 6)] * 2)
 
 
 @dataclass
-class Broken:
-    """Prices that cannot be read until somebody mends them."""
+class FailingDashboard:
+    """Dashboard that fails while `failing` is set."""
 
-    mended: Dashboard
-    broken: bool = True
+    dashboard: Dashboard
+    failing: bool = True
 
     def __call__(self) -> dict[str, Any]:
-        if self.broken:
+        if self.failing:
             raise DataError("prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'")
-        return self.mended()
+        return self.dashboard()
 
 
 @dataclass
 class Site:
-    """One server; each state of the page under a folder of its own."""
+    """Server with each state of the page under its own path."""
 
     address: str
-    broken: Broken
-    slow: threading.Event
-    asked: list[str] = field(default_factory=list)
+    failing: FailingDashboard
+    finished: threading.Event
 
 
 @pytest.fixture(scope="module")
@@ -88,40 +89,40 @@ def panel() -> Panel:
 
 @pytest.fixture(scope="module")
 def site(panel: Panel) -> Iterator[Site]:
-    normal = desk(panel)
+    normal = make_dashboard(panel)
     values = panel.values.plain().clone()
     values[:-100, 1] = np.nan
-    late = Dashboard(normal.artifact, lambda: replace(panel, values=values).between(SHORT), "embedded")
-    broken, slow = Broken(normal), threading.Event()
+    late = Dashboard(normal.artifact, lambda: replace(panel, values=values).between(START), "embedded")
+    failing, finished = FailingDashboard(normal), threading.Event()
     states: dict[str, Callable[[], dict[str, Any]]] = {
         "normal": normal,
         "token": normal,
         "empty": Dashboard(normal.artifact),
-        "error": broken,
+        "error": failing,
         "late": late,
-        "slow": lambda: normal() if slow.wait(60) else {},
-        "single": desk(panel.select(["WTI"])),
-        "hostile": desk(hostile(panel)),
-        "many": desk(many(panel, 40)),
+        "slow": lambda: normal() if finished.wait(60) else {},
+        "single": make_dashboard(panel.select(["WTI"])),
+        "markup": make_dashboard(with_markup(panel)),
+        "many": make_dashboard(repeat_symbol(panel, 40)),
     }
     app = FastAPI()
     for name, dashboard in states.items():
-        app.include_router(router(normal.artifact.metadata, dashboard), prefix=f"/{name}")
+        app.include_router(make_router(normal.artifact.metadata, dashboard), prefix=f"/{name}")
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
         if request.url.path == "/token/dashboard" and request.headers.get("authorization") != "Bearer right":
             return Response('{"error": "token"}', 401)
-        answer: Response = await call_next(request)
-        return answer
+        response: Response = await call_next(request)
+        return response
 
-    server, free = uvicorn.Server(uvicorn.Config(app, log_level="error")), socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [free]}, daemon=True)
+    server, listener = uvicorn.Server(uvicorn.Config(app, log_level="error")), socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield Site(f"http://127.0.0.1:{free.getsockname()[1]}", broken, slow)
-    slow.set()
+    yield Site(f"http://127.0.0.1:{listener.getsockname()[1]}", failing, finished)
+    finished.set()
     server.should_exit = True
     thread.join(10)
 
@@ -129,37 +130,47 @@ def site(panel: Panel) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("no chromium here: the page was not looked at")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield opened
-        opened.close()
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=list(CHROMIUM_OPTIONS))
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
 def context(browser: Any) -> Iterator[Any]:
-    """One for all tests: the chart library is fetched once."""
-    made = browser.new_context()
-    yield made
-    made.close()
+    """Shared by all tests, so that plotly is fetched once."""
+    shared = browser.new_context()
+    yield shared
+    shared.close()
 
 
 @pytest.fixture
 def open_page(context: Any, site: Site) -> Iterator[Callable[..., Page]]:
-    """Opens a state; whatever the page complains of, or asks from another host, fails the test."""
-    pages, wrong = [], []
+    """Function that opens a path; console errors and requests to other hosts fail the test."""
+    pages, problems = [], []
 
     def opened(
-        path: str, wait: str = SHOWN, *, charts: bool = False, expected: str = "nothing", size: dict[str, int] = DESKTOP
+        path: str,
+        wait: str = VISIBLE,
+        *,
+        charts: bool = False,
+        expected: str = "nothing",
+        size: dict[str, int] = DESKTOP,
     ) -> Page:
         page = context.new_page()
         if not charts:
-            page.route("**/plotly.min.js", lambda route: route.fulfill(body=STUB, content_type="text/javascript"))
+            page.route(
+                "**/plotly.min.js", lambda route: route.fulfill(body=PLOTLY_STUB, content_type="text/javascript")
+            )
         pages.append(page)
         page.set_viewport_size(size)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if expected not in said.text else None)
-        page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith(site.address) else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if expected not in message.text else None)
+        page.on(
+            "request",
+            lambda request: problems.append(request.url) if not request.url.startswith(site.address) else None,
+        )
         page.goto(f"{site.address}/{path}")
         page.wait_for_selector(wait, timeout=60_000)
         return page
@@ -167,27 +178,27 @@ def open_page(context: Any, site: Site) -> Iterator[Callable[..., Page]]:
     yield opened
     for page in pages:
         page.close()
-    assert wrong == []
+    assert problems == []
 
 
 def assert_accessible(page: Page) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-    found = axe.Axe().run(page).response["violations"]
-    assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found] == []
+    violations = axe.Axe().run(page).response["violations"]
+    assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in violations] == []
 
 
 def assert_fits(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
-def test_the_dashboard_is_whole_fits_and_can_be_read_aloud(open_page: Callable[..., Page]) -> None:
+def test_page_shows_all_charts_is_accessible_and_fits_small_screens(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/", DRAWN.format("matrix"), charts=True)
     for name in ("fan", "past", "coverage", "correlation", "matrix"):
         assert page.locator(f"#chart-{name} svg").count() > 0, name
         assert len(page.locator(f"#chart-{name}").get_attribute("aria-label")) > 40
     assert page.title() == "WTI, 1 month · Price forecasts"
     assert page.locator("h1").count() == 1
-    assert "old: the last price is" in page.locator("#old").inner_text()
+    assert "Old prices: the last price is" in page.locator("#warnings").inner_text()
     assert_accessible(page)
     for size in (PHONE, NARROW):
         page.set_viewport_size(size)
@@ -195,31 +206,31 @@ def test_the_dashboard_is_whole_fits_and_can_be_read_aloud(open_page: Callable[.
         assert_fits(page)
 
 
-def test_in_the_dark_and_with_opened_tables_it_can_be_read_too(open_page: Callable[..., Page]) -> None:
+def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..., Page]) -> None:
     page = open_page("single/")
     page.locator("#past summary").click()
-    assert page.locator("#past details tbody tr").count() > 60
+    assert page.locator("#past details tbody tr").count() == 60
     page.emulate_media(color_scheme="dark")
     assert_accessible(page)
-    assert "There is no pair" in page.locator("#correlation").inner_text()
+    assert "needs at least two symbols" in page.locator("#correlation").inner_text()
     assert page.locator("#all").is_hidden()
 
 
-def test_numbers_on_the_page_are_those_of_the_document(open_page: Callable[..., Page]) -> None:
+def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/#SP500/3m", DRAWN.format("past"), charts=True)
-    shown = page.evaluate("fetch('dashboard').then((answer) => answer.json())")
-    sp500 = next(one for one in shown["symbols"] if one["symbol"] == "SP500")
+    document = page.evaluate("fetch('dashboard').then((response) => response.json())")
+    sp500 = next(one for one in document["symbols"] if one["symbol"] == "SP500")
     median = sp500["forecasts"][2]["quantiles"]["0.5"]
     assert page.locator(".big strong").inner_text() == f"{median:,.2f}"
     drawn = page.evaluate("document.getElementById('chart-fan').data.find((one) => one.name === 'median').y")
     assert drawn[-1] == median
     past = sp500["past"][2]
-    assert page.evaluate("document.getElementById('chart-past').data.at(-1).y") == past["realized"]
+    assert page.evaluate("document.getElementById('chart-past').data.at(-1).y") == past["outcomes"]
     page.get_by_text("forecasts 3 months ahead as a table").click()
     assert page.locator("#past details tbody tr").count() == len(past["target"])
 
 
-def test_links_go_deep_and_back(open_page: Callable[..., Page]) -> None:
+def test_address_selects_commodity_and_horizon(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/#SP500/1w")
     assert page.title() == "SP500, 1 week · Price forecasts"
     page.get_by_label("6 months").check()
@@ -231,20 +242,20 @@ def test_links_go_deep_and_back(open_page: Callable[..., Page]) -> None:
     expect(page).to_have_title("SP500, 6 months · Price forecasts")
     assert page.get_by_label("Commodity", exact=True).input_value() == "SP500"
     page.goto(page.url.split("#")[0] + "#GOLD/1m")
-    expect(page.locator("#status")).to_contain_text("no GOLD")
+    expect(page.locator("#status")).to_contain_text("Unknown commodity GOLD")
 
 
-def test_the_keyboard_reaches_everything(open_page: Callable[..., Page]) -> None:
+def test_keyboard_reaches_all_controls(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/")
-    wanted = page.evaluate(
+    controls = page.evaluate(
         """() => [...document.querySelectorAll('a, select, button, summary, [tabindex="0"], input:checked')]
-        .filter((one) => one.getClientRects().length).map((one, i) => { one.dataset.stop = i; return String(i); })"""
+        .filter((one) => one.getClientRects().length).map((one, i) => { one.dataset.index = i; return String(i); })"""
     )
     reached = []
-    for _ in range(len(wanted) + 3):
+    for _ in range(len(controls) + 3):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.dataset.stop ?? ''"))
-    assert set(wanted) <= set(reached)
+        reached.append(page.evaluate("document.activeElement.dataset.index ?? ''"))
+    assert set(controls) <= set(reached)
     page.locator("#horizon input:checked").focus()
     page.keyboard.press("ArrowRight")
     expect(page).to_have_title("WTI, 3 months · Price forecasts")
@@ -257,101 +268,102 @@ def test_the_keyboard_reaches_everything(open_page: Callable[..., Page]) -> None
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_without_prices_the_page_says_how_to_give_them(open_page: Callable[..., Page], size: dict[str, int]) -> None:
+def test_page_without_prices_shows_how_to_provide_them(open_page: Callable[..., Page], size: dict[str, int]) -> None:
     page = open_page("empty/", "#empty:not([hidden])", size=size)
     assert "--data prices.csv" in page.locator("#empty").inner_text()
-    assert "Direction is not forecast" in page.locator("#model").inner_text()
-    assert page.locator("#choose").is_hidden()
+    assert "does not forecast direction" in page.locator("#model").inner_text()
+    assert page.locator("#selection").is_hidden()
     assert page.title() == "No prices · Price forecasts"
     assert_fits(page)
     assert_accessible(page)
 
 
-def test_an_error_is_told_in_words_and_can_be_tried_again(open_page: Callable[..., Page], site: Site) -> None:
+def test_page_shows_an_error_with_a_retry_button(open_page: Callable[..., Page], site: Site) -> None:
     page = open_page("error/", "#alert button", expected="503", size=PHONE)
-    said = page.get_by_role("alert").inner_text()
-    assert "prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'" in said
+    alert = page.get_by_role("alert").inner_text()
+    assert "prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'" in alert
     assert "Traceback" not in page.content()
     assert page.title() == "Error · Price forecasts"
     assert page.locator("#model").is_visible()
     assert_fits(page)
     assert_accessible(page)
-    site.broken.broken = False
-    time.sleep(2.1)  # what failed is not tried again at once
+    site.failing.failing = False
+    time.sleep(2.1)  # a failed refresh is repeated after two seconds
     page.get_by_role("button", name="Try again").click()
-    page.wait_for_selector(SHOWN, timeout=60_000)
+    page.wait_for_selector(VISIBLE, timeout=60_000)
     assert page.locator("#alert").inner_text() == ""
 
 
-def test_a_server_that_is_gone_is_told(open_page: Callable[..., Page]) -> None:
+def test_page_reports_an_unreachable_server(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/", expected="ERR_FAILED")
     page.route("**/dashboard", lambda route: route.abort())
     page.reload()
     page.wait_for_selector("#alert button")
-    assert "cannot be reached" in page.get_by_role("alert").inner_text()
+    assert "Server unreachable" in page.get_by_role("alert").inner_text()
     page.unroute("**/dashboard")
     page.get_by_role("button", name="Try again").click()
-    page.wait_for_selector(SHOWN)
+    page.wait_for_selector(VISIBLE)
 
 
-def test_older_numbers_stay_when_newer_prices_cannot_be_read(open_page: Callable[..., Page]) -> None:
+def test_page_keeps_the_last_numbers_when_a_refresh_fails(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/")
-    shown = page.evaluate("fetch('dashboard').then((answer) => answer.json())")
-    page.route("**/dashboard", lambda route: route.fulfill(json={**shown, "problem": "prices.csv is gone"}))
+    document = page.evaluate("fetch('dashboard').then((response) => response.json())")
+    failed = {**document, "refresh_error": "prices.csv not found"}
+    page.route("**/dashboard", lambda route: route.fulfill(json=failed))
     page.reload()
-    expect(page.locator("#old")).to_contain_text("The server says: prices.csv is gone")
+    expect(page.locator("#warnings")).to_contain_text("Error: prices.csv not found")
     assert page.locator("#forecast tbody tr").count() == 4
 
 
-def test_without_the_chart_library_the_tables_stay(browser: Any, site: Site) -> None:
+def test_page_shows_the_tables_without_plotly(browser: Any, site: Site) -> None:
     page = browser.new_page()
     page.route("**/plotly.min.js", lambda route: route.abort())
     page.goto(f"{site.address}/normal/")
-    page.get_by_text("The chart could not be loaded").first.wait_for()
+    page.get_by_text("The chart failed to load").first.wait_for()
     assert page.locator("#forecast tbody tr").count() == 4
     page.close()
 
 
-def test_a_token_is_asked_for_and_kept_for_the_tab(open_page: Callable[..., Page]) -> None:
+def test_page_asks_for_the_token_and_keeps_it_in_the_tab(open_page: Callable[..., Page]) -> None:
     page = open_page("token/", "#secret", expected="401")
     assert page.evaluate("document.activeElement.id") == "secret"
     assert_accessible(page)
     page.get_by_label("Access token").fill("wrong")
     page.keyboard.press("Enter")
-    page.get_by_text("did not accept this token").wait_for()
+    page.get_by_text("rejected this token").wait_for()
     page.get_by_label("Access token").fill("right")
-    page.get_by_role("button", name="Show the forecasts").click()
-    page.wait_for_selector(SHOWN, timeout=60_000)
+    page.get_by_role("button", name="Show forecasts").click()
+    page.wait_for_selector(VISIBLE, timeout=60_000)
     assert page.locator("#token").is_hidden()
     page.reload()
-    page.wait_for_selector(SHOWN)
+    page.wait_for_selector(VISIBLE)
 
 
-def test_while_the_server_works_the_page_says_so(open_page: Callable[..., Page], site: Site) -> None:
+def test_page_shows_progress_while_loading(open_page: Callable[..., Page], site: Site) -> None:
     page = open_page("slow/", "progress")
     assert "Loading" in page.get_by_role("status").inner_text()
     page.wait_for_selector("#model:not([hidden])")
     assert_accessible(page)
-    site.slow.set()
-    page.wait_for_selector(SHOWN, timeout=60_000)
+    site.finished.set()
+    page.wait_for_selector(VISIBLE, timeout=60_000)
     assert page.locator("progress").is_hidden()
 
 
-def test_nothing_from_data_becomes_markup(open_page: Callable[..., Page]) -> None:
-    page = open_page("hostile/", DRAWN.format("matrix"), charts=True, size=PHONE)
+def test_page_never_parses_data_as_markup(open_page: Callable[..., Page]) -> None:
+    page = open_page("markup/", DRAWN.format("matrix"), charts=True, size=PHONE)
     assert page.locator("main img, main b, main script").count() == 0
-    assert HOSTILE in page.locator("#forecast-heading").inner_text()
+    assert MARKUP in page.locator("#forecast-heading").inner_text()
     assert_fits(page)
     page.get_by_label("Commodity", exact=True).select_option(index=1)
     expect(page).to_have_title('"><b>&amp;, 1 month · Price forecasts')
     assert_fits(page)
 
 
-def test_forty_commodities(open_page: Callable[..., Page]) -> None:
+def test_page_of_forty_commodities(open_page: Callable[..., Page]) -> None:
     page = open_page("many/#WTI39/1m", size=PHONE)
     assert page.title().startswith("WTI39,")
     assert page.locator("#all tbody tr").count() == 40
-    assert "28 are not" in page.locator("#correlation").inner_text()
+    assert "28 left out" in page.locator("#correlation").inner_text()
     assert_fits(page)
     page.locator("#all a").first.click()
     expect(page).to_have_title("WTI0, 1 month · Price forecasts")
@@ -361,7 +373,7 @@ def test_forty_commodities(open_page: Callable[..., Page]) -> None:
     assert page.url.endswith("#WTI0/1m")
 
 
-def test_a_commodity_in_its_warm_up(open_page: Callable[..., Page]) -> None:
+def test_page_of_a_commodity_in_warmup(open_page: Callable[..., Page]) -> None:
     page = open_page("late/#SP500/1m")
     assert "needs more than 252" in page.locator("#forecast").inner_text()
     assert "no forecast yet" in page.locator("#all").inner_text()
@@ -369,7 +381,7 @@ def test_a_commodity_in_its_warm_up(open_page: Callable[..., Page]) -> None:
     expect(page.locator("#forecast tbody tr")).to_have_count(4)
 
 
-def test_without_javascript_the_page_says_what_it_needs(browser: Any, site: Site) -> None:
+def test_page_without_javascript_links_the_document(browser: Any, site: Site) -> None:
     page = browser.new_page(java_script_enabled=False)
     page.goto(f"{site.address}/normal/")
     assert "JavaScript" in page.locator("main").inner_text()
@@ -377,7 +389,7 @@ def test_without_javascript_the_page_says_what_it_needs(browser: Any, site: Site
     page.close()
 
 
-def test_files_are_packed_kept_and_guarded(site: Site) -> None:
+def test_static_files_are_compressed_cached_and_restricted(site: Site) -> None:
     def get(path: str, **headers: str) -> requests.Response:
         return requests.get(f"{site.address}/empty/{path}", headers=headers, timeout=30)
 

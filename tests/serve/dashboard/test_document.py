@@ -1,0 +1,206 @@
+"""Dashboard document: each number equals the artifact's forecast from the rows up to its date, without look-ahead."""
+
+import json
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchcommodity.data import Finding, Panel, embedded
+from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
+from torchcommodity.forecast import fit
+from torchcommodity.serve.dashboard import Dashboard, empty_document, make_document
+from torchcommodity.serve.dashboard._model_card import format_age
+from torchcommodity.serve.dashboard._past_forecasts import OUTCOME_ROWS
+
+TODAY = date(2019, 1, 5)
+
+
+def make_artifact(panel: Panel, through: str) -> Artifact:
+    """Artifact of a fit through a date, without writing the file."""
+    forecaster = fit(panel.between(None, through))
+    return Artifact(make_metadata(forecaster, "pt2"), RawPriceForecaster(forecaster))
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    return embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31")
+
+
+@pytest.fixture(scope="module")
+def short_panel(panel: Panel) -> Panel:
+    """Few rows beyond the warm-up, for few calls of the artifact."""
+    return panel.between("2017-11-01")
+
+
+@pytest.fixture(scope="module")
+def artifact(panel: Panel) -> Artifact:
+    return make_artifact(panel, "2018-06-29")
+
+
+@pytest.fixture(scope="module")
+def document(artifact: Artifact, panel: Panel) -> dict[str, Any]:
+    return make_document(artifact, panel, "embedded", TODAY)
+
+
+def past_of(document: dict[str, Any], symbol: str, rows: int) -> dict[str, Any]:
+    by_symbol = {one["symbol"]: one for one in document["symbols"]}
+    return {one["rows"]: one for one in by_symbol[symbol]["past"]}[rows]
+
+
+def outcome_prices(panel: Panel) -> dict[str, float]:
+    """Last price of the first symbol at or before each date."""
+    frame = panel.to_pandas().ffill()
+    return dict(zip(frame.index.strftime("%Y-%m-%d"), frame[panel.symbols[0]]))
+
+
+def quantiles(artifact: Artifact, panel: Panel) -> torch.Tensor:  # (H, N, Q)
+    return artifact(panel.values.plain()[None], torch.from_numpy(panel.dates.astype(np.int64))[None])[0]
+
+
+@pytest.mark.slow
+def test_past_forecasts_equal_an_exported_artifact_on_truncated_prices(tmp_path: Path) -> None:
+    wti = embedded()["WTI"].between("2015-01-01", "2018-12-31")
+    artifact = Artifact.load(export(fit(wti), tmp_path / "wti.pt2"))
+    document = make_document(artifact, wti, "embedded", TODAY)
+    prices = outcome_prices(wti)
+    for h, rows in enumerate(artifact.metadata.horizons):
+        past = past_of(document, "WTI", rows)
+        for k in (0, len(past["target"]) - 1):
+            origin, target = (document["days"][past[name][k]] for name in ("origin", "target"))
+            expected = prices[origin] * quantiles(artifact, wti.between(None, origin))[h, 0].exp()
+            for level, path in past["quantiles"].items():
+                index = artifact.metadata.levels.index(float(level))
+                assert path[k] == pytest.approx(expected[index].item(), rel=1e-6)
+            assert past["outcomes"][k] == pytest.approx(prices[target], rel=1e-6)
+            assert past["target"][k] - past["origin"][k] == rows
+    symbol = document["symbols"][0]
+    median = prices[symbol["origin"]] * quantiles(artifact, wti)[1, 0, 9].exp().item()
+    assert symbol["forecasts"][1]["quantiles"]["0.5"] == pytest.approx(median)
+    assert (symbol["forecasts"][1]["rows"], symbol["forecasts"][1]["date"]) == (21, "2019-01-30")
+
+
+def test_past_forecasts_cover_the_last_outcomes_only(document: dict[str, Any], panel: Panel) -> None:
+    for symbol in panel.symbols:
+        for rows in (5, 21, 63, 126):
+            past = past_of(document, symbol, rows)
+            assert 200 < len(past["target"]) <= OUTCOME_ROWS
+            assert document["days"][past["target"][0]] >= str(panel.dates[-OUTCOME_ROWS])
+
+
+@pytest.mark.parametrize("in_sample", [True, False])
+def test_coverage_equals_a_plain_count(document: dict[str, Any], in_sample: bool) -> None:
+    for record in document["coverage"]:
+        if record["symbol"] is None or record["in_sample"] != in_sample:
+            continue
+        past, days = past_of(document, record["symbol"], record["horizon"]), document["days"]
+        selected = [k for k, row in enumerate(past["target"]) if (days[row] <= "2018-06-29") == in_sample]
+        assert record["forecasts"] == len(selected)
+        assert record["first"] == days[past["target"][selected[0]]]
+        assert record["last"] == days[past["target"][selected[-1]]]
+        independent, next_start = 0, -1
+        for k in selected:
+            if past["origin"][k] >= next_start:
+                independent, next_start = independent + 1, past["target"][k]
+        assert record["independent"] == independent
+        for band, (low, high) in zip(record["bands"], (("0.25", "0.75"), ("0.1", "0.9"), ("0.05", "0.95"))):
+            lower, upper = past["quantiles"][low], past["quantiles"][high]
+            inside = [lower[k] <= past["outcomes"][k] <= upper[k] for k in selected]
+            assert band["coverage"] == pytest.approx(sum(inside) / len(inside), abs=1e-6)
+            assert band["expected_range"][0] <= band["nominal"] <= band["expected_range"][1]
+
+
+def test_coverage_of_all_symbols_sums_forecasts_but_not_independent_ones(document: dict[str, Any]) -> None:
+    records = {
+        record["symbol"]: record
+        for record in document["coverage"]
+        if record["horizon"] == 63 and not record["in_sample"]
+    }
+    assert records[None]["forecasts"] == records["WTI"]["forecasts"] + records["SP500"]["forecasts"]
+    assert records[None]["independent"] <= records["WTI"]["independent"] + 1
+
+
+def test_document_is_json_with_ages_and_sources(document: dict[str, Any]) -> None:
+    assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(json.dumps(document))
+    assert (document["prices"]["age"], document["prices"]["stale"], document["state"]) == ("5 days", False, "ready")
+    assert document["prices"]["columns"][0]["publisher"].startswith("US EIA")
+    assert document["model"]["trained_through"] == "2018-06-29"
+    assert document["correlation"]["symbols"] == ["WTI", "SP500"]
+    assert document["correlation"]["dates"][-1] == "2018-12-31"
+
+
+def test_document_reports_stale_prices(artifact: Artifact, short_panel: Panel) -> None:
+    document = make_document(artifact, short_panel, "embedded", date(2026, 11, 21))
+    assert document["prices"]["stale"]
+    assert document["prices"]["age"] == "7 years and 10 months"
+
+
+def test_format_age() -> None:
+    assert [format_age(days) for days in (-1, 60, 61, 731)] == ["today", "60 days", "2 months", "2 years"]
+
+
+def test_document_of_one_symbol_has_no_correlation(panel: Panel, short_panel: Panel) -> None:
+    wti = panel.select(["WTI"])
+    document = make_document(make_artifact(wti, "2018-06-29"), short_panel, "embedded", TODAY)
+    assert document["correlation"]["missing"] == "needs at least two symbols; this model has one, WTI"
+    assert len(document["symbols"]) == 1
+
+
+def test_document_of_a_symbol_in_warmup_says_so(artifact: Artifact, short_panel: Panel) -> None:
+    values = short_panel.values.plain().clone()
+    values[:-100, 1] = torch.nan
+    document = make_document(artifact, replace(short_panel, values=values), "embedded", TODAY)
+    wti, sp500 = document["symbols"]
+    assert len(wti["forecasts"]) == 4
+    assert sp500["forecasts"] == []
+    assert sp500["missing"].startswith("no forecast yet: needs more than 252 positive prices; has ")
+
+
+def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(
+    artifact: Artifact, short_panel: Panel
+) -> None:
+    values = short_panel.values.plain().clone()
+    values[-3:, 0] = torch.nan
+    document = make_document(artifact, replace(short_panel, values=values), "embedded", TODAY)
+    wti = document["symbols"][0]
+    assert (wti["origin"], wti["rows_behind"]) == (str(short_panel.dates[-4]), 3)
+    assert wti["recent"]["prices"][-1] is None
+    assert document["prices"]["last"] == str(short_panel.dates[-1])
+
+
+def test_document_rejects_prices_that_do_not_fit_the_model(artifact: Artifact, panel: Panel) -> None:
+    with pytest.raises(ValueError, match="SP500 not in WTI"):
+        make_document(artifact, panel.select(["WTI"]), "embedded", TODAY)
+    with pytest.raises(ValueError, match="at least 253 rows"):
+        make_document(artifact, panel.between("2018-10-01"), "embedded", TODAY)
+    with pytest.raises(ValueError, match="must be a spot price"):
+        make_document(artifact, panel.with_contracts({"WTI": "CL"}), "embedded", TODAY)
+
+
+def test_outcomes_of_a_front_month_include_roll_gaps(panel: Panel, short_panel: Panel) -> None:
+    front_month = panel.select(["WTI"]).with_contracts({"WTI": "CL"})
+    document = make_document(make_artifact(front_month, "2018-06-29"), short_panel, "embedded", TODAY)
+    past, prices = past_of(document, "WTI", 21), outcome_prices(front_month)
+    assert past["outcomes"][-1] == pytest.approx(prices[document["days"][past["target"][-1]]], rel=1e-6)
+    assert document["symbols"][0]["contract"] == "CL"
+    assert "WTI" in document["model"]["contract_names"][0]
+
+
+def test_dashboard_is_cached_until_prices_change(artifact: Artifact, short_panel: Panel) -> None:
+    panels = [short_panel]
+    dashboard = Dashboard(artifact, lambda: panels[0], "embedded")
+    first = dashboard()
+    assert dashboard() is first
+    panels[0] = replace(short_panel, findings=(Finding("gap", "WTI", "2018-01-02", 0, "", ""),))
+    assert dashboard()["findings"]
+    assert dashboard() is not first
+
+
+def test_dashboard_without_prices_is_the_empty_document(artifact: Artifact) -> None:
+    document = Dashboard(artifact)()
+    assert document | {"created": ""} == empty_document(artifact.metadata) | {"created": ""}
+    assert document["state"] == "empty"

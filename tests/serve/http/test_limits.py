@@ -1,0 +1,17 @@
+"""Limits and routes reject invalid values."""
+
+import pytest
+
+from torchcommodity.serve.http import Limits, Routes
+
+
+def test_limits_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="Limits: max_bytes must be positive; got 0"):
+        Limits(max_bytes=0)
+
+
+def test_routes_are_two_different_paths() -> None:
+    with pytest.raises(ValueError, match="health route: expected a path that begins with /; got 'health'"):
+        Routes(health="health")
+    with pytest.raises(ValueError, match="predict route: must differ from the health route"):
+        Routes(health="/", predict="/")

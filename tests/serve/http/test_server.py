@@ -1,0 +1,251 @@
+"""A running server: predictions, errors, token, malformed input, worker crashes and shutdown."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from torchcommodity import data, forecast
+from torchcommodity.export import Artifact, export
+from torchcommodity.training import one_thread
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "a-token-of-the-test"
+MAX_BYTES = 300_000
+PANEL = data.embedded()["WTI"].between("2012-01-01", "2018-12-31")
+
+
+class RunningServer:
+    """Server process, configured by the environment variables of Vertex AI, and its client."""
+
+    def __init__(self, artifact: Path, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            self.port = unused.getsockname()[1]
+        (folder / "token").write_text(TOKEN + "\n")
+        environment = {
+            "AIP_HTTP_PORT": str(self.port),
+            "AIP_HEALTH_ROUTE": "/alive",
+            "AIP_PREDICT_ROUTE": "/v1/predict",
+        }
+        command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--max-bytes", str(MAX_BYTES)]
+        command += ["--token-file", str(folder / "token"), "--timeout", "15"]
+        self.log = (folder / "log").open("w+")
+        self.process = subprocess.Popen(command, env={**os.environ, **environment}, stderr=self.log)
+
+    def request(
+        self, method: str, path: str, body: bytes | str | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            all_headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **headers}
+            connection.request(method, path, body, all_headers)
+            response = connection.getresponse()
+            content = response.read()
+            is_json = "json" in response.headers.get("content-type", "")
+            return response.status, dict(response.headers), json.loads(content) if is_json else content.decode()
+        finally:
+            connection.close()
+
+    def predict(self, *rows: int, **parameters: Any) -> tuple[int, dict[str, str], Any]:
+        content = {"instances": [instance(n) for n in rows], "parameters": parameters}
+        return self.request("POST", "/v1/predict", json.dumps(content))
+
+    def healthy(self) -> bool:
+        try:
+            return self.request("GET", "/alive")[0] == 200
+        except OSError:
+            return False
+
+    def wait_until_healthy(self, seconds: float = 120) -> None:
+        deadline = time.monotonic() + seconds
+        while not self.healthy():
+            assert self.process.poll() is None, Path(self.log.name).read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    def worker_pid(self) -> int:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return next(int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
+
+
+def instance(rows: int) -> dict[str, Any]:
+    prices = PANEL.values.plain()[-rows:].tolist()
+    return {
+        "prices": [[price if price == price else None for price in row] for row in prices],
+        "dates": list(map(str, PANEL.dates[-rows:])),
+    }
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(forecast.fit(PANEL), tmp_path_factory.mktemp("serve") / "wti.pt2")
+
+
+@pytest.fixture(scope="module")
+def server(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    running = RunningServer(artifact, tmp_path_factory.mktemp("server"))
+    try:
+        running.wait_until_healthy()
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+        running.log.close()
+
+
+def test_predict_equals_artifact_bit_for_bit_in_any_batch(server: RunningServer, artifact: Path) -> None:
+    lengths = (300, 400, 300, 1000, 400)
+    status, _, response = server.predict(*lengths, quantity="log_return")
+    assert status == 200
+    loaded = Artifact.load(artifact)
+    for rows, prediction in zip(lengths, response["predictions"], strict=True):
+        days = torch.from_numpy(PANEL.dates[-rows:].astype(np.int64))
+        with one_thread():
+            expected = loaded(PANEL.values.plain()[-rows:][None], days[None])[0]
+        assert torch.equal(torch.tensor(prediction["quantiles"], dtype=torch.double), expected)
+    assert response["metadata"]["sha256"] == loaded.metadata.sha256
+
+
+def test_predict_prices_equal_forecast_predict(server: RunningServer) -> None:
+    recent = PANEL.between("2015-01-01", None)
+    expected = forecast.predict(forecast.fit(PANEL), recent)
+    (prediction,) = server.predict(len(recent))[2]["predictions"]
+    assert torch.equal(torch.tensor(prediction["quantiles"], dtype=torch.double), expected.prices)
+    assert (prediction["origins"], prediction["last"]) == ([str(expected.origins[0])], expected.last.tolist())
+
+
+def test_concurrent_requests_are_batched(server: RunningServer) -> None:
+    with ThreadPoolExecutor(8) as clients:
+        results = list(clients.map(lambda _: server.predict(600)[2]["predictions"], range(24)))
+    assert all(predictions == results[0] for predictions in results)
+    metrics = server.request("GET", "/metrics")[2]
+    calls, instances = (float(re.findall(rf"batch_instances_{name} (\S+)", metrics)[0]) for name in ("count", "sum"))
+    assert instances > calls
+    assert 'requests_total{route="/v1/predict",status="200"}' in metrics
+
+
+def test_token_is_required_except_for_health_and_page(server: RunningServer) -> None:
+    for path in ("/metrics", "/openapi.json", "/v1/predict", "/dashboard", "/nothing"):
+        for header in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"):
+            status, headers, content = server.request("GET", path, Authorization=header)
+            assert (status, content["error"]["code"]) == (401, 401)
+            assert headers["www-authenticate"].startswith("Bearer")
+    for path in ("/alive", "/", "/page/page.js"):
+        assert server.request("GET", path, Authorization="")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("GET", "/nothing", None, {}, 404),
+        ("GET", "/docs", None, {}, 404),
+        ("GET", "/v1/predict", None, {}, 405),
+        ("POST", "/v1/predict", None, {}, 400),
+        ("POST", "/v1/predict", "{", {}, 400),
+        ("POST", "/v1/predict", "{}", {}, 422),
+        ("POST", "/v1/predict", "{}", {"Content-Type": "text/plain"}, 415),
+        ("POST", "/v1/predict", "{}", {"Content-Encoding": "gzip"}, 415),
+        ("POST", "/v1/predict", "x" * (MAX_BYTES + 1), {}, 413),
+        ("POST", "/v1/predict", None, {"Content-Length": "9" * 18}, 413),
+    ],
+)
+def test_errors_have_one_form(
+    server: RunningServer, method: str, path: str, body: str | None, headers: dict[str, str], status: int
+) -> None:
+    received, _, content = server.request(method, path, body, **headers)
+    assert received == status
+    assert set(content["error"]) == {"code", "status", "message", "field"}
+    assert content["error"]["code"] == status
+    assert "Traceback" not in json.dumps(content)
+
+
+def send_bytes(server: RunningServer, *parts: bytes) -> bytes:
+    """The response to raw bytes on a socket."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+        except OSError:
+            pass  # the server has closed the connection
+        response = b""
+        while chunk := _receive(connection):
+            response += chunk
+        return response
+
+
+def _receive(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(65536)
+    except ConnectionResetError:
+        return b""
+
+
+HEAD = f"POST /v1/predict HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+
+
+def test_malformed_http_is_rejected(server: RunningServer) -> None:
+    chunk = b"10000\r\n" + b"0" * 65536 + b"\r\n"
+    chunked = HEAD.encode() + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert send_bytes(server, chunked, *[chunk] * 8, b"0\r\n\r\n").startswith(b"HTTP/1.1 413")
+    for malformed in (b"\x16\x03\x01\x00\xff", b"GET / HTTP/9\r\n\r\n", chunked + b"zz\r\n\r\n"):
+        response = send_bytes(server, malformed + b"\r\n" * 4)
+        assert response.startswith(b"HTTP/1.1 400"), malformed
+        assert json.loads(response.partition(b"\r\n\r\n")[2])["error"]["code"] == 400
+    oversized_head = [b"X: " + b"y" * 60_000 + b"\r\n"] * 40
+    assert b" 400 " in send_bytes(server, b"GET /alive HTTP/1.1\r\n", *oversized_head)
+    assert server.healthy()
+
+
+def test_openapi_documents_request_and_all_responses(server: RunningServer) -> None:
+    document = server.request("GET", "/openapi.json")[2]
+    predict = document["paths"]["/v1/predict"]["post"]
+    assert set(predict["responses"]) == {"200", *map(str, [400, 401, 408, 413, 415, 422, 500, 503, 504])}
+    schema = predict["requestBody"]["content"]["application/json"]["schema"]
+    assert schema == {"$ref": "#/components/schemas/PredictRequest"}
+    schemas = document["components"]["schemas"]
+    assert schemas["Instance"]["additionalProperties"] is False
+    assert {"PredictRequest", "PredictResponse", "ErrorResponse"} <= set(schemas)
+
+
+def test_worker_that_dies_is_replaced_and_its_request_gets_503(server: RunningServer) -> None:
+    worker = server.worker_pid()
+    os.kill(worker, signal.SIGSTOP)  # so that it has received the request but does not respond
+    with ThreadPoolExecutor(1) as client:
+        response = client.submit(server.predict, 300)
+        time.sleep(0.5)
+        os.kill(worker, signal.SIGKILL)
+        status, headers, content = response.result(10)
+    assert (status, headers["retry-after"]) == (503, "1")
+    assert "worker died" in content["error"]["message"]
+    server.wait_until_healthy()
+    assert server.predict(300)[0] == 200
+    assert server.worker_pid() != worker
+
+
+def test_sigterm_responds_to_accepted_requests(server: RunningServer) -> None:
+    worker = server.worker_pid()
+    with ThreadPoolExecutor(8) as clients:
+        responses = [clients.submit(server.predict, 1500, 1400, 1300) for _ in range(8)]
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        assert [response.result(20)[0] for response in responses] == [200] * 8
+    assert server.process.wait(20) == 0
+    assert not Path(f"/proc/{worker}").exists()
+    log = Path(server.log.name).read_text()
+    assert '"route": "/v1/predict", "status": 200' in log
+    assert TOKEN not in log
+    assert "prices" not in log
