@@ -209,7 +209,7 @@ def test_page_shows_all_charts_is_accessible_and_fits_small_screens(open_page: C
 def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..., Page]) -> None:
     page = open_page("single/")
     page.locator("#past summary").click()
-    assert page.locator("#past details tbody tr").count() == 60
+    expect(page.locator("#past details tbody tr")).to_have_count(60)
     page.emulate_media(color_scheme="dark")
     assert_accessible(page)
     assert "needs at least two symbols" in page.locator("#correlation").inner_text()
@@ -227,7 +227,7 @@ def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) 
     past = sp500["past"][2]
     assert page.evaluate("document.getElementById('chart-past').data.at(-1).y") == past["outcomes"]
     page.get_by_text("forecasts 3 months ahead as a table").click()
-    assert page.locator("#past details tbody tr").count() == len(past["target"])
+    expect(page.locator("#past details tbody tr")).to_have_count(len(past["target"]))
 
 
 def test_address_selects_commodity_and_horizon(open_page: Callable[..., Page]) -> None:

@@ -19,10 +19,10 @@ export const bands = (quantiles) => BANDS.filter(([low, high]) => low in quantil
 export function position(past, k) {
   const intervals = bands(past.quantiles), value = past.outcomes[k];
   for (const [low, high, width] of intervals) {
-    if (value >= past.quantiles[low][k] && value <= past.quantiles[high][k]) return {text: `inside ${width}% interval`, width};
+    if (value >= past.quantiles[low][k] && value <= past.quantiles[high][k]) return {text: `inside the ${width}% interval`, width};
   }
   if (!intervals.length) return {text: "no interval", width: null};
   const [low, , width] = intervals.at(-1);
   const side = value < past.quantiles[low][k] ? "below" : "above";
-  return {text: `${side} ${width}% interval`, width: 0};
+  return {text: `${side} the ${width}% interval`, width: 0};
 }
