@@ -91,8 +91,8 @@ def convolve(
     dilation: list[int],
     groups: int,
 ) -> Tensor:
-    x, both = _symmetric_padding(x, padding)
-    return torch.convolution(x, weight, bias, stride, both, dilation, False, [0] * len(stride), groups)
+    x, padding = _symmetric_padding(x, padding)
+    return torch.convolution(x, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups)
 
 
 def convolve_by_taps(
@@ -122,9 +122,9 @@ def convolve_backward(
     groups: int,
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and weight."""
-    padded, both = _symmetric_padding(x, padding)
+    padded, sides = _symmetric_padding(x, padding)
     d_x, d_weight, _ = torch.ops.aten.convolution_backward(
-        grad, padded, weight, None, stride, both, dilation, False, [0] * len(stride), groups, [True, True, False]
+        grad, padded, weight, None, stride, sides, dilation, False, [0] * len(stride), groups, [True, True, False]
     )
     if padded is not x:
         for axis, length in enumerate(x.shape[2:]):
