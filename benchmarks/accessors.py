@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 
 import torch
-from timing import in_turn
+from timing import median_times
 
 from torchcommodity import opkit
 
@@ -53,7 +53,7 @@ def main(rows: int = 250, columns: int = 1000, runs: int = 101) -> None:
     layouts = {"contiguous": torch.rand(rows, columns), "transposed": torch.rand(columns, rows).mT}
     print(f"| float32 ({rows}, {columns}) | pointer, ms | accessor, ms | ratio |\n|---|---:|---:|---:|")
     for (work, exponential), (layout, x) in product({"square": False, "exponential": True}.items(), layouts.items()):
-        times = in_turn({name: partial(call, x, exponential) for name, call in vars(kernels).items()}, runs)
+        times = median_times({name: partial(call, x, exponential) for name, call in vars(kernels).items()}, runs)
         pointer, strided = times["pointer"], times["strided"]
         print(f"| {work}, {layout} | {pointer:.2f} | {strided:.2f} | {strided / pointer:.1f}x |")
     print(f"\ntorch {torch.__version__}, {platform.machine()}, one thread; medians of {runs} alternating runs.")

@@ -4,7 +4,7 @@ The test years of the published table come later and are not used here.
 
 python benchmarks/choices.py FOLDER                    # settings of the econometric part, against the baseline har
 python benchmarks/choices.py FOLDER --networks         # every network, against its own untrained baseline; hours
-python benchmarks/choices.py FOLDER --out docs/skill.md
+python benchmarks/choices.py FOLDER --page docs/results/choices.md
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 from futures import futures
-from markdown import into
+from markdown import replace_table
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast import BASELINES, Score, backtest, score
@@ -74,9 +74,9 @@ def table_row(name: str, rows: list[Score]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="with daily.csv.gz and term_structure.csv.gz, see futures.py")
-    parser.add_argument("--networks", action="store_true", help="networks instead of settings")
-    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    parser.add_argument("folder", type=Path, help="Folder with the ten futures, see futures.py")
+    parser.add_argument("--networks", action="store_true", help="Compare networks instead of settings")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `choices` or `networks` is replaced")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     panel = futures(arguments.folder)
@@ -84,8 +84,8 @@ def main() -> None:
     for line in networks_table(panel) if arguments.networks else settings_table(panel):
         print(line, flush=True)
         lines.append(line)
-    if arguments.out:
-        into(arguments.out, "networks" if arguments.networks else "choices", "\n".join(lines))
+    if arguments.page:
+        replace_table(arguments.page, "networks" if arguments.networks else "choices", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Conformal correction of the econometric forecast against the uncorrected one.
 
 python benchmarks/conformal.py FOLDER                     # the folder with the ten futures, see futures.py
-python benchmarks/conformal.py FOLDER --out docs/skill.md
+python benchmarks/conformal.py FOLDER --page docs/results/choices.md
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 from futures import futures
-from markdown import into
+from markdown import replace_table
 
 from torchcommodity.forecast import Backtest, backtest, conformal, score
 from torchcommodity.training import HAR_GARCH
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--years", default="2010-2016", help="Evaluated years")
     parser.add_argument("--windows", default="252,504,1260,2520", help="Rows that a correction is estimated on")
     parser.add_argument("--every", type=int, default=21, help="Rows between two corrections")
-    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `conformal` is replaced")
     options = parser.parse_args()
     first, last = map(int, options.years.split("-"))
     panel = futures(options.folder).between(None, f"{last}-12-31")
@@ -54,8 +54,8 @@ def main() -> None:
     windows = [int(window) for window in options.windows.split(",")]
     text = "\n".join(table(result, (first, last), windows, options.every))
     print(text)
-    if options.out:
-        into(options.out, "conformal", text)
+    if options.page:
+        replace_table(options.page, "conformal", text)
 
 
 if __name__ == "__main__":

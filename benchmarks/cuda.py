@@ -1,11 +1,11 @@
-"""On a machine with a GPU: build, check every operator on it, time them, and write a Markdown table. One call.
+"""CUDA kernels: build them for the GPU of this machine, check every operator on it, and print a table of speeds.
 
 python benchmarks/cuda.py                            # to standard output
-python benchmarks/cuda.py --out docs/cuda.md         # with the date and the device
+python benchmarks/cuda.py --out cuda.md              # to a file
 python benchmarks/cuda.py --only rolling_correlation --no-build
 
-The check is the contract on samples that lie on the device: values against the reference, both dtypes, gradients,
-missing rows, shapes, causality by bits. A speed is shown only for an operator that passes.
+The checks are those of the contract, on samples on the device: values against the reference in both dtypes, gradients,
+missing values, shapes, bitwise causality. A speed is shown only for an operator that passes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 
 Call = Callable[[], object]
 ROOT = Path(__file__).resolve().parents[1]
-HEAD = "| operator | what, float32 unless said | ms | GB/s | of copy | peer | its ms | ratio |"
+HEAD = "| operator | setting, float32 unless stated | ms | GB/s | of copy | peer | peer, ms | speedup |"
 RULE = "|---|---|---:|---:|---:|---|---:|---:|"
 CHECK_NAMES = [
     "inputs_unchanged",
@@ -54,25 +54,25 @@ class Large:
     """A call large enough to fill the device; its speed is the bytes of inputs and outputs over its time."""
 
     operator: str
-    what: str
+    setting: str
     inputs: Callable[[], tuple[Tensor, ...]]
-    ours: Callable[..., Any]
+    function: Callable[..., Any]
     peers: dict[str, Callable[..., Call]] = field(default_factory=dict)
 
 
 def panel(*shape: int, dtype: torch.dtype = torch.float32) -> Callable[[], tuple[Tensor, ...]]:
-    """Prices between 1 and 2."""
+    """One panel of values between 1 and 2."""
     return lambda: (1 + torch.rand(shape, dtype=dtype, device="cuda"),)
 
 
 def build() -> None:
-    """In place, for the GPU that is here."""
+    """Build the native library in place, for the GPU of this machine."""
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     subprocess.run(command, cwd=ROOT, check=True, env=os.environ | {"TORCHCOMMODITY_CUDA": "1"})
 
 
 def failures(name: str) -> list[str]:
-    """Checks of the contract that an operator fails on the device."""
+    """The checks that an operator fails on the device."""
     from torchcommodity.opkit import CHECKS, OPERATORS
     from torchcommodity.opkit._contract.checks import run_check
     from torchcommodity.opkit._contract.runner import build_cases
@@ -82,25 +82,25 @@ def failures(name: str) -> list[str]:
     return [f"{result.name} ({result.cause})" for result in results if result.status == "fail"]
 
 
-def milliseconds(calls: dict[str, Call], runs: int) -> dict[str, float]:
-    """Medians on the device's own clock, taken in turn; one round beforehand warms up."""
+def median_times(calls: dict[str, Call], runs: int) -> dict[str, float]:
+    """Median milliseconds on the device's clock, taken in turn after one round of warm-up."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(runs + 1):
+    for run in range(runs + 1):
         for name, call in calls.items():
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
             call()
             end.record()
             end.synchronize()
-            times[name] += [begin.elapsed_time(end)] if turn else []
+            times[name] += [begin.elapsed_time(end)] if run else []
     return {name: median(values) for name, values in times.items()}
 
 
 def copy_bandwidth(runs: int) -> float:
-    """Bytes per millisecond that a copy reads and writes, beyond the caches."""
+    """Bytes per millisecond that a copy reads and writes, for arrays larger than the caches."""
     source = torch.ones(1 << 28, device="cuda")
     target = torch.empty_like(source)
-    return 2 * source.nbytes / milliseconds({"copy": lambda: target.copy_(source)}, runs)["copy"]
+    return 2 * source.nbytes / median_times({"copy": lambda: target.copy_(source)}, runs)["copy"]
 
 
 def torchrolling_correlation(x: Tensor) -> Call:
@@ -147,22 +147,22 @@ def rows() -> list[Large]:
     ]
 
 
-def measured(row: Large, copy: float, runs: int) -> Iterator[str]:
-    """The lines of one row."""
+def compare(row: Large, copy: float, runs: int) -> Iterator[str]:
+    """The table lines of one row, one per peer."""
     inputs = row.inputs()
     peers = {}
     for name, make in row.peers.items():
         try:
             peers[name] = make(*inputs)
-        except ImportError as missing:
-            print(f"{row.operator}: no peer, {missing}", file=sys.stderr)
+        except ImportError as error:
+            print(f"{row.operator}: no peer, {error}", file=sys.stderr)
     with torch.no_grad():
-        times = milliseconds({"": lambda: row.ours(*inputs)} | peers, runs)
-        moved = sum(x.nbytes for x in tree_leaves((inputs, row.ours(*inputs))) if isinstance(x, Tensor))
-    ours = times.pop("")
-    speed = f"| `{row.operator}` | {row.what} | {ours:.3f} | {moved / ours / 1e6:.0f} | {moved / ours / copy:.0%} |"
+        times = median_times({"": lambda: row.function(*inputs)} | peers, runs)
+        moved = sum(x.nbytes for x in tree_leaves((inputs, row.function(*inputs))) if isinstance(x, Tensor))
+    ms = times.pop("")
+    speed = f"| `{row.operator}` | {row.setting} | {ms:.3f} | {moved / ms / 1e6:.0f} | {moved / ms / copy:.0%} |"
     for peer, time in times.items() or {"": 0.0}.items():
-        yield f"{speed} {peer} | {time:.3f} | {time / ours:.1f}x |" if peer else f"{speed} | | |"
+        yield f"{speed} {peer} | {time:.3f} | {time / ms:.1f}x |" if peer else f"{speed} | | |"
 
 
 def table(only: str | None, runs: int) -> str:
@@ -171,46 +171,47 @@ def table(only: str | None, runs: int) -> str:
 
     assert ops.NATIVE, ops.NATIVE.reason
     names = [op.name for op in OPERATORS.values() if op.name == (only or op.name) and "cuda" in op.devices]
-    broken = {name: failed for name in sorted(names) if (failed := failures(name))}
+    failing = {name: checks for name in sorted(names) if (checks := failures(name))}
     copy = copy_bandwidth(runs)
     lines = [HEAD, RULE]
     for row in rows():
         if row.operator in names:
             lines += (
-                measured(row, copy, runs) if row.operator not in broken else [f"| `{row.operator}` | contract is red |"]
+                compare(row, copy, runs) if row.operator not in failing else [f"| `{row.operator}` | contract fails |"]
             )
-    lines += ["", *(f"- `{name}`: {'; '.join(failed)}" for name, failed in broken.items())]
-    held = f"{len(names) - len(broken)} of {len(names)} operators keep the contract on the device."
-    return "\n".join([*lines, f"{held} {circumstances(copy, runs)}"])
+    lines += ["", *(f"- `{name}`: {'; '.join(checks)}" for name, checks in failing.items())]
+    passing = f"{len(names) - len(failing)} of {len(names)} operators pass the contract on the device."
+    return "\n".join([*lines, f"{passing} {environment(copy, runs)}"])
 
 
-def circumstances(copy: float, runs: int) -> str:
+def environment(copy: float, runs: int) -> str:
+    """Date, commit, versions and device of a run."""
     describe = ["git", "describe", "--always", "--dirty"]
     commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True).stdout
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     return (
         f"{date}, commit {commit.strip() or 'unknown'}, {torch.cuda.get_device_name()}, torch {torch.__version__}, "
-        f"CUDA {torch.version.cuda}, copy {copy / 1e6:.0f} GB/s; medians of {runs} runs on the device's clock, taken "
-        "in turn. GB/s counts inputs and outputs once."
+        f"CUDA {torch.version.cuda}, copy {copy / 1e6:.0f} GB/s; medians of {runs} interleaved runs on the "
+        "device's clock. GB/s counts inputs and outputs once."
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="one operator")
-    parser.add_argument("--runs", type=int, default=21)
-    parser.add_argument("--no-build", action="store_true", help="the library is there")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    parser.add_argument("--only", help="Operator to check and time")
+    parser.add_argument("--runs", type=int, default=21, help="Timed runs, at least 5")
+    parser.add_argument("--no-build", action="store_true", help="Use the library as it is")
+    parser.add_argument("--out", type=Path, help="Markdown file to write")
+    arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        raise SystemExit("cuda.py: no GPU that torch can see")
-    if not given.no_build:
+        raise SystemExit("cuda.py: torch finds no GPU")
+    if not arguments.no_build:
         build()
-    sys.path.insert(0, str(ROOT))  # what was built, wherever this is called from
-    text = table(given.only, max(given.runs, 5))
+    sys.path.insert(0, str(ROOT))  # the library just built, from any working directory
+    text = table(arguments.only, max(arguments.runs, 5))
     print(text)
-    if given.out:
-        given.out.write_text(text + "\n")
+    if arguments.out:
+        arguments.out.write_text(text + "\n")
 
 
 if __name__ == "__main__":

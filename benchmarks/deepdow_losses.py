@@ -1,4 +1,4 @@
-"""Portfolio losses against those of deepdow with the same definition, on real returns. Run by hand:
+"""Portfolio losses against those of deepdow with the same definition, on real returns.
 
 python benchmarks/deepdow_losses.py --data prices.csv --symbols CORN,SOYBEAN,NATGAS,HEATOIL
 
@@ -35,8 +35,8 @@ def show(name: str, value: Tensor, expected: Tensor) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="long file date,symbol,close")
-    parser.add_argument("--symbols", required=True, help="symbols separated by commas")
+    parser.add_argument("--data", type=Path, required=True, help="File with date,symbol,close")
+    parser.add_argument("--symbols", required=True, help="Symbols, separated by commas")
     arguments = parser.parse_args()
     returns = read_returns(arguments.data, arguments.symbols.split(","))
     y = returns[: len(returns) // 60 * 60].unflatten(0, (-1, 60))  # (samples, 60, N)

@@ -1,12 +1,12 @@
-"""Generated tables in pages that people write."""
+"""Generated tables in Markdown pages."""
 
 from pathlib import Path
 
 
-def into(page: Path, name: str, text: str) -> None:
-    """Put `text` between `<!-- name -->` and `<!-- /name -->`."""
-    before, opened, rest = page.read_text().partition(f"<!-- {name} -->")
-    _, closed, after = rest.partition(f"<!-- /{name} -->")
-    if not (opened and closed):
+def replace_table(page: Path, name: str, table: str) -> None:
+    """Replace the text between `<!-- name -->` and `<!-- /name -->`."""
+    before, start, rest = page.read_text().partition(f"<!-- {name} -->")
+    _, end, after = rest.partition(f"<!-- /{name} -->")
+    if not (start and end):
         raise SystemExit(f"{page}: no <!-- {name} --> ... <!-- /{name} -->")
-    page.write_text(f"{before}{opened}\n{text}\n{closed}{after}")
+    page.write_text(f"{before}{start}\n{table}\n{end}{after}")

@@ -1,8 +1,8 @@
 """Markdown table of `torchcommodity optimize`.
 
 torchcommodity optimize --symbols WTI,SP500,NASDAQ --out out
-python benchmarks/optimize.py out/optimize.csv                          # to the screen
-python benchmarks/optimize.py out/optimize.csv --out docs/optimize.md   # between <!-- table --> and <!-- /table -->
+python benchmarks/optimize.py out/optimize.csv                                   # to standard output
+python benchmarks/optimize.py out/optimize.csv --page docs/results/optimize.md --name table
 """
 
 import argparse
@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 
 import pandas as pd
-from markdown import into
+from markdown import replace_table
 
 HEADS = (
     "variant",
@@ -57,14 +57,14 @@ def parse_tuple(text: str) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", type=Path, help="optimize.csv")
-    parser.add_argument("--horizons", default="5,21,63,126")
-    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
-    parser.add_argument("--mark", default="table", help="name of the markers")
+    parser.add_argument("table", type=Path, help="optimize.csv of the command")
+    parser.add_argument("--horizons", default="5,21,63,126", help="Horizons of the table, in rows")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
+    parser.add_argument("--name", default="table", help="Name of the table in the page")
     arguments = parser.parse_args()
     text = markdown(pd.read_csv(arguments.table), arguments.horizons.split(","))
-    if arguments.out:
-        into(arguments.out, arguments.mark, text)
+    if arguments.page:
+        replace_table(arguments.page, arguments.name, text)
     else:
         print(text)
 

@@ -1,13 +1,13 @@
 """Results table of a docs page from the files that `torchcommodity portfolio` wrote.
 
-python benchmarks/portfolio.py --page docs/portfolio.md --name futures out/long out/short
+python benchmarks/portfolio.py out/long out/short --page docs/results/portfolio.md --name futures
 """
 
 import argparse
 from pathlib import Path
 
 import pandas as pd
-from markdown import into
+from markdown import replace_table
 
 HEAD = "| portfolio | Sharpe | LSTM minus it, 95 % interval | return | volatility | drawdown | turnover | costs |"
 
@@ -53,14 +53,14 @@ def row(result: dict[str, float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+", help="output folder of each run")
-    parser.add_argument("--page", type=Path, help="Markdown page with the two markers")
-    parser.add_argument("--name", default="portfolio", help="name of the markers")
+    parser.add_argument("folders", type=Path, nargs="+", help="Output folder of each run")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
+    parser.add_argument("--name", default="portfolio", help="Name of the table in the page")
     arguments = parser.parse_args()
     text = "\n\n".join(map(tables, arguments.folders))
     print(text)
     if arguments.page:
-        into(arguments.page, arguments.name, text)
+        replace_table(arguments.page, arguments.name, text)
 
 
 if __name__ == "__main__":

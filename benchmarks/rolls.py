@@ -1,8 +1,8 @@
 """Roll rules against contract codes and curves of real futures; the tables of docs/results/rolls.md.
 
-python benchmarks/rolls.py --data FOLDER                    # print the tables
+python benchmarks/rolls.py --data FOLDER                            # print the tables
 python benchmarks/rolls.py --data FOLDER --page docs/results/rolls.md --codes docs/how-to/contracts.md
-python benchmarks/rolls.py --data FOLDER --curve curve.csv  # also write the curves for `--curve` of a command
+python benchmarks/rolls.py --data FOLDER --curve curve.csv          # also write the curves for `--curve` of a command
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from markdown import into
+from markdown import replace_table
 
 from torchcommodity.data import CONTRACTS, roll_months
 
@@ -118,8 +118,8 @@ def rules() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="Folder with term_structure.csv.gz")
-    parser.add_argument("--page", type=Path, help="Markdown file with the marker `agreement`, for the tables")
-    parser.add_argument("--codes", type=Path, help="Markdown file with the marker `rules`, for the contract table")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `agreement` is replaced")
+    parser.add_argument("--codes", type=Path, help="Markdown page whose table `rules` is replaced")
     parser.add_argument("--curve", type=Path, help="CSV file for the curves, one close per day and contract")
     options = parser.parse_args()
     text = "\n".join(lines(options.data))
@@ -127,9 +127,9 @@ def main() -> None:
     if options.curve:
         curves(options.data)[["date", "symbol", "nth", "close"]].to_csv(options.curve, index=False)
     if options.page:
-        into(options.page, "agreement", text)
+        replace_table(options.page, "agreement", text)
     if options.codes:
-        into(options.codes, "rules", rules())
+        replace_table(options.codes, "rules", rules())
 
 
 if __name__ == "__main__":

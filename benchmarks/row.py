@@ -1,4 +1,4 @@
-"""A row of the table of speeds: what is measured, on which inputs, and against whom."""
+"""A row of the speed table: an operator on inputs of one size, and its peers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,27 +13,32 @@ Call = Callable[[], object]
 
 @dataclass(frozen=True)
 class Row:
-    """`ours` takes the inputs. A peer takes them and gives the call to be timed, so that it may convert first.
+    """`function` takes the inputs. A peer takes them too and returns the call to time, after any conversion.
 
-    The floor follows from the bytes of inputs and outputs. `timed`, if given, is what is timed of ours instead of the
-    forward pass, made like a peer: a backward pass, a training step.
+    The floor follows from the bytes of inputs and outputs. `timed`, if given, is timed instead of `function`, and is
+    made like a peer: a backward pass, or a training step.
     """
 
-    operator: str  # its contract must be green; "" for a layer of torch's own operators
-    what: str  # setting and shape, as the table shows them
+    operator: str  # its contract must pass; "" for a layer made of torch's own operators
+    setting: str  # sizes and arguments, as shown in the table
     inputs: Callable[[], tuple[Tensor, ...]]
-    ours: Callable[..., Any]
+    function: Callable[..., Any]
     peers: dict[str, Callable[..., Call]] = field(default_factory=dict)
     timed: Callable[..., Call] | None = None
-    verb: str = ""  # the public name, where that is not the operator's
-    target: float | None = None  # how many times faster than the fastest peer it is meant to be
+    name: str = ""  # the public name, if it is not the operator's
+    goal: float | None = None  # speedup over the fastest peer that the project aims at
+    in_readme: bool = False  # a row with a goal is in the README too
+
+    @property
+    def title(self) -> str:
+        return self.name or self.operator
 
 
 def uniform(*shape: int, dtype: torch.dtype = torch.float32) -> Callable[[], tuple[Tensor, ...]]:
-    """Prices between 1 and 2."""
+    """One panel of values between 1 and 2."""
     return lambda: (1 + torch.rand(shape, dtype=dtype, generator=torch.Generator().manual_seed(0)),)
 
 
 def columns(panel: Tensor) -> np.ndarray:
-    """Each series contiguous and in float64, as libraries of single series want it."""
+    """Each series contiguous and in float64, as libraries for single series need it."""
     return np.ascontiguousarray(panel.numpy().T, dtype=np.float64)

@@ -1,6 +1,6 @@
 """The scenario generator against a stationary bootstrap, on later windows of real prices, over several seeds.
 
-python benchmarks/scenarios.py DAILY.csv.gz --curve CURVE.csv --through 2016-12-31 --out docs/scenarios.md
+python benchmarks/scenarios.py DAILY.csv.gz --curve CURVE.csv --through 2016-12-31 --page docs/results/scenarios.md
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from markdown import into
+from markdown import replace_table
 
 from torchcommodity import data
 from torchcommodity.scenarios import (
@@ -40,8 +40,8 @@ def main() -> None:
         evaluations = list(pool.map(partial(evaluate, panel=panel, arguments=arguments), arguments.seeds))
     text = "\n\n".join(tables(evaluations, panel, arguments))
     print(text)
-    if arguments.out is not None:
-        into(arguments.out, "evaluation", f"```\n{text}\n```")
+    if arguments.page is not None:
+        replace_table(arguments.page, "evaluation", f"```\n{text}\n```")
 
 
 def tables(evaluations: list[ScenarioEvaluation], panel: data.Panel, arguments: argparse.Namespace) -> Iterator[str]:
@@ -82,15 +82,15 @@ def evaluate(seed: int, panel: data.Panel, arguments: argparse.Namespace) -> Sce
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("daily", help="file with date,symbol,close of the five front months")
-    parser.add_argument("--curve", type=Path, help="file with date,symbol,nth,close of their nearby contracts")
-    parser.add_argument("--first", default="2000-01-04", help="first date")
-    parser.add_argument("--last", default=None, help="last date")
-    parser.add_argument("--through", default="2016-12-31", help="last date of the fit")
-    parser.add_argument("--steps", type=int, default=AdversarialConfig().steps, help="generator steps")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--out", type=Path, help="Markdown page whose table is replaced: docs/scenarios.md")
-    parser.add_argument("--workers", type=int, default=1, help="seeds in parallel")
+    parser.add_argument("daily", help="File with date,symbol,close of the five front-month series")
+    parser.add_argument("--curve", type=Path, help="File with date,symbol,nth,close of their nearby contracts")
+    parser.add_argument("--first", default="2000-01-04", help="First date")
+    parser.add_argument("--last", default=None, help="Last date")
+    parser.add_argument("--through", default="2016-12-31", help="Last date of the fit")
+    parser.add_argument("--steps", type=int, default=AdversarialConfig().steps, help="Generator steps")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="Random seeds")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `evaluation` is replaced")
+    parser.add_argument("--workers", type=int, default=1, help="Seeds evaluated in parallel")
     return parser.parse_args()
 
 

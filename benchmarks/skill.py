@@ -3,9 +3,9 @@
 python benchmarks/skill.py                                             # embedded prices, the last seven years
 python benchmarks/skill.py --data prices.csv --symbols CORN,WTI --years 2010-2016,2017-2023
 python benchmarks/skill.py --baselines autoarima,autoets,theta --every 5 --reference har    # needs statsforecast
-python benchmarks/skill.py --futures FOLDER --years 2010-2016,2017-2023 --reference har                # docs/skill.md
+python benchmarks/skill.py --futures FOLDER --years 2017-2023 --reference har --page docs/results/skill.md --name curve
 python benchmarks/skill.py --model har-lstm                            # what a network adds to its own baseline
-python benchmarks/skill.py --out README.md                             # between <!-- score --> and <!-- /score -->
+python benchmarks/skill.py --page README.md --name score
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 from futures import futures
-from markdown import into
+from markdown import replace_table
 
 from torchcommodity import data
 from torchcommodity.forecast import BASELINES, HORIZON_NAMES, Backtest, backtest, score, statistical
@@ -79,7 +79,8 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="Rows between forecasts of the additional baselines")
     parser.add_argument("--reference", default="unconditional", help="Model whose pinball loss is 100 %%")
     parser.add_argument("--seed", type=int, default=0, help="Random seed for initialization and shuffling")
-    parser.add_argument("--out", type=Path, help="Markdown file with the two markers")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
+    parser.add_argument("--name", default="score", help="Name of the table in the page")
     options = parser.parse_args()
     panel = read_prices(options)
     years = [int(year) for span in options.years.split(",") if span for year in span.split("-")]
@@ -91,8 +92,8 @@ def main() -> None:
     result = backtest(panel, config, first_year=first_year, seed=options.seed, baselines=BASELINES | additional)
     text = report(result, options.years, options.reference)
     print(text)
-    if options.out:
-        into(options.out, "score", text)
+    if options.page:
+        replace_table(options.page, options.name, text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The rows, a file per family: to add one, append it to the family's ROWS."""
+"""The rows of the speed table, one file per family; add a row to the family's ROWS."""
 
 from rows import attention, correlation, fused, indicators, recurrences, recurrent, seasonal, volatility, windows
 

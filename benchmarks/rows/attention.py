@@ -9,8 +9,8 @@ from torch import Tensor
 from torchcommodity import nn
 
 
-def masked(layer: torch.nn.MultiheadAttention, x: Tensor) -> Tensor:
-    """The same with torch's layer: a mask, and zeros for missing assets before and after."""
+def masked_attention(layer: torch.nn.MultiheadAttention, x: Tensor) -> Tensor:
+    """`CrossAssetAttention` with torch's layer: missing assets are masked, and zero before and after."""
     missing = x.isnan().any(-1)
     filled = x.masked_fill(missing.unsqueeze(-1), 0.0)
     y = layer(filled, filled, filled, key_padding_mask=missing, need_weights=False)[0]
@@ -31,8 +31,8 @@ def step(layer: torch.nn.Module, call: Callable[[Tensor], Tensor]) -> Callable[[
     return make
 
 
-def rows_of(rows: int, assets: int, features: int, heads: int) -> tuple[Row, Row]:
-    """Forward pass in evaluation mode, and a training step. One asset in twenty is missing, never all of a row."""
+def make_rows(rows: int, assets: int, features: int, heads: int) -> tuple[Row, Row]:
+    """Forward pass in evaluation mode, and a training step. One asset in twenty is missing, never a whole row."""
     layer = nn.CrossAssetAttention(features, heads)
     reference = torch.nn.MultiheadAttention(features, heads, batch_first=True)
     reference.load_state_dict(layer.state_dict())
@@ -45,31 +45,31 @@ def rows_of(rows: int, assets: int, features: int, heads: int) -> tuple[Row, Row
     x[missing] = torch.nan
     name = f"({rows}, {assets}, {features}), {heads} heads"
     peer = "nn.MultiheadAttention"
-    verb = "nn.CrossAssetAttention"
+    title = "nn.CrossAssetAttention"
     return (
         Row(
             "",
             f"{name}, forward",
             lambda: (x,),
             layer,
-            {peer: forward(lambda x: masked(reference_eval, x))},
+            {peer: forward(lambda x: masked_attention(reference_eval, x))},
             forward(layer),
-            verb,
+            title,
         ),
         Row(
             "",
             f"{name}, forward+backward",
             lambda: (x,),
             layer,
-            {peer: step(reference, lambda x: masked(reference, x))},
+            {peer: step(reference, lambda x: masked_attention(reference, x))},
             step(layer, layer),
-            verb,
+            title,
         ),
     )
 
 
 ROWS = (
-    *rows_of(2016, 5, 8, 2),
-    *rows_of(2016, 20, 32, 4),
-    *rows_of(504, 100, 64, 4),
+    *make_rows(2016, 5, 8, 2),
+    *make_rows(2016, 20, 32, 4),
+    *make_rows(504, 100, 64, 4),
 )

@@ -44,7 +44,7 @@ ROWS = (
         uniform(2500, 20),
         lambda x: ops.rolling_correlation(x, 60),
         PEERS,
-        target=20,
+        goal=20,
     ),
     Row(
         "rolling_correlation_pairs",
@@ -52,6 +52,6 @@ ROWS = (
         uniform(2500, 20),
         lambda x: ops.rolling_correlation(x, 60, packed=True),
         PEERS,
-        target=20,
+        goal=20,
     ),
 )

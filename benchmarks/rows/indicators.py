@@ -1,4 +1,4 @@
-"""Technical indicators, against TA-Lib."""
+"""Technical indicators against TA-Lib."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ closes = uniform(2500, 1000)
 
 
 def talib_indicators(panel: Tensor) -> Call:
+    """The indicators of `technical_indicators`, for each column."""
     import talib
 
     series = columns(panel)
@@ -21,34 +22,39 @@ def talib_indicators(panel: Tensor) -> Call:
     return call
 
 
-def talib_by_column(name: str, **settings: float) -> Callable[..., Call]:
-    """TA-Lib's function on each column; several panels are high, low, close."""
+def talib_by_column(name: str) -> Callable[..., Call]:
+    """A TA-Lib function, called for each column of its panels."""
 
     def peer(*panels: Tensor) -> Call:
         import talib
 
         function, series = getattr(talib, name), list(zip(*map(columns, panels)))
-        return lambda: [function(*x, **settings) for x in series]
+        return lambda: [function(*x) for x in series]
 
     return peer
 
 
-def bars() -> tuple[Tensor, ...]:
-    """High, low and close."""
+def high_low_close() -> tuple[Tensor, ...]:
     (close,) = closes()
     return close * 1.02, close * 0.97, close
 
 
-def by_column(operator: str, name: str, make: Callable[[], tuple[Tensor, ...]] = closes) -> Row:
-    """`indicators.<name>`, built on `operator`, against TA-Lib's function."""
-    peer = name.upper()
+def indicator(
+    operator: str,
+    name: str,
+    inputs: Callable[[], tuple[Tensor, ...]] = closes,
+    *,
+    in_readme: bool = True,
+) -> Row:
+    """`indicators.<name>`, which is made of `operator`, against the TA-Lib function of that name."""
     return Row(
         operator,
         "(2500, 1000)",
-        make,
+        inputs,
         getattr(ops.indicators, name),
-        {f"TA-Lib {peer} by column": talib_by_column(peer)},
-        verb=f"indicators.{name}",
+        {f"TA-Lib {name.upper()} by column": talib_by_column(name.upper())},
+        name=f"indicators.{name}",
+        in_readme=in_readme,
     )
 
 
@@ -59,18 +65,20 @@ ROWS = (
         closes,
         lambda x: ops.technical_indicators(x),
         {"TA-Lib SMA, SMA, RSI, BBANDS by column": talib_indicators},
-        target=12,
+        goal=12,
     ),
-    by_column("linear_recurrence", "rsi"),
-    by_column("linear_recurrence", "macd"),
-    by_column("linear_recurrence", "atr", bars),
-    by_column("linear_recurrence", "adx", bars),
-    by_column("window_sum", "bbands"),
-    by_column("rolling_extrema", "stoch", bars),
+    indicator("window_sum", "sma"),
+    indicator("linear_recurrence", "ema"),
+    indicator("linear_recurrence", "rsi"),
+    indicator("linear_recurrence", "macd"),
+    indicator("linear_recurrence", "atr", high_low_close),
+    indicator("linear_recurrence", "adx", high_low_close),
+    indicator("window_sum", "bbands"),
+    indicator("rolling_extrema", "stoch", high_low_close, in_readme=False),
     Row(
         "parabolic_sar",
         "(2500, 1000)",
-        lambda: bars()[:2],
+        lambda: high_low_close()[:2],
         lambda high, low: ops.parabolic_sar(high, low),
         {"TA-Lib SAR by column": talib_by_column("SAR")},
     ),

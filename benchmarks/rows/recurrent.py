@@ -89,7 +89,7 @@ ROWS = (
         CELL,
         cell_step,
         {"eager torch LLTM": lambda *x: lambda: tutorial_step(*x)},
-        target=1.2,
+        goal=1.2,
     ),
     Row(
         "lltm_cell",
@@ -98,7 +98,7 @@ ROWS = (
         cell_step,
         {"eager torch LLTM": lambda *x: backward(tutorial_step, *x)},
         timed=lambda *x: backward(cell_step, *x),
-        target=1.2,
+        goal=1.2,
     ),
     Row(
         "lltm",
@@ -107,7 +107,7 @@ ROWS = (
         lltm_sequence,
         {"Python loop": tutorial_sequence},
         timed=lambda *x: training_step(lltm_sequence, *x),
-        target=4,
+        goal=4,
     ),
     Row(
         "lltm",
@@ -116,9 +116,9 @@ ROWS = (
         lltm_sequence,
         {"nn.LSTM": torch_training_step},
         timed=lambda *x: training_step(lltm_sequence, *x),
-        target=1,
+        goal=1,
     ),
-    Row("lstm", "T=60 B=32 in=16 hidden=64", LSTM, lstm_sequence, {"nn.LSTM": torch_forward}, target=1),
+    Row("lstm", "T=60 B=32 in=16 hidden=64", LSTM, lstm_sequence, {"nn.LSTM": torch_forward}, goal=1),
     Row(
         "lstm",
         "T=60 B=32 in=16 hidden=64, forward+backward",
@@ -127,7 +127,7 @@ ROWS = (
         {"nn.LSTM": torch_training_step},
         timed=lambda *x: training_step(lstm_sequence, *x),
     ),
-    Row("lstm", "T=252 B=64 in=13 hidden=8", SMALL, lstm_sequence, {"nn.LSTM": torch_forward}, target=1),
+    Row("lstm", "T=252 B=64 in=13 hidden=8", SMALL, lstm_sequence, {"nn.LSTM": torch_forward}, goal=1),
     Row(
         "lstm",
         "T=252 B=64 in=13 hidden=8, forward+backward",

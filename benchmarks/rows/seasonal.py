@@ -35,7 +35,7 @@ def decompose_row(period: int) -> Row:
         uniform(2520, 1000),
         lambda x: ops.seasonal_decompose(x, period, causal=False),
         {"statsmodels by column": statsmodels_decompose(period)},
-        target=50,
+        goal=50,
     )
 
 
@@ -46,7 +46,7 @@ def stl_row(period: int) -> Row:
         uniform(2520, 100),
         lambda x: ops.stl(x, period),
         {"statsmodels by column": statsmodels_stl(period)},
-        target=40,
+        goal=40,
     )
 
 

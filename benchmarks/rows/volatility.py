@@ -84,7 +84,7 @@ ROWS = (
         uniform(2500, 1000),
         lambda x: ops.garch_variance(x, omega=0.05, alpha=0.05, beta=0.9),
         {"arch recursion by column": arch_variance},
-        target=8,
+        goal=8,
     ),
     Row(
         "egarch_variance",
@@ -106,7 +106,7 @@ ROWS = (
         simulated,
         lambda x: ops.garch_fit(x),
         {"arch fit by column": arch_fit},
-        target=40,
-        verb="garch_fit",
+        goal=40,
+        name="garch_fit",
     ),
 )

@@ -55,7 +55,7 @@ ROWS = (
             "bottleneck move_mean, axis 0": bottleneck("move_mean", 0),
             "bottleneck move_mean, contiguous series": bottleneck("move_mean", -1),
         },
-        target=1.5,
+        goal=1.5,
     ),
     Row(
         "rolling_var",
@@ -66,8 +66,8 @@ ROWS = (
             "bottleneck move_std, axis 0": bottleneck("move_std", 0, ddof=1),
             "bottleneck move_std, contiguous series": bottleneck("move_std", -1, ddof=1),
         },
-        target=3,
-        verb="rolling_std",
+        goal=3,
+        name="rolling_std",
     ),
     Row(
         "ewm_mean",
@@ -75,7 +75,7 @@ ROWS = (
         uniform(10000, 100, dtype=torch.double),
         lambda x: ops.ewm_mean(x, span=20),
         {"TA-Lib EMA by contiguous series": talib_ema, "pandas ewm().mean()": pandas_ewm},
-        target=2,
+        goal=2,
     ),
     Row(
         "rolling_quantile",
@@ -87,7 +87,7 @@ ROWS = (
             "bottleneck move_median, axis 0": bottleneck("move_median", 0),
             "bottleneck move_median, contiguous series": bottleneck("move_median", -1),
         },
-        target=2,
-        verb="rolling_median",
+        goal=2,
+        name="rolling_median",
     ),
 )

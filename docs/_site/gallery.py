@@ -1,4 +1,4 @@
-"""The gallery: every example is run while the site is built, and its page shows what it printed, drew and says."""
+"""Gallery: every example runs while the site is built, and its page shows its text, output, figure and code."""
 
 import ast
 import os
@@ -21,51 +21,47 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     scripts = sorted(EXAMPLES.glob("[0-9]*.py"))
     figures = Path(mkdtemp(prefix="gallery"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        printed = list(pool.map(lambda script: _run(script, figures), scripts))
-    pages = [("examples/index.md", (EXAMPLES / "README.md").read_text())]
-    for script, text in zip(scripts, printed):
-        pages.append((f"examples/{script.stem}.md", _page(script, text, figures)))
-    order = pages[0][1]  # the README's, from easy to hard
-    found = sorted((EXAMPLES / "operators").glob("*.py"), key=lambda script: order.index(script.name))
-    operators = {script.stem: (f"examples/operators/{script.stem}.md", _page(script)) for script in found}
-    for page, content in [*pages, *operators.values()]:
+        outputs = list(pool.map(lambda script: _run(script, figures), scripts))
+    index = (EXAMPLES / "README.md").read_text()
+    studies = {f"examples/{script.stem}.md": _page(script, text, figures) for script, text in zip(scripts, outputs)}
+    operators = sorted((EXAMPLES / "operators").glob("*.py"), key=lambda script: index.index(script.name))
+    operator_pages = {script.stem: f"examples/operators/{script.stem}.md" for script in operators}
+    contents = {"examples/index.md": index, **studies}
+    contents |= {operator_pages[script.stem]: _page(script) for script in operators}
+    for page, content in contents.items():
         files.append(File.generated(config, page, content=content))
     for figure in figures.iterdir():
         files.append(File.generated(config, f"figures/{figure.name}", abs_src_path=str(figure)))
-    _section(config.nav, "Gallery").extend(page for page, _ in pages)
-    _section(_section(config.nav, "Operators"), "Worked examples").extend(
-        {name: page} for name, (page, _) in operators.items()
-    )
+    (gallery,) = [entry["Gallery"] for entry in config.nav if "Gallery" in entry]
+    (section,) = [entry["Operators"] for entry in gallery if "Operators" in entry]
+    section.extend({name: page} for name, page in operator_pages.items())
+    gallery[:0] = ["examples/index.md", *studies]
 
 
-def _section(nav: list[dict[str, list[object]]], title: str) -> list[object]:
-    (found,) = [entry[title] for entry in nav if isinstance(entry, dict) and title in entry]
-    return found
-
-
-def _given(script: Path) -> list[str]:
-    """The prices of the soybean crush may not be passed on: whoever has them names a file in CRUSH."""
+def _data_option(script: Path) -> list[str]:
+    """CRUSH names a file with prices of the soybean crush, which the project does not ship."""
     crush = os.environ.get("CRUSH") if script.stem == "01_correlation_regimes" else None
     return ["--data", crush] if crush else []
 
 
 def _run(script: Path, figures: Path) -> str:
-    command = [sys.executable, str(script), *_given(script), "--out", str(figures)]
+    command = [sys.executable, str(script), *_data_option(script), "--out", str(figures)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
-    if done.returncode:
-        raise PluginError(f"{script.name} ended with {done.returncode}:\n{done.stderr}")
-    return done.stdout
+    environment = {**os.environ, "PYTHONPATH": path}
+    process = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if process.returncode:
+        raise PluginError(f"{script.name} exited with {process.returncode}:\n{process.stderr}")
+    return process.stdout
 
 
-def _page(script: Path, printed: str = "", figures: Path | None = None) -> str:
+def _page(script: Path, output: str = "", figures: Path | None = None) -> str:
     text = script.read_text()
-    title, _, story = (ast.get_docstring(ast.parse(text)) or "").partition("\n")
-    parts = [f"# {title}", story.strip()]
+    title, _, description = (ast.get_docstring(ast.parse(text)) or "").partition("\n")
+    parts = [f"# {title}", description.strip()]
     if figures and (figures / f"{script.stem}.html").exists():
         parts.append(FRAME.format(script.stem, title))
-    if printed:
-        command = " ".join(["python", f"examples/{script.name}", *_given(script), "--out out"])
-        parts.append(f"`{command}` prints\n\n```text\n{printed.rstrip()}\n```")
+    if output:
+        command = " ".join(["python", f"examples/{script.name}", *_data_option(script), "--out out"])
+        parts.append(f"`{command}` prints\n\n```text\n{output.rstrip()}\n```")
     code = text.split('"""', 2)[2].strip()
     return "\n\n".join([*parts, f"## {script.name}\n\n```python\n{code}\n```\n"])

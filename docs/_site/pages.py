@@ -1,4 +1,4 @@
-"""Pages of the site that are files of the repository; their links lead to pages where the files have one."""
+"""Files of the repository as pages of the site, and their links as links between pages."""
 
 import posixpath
 import re
@@ -15,16 +15,8 @@ LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     for source, page in PAGES.items():
-        alone = "---\nhide: [navigation]\n---\n\n" if page == "index.md" else ""
-        files.append(File.generated(config, page, content=alone + (ROOT / source).read_text()))
-    _list_the_rest(files, config)
-
-
-def _list_the_rest(files: Files, config: MkDocsConfig) -> None:
-    """A page of docs/ that the navigation does not name is one of the guide."""
-    named = str(config.nav)
-    (guide,) = [entry["Guide"] for entry in config.nav if "Guide" in entry]
-    guide += [file.src_uri for file in files.documentation_pages() if f"'{file.src_uri}'" not in named]
+        front = "---\nhide: [navigation]\n---\n\n" if page == "index.md" else ""
+        files.append(File.generated(config, page, content=front + (ROOT / source).read_text()))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -33,12 +25,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _target(link: str, page: str) -> str:
-    """The link of a file of the repository, as one from page to page."""
+    """A link between files of the repository, as a link between pages."""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(_source(page)), link))
     return posixpath.relpath(_page(path), posixpath.dirname(page) or ".")
 
 
 def _source(page: str) -> str:
+    """The file of the repository that a page shows."""
     pages = {page: source for source, page in PAGES.items()}
     if page.startswith("examples/"):
         return page.replace("examples/index.md", "examples/README.md")
@@ -46,6 +39,9 @@ def _source(page: str) -> str:
 
 
 def _page(path: str) -> str:
+    """The page that shows a file of the repository; of a folder, its README."""
+    if (ROOT / path).is_dir():
+        path = f"{path}/README.md"
     if path.startswith("examples/"):
         return re.sub(r"\.py$", ".md", path.replace("examples/README.md", "examples/index.md"))
     return PAGES.get(path, path.removeprefix("docs/"))

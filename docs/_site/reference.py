@@ -1,19 +1,17 @@
-"""The API reference: one page for every room and every public part of a room, from their docstrings."""
+"""API reference: one generated page per public module, from the docstrings."""
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 PACKAGE = Path(__file__).parents[2] / "torchcommodity"
-LEFT_OUT = {"cli"}  # its words are `torchcommodity --help`
+EXCLUDED = {"cli"}  # its reference is `torchcommodity --help`
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     pages = []
-    for name in _modules():
+    for name in public_modules():
         content = f"# torchcommodity.{name}\n\n::: torchcommodity.{name}\n"
         files.append(File.generated(config, f"reference/{name}.md", content=content))
         pages.append({name: f"reference/{name}.md"})
@@ -21,23 +19,13 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     section.extend(pages)
 
 
-def _modules() -> Iterator[str]:
-    """Every room, and behind it the modules that it exports; of one that exports nothing, its packages.
+def public_modules() -> list[str]:
+    """Dotted names without the package; a module is private if a part of its path starts with "_".
 
-    Nothing is imported: torch would take its time.
+    Nothing is imported, because that would load torch.
     """
-    for path in sorted(PACKAGE.iterdir()):
-        room = (path / "__init__.py").exists() or path.suffix == ".py"
-        if room and path.name[0] != "_" and path.stem not in LEFT_OUT:
-            yield path.stem
-            yield from _parts(path)
-
-
-def _parts(room: Path) -> Iterator[str]:
-    source = room / "__init__.py" if room.is_dir() else room
-    text = source.read_text()
-    if room.is_dir() and "__all__" not in text:
-        yield from (f"{room.stem}.{path.parent.name}" for path in sorted(room.glob("*/__init__.py")))
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.ImportFrom) and node.module == f"torchcommodity.{room.stem}":
-            yield from (f"{room.stem}.{name.name}" for name in node.names if name.name[0] != "_")
+    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
+    parts = [path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts for path in paths]
+    return sorted(
+        ".".join(part) for part in parts if part and part[0] not in EXCLUDED and all(name[0] != "_" for name in part)
+    )
