@@ -26,7 +26,7 @@ check: $(VENV)/dev  ## formatting, lint, types
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
 docs: $(VENV)/dev  ## the site, in build/site; warnings are errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/dev  ## the table of speeds against other libraries
 	$(BIN)/python benchmarks/run.py
