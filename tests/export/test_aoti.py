@@ -31,6 +31,7 @@ assert not any(name.startswith("torchcommodity") for name in sys.modules)
 FAST_COMPILE = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("g++") is None or not native_libraries(), reason="needs a compiler and the native library"
 )

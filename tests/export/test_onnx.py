@@ -17,6 +17,7 @@ from torchcommodity.forecast import Forecaster
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.slow
 
 WITHOUT_TORCH = """
 import json, sys

@@ -46,6 +46,7 @@ def test_pooled_sharpe_differs_from_the_mean_over_microbatches() -> None:
     assert not torch.allclose(next(model.parameters()).grad, pooled()[1][0], rtol=0.05)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not distributed.is_available(), reason="torch is built without torch.distributed")
 def test_pooled_sharpe_over_two_processes() -> None:
     """`DistributedDataParallel` averages over processes; `averaged=True` undoes it."""

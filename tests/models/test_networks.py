@@ -122,6 +122,7 @@ def test_learned_parameters_change_in_training(name: str, prices: Tensor) -> Non
     assert all(value.isfinite().all() and (value > 0).all() for value in after.values())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_strict_export_has_dynamic_batch_and_time(name: str, prices: Tensor) -> None:
     torch._dynamo.reset()

@@ -132,6 +132,7 @@ def test_recurrent_layers_export_with_dynamic_batch_and_time(layer: torch.nn.Mod
         torch.testing.assert_close(program.module()(x), layer(x))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_lstm_compiles_with_fullgraph() -> None:
     torch._dynamo.reset()

@@ -1,5 +1,7 @@
 """`opkit.external`: models outside PyTorch as operators."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +28,26 @@ def pair() -> tuple[Tensor, Tensor]:
     return x, y
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from Inductor
+@functools.cache
+def product_operator(gradient: Any) -> Callable[..., Tensor]:
+    settings = {"backward": product_backward} if gradient == "given" else {}
+    return opkit.external(product, name=f"tests::product_{gradient[0]}", inputs=2, gradient=gradient, **settings)
+
+
 @pytest.mark.parametrize("gradient", ["given", "finite-difference"])
 def test_external_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
-    settings = {"backward": product_backward} if gradient == "given" else {}
-    operator = opkit.external(product, name=f"tests::product_{gradient[0]}", inputs=2, gradient=gradient, **settings)
+    operator = product_operator(gradient)
     assert torch.equal(operator(*pair), pair[0].sin() * pair[1])
     assert torch.autograd.gradcheck(operator, pair)
     stacked = torch.stack([pair[0], 2 * pair[0]]).detach()
     assert torch.equal(torch.vmap(operator, (0, None))(stacked, pair[1].detach())[1], operator(stacked[1], pair[1]))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from Inductor
+@pytest.mark.parametrize("gradient", ["given", "finite-difference"])
+def test_external_compiles_fullgraph(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
+    operator = product_operator(gradient)
     compiled = torch.compile(lambda x, y: operator(x, y).square().sum(), fullgraph=True)
     expected = torch.autograd.grad(operator(*pair).square().sum(), pair)
     torch.testing.assert_close(torch.autograd.grad(compiled(*pair), pair), expected)

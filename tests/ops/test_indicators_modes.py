@@ -166,6 +166,7 @@ class FewIndicators(ManyIndicators):
         return torch.stack([indicators.rsi(close, self.period), indicators.atr(high, low, close)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # the compiler itself warns
 @pytest.mark.parametrize(("module", "backend"), [(ManyIndicators(), "aot_eager"), (FewIndicators(), "inductor")])
 def test_indicators_compile_fullgraph(module: nn.Module, backend: str, bars: tuple[Tensor, ...]) -> None:

@@ -32,6 +32,7 @@ def interrupt(panel: Panel, path: Path, config: FitConfig, epoch: int) -> None:
         forecast.fit(panel, config, seed=3, checkpoint=path, checkpoint_seconds=0, progress=progress)
 
 
+@pytest.mark.slow
 def test_checkpoint_of_a_killed_process_resumes_to_the_same_bits(
     panel: Panel,
     config: FitConfig,

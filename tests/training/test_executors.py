@@ -32,6 +32,7 @@ def raise_error(value: int) -> int:
     raise ValueError(f"expected another value; got {value}")
 
 
+@pytest.mark.slow
 def test_ray_executor_gives_the_backtest_of_the_local_executor(panel: Panel, config: FitConfig, ray: Executor) -> None:
     config = replace(config, train=replace(config.train, epochs=1))
     local, remote = (
@@ -42,10 +43,12 @@ def test_ray_executor_gives_the_backtest_of_the_local_executor(panel: Panel, con
     assert all(torch.equal(q, remote.quantiles[name]) for name, q in local.quantiles.items())
 
 
+@pytest.mark.slow
 def test_ray_executor_retries_a_task_whose_worker_is_killed(ray: Executor, tmp_path: Path) -> None:
     assert next(ray.map(kill_worker_once, [tmp_path / "marker"])) != os.getpid()
 
 
+@pytest.mark.slow
 def test_ray_executor_raises_the_exception_of_the_task(ray: Executor) -> None:
     with pytest.raises(ValueError, match=r"^expected another value; got 3$"):
         list(ray.map(raise_error, [3]))

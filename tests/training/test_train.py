@@ -26,6 +26,7 @@ def test_train_result_does_not_depend_on_workers_and_threads(
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.slow
 def test_train_on_two_processes_equals_one(
     panel: Panel,
     forecaster: Forecaster,
