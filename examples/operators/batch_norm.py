@@ -60,7 +60,7 @@ def _reference(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Output:
     return gamma * (x - mean) * (variance + eps).rsqrt() + beta, mean, variance
 
 
-def _fake(x: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Output:
+def _fake(x: Tensor) -> Output:
     return x.new_empty(x.shape), x.new_empty(x.shape[1:]), x.new_empty(x.shape[1:])
 
 

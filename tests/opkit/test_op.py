@@ -130,6 +130,29 @@ def _scaled(factor: float, x: Tensor, y: Tensor) -> Tensor:
     return factor * x * y
 
 
+def test_op_functions_receive_the_arguments_that_they_name() -> None:
+    op = Op(
+        "test_op::named",
+        reference=_named,
+        fake=lambda x, scale: x.new_empty(x.shape[-1], int(scale)),
+        warmup=lambda window: window - 1,
+        causal=lambda ahead: not ahead,
+    )
+    assert op(torch.empty(5, 3, device="meta"), 4).shape == (3, 2)  # scale has its default
+    assert (op.warmup(4, 2.0, True), op.causal(4, 2.0, True)) == (3, False)
+
+
+def _named(x: Tensor, window: int, scale: float = 2.0, ahead: bool = False) -> Tensor:
+    return scale * x
+
+
+def test_op_rejects_functions_of_unknown_arguments() -> None:
+    with pytest.raises(
+        TypeError, match="Op unknown: warmup must name arguments of the reference, window, scale, ahead"
+    ):
+        Op("test_op::unknown", reference=_named, warmup=lambda rows: rows)
+
+
 def test_op_requires_fake_for_several_outputs() -> None:
     with pytest.raises(TypeError, match="two_outputs: fake is required for 2 outputs"):
         Op("test_op::two_outputs", reference=_both)

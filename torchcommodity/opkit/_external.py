@@ -129,7 +129,7 @@ def _make_operator(
     return Op(
         name,
         reference=reference,
-        fake=fake,
+        fake=lambda *tensors: fake(*tensors),
         backward=formula,
         vmap="batch" if batched else "loop",
         time=None,

@@ -13,6 +13,7 @@ A native kernel of the same name takes over by dispatch if its library is loaded
 """
 
 import importlib
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,26 +57,29 @@ class Op:
     adds one more. For arguments that do not, such as weights, or if a statistic is taken over the batch, set
     `vmap="loop"`.
 
+    `fake`, `warmup` and `causal` name the arguments that they need, as formulas do: `warmup=lambda window: window - 1`.
+
     Args:
         name: the operator's name. It may have a namespace, "mine::square"; the default is "commodity".
         reference: the definition in plain PyTorch. Its signature is the schema; it runs on devices without a kernel.
         backward: (gradient of each output, *, saved values) -> gradient of each Tensor argument, or None.
         jvp: (tangent of each Tensor argument, *, saved values) -> tangent of each output; default: derived from
             `backward`.
-        fake: outputs of the right shape, dtype and strides, without values; default: one output like the first Tensor
-            argument, contiguous.
+        fake: (arguments by name) -> outputs of the right shape, dtype and strides, without values; default: one output
+            like the first Tensor argument, contiguous.
         decomposition: the reference without a loop over time, for ONNX; default: the reference.
         mask_nan_grad: set the incoming gradient of a NaN output to zero, and NaN to zero in outputs that `backward`
             names. If False, `backward` receives both unchanged.
         materialize_grads: pass zeros to `backward` as the gradient of an unused output; if False, None.
         cases: samples, bad inputs, golden numbers and an oracle for `check`.
-        warmup: (*settings) -> number of warm-up rows, of each output if it is a tuple.
-        causal: row t depends on rows <= t only; a function of the settings if it depends on them.
+        warmup: (settings by name) -> number of warm-up rows, or a tuple of one number for each output.
+        causal: whether row t depends on rows <= t only; or (settings by name) -> bool.
         time: time axis of the inputs and of the outputs; None if there is no time axis.
         vmap: "batch": batching adds one leading axis; "loop": `vmap` calls the operator for each sample.
 
     Raises:
-        TypeError: an operator with several outputs has no `fake`.
+        TypeError: an operator with several outputs has no `fake`; or `fake`, `warmup` or `causal` has a parameter that
+            is not an argument of the reference.
         RuntimeError: a native library has declared the operator with another schema.
 
     Example:
@@ -112,6 +116,11 @@ class Op:
         overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
         if self.fake is _like_first and len(overload._schema.returns) != 1:
             raise TypeError(f"Op {name}: fake is required for {len(overload._schema.returns)} outputs; got none")
+        for field_name in ("fake", "warmup", "causal"):
+            function = getattr(self, field_name)
+            if callable(function):
+                tensors = field_name == "fake"  # the others depend on settings only
+                object.__setattr__(self, field_name, _by_name(f"Op {name}: {field_name}", function, overload, tensors))
         options = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
         gradients = Gradients(overload, self.backward, self.jvp, **options) if self.backward else None
         object.__setattr__(self, "overload", overload)
@@ -180,6 +189,23 @@ class Op:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:  # pickled and copied by name
         return _find_record, (self.reference.__module__, self.qualified_name)
+
+
+def _by_name(label: str, function: Callable[..., Any], overload: torch._ops.OpOverload, tensors: bool) -> Any:
+    """Wrap a function that names some arguments as a function of all of them, or of all settings, by position."""
+    schema = overload._schema.arguments
+    names = [a.name for a in schema if tensors or not private.is_tensor_like_type(a.type)]
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        return function
+    if unknown := [name for name in parameters if name not in names]:
+        raise TypeError(f"{label} must name arguments of the reference, {', '.join(names)}; got {', '.join(unknown)}")
+
+    def call(*values: Any) -> Any:
+        named = dict(zip(names, private.fill_defaults(overload._schema, values, {})[0] if tensors else values))
+        return function(**{name: named[name] for name in parameters})
+
+    return call
 
 
 def _declare(namespace: str, name: str, signature: str) -> torch._ops.OpOverload:

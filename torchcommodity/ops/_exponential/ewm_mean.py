@@ -157,5 +157,5 @@ operator = Op(
     decomposition=_decomposition,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda adjust, ignore_na, min_periods, learned: max(min_periods, 1) - 1,
+    warmup=lambda min_periods: max(min_periods, 1) - 1,
 )

@@ -73,7 +73,7 @@ def _reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Te
     return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
 
 
-def _fake(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> State:
+def _fake(h: Tensor, c: Tensor) -> State:
     return h.new_empty(h.shape), c.new_empty(c.shape)
 
 
@@ -94,9 +94,7 @@ def _backward_reference(
     return d_gates.masked_fill(is_missing, 0), d_h, torch.where(is_missing, grad_c, d_c)
 
 
-def _backward_fake(
-    grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def _backward_fake(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return gates.new_empty(gates.shape), c.new_empty(c.shape), c.new_empty(c.shape)
 
 

@@ -105,7 +105,7 @@ def _forward_operator(name: str, step: Step, backward_operator: Op, cases: Calla
     def reference(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
         return _run(step, gates, missing, weight, h0, c0)
 
-    def fake(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
+    def fake(gates: Tensor, h0: Tensor) -> State:
         shape = (*gates.shape[:-1], h0.shape[-1])
         return gates.new_empty(shape), gates.new_empty(shape)
 
@@ -147,8 +147,7 @@ def _backward_operator(name: str, step: Step, step_backward: StepBackward, cases
     ) -> tuple[Tensor, Tensor, Tensor]:
         return _run_backward(step, step_backward, grad_h, grad_c, gates, missing, weight, h0, c0)
 
-    def fake(*tensors: Tensor) -> tuple[Tensor, ...]:
-        _, _, gates, _, _, h0, c0, _, _ = tensors
+    def fake(gates: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return gates.new_empty(gates.shape), h0.new_empty(h0.shape), c0.new_empty(c0.shape)
 
     def backward(

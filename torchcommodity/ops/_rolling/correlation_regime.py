@@ -78,7 +78,7 @@ def _reference(correlation: Tensor, threshold: float, lag: int, packed: bool = F
     return shift, torch.stack(numbers, -1) if numbers else shift.to(torch.int64)
 
 
-def _fake(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
+def _fake(correlation: Tensor) -> tuple[Tensor, Tensor]:
     shape = correlation.shape[:-2]
     return correlation.new_empty(shape), correlation.new_empty(shape, dtype=torch.int64)
 
@@ -131,6 +131,6 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    warmup=lambda threshold, lag, packed: (lag, 0),
+    warmup=lambda lag: (lag, 0),
     time=(-3, -1),
 )

@@ -81,18 +81,18 @@ def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
         r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
         defined = (low < high) & (common.sum(-3) >= min_periods)
         matrices.append(r.where(defined & defined.mT, torch.nan))
-    return torch.stack(matrices, -3) if matrices else _fake(returns, window, min_periods)
+    return torch.stack(matrices, -3) if matrices else _fake(returns)
 
 
 def _pairs_reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
     return pack_pairs(_reference(returns, window, min_periods))
 
 
-def _fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
+def _fake(returns: Tensor) -> Tensor:
     return returns.new_empty(*returns.shape, returns.shape[-1])
 
 
-def _pairs_fake(returns: Tensor, window: int, min_periods: int) -> Tensor:
+def _pairs_fake(returns: Tensor) -> Tensor:
     assets = returns.shape[-1]
     return returns.new_empty(*returns.shape[:-1], assets * (assets - 1) // 2)
 
@@ -165,7 +165,7 @@ def _cases(packed: bool = False) -> Cases:
     )
 
 
-def _warmup(window: int, min_periods: int) -> int:
+def _warmup(min_periods: int) -> int:
     return max(min_periods, 2) - 1
 
 

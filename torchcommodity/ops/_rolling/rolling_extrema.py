@@ -108,7 +108,7 @@ def _reference(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple
     return (maximum if largest else -maximum).where(defined, torch.nan), lag.where(defined, -1)
 
 
-def _fake(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _fake(x: Tensor) -> tuple[Tensor, Tensor]:
     return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.int64)
 
 
@@ -165,5 +165,5 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    warmup=lambda window, min_periods, largest: max(min_periods, 1) - 1,
+    warmup=lambda min_periods: max(min_periods, 1) - 1,
 )

@@ -130,5 +130,5 @@ operator = Op(
     jvp=_jvp,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda window, min_periods: max(min_periods, 1) - 1,
+    warmup=lambda min_periods: max(min_periods, 1) - 1,
 )

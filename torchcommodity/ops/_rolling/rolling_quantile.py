@@ -124,9 +124,7 @@ def _from_sorted(
     return y, lags[..., 0].contiguous(), lags[..., 1].contiguous()
 
 
-def _fake(
-    x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def _fake(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     lower_lag, upper_lag = (x.new_empty(x.shape, dtype=torch.int64) for _ in range(2))
     return x.new_empty(x.shape), lower_lag, upper_lag
 
@@ -200,5 +198,5 @@ operator = Op(
     backward=_backward,
     decomposition=_decomposition,
     cases=_cases,
-    warmup=lambda window, min_periods, quantile, interpolation: max(min_periods, 1) - 1,
+    warmup=lambda min_periods: max(min_periods, 1) - 1,
 )

@@ -104,5 +104,5 @@ operator = Op(
     "rolling_rank",
     reference=_reference,
     cases=_cases,
-    warmup=lambda window, min_periods, low, high, ascending, pct: max(min_periods, 1) - 1,
+    warmup=lambda min_periods: max(min_periods, 1) - 1,
 )

@@ -122,5 +122,5 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda window, min_periods, order: max(min_periods, order) - 1,
+    warmup=lambda min_periods, order: max(min_periods, order) - 1,
 )

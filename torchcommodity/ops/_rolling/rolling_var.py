@@ -143,5 +143,5 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda window, min_periods, ddof, root: max(min_periods, 1, ddof + 1) - 1,
+    warmup=lambda min_periods, ddof: max(min_periods, 1, ddof + 1) - 1,
 )

@@ -102,7 +102,7 @@ def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) 
     return trend, seasonal, detrended / seasonal if multiplicative else detrended - seasonal
 
 
-def _fake(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
+def _fake(prices: Tensor) -> Components:
     trend, seasonal, residual = (prices.new_empty(prices.shape) for _ in range(3))
     return trend, seasonal, residual
 
@@ -156,7 +156,7 @@ def _oracle(prices: Tensor, period: int, model: str, causal: bool) -> Components
     return trend, seasonal, residual
 
 
-def _warmup(period: int, multiplicative: bool, causal: bool) -> tuple[int, int, int]:
+def _warmup(period: int, causal: bool) -> tuple[int, int, int]:
     window = period - period % 2
     return (window, window + period - 1, window + period - 1) if causal else (period // 2, 0, period // 2)
 
@@ -206,5 +206,5 @@ operator = Op(
     mask_nan_grad=False,
     cases=_cases,
     warmup=_warmup,
-    causal=lambda period, multiplicative, causal: causal,
+    causal=lambda causal: causal,
 )

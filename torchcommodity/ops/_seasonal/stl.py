@@ -142,9 +142,7 @@ def _robustness(residual: Tensor, present: Tensor) -> Tensor:
     return weight.where(positive, 1).where(present, 0)
 
 
-def _fake(
-    x: Tensor, period: int, lengths: list[int], degrees: list[int], jumps: list[int], inner: int, outer: int
-) -> Components:
+def _fake(x: Tensor) -> Components:
     trend, seasonal, residual, weights = (x.new_empty(x.shape) for _ in range(4))
     return trend, seasonal, residual, weights
 

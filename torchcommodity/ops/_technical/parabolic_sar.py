@@ -129,7 +129,7 @@ def _decomposition(
     return tuple(y.movedim(0, -2).contiguous() for y in outputs)
 
 
-def _fake(high: Tensor, low: Tensor, *settings: float) -> Outputs:
+def _fake(high: Tensor) -> Outputs:
     integers = [high.new_empty(high.shape, dtype=torch.int64) for _ in range(3)]
     stop, stop_weight, price_weight = (high.new_empty(high.shape) for _ in range(3))
     return stop, stop_weight, price_weight, integers[0], integers[1], integers[2]

@@ -76,7 +76,7 @@ def _reference(prices: Tensor, short: int, long: int, rsi: int, band: int, mode:
     return torch.stack([windows(x, short).mean(-1), windows(x, long).mean(-1), strength, half], -1)
 
 
-def _fake(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+def _fake(prices: Tensor) -> Tensor:
     return prices.new_empty(*prices.shape, 4)
 
 
@@ -140,6 +140,6 @@ operator = Op(
     backward=_backward,
     mask_nan_grad=False,
     cases=_cases,
-    warmup=lambda short, long, rsi, band, mode: (short - 1, long - 1, rsi, band - 1),
+    warmup=lambda short, long, rsi, band: (short - 1, long - 1, rsi, band - 1),
     time=(-2, -3),
 )

@@ -93,9 +93,7 @@ def _pack(sums: list[Tensor], returns: Tensor, size: int, derivatives: bool) -> 
     return y
 
 
-def _fake(
-    returns: Tensor, parameters: Tensor, backcast: Tensor, tail: Tensor | None, asymmetric: bool, derivatives: bool
-) -> Tensor:
+def _fake(returns: Tensor, tail: Tensor | None, asymmetric: bool) -> Tensor:
     size = 3 + asymmetric + (tail is not None)
     return returns.new_empty((*returns.shape[:-2], 1 + size + size * (size + 1), returns.shape[-1]))
 

@@ -138,10 +138,10 @@ def _reference(
         probability = (joint - likelihood).exp()
         rows.append(torch.cat([probability, likelihood], -2))
         predicted = (transition * probability.unsqueeze(-2)).sum(-3)
-    return torch.stack(rows, dim=-3) if rows else _fake(returns, mean, variance, transition, initial)
+    return torch.stack(rows, dim=-3) if rows else _fake(returns, mean)
 
 
-def _fake(returns: Tensor, mean: Tensor, variance: Tensor, transition: Tensor, initial: Tensor) -> Tensor:
+def _fake(returns: Tensor, mean: Tensor) -> Tensor:
     return returns.new_empty((*returns.shape[:-1], mean.shape[-2] + 1, returns.shape[-1]))
 
 
