@@ -9,8 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
 import pytest
 import typer
 
@@ -84,14 +82,11 @@ def _runs(page: Path) -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory of a page, with small files of the kind that the pages read; not real prices."""
-    dates = pd.bdate_range("2019-01-02", periods=700, name="date")
-    noise = np.random.default_rng(0).normal(scale=0.01, size=(len(dates), 2)).cumsum(0)
-    closes = pd.DataFrame(noise, dates, ["WTI", "CORN"]).apply(np.exp) * [50.0, 380.0]
+    """The working directory of a page, with the files that the pages read: embedded prices of WTI, once as a curve."""
+    closes = data.read("embedded", symbols=["WTI"]).between("2016-01-01").to_pandas().dropna()
     closes.to_csv(tmp_path / "prices.csv")
-    nearby = pd.concat({nth: closes * 1.01 ** (nth - 1) for nth in (1, 2)}, names=["nth"])
-    curve = nearby.rename_axis(columns="symbol").stack().rename("close").reset_index()
-    curve.to_csv(tmp_path / "curve.csv", index=False)
+    front = closes.rename_axis(columns="symbol").stack().rename("close").reset_index().assign(nth=1)
+    front.to_csv(tmp_path / "curve.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
