@@ -8,6 +8,7 @@ import griffe
 
 COMMENT = re.compile(r"  # (?!type:|noqa|pragma)(.+)$")
 PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\b.*[,(]  # ")
+SHARED = re.compile(r"^    (\w+(?:, \w+)+): (.*(?:\n {8,}.*)*)\n?", re.MULTILINE)  # one text for several parameters
 TITLES = re.compile(r"^(Shape|References?|Source|Devices|Modes):[ \n]", re.MULTILINE)
 
 
@@ -46,6 +47,7 @@ def _commented_lines(func: griffe.Function) -> list[str]:
 def _sections(text: str) -> str:
     """Docstring with sections that griffe knows: examples are `Examples:`, shapes and references are paragraphs."""
     text = re.sub(r"^Example:$", "Examples:", text, flags=re.MULTILINE)
+    text = SHARED.sub(lambda match: "".join(f"    {name}: {match[2]}\n" for name in match[1].split(", ")), text)
     text, *doctest = re.split(r"^(?=>>> )", text, maxsplit=1, flags=re.MULTILINE)
     if doctest:
         text += "Examples:\n" + re.sub(r"^(?=.)", "    ", doctest[0], flags=re.MULTILINE)

@@ -27,7 +27,7 @@ class FitRecord:
     rows: int
     epoch: int  # 0: the econometric baseline
     corrected: tuple[int, ...]  # horizons whose scale the network corrects
-    validation: tuple[tuple[float, ...], ...]  # [epoch][horizon]: pinball loss less the baseline's, in percent
+    validation: tuple[tuple[float, ...], ...]  # per epoch and horizon: pinball loss less the baseline's, in percent
     note: str  # the same in words
     curve: bool = False  # whether the fit had the curve of nearby contracts
     settings: str = ""  # the FitConfig as TOML, for `training.from_toml`

@@ -81,8 +81,7 @@ class trace(TorchFunctionMode):  # noqa: N801  # used like a function
 class LoggingTensor(torch.Tensor):
     """A Tensor that logs every torch function called on it, and on results, to "torchcommodity.opkit" at level INFO.
 
-    Args:
-        data: a Tensor, or anything that `torch.as_tensor` takes.
+    `LoggingTensor(data)` takes a Tensor, or anything that `torch.as_tensor` takes.
 
     Example:
         >>> x = LoggingTensor([1.0, 2.0])

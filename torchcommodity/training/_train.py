@@ -40,7 +40,7 @@ class TrainResult(NamedTuple):
     epoch: int  # best epoch; 0: the econometric baseline
     corrected: tuple[int, ...]  # horizons whose scale the network corrects
     note: str
-    validation: tuple[tuple[float, ...], ...] = ()  # [epoch][horizon]: change of the validation loss in percent
+    validation: tuple[tuple[float, ...], ...] = ()  # per epoch and horizon: change of the validation loss in percent
 
 
 def train(
