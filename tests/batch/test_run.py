@@ -178,11 +178,11 @@ def truncated(folder: Path, windows: Windows) -> str:
 
 BAD_TABLES: dict[str, tuple[Any, str]] = {
     "no file": (lambda p, w: p / "x.parquet", "x.parquet: expected a readable file; got No such file"),
-    "no pattern": (lambda p, w: p / "*.parquet", "there are none at"),
+    "no pattern": (lambda p, w: p / "*.parquet", "with no such file"),
     "no table": (empty_duckdb, "expected a table of .*it has none.* got 'prices'"),
-    "no database": (lambda p, w: f"{p / 'y.duckdb'}:t", "there is no file"),
+    "no database": (lambda p, w: f"{p / 'y.duckdb'}:t", "which does not exist"),
     "truncated": (truncated, "expected a complete Parquet file"),
-    "empty folder": (lambda p, w: p, "there are none at"),
+    "empty folder": (lambda p, w: p, "with no such file"),
     "no rows": (lambda p, w: write(w(1)[:0], p / "e.parquet"), "expected rows; got none"),
     "no symbol": (lambda p, w: write(w(1).drop(columns="symbol"), p / "e.parquet"), "expected columns panel,date"),
     "no price": (lambda p, w: write(w(1).drop(columns="price"), p / "e.parquet"), "close or price or value"),

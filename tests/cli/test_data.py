@@ -33,8 +33,8 @@ def test_data_check_prints_findings_of_usable_prices(run: Run, prices: Path) -> 
     prices.write_text(re.sub(r"^2016-03-01,[^,]*", "2016-03-01,0", prices.read_text(), count=1, flags=re.M))
     result = run("data", "check", prices)
     assert result.exit_code == 0
-    assert re.search(r"doubtful nonpositive WTI 2016-03-01 line \d+", result.stdout)
-    assert "Usable; " in result.stdout
+    assert re.search(r"warning: nonpositive WTI 2016-03-01 line \d+", result.stdout)
+    assert "Usable, 1 warning." in result.stdout
 
 
 DAYS = pd.bdate_range("2015-01-01", periods=600)
@@ -63,4 +63,4 @@ def test_data_check_says_how_to_leave_symbols_out(run: Run, error: Error, tmp_pa
     table.assign(OIL=table["negative"].abs()).to_csv(tmp_path / "prices.csv")
     assert run("forecast", "--data", tmp_path / "prices.csv", "--drop-unusable", "--out", tmp_path).exit_code == 0
     message = error(run("data", "check", tmp_path / "prices.csv"))
-    assert message.endswith("cannot be forecast: negative, mostly missing; forecast --drop-unusable leaves them out")
+    assert message.endswith("cannot be forecast: negative, mostly missing; forecast --drop-unusable drops them")

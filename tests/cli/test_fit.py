@@ -96,7 +96,7 @@ def test_fit_leaves_out_unusable_symbols_on_request(run: Run, error: Error, pric
     assert "--drop-unusable" in error(run(*command))
     result = run(*command, "--drop-unusable")
     assert result.exit_code == 0, result.output
-    assert "Left out, cannot be fitted: SHORT, FLAT." in result.stdout
+    assert "Dropped, cannot be fitted: SHORT, FLAT." in result.stdout
     assert Forecaster.load(tmp_path / "model.safetensors").symbols == ("WTI", "SP500")
 
 

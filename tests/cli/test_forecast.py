@@ -108,7 +108,7 @@ def test_forecast_stopped_by_a_signal_leaves_no_files(number: signal.Signals, co
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=restore
     ) as process:
         assert process.stdout is not None
-        assert "doubtful" in process.stdout.readline()
+        assert "warning" in process.stdout.readline()
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == code

@@ -43,5 +43,5 @@ def test_op_check_of_a_faulty_operator_is_exit_code_1_and_says_how_to_fix_it(run
 def test_op_check_names_unknown_operators(run: Run) -> None:
     result = run("op", "check", "nonsense")
     assert result.exit_code == 2
-    assert "unknown operator nonsense; expected one of" in result.stderr
+    assert "unknown operator 'nonsense'; torchcommodity op list prints all names" in result.stderr
     assert "expected the name of an operator, or --all" in run("op", "check").stderr

@@ -56,7 +56,7 @@ def test_portfolio_rejects_invalid_costs_and_contracts(run: Run, error: Error, p
     for costs in ("two", "-1", "2,2", ""):
         result = run("portfolio", "--data", prices, "--cost-bps", costs, "--out", tmp_path / "out")
         assert result.exit_code == 2
-        assert "--cost-bps: expected different numbers >= 0" in error(result)
+        assert "--cost-bps: expected distinct numbers >= 0" in error(result)
     result = run("portfolio", "--data", prices, "--contracts", "WTI=OIL", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "OIL" in error(result)

@@ -84,5 +84,5 @@ def test_read_token_of_file_or_environment(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv(TOKEN, " secret\n")
     assert read_token(None) == "secret"
     (tmp_path / "token").write_text("two words")
-    with pytest.raises(ValueError, match=r"expected printable ASCII without blanks in .*token; got 9 characters"):
+    with pytest.raises(ValueError, match=r"expected printable ASCII without spaces in .*token; got 9 characters"):
         read_token(tmp_path / "token")

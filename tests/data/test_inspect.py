@@ -1,4 +1,4 @@
-"""`inspect`: what looks doubtful in a panel, of whatever source."""
+"""`inspect`: data-quality findings of a panel from any source."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""`read` of files: what is rejected (with line and value), what is reported as doubtful, what is accepted."""
+"""`read` of files: what is rejected (with line and value), what is reported as a finding, what is accepted."""
 
 import gzip
 import io

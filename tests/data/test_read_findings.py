@@ -1,4 +1,4 @@
-"""`read` of doubtful files: what is reported, and how it is treated."""
+"""`read` of suspicious files: which findings are reported, and how the data is treated."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ DOUBTFUL = {
 
 
 @pytest.mark.parametrize("name", DOUBTFUL)
-def test_read_reports_and_treats_doubtful_data(name, tmp_path):
+def test_read_reports_and_treats_suspicious_data(name, tmp_path):
     body, prices, expected = DOUBTFUL[name]
     path = tmp_path / "prices.csv"
     path.write_text(body)

@@ -53,7 +53,7 @@ def test_store_adds_lists_and_replaces(tmp_path):
         ("all", 254, panel.symbols, "2018-01-02"),
         ("oil", 254, ("WTI",), "2018-01-02"),
     ]
-    with pytest.raises(data.DataError, match="'all', which is stored already"):
+    with pytest.raises(data.DataError, match="'all', which is already taken"):
         store.add(panel["VIX"], "all")
     assert store.load("all").equals(panel)
     store.add(panel["VIX"], "all", replace=True)

@@ -264,7 +264,7 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
     "detach": (Detached, DetachedInFunction),
     "data": (Data,),
     "python": (Item, ToList),
-    "copied": (Copied,),
+    "copy": (Copied,),
     "no_grad": (NoGrad, NoGradDecorated, Inference),
     "integer": (Long, Argmax, Comparison),
     "rounding": (Rounded, Sign),
@@ -284,5 +284,5 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
 BROKEN = [(kind, model) for kind, models in MODELS.items() for model in models] + [("detach", NumPy)]
 LOSSES = [
     ("batch_size", sum_loss), ("not_scalar", unreduced_loss), ("not_a_tensor", float_loss), ("rounding", rounded_loss),
-    ("copied", copied_loss),
+    ("copy", copied_loss),
 ]  # fmt: skip

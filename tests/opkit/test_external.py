@@ -30,11 +30,11 @@ def pair() -> tuple[Tensor, Tensor]:
 
 @functools.cache
 def product_operator(gradient: Any) -> Callable[..., Tensor]:
-    settings = {"backward": product_backward} if gradient == "given" else {}
+    settings = {"backward": product_backward} if gradient == "custom" else {}
     return opkit.external(product, name=f"tests::product_{gradient[0]}", inputs=2, gradient=gradient, **settings)
 
 
-@pytest.mark.parametrize("gradient", ["given", "finite-difference"])
+@pytest.mark.parametrize("gradient", ["custom", "finite-difference"])
 def test_external_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
     operator = product_operator(gradient)
     assert torch.equal(operator(*pair), pair[0].sin() * pair[1])
@@ -45,7 +45,7 @@ def test_external_gradient_passes_gradcheck(pair: tuple[Tensor, Tensor], gradien
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from Inductor
-@pytest.mark.parametrize("gradient", ["given", "finite-difference"])
+@pytest.mark.parametrize("gradient", ["custom", "finite-difference"])
 def test_external_compiles_fullgraph(pair: tuple[Tensor, Tensor], gradient: Any) -> None:
     operator = product_operator(gradient)
     compiled = torch.compile(lambda x, y: operator(x, y).square().sum(), fullgraph=True)
@@ -58,7 +58,7 @@ def test_external_without_gradient_raises(pair: tuple[Tensor, Tensor]) -> None:
     with pytest.raises(RuntimeError, match="tests::no_gradient: the model has no gradient"):
         operator(pair[0]).sum().backward()
     assert torch.equal(operator(pair[0].detach()), pair[0].detach().sin())
-    once = opkit.external(np.sin, name="tests::once", gradient="given", backward=lambda g, x: g * np.cos(x))
+    once = opkit.external(np.sin, name="tests::once", gradient="custom", backward=lambda g, x: g * np.cos(x))
     (first,) = torch.autograd.grad(once(pair[0]).sum(), pair[0], create_graph=True)
     with pytest.raises(RuntimeError, match="tests::once_backward: the model has no gradient"):
         first.sum().backward()
@@ -112,9 +112,9 @@ def test_external_rejects_a_result_of_another_shape(pair: tuple[Tensor, Tensor])
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gradient": "given"}, "backward must go together; got 'given', no backward"),
+        ({"gradient": "custom"}, "backward must go together; got 'custom', no backward"),
         ({"backward": product_backward}, "backward must go together; got 'none', backward"),
-        ({"gradient": "guessed"}, "gradient must be one of none, given"),
+        ({"gradient": "guessed"}, "gradient must be one of none, custom"),
     ],
 )
 def test_external_rejects_contradictory_settings(settings: dict[str, Any], message: str) -> None:

@@ -236,5 +236,5 @@ def test_load_native_library_warns_once_if_missing(tmp_path: Path) -> None:
 
 def test_load_native_library_warns_if_loading_fails(tmp_path: Path) -> None:
     (tmp_path / "_C.abi3.so").write_bytes(b"no library")
-    with pytest.warns(UserWarning, match=r"_C.abi3.so does not load with torch .*build it again"):
+    with pytest.warns(UserWarning, match=r"_C.abi3.so does not load with torch .*rebuild it here"):
         assert not native.load_native_library(tmp_path)

@@ -1,4 +1,4 @@
-"""Forecasts for tables of any number of panels, from DuckDB or Parquet into DuckDB."""
+"""Batch forecasts: any number of panels from DuckDB or Parquet, results in DuckDB."""
 
 from torchcommodity.batch._results import Run as Run
 from torchcommodity.batch._run import Summary as Summary

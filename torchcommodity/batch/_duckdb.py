@@ -1,4 +1,4 @@
-"""DuckDB: connections with a memory limit, waiting for a lock, transactions, and quoting in SQL."""
+"""DuckDB helpers: connections with a memory limit, retries on a lock, transactions, and quoting in SQL."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from typing import Any
 
 import duckdb
 
-MEMORY_LIMIT = "128MB"  # of each connection; a run has two
+MEMORY_LIMIT = "128MB"  # per connection; a run opens two
 
 
 def connect(path: Path | None = None, *, timeout: float = 0.0, read_only: bool = False) -> Any:
-    """Open a file, or a database in memory, waiting up to `timeout` seconds for another process to close the file."""
+    """Open a file, or an in-memory database; wait up to `timeout` seconds for another process to close the file."""
     name = ":memory:" if path is None else str(path.absolute())
     connection = retry_while_locked(lambda: duckdb.connect(name, read_only=read_only), timeout)
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
@@ -20,7 +20,7 @@ def connect(path: Path | None = None, *, timeout: float = 0.0, read_only: bool =
 
 
 def retry_while_locked(call: Callable[[], Any], timeout: float) -> Any:
-    """Call again while another process has the file open: only one at a time can."""
+    """Retry `call` for up to `timeout` seconds while another process has the file open."""
     end = time.monotonic() + timeout
     while True:
         try:
@@ -33,7 +33,7 @@ def retry_while_locked(call: Callable[[], Any], timeout: float) -> Any:
 
 @contextmanager
 def transaction(connection: Any) -> Iterator[Callable[..., Any]]:
-    """Everything executed inside, or nothing."""
+    """Run a block in one transaction; an exception rolls it back."""
     connection.execute("BEGIN")
     try:
         yield connection.execute
@@ -46,7 +46,7 @@ def transaction(connection: Any) -> Iterator[Callable[..., Any]]:
 
 @contextmanager
 def readable_errors(path: Path) -> Iterator[None]:
-    """Errors of DuckDB on the file of the results as a ValueError."""
+    """Turn DuckDB's errors on the results file into a ValueError."""
     try:
         yield
     except duckdb.Error as error:
@@ -57,7 +57,7 @@ def readable_errors(path: Path) -> Iterator[None]:
 
 
 def sql_text(value: str) -> str:
-    """A string literal.
+    """Quote a SQL string literal.
 
     >>> sql_text("panel's")
     "'panel''s'"
@@ -66,7 +66,7 @@ def sql_text(value: str) -> str:
 
 
 def sql_name(value: str) -> str:
-    """The name of a table or a column.
+    """Quote the name of a table or column.
 
     >>> sql_name("my prices")
     '"my prices"'

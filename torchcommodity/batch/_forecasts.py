@@ -1,4 +1,4 @@
-"""Forecast a block of panels: panels of equal length in one call where that changes no bit, otherwise one by one."""
+"""Forecast a block of panels: panels of equal length in one call where results stay bitwise equal, else one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ SAME_BITS_IN_BATCHES = {("har-garch", "pt2")}
 
 
 def forecast_block(artifact: Artifact, block: Sequence[ParsedPanel]) -> tuple[Any, list[RejectedPanel]]:
-    """The table of forecasts in the order of the panels, and the panels whose forecast is not finite."""
+    """Forecast panels; return the table of forecasts in their order, and the panels whose forecast is not finite."""
     quantiles: dict[int, Any] = {}
     for group in group_by_length((len(panel.days) for panel in block), lambda rows: _max_batch(artifact, rows)):
         prices = torch.from_numpy(np.stack([block[k].prices for k in group]))
@@ -48,7 +48,7 @@ def group_by_length(lengths: Iterable[int], max_size: Callable[[int], int]) -> I
 
 
 def _max_batch(artifact: Artifact, rows: int) -> int:
-    """Panels of so many rows in one call."""
+    """Number of panels of `rows` rows in one call."""
     if (artifact.metadata.model, artifact.metadata.format) not in SAME_BITS_IN_BATCHES:
         return 1
     return max(1, MAX_CELLS // (rows * len(artifact.metadata.symbols)))

@@ -1,4 +1,4 @@
-"""Parse the rows of one panel into prices and days, or say why it is rejected."""
+"""Parse the rows of one panel into prices and days, or reject it with a reason."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from torchcommodity.data import parse_date, parse_price, parse_prices, summarize
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import check_warmup
 
-MAX_ROWS = 2_000_000  # of one panel: the calendar has 33,237 days
+MAX_ROWS = 2_000_000  # per panel; the calendar has 33,237 days
 
 Array = np.ndarray[Any, Any]
 Locate = Callable[[int], str]  # row of a column -> `panels.parquet, row 7`
 
 
 class PanelRows(NamedTuple):
-    """All rows of a panel, in the order of the table; beyond `MAX_ROWS` they are only counted."""
+    """Rows of a panel, in the order of the table; rows beyond `MAX_ROWS` are only counted."""
 
     name: str | None
     table: Any  # pyarrow.Table
@@ -33,7 +33,7 @@ class ParsedPanel(NamedTuple):
     name: str
     prices: Array
     days: Array
-    ignored_rows: int  # of other symbols
+    ignored_rows: int  # rows of symbols that the artifact does not have
 
 
 class RejectedPanel(NamedTuple):
@@ -44,7 +44,7 @@ class RejectedPanel(NamedTuple):
 
 
 def split_by_panel(batches: Iterable[Any]) -> Iterator[PanelRows]:
-    """The rows of each panel, from record batches of any size that are sorted by panel."""
+    """Group record batches of any size, sorted by panel, into the rows of each panel."""
     parts: list[Any] = []
     name, count = None, 0
     for batch in batches:
@@ -64,10 +64,10 @@ def split_by_panel(batches: Iterable[Any]) -> Iterator[PanelRows]:
 
 
 def parse_panel(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel | RejectedPanel:
-    """The prices and days of a panel.
+    """Parse the prices and days of a panel.
 
-    A row of the prices is a day on which a symbol of the artifact has a row in the table, with or without a price. Rows
-    of other symbols are ignored.
+    The days are those on which a symbol of the artifact has a row in the table, with or without a price. Rows of other
+    symbols are ignored.
     """
     try:
         return _parse(rows, metadata, source)
@@ -104,7 +104,7 @@ def _parse(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel:
 
 
 def _symbols(column: Any, metadata: Metadata, locate: Locate) -> Array:
-    """The index of each row's symbol in the artifact, -1 for other symbols; all of the artifact's must be present."""
+    """Index of each row's symbol in the artifact, -1 for other symbols; all symbols of the artifact must be present."""
     if column.null_count:
         raise ValueError(f"{locate(_first(column.is_null()))}: expected a symbol; got none")
     indices: Array = pc.fill_null(pc.index_in(column, pa.array(metadata.symbols, column.type)), -1).to_numpy()

@@ -1,7 +1,7 @@
-"""The DuckDB file of the results, to which a run is added whole or not at all.
+"""The DuckDB file of the results, to which runs are added atomically.
 
-A run is computed block by block into a file of its own, so that an interrupted one can be resumed. The finished run is
-copied into the results in one transaction: only then is the results' lock needed, and a reader never sees a part.
+A run is computed block by block in a separate file, so that an interrupted run can be resumed. The finished run is
+copied into the results in one transaction: only that step locks the results, and readers never see a partial run.
 """
 
 import shutil
@@ -33,7 +33,7 @@ class Run:
     """One row of the table `runs`: inputs and outcome of a run.
 
     Args:
-        run: its id, from the checksums of the artifact and the source: the same inputs are the same run.
+        run: id, a hash of the checksums of the artifact and the source: the same inputs give the same id.
         artifact: sha256 of the artifact or forecaster.
         model: its name in `models.MODELS`.
         version: version of torchcommodity.
@@ -73,14 +73,14 @@ def check_out(out: Path) -> None:
             "COPY forecasts TO 'forecasts.csv'"
         )
     if out.exists() and not out.is_file():
-        raise ValueError(f"batch: out must be a file; got {out}, which is none")
+        raise ValueError(f"batch: out must be a file; got {out}, which is a folder or a device")
 
 
 def find_run(out: Path, run: str) -> Run | None:
     """The finished run of this id in the results, if there is one.
 
     Raises:
-        ValueError: the file is no DuckDB file, or has other tables of the same names.
+        ValueError: the file is not a DuckDB file, or has other tables of the same names.
     """
     if not out.exists():
         return None
@@ -92,9 +92,9 @@ def find_run(out: Path, run: str) -> Run | None:
 
 
 class PartialRun:
-    """A run in progress, in a folder beside the results; one process at a time.
+    """A run in progress, in a folder next to the results; one process at a time.
 
-    `run` counts what is done: `rows` rows of the sorted table, up to and including the panel `last`.
+    `run` has the counts so far: `rows` rows of the sorted table are done, up to and including the panel `last`.
     """
 
     def __init__(self, out: Path, run: Run) -> None:
@@ -142,7 +142,7 @@ class PartialRun:
         return run
 
     def close(self) -> None:
-        """Close the file; the blocks added so far stay for a resumed run."""
+        """Close the file; the blocks added so far remain for a resumed run."""
         self.connection.close()
 
     def _attach_results(self) -> None:
@@ -159,7 +159,7 @@ class PartialRun:
 
 
 def _has_tables(connection: Any, out: Path) -> bool:
-    """Whether the tables of the results are there; tables of their names with other columns are a ValueError."""
+    """Whether the file has the tables of the results; tables of these names with other columns are a ValueError."""
     tables = dict(
         connection.execute(
             "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() "

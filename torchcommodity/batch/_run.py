@@ -22,7 +22,7 @@ from torchcommodity.export import Artifact
 from torchcommodity.forecast import Forecaster, align_panel
 from torchcommodity.training import one_thread
 
-BLOCK_ROWS = 131_072  # of the table, or one panel: forecast and written in one transaction
+BLOCK_ROWS = 131_072  # table rows (or one panel) that are forecast and written in one transaction
 
 Progress = Callable[[int, int, str], None]
 
@@ -38,24 +38,24 @@ class Summary(NamedTuple):
 def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress: Progress | None = None) -> Summary:
     """Forecast a table of any number of panels, and add the forecasts to a DuckDB file as one run.
 
-    Each panel is forecast on its own. Its rows are the days on which a symbol of the model has a row in the table; a
+    Each panel is forecast separately. Its rows are the days on which a symbol of the model has a row in the table; a
     price that is NULL or NaN is missing. Rows of other symbols are ignored and counted. A panel that cannot be forecast
-    is listed in the table `rejected` with the reason; the others are not affected.
+    is listed in the table `rejected` with the reason, and does not affect the others.
 
-    Every forecast has the bits of the model's forecast of that panel alone, on one thread. The id of the run is made of
-    the checksums of model and table: calling `run` again changes nothing, and resumes a run that was interrupted. A run
-    is added in one transaction. Memory is bounded, whatever the number of panels.
+    Every forecast is bitwise equal to the model's forecast of that panel alone, on one thread. The id of the run is a
+    hash of the checksums of model and table: calling `run` again changes nothing, or resumes an interrupted run. A run
+    is added in one transaction. Memory is bounded, regardless of the number of panels.
 
     Args:
-        model: of `forecast.fit` or `export.Artifact.load`.
+        model: from `forecast.fit` or `export.Artifact.load`.
         source: a long table with columns `panel` (names or integers), `date`, `symbol` and `price`, its rows in any
-            order: a Parquet file, a folder or a pattern of them, or `FILE.duckdb:TABLE`. Or one panel: anything else
-            that `data.to_panel` takes.
+            order: a Parquet file, a folder or glob pattern of Parquet files, or `FILE.duckdb:TABLE`. Or one panel:
+            anything else that `data.to_panel` accepts.
         out: the DuckDB file, `*.duckdb`; created if it does not exist.
         progress: called with the rows done, the rows of the table, and a message.
 
     Returns:
-        the row of the table `runs`, and whether the results already had it.
+        The row of the table `runs`, and whether the results already had it.
 
     Raises:
         TypeError: a model or source of another type.
@@ -115,7 +115,7 @@ def _new_run(artifact: Artifact, table: Source) -> Run:
 
 @contextmanager
 def _readable_errors(source: object) -> Iterator[None]:
-    """Errors of DuckDB and Arrow while reading the source as a ValueError; Ctrl-C as a KeyboardInterrupt."""
+    """Turn errors of DuckDB and Arrow while reading the source into a ValueError, and Ctrl-C into KeyboardInterrupt."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
@@ -130,7 +130,7 @@ def _readable_errors(source: object) -> Iterator[None]:
 
 @dataclass
 class Block:
-    """Consecutive panels that are forecast and written together."""
+    """Consecutive panels, forecast and written together."""
 
     panels: list[ParsedPanel] = field(default_factory=list)
     rejected: list[RejectedPanel] = field(default_factory=list)
@@ -156,7 +156,7 @@ def _forecast_all(
 
 
 def _sorted_rows(connection: Any, partial: PartialRun) -> Any:
-    """The remaining rows, sorted by panel; DuckDB sorts on disk what does not fit into memory."""
+    """The remaining rows, sorted by panel; DuckDB spills to disk if they exceed the memory limit."""
     connection.execute(f"SET temp_directory = {sql_text(str(partial.spill))}")
     connection.execute("SET preserve_insertion_order = false")
     where, parameters = "", []

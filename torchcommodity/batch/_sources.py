@@ -1,4 +1,4 @@
-"""Tables of panels: Parquet files, a table of a DuckDB file, or one panel in memory, as one SQL view.
+"""Tables of panels as one SQL view: Parquet files, a table of a DuckDB file, or one panel in memory.
 
 The view `panels` has panel TEXT, date DATE or TEXT, symbol TEXT, price DOUBLE or TEXT, file and row (from 1).
 """
@@ -30,10 +30,10 @@ class Source:
     """An opened table of panels.
 
     Args:
-        label: opens the messages.
+        label: name of the source, which begins each error message.
         files: the files, or the label of a table.
         sha256: checksum of the content.
-        states: state of each file when its checksum was taken.
+        states: inode, size and modification time of each file when its checksum was taken.
     """
 
     label: str
@@ -46,14 +46,14 @@ class Source:
         return f"{self.files[file]}, row {row}"
 
     def check_unchanged(self) -> None:
-        """A ValueError if a file has changed since its checksum was taken."""
+        """Raise ValueError if a file has changed since its checksum was taken."""
         for path, state in zip(self.files, self.states):
             if _state(Path(path)) != state:
                 raise ValueError(f"batch: expected {path} to stay unchanged; it changed while it was read")
 
 
 def is_panel_table(source: Any) -> bool:
-    """Whether a source is a table of panels: a folder, a pattern, FILE.duckdb:TABLE, a Parquet file with `panel`.
+    """Whether a source is a table of panels: a folder, a glob pattern, FILE.duckdb:TABLE, Parquet with column `panel`.
 
     >>> is_panel_table("panels/*.parquet"), is_panel_table("panels.duckdb:prices"), is_panel_table("embedded")
     (True, True, False)
@@ -73,7 +73,7 @@ def open_source(connection: Any, source: str | os.PathLike[str] | Panel) -> Sour
     """Create the view `panels` of a source.
 
     Raises:
-        ValueError: there is no such table, it cannot be read, or its columns are not those of a table of panels.
+        ValueError: the table does not exist or cannot be read, or it lacks one of the columns.
     """
     if isinstance(source, Panel):
         return _open_panel(connection, source)
@@ -102,7 +102,7 @@ def _open_panel(connection: Any, panel: Panel) -> Source:
 
 def _open_table(connection: Any, file: Path, table: str) -> Source:
     if not file.is_file():
-        raise ValueError(f"batch: expected a DuckDB file; there is no file {file}")
+        raise ValueError(f"batch: expected a DuckDB file; got {file}, which does not exist")
     connection.execute(f"ATTACH {sql_text(str(file.absolute()))} AS source (READ_ONLY)")
     rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'").fetchall()
     tables = [row[0] for row in rows]
@@ -169,7 +169,9 @@ def _find_files(source: str) -> list[Path]:
     paths = path.rglob("*.parquet") if path.is_dir() else map(Path, glob.glob(source, recursive=True))
     if files := sorted(path for path in paths if path.is_file()):
         return files
-    raise ValueError(f"batch: expected Parquet files with panels, or FILE.duckdb:TABLE; there are none at {source}")
+    raise ValueError(
+        f"batch: expected Parquet files with panels, or FILE.duckdb:TABLE; got {source!r} with no such file"
+    )
 
 
 def _schema(path: Path) -> Any:
@@ -198,7 +200,7 @@ def _checksum(path: Path) -> str:
 
 
 def _checksum_of_rows(connection: Any) -> str:
-    """Of the rows in their order, each as one line of JSON: independent of other content of the file."""
+    """Checksum of the rows in order, each as one line of JSON, so that other content of the file has no effect."""
     digest = hashlib.sha256()
     lines = connection.sql("SELECT to_json([panel, date::TEXT, symbol, price::TEXT])::TEXT AS line FROM panels")
     for batch in pa.RecordBatchReader.from_stream(lines):

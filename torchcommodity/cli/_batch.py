@@ -1,4 +1,4 @@
-"""`torchcommodity batch`: forecasts for a table of any number of panels, into a DuckDB file."""
+"""`torchcommodity batch`: forecast a table of any number of panels into a DuckDB file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ SOME_REJECTED = 3  # exit code
 
 
 def check_out(path: Path) -> Path:
-    """Reject a name that does not end as a DuckDB file does."""
+    """Reject a file name that does not end with .duckdb."""
     if path.suffix.lower() != ".duckdb":
         raise typer.BadParameter(f"expected a file name that ends with .duckdb; got {str(path)!r}")
     return path
@@ -27,12 +27,12 @@ Panels = Annotated[
         "--data",
         metavar="PANELS",
         callback=options.check_panels,
-        help="Table panel,date,symbol,price: a Parquet file, a folder or pattern of them, or FILE.duckdb:TABLE; or the "
-        "source of one panel",
+        help="Table with columns panel,date,symbol,price: a Parquet file, a folder or glob pattern of Parquet files, "
+        "or FILE.duckdb:TABLE; or a single panel from any source of prices",
     ),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", metavar="FILE", callback=check_out, help="DuckDB file that the forecasts are added to")
+    Path, typer.Option("--out", metavar="FILE", callback=check_out, help="DuckDB file to add the forecasts to")
 ]
 
 
@@ -44,8 +44,8 @@ def batch(
 ) -> None:
     """Forecast a table of any number of panels.
 
-    Adds one run to a DuckDB file; an interrupted run resumes. A panel that cannot be forecast is listed in the table
-    rejected with the reason, and the exit code is 3.
+    Adds one run to a DuckDB file; the same command resumes an interrupted run. Panels that cannot be forecast are
+    listed in the table `rejected` with the reason, and the exit code is 3.
     """
     from torchcommodity.batch import is_panel_table
     from torchcommodity.batch import run as run_batch
@@ -67,8 +67,8 @@ def _summary_lines(summary: "Summary", out: Path) -> list[str]:
     run = summary.run
     lines = [f"Run {run.run[:16]} of {run.source}: {run.completed:,} panels, {run.forecasts:,} rows of forecasts."]
     if run.ignored_rows:
-        lines.append(f"Left out {run.ignored_rows:,} rows of symbols that are not in the model.")
+        lines.append(f"Ignored {run.ignored_rows:,} rows of symbols that are not in the model.")
     if run.rejected:
         lines.append(f"Rejected {run.rejected:,} of {run.panels:,} panels; see the table `rejected` of {out}.")
-    unchanged = f"{out} holds this run since {run.finished}; nothing was changed."
+    unchanged = f"{out} already contains this run, finished {run.finished}; nothing was changed."
     return [*lines, unchanged if summary.existed else f"Wrote {out}"]

@@ -1,4 +1,4 @@
-"""`torchcommodity cache`: the results that are kept to save time, and how to remove them."""
+"""`torchcommodity cache`: show or clear cached models and backtests."""
 
 import typer
 
@@ -30,7 +30,7 @@ def show() -> None:
 
 @app.command("clear")
 def clear() -> None:
-    """Remove the cached results; they are computed again when they are needed."""
+    """Remove all cached results."""
     from torchcommodity.forecast import clear_cache
 
     output.console().print(f"Removed {clear_cache()} results.")

@@ -1,4 +1,4 @@
-"""`torchcommodity data`: check prices, and keep them in the store."""
+"""`torchcommodity data`: check prices, and manage the price store."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 
 app = typer.Typer(
-    help="Check prices, and keep them in the store.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="Check prices and manage the price store.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
 )
 
 Source = Annotated[
@@ -24,9 +24,9 @@ UNUSABLE = ("no positive price", "short history", "constant price")  # findings 
 
 @app.command("check")
 def check(source: Source) -> None:
-    """Read prices and print what is doubtful.
+    """Check prices and print data-quality warnings.
 
-    Exit code 0: torchcommodity forecast accepts them. 2: it does not, and the message says why.
+    Exit code 0: the prices can be forecast; 2: they cannot, and the message says why.
     """
     from torchcommodity.data import inspect, summarize_names
 
@@ -35,16 +35,16 @@ def check(source: Source) -> None:
     output.print_line(screen, repr(panel))
     output.print_findings(screen, panel.findings, max_rows=None)
     if unusable := [finding.symbol for finding in inspect(panel) if finding.kind in UNUSABLE]:
-        others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable leaves them out"
+        others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     count = sum(finding.count for finding in panel.findings)
-    screen.print(f"Usable; {f'{count} doubtful, treated as stated' if count else 'nothing doubtful'}.")
+    screen.print(f"Usable, {count or 'no'} warning{'' if count == 1 else 's'}.")
 
 
 @app.command("add")
 def add(
     source: Source,
-    name: Annotated[str | None, typer.Option("--name", help="Name in the store; default: that of the source")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name in the store; default: the source's name")] = None,
     store: StoreFile = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the stored panel of the same name")] = False,
     quiet: options.Quiet = False,

@@ -1,4 +1,4 @@
-"""`torchcommodity diagnose`: why a model does not learn."""
+"""`torchcommodity diagnose`: find out why a model does not learn."""
 
 from typing import Annotated
 
@@ -18,9 +18,12 @@ def diagnose(
 
     Exit code 1: a fault was found.
     """
+    build = options.import_object(factory)
+    if not callable(build):
+        raise typer.BadParameter(f"expected a function; got {factory}, a {type(build).__name__}")
     import torchcommodity.opkit as opkit
 
-    arguments = options.import_object(factory)()
+    arguments = build()
     if not (isinstance(arguments, tuple) and len(arguments) == 3):
         raise ValueError(f"diagnose: {factory} must return (model, batch, loss_fn); got {type(arguments).__name__}")
     diagnosis = opkit.diagnose(*arguments)

@@ -1,4 +1,4 @@
-"""`torchcommodity doctor`: what is installed, what works, and what does not."""
+"""`torchcommodity doctor`: versions, devices and a self-test."""
 
 import typer
 
@@ -29,7 +29,7 @@ def doctor() -> None:
 
 
 def devices() -> list[str]:
-    """The devices that torch can compute on."""
+    """Devices that torch can use."""
     import torch
 
     names = ["cpu"]
@@ -41,7 +41,7 @@ def devices() -> list[str]:
 
 
 def self_test() -> str:
-    """Compare y_t = a y_{t-1} + b_t and its gradient with known values; the difference in words, or nothing.
+    """Compare y_t = a y_{t-1} + b_t and its gradient with known values; return the difference in words, or "".
 
     >>> self_test()
     ''

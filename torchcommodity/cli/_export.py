@@ -1,4 +1,4 @@
-"""`torchcommodity export`: a fitted model as one self-contained file."""
+"""`torchcommodity export`: write a fitted model to one self-contained file."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,13 +12,16 @@ SUFFIXES = {"pt2": ".pt2", "aoti": ".aoti.pt2", "onnx": ".onnx"}
 
 Format = Annotated[
     Literal["pt2", "aoti", "onnx"],
-    typer.Option("--format", help="torch.export program, AOTInductor machine code, or ONNX"),
+    typer.Option("--format", help="pt2: torch.export program; aoti: AOTInductor machine code; onnx: ONNX"),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: MODEL with the format's ending")
 ]
 WithoutCurve = Annotated[
-    bool, typer.Option("--without-curve", help="Export a model that was fitted with a curve; roll gaps are past ones")
+    bool,
+    typer.Option(
+        "--without-curve", help="For a model fitted with a curve: expect past roll gaps instead of those of the curve"
+    ),
 ]
 
 
@@ -31,7 +34,8 @@ def export(
 ) -> None:
     """Export a fitted model to one self-contained file.
 
-    Raw prices in, quantiles out; with metadata and checksum. predict, batch and serve read it.
+    The exported model maps raw prices to quantiles and includes metadata and a checksum. predict, batch and serve
+    read it.
     """
     from torchcommodity.export import Artifact
     from torchcommodity.export import export as write

@@ -1,4 +1,4 @@
-"""`torchcommodity fit`: prices and settings become one file, the fitted model."""
+"""`torchcommodity fit`: fit a model to prices and write it to one file."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ SUFFIX = ".safetensors"
 
 
 def check_out(path: Path) -> Path:
-    """Reject a name that `predict` would not recognize."""
+    """Reject a file name that `predict` would not recognize."""
     if path.suffix.lower() != SUFFIX:
         raise typer.BadParameter(f"expected a file name that ends with {SUFFIX}; got {str(path)!r}")
     return path
@@ -31,15 +31,15 @@ def check_out(path: Path) -> Path:
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", callback=check_out, help=f"Output file ({SUFFIX})")]
 Device = Annotated[
     Literal["auto", "cpu", "cuda", "mps"] | None,
-    typer.Option("--device", help="Device to train on; default: that of the settings, cpu"),
+    typer.Option("--device", help="Training device; default: the device in the settings (cpu)"),
 ]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option("--checkpoint", metavar="FILE", help="Checkpoint of the training; default: beside --out"),
+    typer.Option("--checkpoint", metavar="FILE", help="Training checkpoint; default: next to --out"),
 ]
 Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="Resume from the checkpoint if there is one")]
 CheckpointSeconds = Annotated[
-    float, typer.Option("--checkpoint-seconds", min=0, help="Seconds between two writes of the checkpoint")
+    float, typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoint writes")
 ]
 Tensorboard = Annotated[
     Path | None, typer.Option("--tensorboard", metavar="DIR", help="Folder for TensorBoard curves of the losses")
@@ -69,8 +69,8 @@ def fit(
 ) -> None:
     """Fit a model and write it to one file.
 
-    The file holds weights, settings, symbols and the record of the fit; predict, export, profile and optimize read it.
-    An interrupted training resumes from its checkpoint. Under torchrun all processes train one model.
+    The file contains weights, settings, symbols and the record of the fit; predict, export, profile and optimize read
+    it. Interrupted training resumes from its checkpoint. Under torchrun, all processes train one model.
     """
     if list_models:
         _print_models()
@@ -86,7 +86,7 @@ def fit(
     if print_config:
         typer.echo(to_toml(settings), nl=False)
         return
-    is_first = int(os.environ.get("RANK", 0)) == 0  # of the processes of torchrun
+    is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)
     panel = options.read_prices(data, symbols, contracts, curve)
     output.print_findings(screen, panel.findings)
@@ -118,7 +118,7 @@ def fit(
 
 @contextmanager
 def _resumable(checkpoint: Path) -> Iterator[None]:
-    """Tell the user that interrupts a training how to resume it."""
+    """On Ctrl-C, tell the user how to resume."""
     try:
         yield
     except KeyboardInterrupt:
@@ -127,7 +127,7 @@ def _resumable(checkpoint: Path) -> Iterator[None]:
 
 
 def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Module") -> None:
-    """Print what was fitted, the network's validation loss, and the parameters with a meaning, before and after."""
+    """Print what was fitted, the network's validation loss, and the interpretable parameters before and after."""
     from torchcommodity.models import learned_parameters
 
     record = forecaster.record

@@ -1,4 +1,4 @@
-"""`torchcommodity forecast`: one step from prices to a table of quantiles and a report."""
+"""`torchcommodity forecast`: from prices to a table of quantiles and a report in one step."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple

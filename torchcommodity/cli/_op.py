@@ -1,5 +1,6 @@
-"""`torchcommodity op`: list operators, check them against the contract, start a new one."""
+"""`torchcommodity op`: list operators, check them against the contract, create a new one."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,9 @@ app = typer.Typer(
 
 COLORS = {"pass": "green", "fail": "bold red", "skip": "yellow"}
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names of op list, or package.module:operator")]
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME", help="Operator names, see op list, or package.module:operator")
+]
 
 
 @app.command("list")
@@ -42,7 +45,12 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Skip checks that compile or export")] = False,
 ) -> None:
-    """Check operators against the contract. Exit code 1: a check failed."""
+    """Check operators against the contract.
+
+    Exit code 1: a check failed.
+    """
+    if not names and not all_:
+        raise typer.BadParameter("expected the name of an operator, or --all")
     import json as json_
 
     import torchcommodity.opkit as opkit
@@ -65,7 +73,10 @@ def new(
     cuda: Annotated[bool, typer.Option("--cuda", help="Include a CUDA kernel")] = False,
     dest: Annotated[Path, typer.Option("--dest", metavar="DIR", help="Folder of the new package")] = Path(),
 ) -> None:
-    """Create a package with one operator, which builds and passes the contract as it is."""
+    """Create a package with one operator, ready to build.
+
+    It passes the contract before any change.
+    """
     import torchcommodity.opkit as opkit
 
     folder, screen = opkit.new(name, dest, cuda=cuda), output.console()
@@ -86,13 +97,12 @@ def _select(names: list[str], everything: bool) -> list[Any]:
     operators = _operators()
     if everything:
         return [op for _, op in sorted(operators.items())]
-    if not names:
-        raise typer.BadParameter("expected the name of an operator, or --all")
     by_name: dict[str, Any] = {name: op for key, op in operators.items() for name in (key, op.name)}
     by_name |= {name: options.import_object(name) for name in names if name not in by_name and ":" in name}
     if unknown := [name for name in names if name not in by_name]:
-        known = ", ".join(sorted(op.name for op in operators.values()))
-        raise typer.BadParameter(f"unknown operator {', '.join(unknown)}; expected one of {known}")
+        matches = get_close_matches(unknown[0], [op.name for op in operators.values()], n=1)
+        hint = f"did you mean {matches[0]!r}?" if matches else "torchcommodity op list prints all names"
+        raise typer.BadParameter(f"unknown operator {unknown[0]!r}; {hint}")
     return [by_name[name] for name in names]
 
 

@@ -1,4 +1,4 @@
-"""`torchcommodity optimize`: a smaller and faster network, every step measured on years that it was not fitted on."""
+"""`torchcommodity optimize`: make a network smaller and faster; measure each step on out-of-sample years."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchcommodity.optimize import BenchmarkRow
 
 FILES = ("optimized.safetensors", "optimize.csv")
-HIDDEN = 64  # units of the network that is fitted by default: large enough to have something to remove
+HIDDEN = 64  # units of the network that is fitted by default: large enough to prune
 
 ModelFile = Annotated[
     Path | None,
@@ -23,10 +23,10 @@ ModelFile = Annotated[
         metavar="MODEL",
         exists=True,
         dir_okay=False,
-        help="Fitted har-lstm (.safetensors), fitted before --first-year; default: fit one",
+        help="har-lstm model (.safetensors) fitted on prices before --first-year; default: fit one",
     ),
 ]
-FirstYear = Annotated[int, typer.Option("--first-year", help="First test year; everything is fitted before it")]
+FirstYear = Annotated[int, typer.Option("--first-year", help="First test year; all models are fitted on earlier years")]
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per request")]
 BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Requests in the large batch")]
 Calls = Annotated[int, typer.Option("--calls", min=5, help="Timed calls at batch size 1")]
@@ -51,7 +51,7 @@ def optimize(
 ) -> None:
     """Prune, distill, quantize and compile a model.
 
-    Size, speed and loss of every variant are measured. Writes optimized.safetensors and optimize.csv.
+    Measures size, speed and loss of every variant; writes optimized.safetensors and optimize.csv.
     """
     import pandas as pd
 

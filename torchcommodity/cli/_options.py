@@ -1,10 +1,11 @@
-"""The options that commands share. Nothing here imports torch or pandas: `--help` and wrong options are immediate."""
+"""Options that commands share. Nothing here imports torch or pandas, so `--help` and usage errors are immediate."""
 
 import glob
 import os
 import pkgutil
 import re
 import sys
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -32,17 +33,19 @@ MODELS = (
 
 
 def check_source(source: str | None) -> str | None:
-    """Reject a file that does not exist before anything heavy is imported."""
-    if source is None or source in ("embedded", "auto") or source.startswith(PREFIXES) or os.path.isfile(source):
+    """Reject a missing or empty file before torch is imported."""
+    if source is None or source in ("embedded", "auto") or source.startswith(PREFIXES):
         return source
     if not source.strip():
-        raise typer.BadParameter(f"expected {SOURCES}; got nothing")
-    problem = "is a folder" if os.path.isdir(source) else "does not exist"
+        raise typer.BadParameter(f"expected {SOURCES}; got an empty string")
+    if os.path.isfile(source) and os.path.getsize(source):
+        return source
+    problem = "is a folder" if os.path.isdir(source) else "is empty" if os.path.isfile(source) else "does not exist"
     raise typer.BadParameter(f"expected {SOURCES}; got {source!r}, which {problem}")
 
 
 def check_panels(source: str) -> str:
-    """As `check_source`, for a table of panels: also a folder, a pattern or `FILE.duckdb:TABLE`."""
+    """Like `check_source`, for a table of panels: also a folder, a glob pattern or `FILE.duckdb:TABLE`."""
     match = DUCKDB_TABLE.fullmatch(source)
     if (match and os.path.isfile(match["file"])) or os.path.isdir(source) or glob.has_magic(source):
         return source
@@ -60,17 +63,49 @@ def check_model(name: str | None) -> str | None:
 
 
 def check_table(path: Path | None) -> Path | None:
-    """Reject the name of a table whose ending is not in `TABLES`, before any work."""
+    """Reject a table file whose ending is not in `TABLES`, before any work."""
     if path is None or path.suffix.lower() in TABLES:
         return path
-    raise typer.BadParameter(f"expected a file name that ends with {', '.join(TABLES)}; got {str(path)!r}")
+    raise typer.BadParameter(f"expected a file name that ends with {' or '.join(TABLES)}; got {str(path)!r}")
+
+
+def check_date(text: str | None) -> str | None:
+    """Reject anything but an ISO date."""
+    if text is not None:
+        try:
+            date.fromisoformat(text)
+        except ValueError:
+            raise typer.BadParameter(f"expected a date YYYY-MM-DD; got {text!r}") from None
+    return text
+
+
+def check_symbols(symbols: str | None) -> str | None:
+    """Reject malformed `--symbols` before torch is imported."""
+    if symbols is not None:
+        parse_names(symbols)
+    return symbols
+
+
+def check_contracts(contracts: str | None) -> str | None:
+    """Reject malformed `--contracts` before torch is imported."""
+    if contracts is not None:
+        parse_contracts(contracts)
+    return contracts
 
 
 Data = Annotated[str, typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
-Symbols = Annotated[str | None, typer.Option("--symbols", metavar="A,B", help="Symbols to use, in this order")]
+Symbols = Annotated[
+    str | None,
+    typer.Option("--symbols", metavar="A,B", callback=check_symbols, help="Symbols to use, in this order"),
+]
 Contracts = Annotated[
     str | None,
-    typer.Option("--contracts", metavar="A=CL,B=C", help="Product codes of the symbols that are front-month futures"),
+    typer.Option(
+        "--contracts",
+        metavar="A=CL,B=C",
+        callback=check_contracts,
+        help="Product codes of the symbols that are front-month futures",
+    ),
 ]
 CurveFile = Annotated[
     Path | None,
@@ -81,10 +116,12 @@ CurveFile = Annotated[
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder")]
 OutTable = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", callback=check_table, help=f"Output file: {', '.join(TABLES)} by its ending"),
+    typer.Option(
+        "--out", metavar="FILE", callback=check_table, help=f"Output file; its ending selects {' or '.join(TABLES)}"
+    ),
 ]
 DropUnusable = Annotated[
-    bool, typer.Option("--drop-unusable", help="Leave out symbols with too few, constant or no positive prices")
+    bool, typer.Option("--drop-unusable", help="Drop symbols with too few, constant or no positive prices")
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed for initialization and shuffling")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only")]
@@ -100,7 +137,7 @@ NetworkModel = Annotated[
         "--model",
         metavar="NAME",
         callback=check_model,
-        help=f"Model name, one with a network, see fit --list; default: {DEFAULT_NETWORK}",
+        help=f"Name of a model with a network, see fit --list; default: {DEFAULT_NETWORK}",
     ),
 ]
 Config = Annotated[
@@ -110,11 +147,11 @@ Config = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="Settings: a TOML file, whose omitted keys keep their defaults, or a fitted model",
+        help="Settings: a TOML file (omitted keys keep their defaults) or a fitted model",
     ),
 ]
 FirstYear = Annotated[
-    int | None, typer.Option("--first-year", help="First test year; by default the last seven years are tested")
+    int | None, typer.Option("--first-year", help="First test year; default: the last seven years are tested")
 ]
 Executor = Annotated[
     Literal["local", "ray"], typer.Option("--executor", help="Where folds and trials run; results are identical")
@@ -126,7 +163,7 @@ Address = Annotated[
 ModelFile = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL", exists=True, dir_okay=False, help="Fitted model (.safetensors) of torchcommodity fit"
+        metavar="MODEL", exists=True, dir_okay=False, help="Fitted model (.safetensors), see torchcommodity fit"
     ),
 ]
 AnyModelFile = Annotated[
@@ -143,7 +180,7 @@ AnyModelFile = Annotated[
 def read_prices(
     source: str, symbols: str | None = None, contracts: str | None = None, curve: Path | None = None
 ) -> "Panel":
-    """The panel of `--data`, `--symbols`, `--contracts` and `--curve`, with its findings."""
+    """Read the panel of `--data`, `--symbols`, `--contracts` and `--curve`."""
     from torchcommodity.data import read, read_curve
 
     panel = read(source, None if symbols is None else parse_names(symbols))
@@ -153,20 +190,20 @@ def read_prices(
 
 
 def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "Panel":
-    """The symbols of a panel that can be fitted; prints the others."""
+    """Drop the symbols that cannot be fitted, and print them."""
     from torchcommodity.data import summarize_names
     from torchcommodity.forecast import usable_symbols
 
     usable = usable_symbols(panel, settings)
     if not usable:
-        return panel  # the fit raises, and says what is missing
+        return panel  # fit raises an error that says what is missing
     if unusable := [symbol for symbol in panel.symbols if symbol not in usable]:
-        screen.print(f"Left out, cannot be fitted: {summarize_names(unusable)}.", markup=False)
+        screen.print(f"Dropped, cannot be fitted: {summarize_names(unusable)}.", markup=False)
     return panel.select(usable)
 
 
 def read_settings(model: str | None, config: Path | None, default: str = DEFAULT_MODEL) -> "FitConfig":
-    """The settings of `--model` and `--config`, TOML or a fitted model; if both name a model, it must be the same."""
+    """Settings of `--model` and `--config` (TOML or a fitted model); if both name a model, it must be the same."""
     from torchcommodity.training import from_toml, load_config, to_config
 
     if config is None:
@@ -177,7 +214,7 @@ def read_settings(model: str | None, config: Path | None, default: str = DEFAULT
 
     settings = Forecaster.load(config).record.settings
     if not settings:
-        raise ValueError(f"--config: expected a model with the settings of its fit; got {config} without")
+        raise ValueError(f"--config: expected a model file that records its settings; got {config}, which has none")
     return from_toml(settings, model)
 
 
@@ -193,7 +230,7 @@ def load_model(path: Path) -> "Forecaster | Artifact":
 
 
 def parse_contracts(contracts: str) -> dict[str, str]:
-    """`WTI=CL,CORN=C` as symbol -> product code.
+    """Parse `WTI=CL,CORN=C` to symbol -> product code.
 
     >>> parse_contracts("WTI=CL, CORN=C")
     {'WTI': 'CL', 'CORN': 'C'}
@@ -206,7 +243,7 @@ def parse_contracts(contracts: str) -> dict[str, str]:
 
 
 def parse_names(text: str, option: str = "--symbols") -> list[str]:
-    """`A, B` as a list without repetitions.
+    """Parse `A, B` to a list of distinct names.
 
     >>> parse_names("WTI, VIX,WTI")
     ['WTI', 'VIX']
@@ -218,7 +255,7 @@ def parse_names(text: str, option: str = "--symbols") -> list[str]:
 
 
 def import_object(path: str) -> Any:
-    """The object that `package.module:name` names; the current folder is searched too."""
+    """Import the object `package.module:name`; the current folder is searched too."""
     if ":" not in path:
         raise typer.BadParameter(f"expected package.module:name; got {path!r}")
     sys.path.insert(0, os.getcwd())

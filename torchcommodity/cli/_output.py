@@ -1,4 +1,4 @@
-"""What commands print: progress, tables and sentences, on a console that `--quiet` silences."""
+"""Output of the commands: progress, tables and sentences, on a console that `--quiet` silences."""
 
 import shlex
 import sys
@@ -29,7 +29,7 @@ def console(quiet: bool = False) -> Console:
 
 @contextmanager
 def progress_bar(screen: Console, title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar as the `progress` argument of `fit`, `backtest` and their like; removed when the work is done."""
+    """Progress bar, passed as the `progress` argument of `fit`, `backtest` and others; removed when work is done."""
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True, disable=screen.quiet or not screen.is_terminal) as bar:
         task = bar.add_task(escape(title), total=None)
@@ -84,15 +84,15 @@ def print_forecast(screen: Console, forecast: "Forecast") -> None:
 
 
 def print_findings(screen: Console, findings: "Sequence[Finding]", max_rows: int | None = MAX_ROWS) -> None:
-    """Print what is doubtful in the data and how it is treated, one line each."""
+    """Print data-quality warnings, one line each."""
     for finding in findings[:max_rows]:
-        screen.print(f"[yellow]doubtful[/] {escape(str(finding))}", soft_wrap=True)
+        screen.print(f"[yellow]warning:[/] {escape(str(finding))}", soft_wrap=True)
     if max_rows is not None and len(findings) > max_rows:
         screen.print(f"and {len(findings) - max_rows} more; `torchcommodity data check` prints all of them")
 
 
 def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calendar") -> None:
-    """Print the walk-forward scores of every model, better and worse ones."""
+    """Print the walk-forward scores of every model."""
     from torchcommodity.report import describe_comparison, describe_scores
 
     heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"{summary.model} against it")

@@ -1,4 +1,4 @@
-"""`torchcommodity portfolio`: walk-forward results of a portfolio trained on its Sharpe ratio, after costs."""
+"""`torchcommodity portfolio`: walk-forward test, after costs, of a portfolio trained on its Sharpe ratio."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +13,33 @@ if TYPE_CHECKING:
 
 FILES = ("portfolio.csv", "daily.csv", "weights.csv", "portfolio.html")
 
+
+def check_costs(costs: str) -> str:
+    """Reject malformed `--cost-bps` before torch is imported."""
+    parse_costs(costs)
+    return costs
+
+
+def check_volatility(volatility: float) -> float:
+    """Reject a volatility target that is not positive."""
+    if not volatility > 0:
+        raise typer.BadParameter(f"expected a number > 0; got {volatility:g}")
+    return volatility
+
+
 CostBps = Annotated[
     str,
     typer.Option(
-        "--cost-bps", metavar="A,B", help="Transaction costs per trade in basis points (a roll counts as two trades)"
+        "--cost-bps",
+        metavar="A,B",
+        callback=check_costs,
+        help="Transaction costs per trade in basis points (a roll counts as two trades)",
     ),
 ]
 LongShort = Annotated[bool, typer.Option("--long-short", help="Allow short positions")]
-Volatility = Annotated[float, typer.Option("--volatility", help="Annualized volatility target")]
+Volatility = Annotated[
+    float, typer.Option("--volatility", callback=check_volatility, help="Annualized volatility target")
+]
 
 
 def portfolio(
@@ -91,7 +110,7 @@ def _table(result: "PortfolioBacktest", cost: float) -> object:
 
 
 def _cells(result: "PortfolioResult") -> tuple[str, ...]:
-    """The columns that fit on a terminal; the files and the page have all of them."""
+    """The columns that fit on a terminal; the files and the report have all columns."""
     from torchcommodity.report import portfolio_row
 
     name, sharpe, difference, interval, annual, _, drawdown, turnover, _ = portfolio_row(result)
@@ -111,5 +130,5 @@ def parse_costs(text: str) -> list[float]:
     except ValueError:
         costs = []
     if not costs or min(costs) < 0 or len(set(costs)) < len(costs):
-        raise ValueError(f"--cost-bps: expected different numbers >= 0 separated by commas; got {text!r}")
+        raise ValueError(f"--cost-bps: expected distinct numbers >= 0, separated by commas; got {text!r}")
     return costs

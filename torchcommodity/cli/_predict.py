@@ -1,4 +1,4 @@
-"""`torchcommodity predict`: a fitted or exported model and new prices give a table of quantiles."""
+"""`torchcommodity predict`: forecast new prices with a fitted or exported model."""
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per forecast")]
 BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Forecasts per call")]
 Trace = Annotated[
-    Path | None, typer.Option("--trace", metavar="FILE", help="Trace in JSON to write, for ui.perfetto.dev")
+    Path | None, typer.Option("--trace", metavar="FILE", help="Output file of a JSON trace, for ui.perfetto.dev")
 ]
-Top = Annotated[int, typer.Option("--top", min=1, help="Operators to print")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Number of operators to print")]
 
 
 def profile(

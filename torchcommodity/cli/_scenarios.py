@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from torchcommodity.scenarios import ScenarioEvaluation, Scenarios
 
 FILES = ("scenarios.csv", "facts.csv", "scenarios.html", "scenarios.safetensors")
-FIT_FRACTION = 0.75  # of the complete rows, unless --through is given
+FIT_FRACTION = 0.75  # default share of the complete rows to fit on
 
 Paths = Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Number of paths")]
 Through = Annotated[
     str | None,
-    typer.Option("--through", metavar="DATE", help="Last date of the fit; default: three quarters of the rows"),
+    typer.Option(
+        "--through",
+        metavar="DATE",
+        callback=options.check_date,
+        help="Last date to fit on; default: the first three quarters of the rows",
+    ),
 ]
 Steps = Annotated[
     int | None,
@@ -40,8 +45,8 @@ def scenarios(
 ) -> None:
     """Generate and evaluate synthetic joint price paths.
 
-    The generator is fitted on the rows through a date and evaluated on later rows, beside a stationary bootstrap.
-    Writes scenarios.csv, facts.csv, scenarios.html and scenarios.safetensors, the generator.
+    The generator is fitted on the rows up to a date and evaluated on later rows, next to a stationary bootstrap.
+    Writes scenarios.csv, facts.csv, scenarios.html and the generator, scenarios.safetensors.
     """
     import torchcommodity.scenarios as library
     from torchcommodity.data import utc_now
@@ -80,7 +85,7 @@ def scenarios(
 
 
 def _default_through(panel: "Panel") -> str:
-    """The date at three quarters of the rows on which every symbol has a return."""
+    """Date at three quarters of the rows on which every symbol has a return."""
     from torchcommodity.scenarios import complete_returns
 
     dates = complete_returns(panel)[1]

@@ -1,4 +1,4 @@
-"""`torchcommodity serve`: an exported model answers over HTTP."""
+"""`torchcommodity serve`: serve an exported model over HTTP."""
 
 import os
 from collections.abc import Callable
@@ -21,7 +21,7 @@ ArtifactFile = Annotated[
         metavar="MODEL",
         exists=True,
         dir_okay=False,
-        help="Exported model (.pt2, .aoti.pt2 or .onnx) of torchcommodity export",
+        help="Exported model (.pt2, .aoti.pt2 or .onnx), see torchcommodity export",
     ),
 ]
 DashboardData = Annotated[
@@ -34,7 +34,8 @@ Host = Annotated[
     str, typer.Option("--host", help="Address to listen on; 0.0.0.0 accepts connections from other machines")
 ]
 Port = Annotated[
-    int, typer.Option("--port", envvar="AIP_HTTP_PORT", min=0, max=65535, help="Port to listen on; 0 takes a free one")
+    int,
+    typer.Option("--port", envvar="AIP_HTTP_PORT", min=0, max=65535, help="Port to listen on; 0 picks a free port"),
 ]
 HealthRoute = Annotated[str, typer.Option("--health-route", envvar="AIP_HEALTH_ROUTE", help="Path of the health check")]
 PredictRoute = Annotated[str, typer.Option("--predict-route", envvar="AIP_PREDICT_ROUTE", help="Path of predictions")]
@@ -49,7 +50,7 @@ TokenFile = Annotated[
         help=f"File with the bearer token; default: ${TOKEN}, else no token is required",
     ),
 ]
-Timeout = Annotated[float, typer.Option("--timeout", help="Time limit in seconds of a request and of the shutdown")]
+Timeout = Annotated[float, typer.Option("--timeout", help="Time limit of a request and of the shutdown, in seconds")]
 MaxBytes = Annotated[int, typer.Option("--max-bytes", help="Maximum size of a request body in bytes")]
 MaxWaiting = Annotated[int, typer.Option("--max-waiting", help="Maximum queued requests; further ones receive 503")]
 
@@ -71,8 +72,8 @@ def serve(
 ) -> None:
     """Serve forecasts and a dashboard over HTTP.
 
-    Routes and requests are those of a Vertex AI custom container. The dashboard at / shows forecasts from the prices
-    of --data, which must have the model's symbols. Stops on SIGTERM or Ctrl-C.
+    Routes and requests follow the contract of Vertex AI custom containers. The dashboard at / shows forecasts from the
+    prices of --data, which must have the model's symbols. Stops on SIGTERM or Ctrl-C.
     """
     if model.suffix.lower() == ".safetensors":
         raise ValueError(f"serve: expected an exported model; got {model}; run torchcommodity export {model}")
@@ -112,12 +113,12 @@ def _dashboard(
 
 
 def read_token(file: Path | None) -> str | None:
-    """The token of a file or of the environment; not of an option, since every user can list command lines."""
+    """Read the token from a file or the environment; not from an option, since every user can list command lines."""
     text = os.environ.get(TOKEN) if file is None else file.read_text("utf-8")
     if text is None:
         return None
     token = text.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         place = f"${TOKEN}" if file is None else str(file)
-        raise ValueError(f"token: expected printable ASCII without blanks in {place}; got {len(token)} characters")
+        raise ValueError(f"token: expected printable ASCII without spaces in {place}; got {len(token)} characters")
     return token

@@ -1,4 +1,4 @@
-"""Tables to files: the ending of the name decides the format."""
+"""Write tables to files; the ending of the name selects the format."""
 
 import io
 from pathlib import Path
@@ -21,7 +21,7 @@ def check_file(path: Path | None) -> None:
 
 
 def write_table(frame: "pd.DataFrame", path: Path) -> None:
-    """Write a table as CSV, Parquet or JSON (one object per row), by the ending of `path`; atomically."""
+    """Write a table atomically, as CSV, Parquet or JSON (one object per row) by the ending of `path`."""
     from torchcommodity.data import write_atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`torchcommodity tune`: settings of a model, selected on past years within a budget."""
+"""`torchcommodity tune`: search the settings of a model on past years within a budget."""
 
 import math
 from pathlib import Path
@@ -10,12 +10,19 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 
 Trials = Annotated[int, typer.Option("--trials", min=1, help="Maximum number of trials")]
-Budget = Annotated[float | None, typer.Option("--budget-seconds", help="Start no trial after this many seconds")]
+Budget = Annotated[
+    float | None, typer.Option("--budget-seconds", help="Time budget: no trial starts after this many seconds")
+]
 Through = Annotated[
     str | None,
-    typer.Option("--through", metavar="DATE", help="Last date used; default: before the test years of backtest"),
+    typer.Option(
+        "--through",
+        metavar="DATE",
+        callback=options.check_date,
+        help="Last date to use; default: the day before the test years of backtest",
+    ),
 ]
-Years = Annotated[int, typer.Option("--years", min=1, help="Number of validation years up to that date")]
+Years = Annotated[int, typer.Option("--years", min=1, help="Number of validation years, ending at that date")]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Output file (TOML), for --config")]
 
 
@@ -38,8 +45,8 @@ def tune(
 ) -> None:
     """Search the settings of a model on past years.
 
-    Tries learning rate, weight decay, batch size, window and the network's sizes; writes the best settings as TOML,
-    for fit --config. If no trial improves on the untrained baseline, those are the settings of the baseline.
+    Searches learning rate, weight decay, batch size, window and network size; writes the best settings as TOML, for
+    fit --config. If no trial improves on the untrained baseline, the baseline's settings are written.
     """
     from torchcommodity.cli._tables import check_file
     from torchcommodity.data import write_atomic

@@ -1,4 +1,4 @@
-"""A grid to a panel: rows sorted, duplicates merged by stated rules, conflicts rejected."""
+"""Build a panel from a grid: sort rows, merge duplicates by documented rules, reject conflicts."""
 
 from dataclasses import replace
 
@@ -14,9 +14,12 @@ from torchcommodity.opkit import MetadataTensor
 
 
 def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
-    """The panel of a grid: rows sorted, equal rows merged; two prices for one day and symbol are a `DataError`.
+    """Build the panel of a grid: sort the rows and merge rows of the same day.
 
-    With `drop_empty`, a symbol without any price is dropped and reported, a grid without any price is a `DataError`.
+    With `drop_empty`, a symbol without any price is dropped and reported.
+
+    Raises:
+        DataError: two prices for one day and symbol; with `drop_empty`, no price at all.
     """
     findings = list(grid.findings) + _unsorted(grid)
     rows, days, values = _merge_duplicates(grid, origin, findings)
@@ -31,7 +34,7 @@ def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
 
 
 def _unsorted(grid: Grid) -> list[Finding]:
-    """One finding for all rows dated before the row above them, in a long table before the symbol's previous row."""
+    """One finding for all rows dated before the row above (in a long table, before the symbol's previous row)."""
     order = np.arange(len(grid.days)) if grid.codes is None else np.argsort(grid.codes, kind="stable")
     days, codes = grid.days[order], None if grid.codes is None else grid.codes[order]
     earlier = np.diff(days) < np.timedelta64(0, "D")
@@ -61,7 +64,7 @@ def _merge_duplicates(grid: Grid, origin: Origin, findings: list[Finding]) -> tu
 
 
 def _merge(grid: Grid, values: Array, first: int, row: int, origin: Origin) -> Finding:
-    """Fill what is missing in row `first` from the later `row` of the same day; two different prices are an error."""
+    """Fill missing prices of row `first` from the later `row` of the same day; two different prices are an error."""
     old, new = values[first], grid.values[row]
     if (conflict := np.flatnonzero((old != new) & ~np.isnan(old) & ~np.isnan(new))).size:
         column = int(conflict[0])

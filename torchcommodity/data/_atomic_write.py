@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file beside its place, flush it to disk, and rename it into place.
+    """Write a temporary file in the same folder, flush it to disk, and rename it to `path`.
 
-    A reader sees the old file or the new one. After a power failure one of the two is there.
+    A reader sees the old file or the new one, never part of one; so does the next process after a power failure.
 
     Raises:
         OSError: the file cannot be written; the old one is unchanged.
@@ -23,9 +23,12 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> Path:
 
 
 def write_files_atomic(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[Path]:
-    """Write several files of one folder as `write_atomic` does: all of them beside their places first, then rename.
+    """Write several files to one folder as `write_atomic` does: all temporary files first, then all renames.
 
-    An error before the first rename leaves all old files.
+    An error before the first rename leaves every old file unchanged.
+
+    Raises:
+        OSError: a file cannot be written.
 
     >>> [path.name for path in write_files_atomic(getfixture("tmp_path"), {"a.csv": b"1", "b.csv": b"2"})]
     ['a.csv', 'b.csv']

@@ -13,7 +13,7 @@ MONTHS = "FGHJKMNQUVXZ"  # the exchanges' letters for January to December
 
 @dataclass(frozen=True)
 class Contract:
-    """A futures product, and the rule by which its front contract changes.
+    """A futures product and its roll rule.
 
     Args:
         code: the exchange's product code.
@@ -21,9 +21,9 @@ class Contract:
         exchange: where it trades.
         months: letters of its delivery months, `FGHJKMNQUVXZ` for January to December.
         last_day: maps delivery months to the last trading days of their contracts; None = no roll calendar (metals).
-        rule: the same in words.
-        source: the published rule.
-        market: its business days, `US` or `ICE Europe`.
+        rule: `last_day` in words.
+        source: where the rule is published.
+        market: calendar of its business days, `US` or `ICE Europe`.
 
     >>> CONTRACTS["NG"].rule
     'third business day from the end of the month before delivery'
@@ -49,14 +49,17 @@ class Contract:
         return self.last_day(deliveries, business_calendar("London" if self.market == "ICE Europe" else self.market))
 
     def roll_days(self, deliveries: Dates) -> Dates:
-        """The trading day after each last one: the first on which the next contract is the front."""
+        """The trading day after each last trading day: the first on which the next contract is the front contract."""
         last, calendar = self.last_trading_days(deliveries), business_calendar(self.market)
         days: Dates = np.busday_offset(last, 1, roll="backward", busdaycal=calendar)
         return days
 
 
 def get_contract(code: str) -> Contract:
-    """The contract of a product code; an unknown code is a `DataError` that lists the known ones.
+    """Look up the contract of a product code.
+
+    Raises:
+        DataError: an unknown code; the message lists the known codes.
 
     >>> get_contract("C").months
     'HKNUZ'

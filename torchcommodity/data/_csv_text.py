@@ -1,4 +1,4 @@
-"""CSV text that a spreadsheet opens without running anything: symbols and units come from other people's files."""
+"""CSV text that is safe to open in a spreadsheet: symbols and units come from untrusted files."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,9 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def quote_spreadsheet_cell(text: str) -> str:
-    """Prefix an apostrophe to a text that a spreadsheet would run as a formula: one that begins with = + - @ tab or CR.
+    """Prefix an apostrophe to text that a spreadsheet would run as a formula.
+
+    Such text begins with `=`, `+`, `-`, `@`, a tab or a carriage return.
 
     Source: https://owasp.org/www-community/attacks/CSV_Injection
 
@@ -20,24 +22,30 @@ def quote_spreadsheet_cell(text: str) -> str:
 
 
 def frame_to_csv(frame: "pd.DataFrame", *, index: bool = False, index_label: str | None = None) -> str:
-    """CSV of a DataFrame, lines ending in LF, with every text cell, column name and label through
-    `quote_spreadsheet_cell`; numbers and dates stay as they are.
+    """Convert a DataFrame to CSV that is safe to open in a spreadsheet; lines end in LF.
+
+    Text cells, column names and index labels pass through `quote_spreadsheet_cell`; numbers and dates are unchanged.
+
+    Args:
+        frame: the table.
+        index: write the index too.
+        index_label: header of the index column.
 
     >>> import pandas as pd
     >>> frame_to_csv(pd.DataFrame({"symbol": ["WTI", "=1+1"], "price": [-37.63, 2.0]}))
     "symbol,price\\nWTI,-37.63\\n'=1+1,2.0\\n"
     """
     quoted = frame.copy()
-    for place, kind in enumerate(frame.dtypes):
-        if kind.kind not in "biufcM":
-            quoted.isetitem(place, frame.iloc[:, place].map(_quoted))
-    quoted.columns = frame.columns.map(_quoted)
+    for column, dtype in enumerate(frame.dtypes):
+        if dtype.kind not in "biufcM":
+            quoted.isetitem(column, frame.iloc[:, column].map(_quote))
+    quoted.columns = frame.columns.map(_quote)
     if index:
-        quoted.index = frame.index.map(_quoted)
+        quoted.index = frame.index.map(_quote)
     return str(quoted.to_csv(index=index, index_label=index_label, lineterminator="\n"))
 
 
-def _quoted(value: Any) -> Any:
-    if isinstance(value, tuple):  # a label of several levels
-        return tuple(map(_quoted, value))
+def _quote(value: Any) -> Any:
+    if isinstance(value, tuple):  # a label of a MultiIndex
+        return tuple(map(_quote, value))
     return quote_spreadsheet_cell(value) if isinstance(value, str) else value

@@ -10,8 +10,8 @@ import torch
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 
 Dates = np.ndarray[Any, np.dtype[np.datetime64]]
-MAX_MEDIAN_DISTANCE = 0.1  # of log price: a front contract further away is another series
-MAX_FACTOR = 2.0  # a front contract further away on any day is in another unit
+MAX_MEDIAN_DISTANCE = 0.1  # in log price; a front contract further from the price is another series
+MAX_FACTOR = 2.0  # a front contract further from the price on any day is in another unit
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Curve:
         values: closes `(T, N, C)`, contract 1 in column 0; in the units of the file; NaN = missing.
         dates: `(T,)`, strictly increasing.
         symbols: N names.
-        findings: what looks doubtful.
+        findings: data-quality warnings.
     """
 
     values: torch.Tensor
@@ -31,7 +31,11 @@ class Curve:
     findings: tuple[Finding, ...] = ()
 
     def align(self, dates: Dates, symbols: Sequence[str]) -> torch.Tensor:
-        """Closes `(len(dates), len(symbols), C)`, NaN for a date or symbol without any; no match is a `DataError`."""
+        """Closes for these dates and symbols, `(len(dates), len(symbols), C)`; NaN where the curve has none.
+
+        Raises:
+            DataError: no date or no symbol of the curve matches.
+        """
         shared, curve_rows, rows = np.intersect1d(self.dates, dates, assume_unique=True, return_indices=True)
         known = [n for n, symbol in enumerate(symbols) if symbol in self.symbols]
         if not len(shared) or not known:
@@ -47,10 +51,10 @@ class Curve:
 
 
 def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Dates) -> torch.Tensor:
-    """The curve `(T, N, C)` as float64 without metadata, after checks of shape, finiteness and unit.
+    """Check shape, finiteness and unit of a curve; return it `(T, N, C)` as float64 without metadata.
 
     Where both are positive, the front contract must lie within a factor of 2 of the price on every day: vendors may
-    roll on different days, but a factor of 2 is another unit.
+    roll on different days, but a factor of 2 means another unit.
 
     Raises:
         DataError: one of the checks fails.
@@ -71,14 +75,14 @@ def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, .
 
 
 def check_same_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...]) -> None:
-    """A `DataError` if the first contract of a symbol is more than 10 % away from the price on half of the days."""
+    """Raise a `DataError` if the first contract of a symbol is more than 10 % off the price on half of the days."""
     for n, symbol in enumerate(symbols):
         known = (curve[:, n, 0] > 0) & (prices[:, n] > 0)
         median = float(_log_distance(curve[:, n, 0], prices[:, n])[known].median()) if known.any() else 0.0
         if median > MAX_MEDIAN_DISTANCE:
             raise DataError(
-                f"curve: expected the first contract of {symbol!r} near its price; got one that is {median:.1%} away "
-                "on half of the days"
+                f"curve: expected the first contract of {symbol!r} near its price; got a median distance of "
+                f"{median:.1%}"
             )
 
 

@@ -28,7 +28,7 @@ def read_delimited(body: bytes, origin: Origin, *, curve: bool = False) -> Grid:
     rows = _rows(_decode(body, origin), origin)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{origin.label}: expected a header and rows; got nothing but blank lines")
+        raise DataError(f"{origin.label}: expected a header and rows; got only blank lines")
     line, header = first
     columns = detect_layout(header, origin.at(line), curve=curve)
     body_rows = _check_widths(rows, len(header), origin)
@@ -74,7 +74,7 @@ def _separator(text: str, origin: Origin) -> str:
 
 
 def _check_widths(rows: Iterator[Row], width: int, origin: Origin) -> Iterator[Row]:
-    """The rows as they come; one without `width` fields is a `DataError`, and so is a table without rows."""
+    """Yield the rows; a row without `width` fields is a `DataError`, and so is a table without rows."""
     line = 0
     for line, cells in rows:
         if len(cells) != width:

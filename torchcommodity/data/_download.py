@@ -1,4 +1,4 @@
-"""One complete HTTP response, with timeouts and retries. Imported only for a request: `requests` is heavy."""
+"""One complete HTTP response, with timeouts and retries. Imported only for a request: `requests` imports slowly."""
 
 import time
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from torchcommodity.data._http import Http, UnreachableError
 
 BUSY = (429, 500, 502, 503, 504)
 MAX_BYTES = 2**26  # of one response
-MAX_PAUSE = 30.0  # seconds, whatever Retry-After says
+MAX_PAUSE = 30.0  # seconds, even if Retry-After asks for more
 
 
 def download(address: str, query: Mapping[str, str], url: str, http: Http, secrets: tuple[str, ...]) -> bytes:

@@ -36,7 +36,7 @@ def eia(
         http: timeouts, retries, cache; default `Http()`.
 
     Returns:
-        prices `(T, N)` float64 in the publisher's units, NaN = missing.
+        Prices `(T, N)` float64 in the publisher's units, NaN = missing.
 
     Raises:
         DataError: no key, no response, an error response, or a response that is not this series.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EmbeddedSeries:
-    """One series: column `column` of `arch.data.<module>`; `series` is its publisher's name of it."""
+    """One series: column `column` of `arch.data.<module>`; `series` is the publisher's name for it."""
 
     symbol: str
     module: str
@@ -39,9 +39,12 @@ SERIES = (
 
 
 def embedded() -> Panel:
-    """Daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (1999) and VIX (2014) to 2019-01-03, from `arch.data`.
+    """Load daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (1999) and VIX (2014), to 2019-01-03.
 
-    Rows are the days on which at least one of them has a price, NaN = missing.
+    The prices ship with the `arch` package. Rows are the days on which at least one series has a price; NaN = missing.
+
+    Returns:
+        Prices `(T, 4)` float64; a copy that callers may write to.
 
     >>> embedded().symbols
     ('WTI', 'SP500', 'NASDAQ', 'VIX')

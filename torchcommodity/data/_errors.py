@@ -1,9 +1,9 @@
-"""Errors and findings: data that is rejected, and data that is only doubtful."""
+"""Errors and findings: data that is rejected, and data that is accepted with a warning."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-MAX_LISTED = 5  # findings of a kind for a symbol, names in a message
+MAX_LISTED = 5  # findings listed per kind and symbol; names listed in a message
 
 
 class DataError(ValueError):
@@ -20,16 +20,16 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something doubtful in the data, and the stated rule by which it was treated.
+    """A data-quality warning, and how the data was treated.
 
     Args:
         kind: one of the keys of `TREATMENTS`.
         symbol: the symbol concerned, or "" for a whole row or file.
         date: ISO date of the (first) occurrence, or "".
         line: line (CSV) or row (Parquet, DataFrame), counted from 1; 0 where there is none.
-        value: the value or the circumstance, in words.
+        value: the value, or a description.
         treatment: what was done with it.
-        count: number of occurrences this finding stands for.
+        count: number of occurrences.
 
     >>> print(Finding("nonpositive", "WTI", "2020-04-20", 75, "-37.63", TREATMENTS["nonpositive"]))
     nonpositive WTI 2020-04-20 line 75: -37.63 (kept; returns treat it as missing)
@@ -51,7 +51,7 @@ class Finding:
 
 TREATMENTS = {
     "unsorted": "sorted by date",
-    "duplicate": "one kept",
+    "duplicate": "merged into one",
     "split row": "merged into one",
     "nonpositive": "kept; returns treat it as missing",
     "no positive price": "kept; cannot be forecast",
@@ -64,10 +64,10 @@ TREATMENTS = {
     "stale": "kept",
     "jump": "kept",
     "empty row": "kept as missing",
-    "empty column": "left out",
-    "ignored column": "left out",
+    "empty column": "dropped",
+    "ignored column": "dropped",
     "generic name": "kept as the symbol",
-    "no trading": "row left out",
+    "no trading": "row dropped",
     "cached copy": "used, because the publisher did not answer",
 }
 
@@ -80,7 +80,7 @@ def make_finding(
 
 
 def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The first `MAX_LISTED` findings of each kind and symbol; the others of the group as one, with their count."""
+    """Keep the first `MAX_LISTED` findings of each kind and symbol, and merge the rest of each group into one."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.kind, finding.symbol), []).append(finding)
@@ -93,7 +93,7 @@ def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def summarize_names(names: Iterable[str], limit: int = MAX_LISTED) -> str:
-    """The first names, and the number of the others: messages stay short whatever the width of a panel.
+    """Join the first names, and count the rest, so that messages stay short for wide panels.
 
     >>> summarize_names(["WTI", "BRENT"]), summarize_names((f"S{i}" for i in range(5000)), limit=2)
     ('WTI, BRENT', 'S0, S1 and 4,998 more')

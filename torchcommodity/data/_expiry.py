@@ -17,18 +17,18 @@ Rule = Callable[[Months, np.busdaycalendar], Dates]
 FIRST, LAST = "1970-01-01", "2100-12-31"  # the range of holidays
 FEBRUARY, NOVEMBER = 1, 10  # months since January
 CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE", "London": "LSE"}  # names in pandas_market_calendars
-FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # closed for New Year on Saturday; not later
+FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # closed: New Year fell on the Saturday
 
 
 @cache
 def business_calendar(market: str) -> np.busdaycalendar:
-    """Weekdays without the regular holidays of a market, `US`, `ICE Europe` or `London`.
+    """Business days of a market, `US`, `ICE Europe` or `London`: weekdays without its regular holidays.
 
     ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them as business days.
-    Unscheduled closures (days of mourning, disasters) stay business days: they were unknown in advance, and the panel
-    has no row for them.
+    Unscheduled closures (days of mourning, disasters) count as business days: they were unknown in advance, and the
+    panel has no row for them.
     """
-    import pandas_market_calendars  # heavy; needed only where contracts are
+    import pandas_market_calendars  # slow to import; needed for contracts only
 
     holidays = pandas_market_calendars.get_calendar(CALENDARS[market]).regular_holidays.holidays(FIRST, LAST)
     days = holidays.to_numpy().astype("datetime64[D]")

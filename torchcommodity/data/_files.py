@@ -18,13 +18,13 @@ from torchcommodity.data._grid import Grid, Origin
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import utc_now
 
-MAX_BYTES = 2**30  # of a file, packed and unpacked
+MAX_BYTES = 2**30  # of a file, compressed and decompressed
 
 PathLike = str | os.PathLike[str]
 
 
 def read_file(path: PathLike, *, publisher: str, license: str) -> Panel:
-    """Prices from a CSV or Parquet file; its first bytes say which. See `read`."""
+    """Read prices from a CSV or Parquet file, told apart by the first bytes. See `read`."""
     return _panel(path, publisher, license)
 
 
@@ -35,11 +35,11 @@ def read_curve(path: PathLike) -> Curve:
     Other columns, such as `contract`, are ignored and reported. Dates, numbers and missing values are as for `read`.
 
     Args:
-        path: the file; its first bytes say whether it is Parquet.
+        path: the file; its first bytes determine whether it is read as Parquet.
 
     Returns:
-        closes `(T, N, C)` float64 in the units of the file, C the largest `nth`, NaN = missing; `Curve.findings` lists
-        what looks doubtful. `Panel.with_curve` aligns it with a panel.
+        Closes `(T, N, C)` float64 in the units of the file, C the largest `nth`, NaN = missing; `Curve.findings` lists
+        data-quality warnings. `Panel.with_curve` aligns it with a panel.
 
     Raises:
         DataError: data that cannot be trusted, with file, line and value.
@@ -65,7 +65,7 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
     """The content of a regular file.
 
     Raises:
-        DataError: there is no such file, it cannot be read, it is larger than `max_bytes`, or it is no regular file.
+        DataError: the file does not exist, cannot be read, is larger than `max_bytes`, or is not a regular file.
 
     >>> read_bytes("no/such/file.csv")
     Traceback (most recent call last):
@@ -105,7 +105,7 @@ def _file_type(mode: int) -> str:
 
 
 def _unpack(body: bytes, name: str) -> bytes:
-    """The content of a gzip file; any other content as it is."""
+    """Decompress a gzip file; return any other content unchanged."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     try:

@@ -1,4 +1,4 @@
-"""pandas and polars tables to a panel and back, by the same rules as files: wide or long, sorted, duplicates merged."""
+"""Convert pandas and polars tables to a panel and back, by the same rules as files."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

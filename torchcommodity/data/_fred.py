@@ -23,7 +23,7 @@ def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None
         http: timeouts, retries, cache; default `Http()`.
 
     Returns:
-        prices `(T, N)` float64, NaN = missing. FRED's CSV does not state units: they are "".
+        Prices `(T, N)` float64, NaN = missing. FRED's CSV does not state units, so they are "".
 
     Raises:
         DataError: no response, an error response, or a response that is not this series.

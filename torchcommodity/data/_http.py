@@ -44,7 +44,7 @@ class Http:
 
 @dataclass(frozen=True)
 class Response:
-    """A response: its bytes, the address without secrets, and the time; `expired` = cached and past its age."""
+    """A response: its bytes, address without secrets, and time of retrieval; `expired`: cached, older than max_age."""
 
     body: bytes
     address: str
@@ -54,7 +54,7 @@ class Response:
 
 
 class UnreachableError(DataError):
-    """The publisher did not respond; a cached response may be used."""
+    """The publisher did not respond; a cached response may be used instead."""
 
 
 def get(
@@ -65,10 +65,10 @@ def get(
     http: Http,
     secret: Mapping[str, str] | None = None,
 ) -> tuple[Response, T]:
-    """The response to `address?query` and the result of `parse`; cached only after `parse` accepted it.
+    """Request `address?query`; return the response and the result of `parse`.
 
-    `secret` is sent with the query, and appears in no file, record or message. When the publisher does not respond, a
-    cached response of any age is returned with `expired=True`.
+    A response is cached only if `parse` accepts it. `secret` is sent with the query, and never written to a file,
+    record or message. If the publisher does not respond, a cached response of any age is returned with `expired=True`.
 
     Raises:
         DataError: no response and none cached, or an error response (404, 403 ...).

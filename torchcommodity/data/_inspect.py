@@ -1,4 +1,4 @@
-"""Report what looks doubtful in a panel, with date and value; nothing is changed."""
+"""Data-quality checks of a panel; each finding has a date and a value. Prices are never changed."""
 
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -19,7 +19,7 @@ Occurrence = tuple[str, int, str, int]  # kind, row among the prices of the symb
 
 
 def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
-    """Find doubtful prices, rows and symbols.
+    """Find suspicious prices, rows and symbols.
 
     | kind | rule |
     |---|---|
@@ -35,7 +35,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
 
     Args:
         panel: prices `(T, N)`.
-        lines: `(T, N)` line numbers in the file, where known.
+        lines: `(T, N)` line numbers in the file; default: unknown.
 
     >>> from torchcommodity.data import embedded
     >>> inspect(embedded())
@@ -67,7 +67,7 @@ def _rows(panel: Panel, prices: Array, lines: Array) -> Iterator[Finding]:
 
 
 def _occurrences(prices: Array, clock: Array, dates: Array) -> Iterator[Occurrence]:
-    """Of one symbol: its prices `(P,)`, their days in business days, and their dates."""
+    """Findings of one symbol, from its prices `(P,)`, their business-day numbers and their dates."""
     for row in np.flatnonzero(prices <= 0):
         yield "nonpositive", int(row), f"{prices[row]:g}", 1
     yield from _gaps(clock, dates)
@@ -99,7 +99,7 @@ def _jumps(prices: Array) -> Iterator[Occurrence]:
 
 
 def _history(symbol: str, prices: Array, rows: Array) -> Iterator[Finding]:
-    """What keeps a symbol from being forecast: no, few, equal or mostly missing prices."""
+    """Findings that keep a symbol from being forecast: no, few, equal or mostly missing prices."""
     positive = prices[prices > 0]
     if not positive.size:
         yield make_finding("no positive price", symbol, value=f"{len(prices):,} prices, none above zero")

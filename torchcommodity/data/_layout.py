@@ -1,4 +1,4 @@
-"""What the columns of a table mean, by their names."""
+"""Roles of the columns of a table, by their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Layout:
         unit: the unit column of a long table, if any.
         source: the source column of a long table, if any.
         nth: the contract number in a long table of nearby contracts.
-        findings: ignored columns and doubtful names.
+        findings: ignored columns and generic names.
     """
 
     date: int
@@ -37,7 +37,7 @@ class Layout:
 
 
 def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> Layout:
-    """The layout of a table with these column names, in any case.
+    """Detect the layout of a table from its column names, in upper or lower case.
 
     Args:
         header: the column names.
@@ -45,7 +45,7 @@ def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> 
         curve: expect a long table with a column `nth`; otherwise that column is ignored.
 
     Raises:
-        DataError: a role without a column or with several, or columns that cannot be told apart.
+        DataError: a role without a column or with several, or ambiguous columns.
 
     >>> detect_layout(["date", "WTI", "CORN"], "prices.csv, line 1").names
     ('WTI', 'CORN')

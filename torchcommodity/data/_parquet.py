@@ -1,4 +1,4 @@
-"""Read a Parquet file to a grid; rows are counted from 1. Imported only for such files: pyarrow is heavy."""
+"""Read a Parquet file to a grid; rows are counted from 1. Imported only for such files: pyarrow imports slowly."""
 
 from dataclasses import replace
 from typing import Any

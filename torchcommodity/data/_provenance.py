@@ -1,4 +1,4 @@
-"""Where the prices of a column come from."""
+"""Provenance: where the prices of a column come from."""
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -13,8 +13,8 @@ class Provenance:
         location: address or file they were read from.
         license: terms of use, or "not stated".
         retrieved: time of retrieval, ISO 8601 in UTC.
-        sha256: of the bytes received.
-        series: the publisher's own name of the series.
+        sha256: checksum of the bytes received.
+        series: the publisher's name for the series.
 
     >>> Provenance("EIA", "https://api.eia.gov/v2/", "public", "2024-01-02T00:00:00Z", "", "PET.RWTC.D").publisher
     'EIA'

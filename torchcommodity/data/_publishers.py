@@ -1,4 +1,4 @@
-"""What publishers over HTTP share: series are fetched one at a time and joined into one panel."""
+"""Shared code of the publishers: series are fetched one at a time and joined into one panel."""
 
 import os
 import re
@@ -16,12 +16,12 @@ from torchcommodity.opkit import MetadataTensor
 
 
 def base_address(address: str | None, variable: str, default: str) -> str:
-    """The address passed in, else of the environment variable, else the publisher's; without a trailing slash."""
+    """`address`, or that of the environment variable, or `default`; without a trailing slash."""
     return (address or os.environ.get(variable) or default).rstrip("/")
 
 
 def parse_ids(ids: str | Iterable[str], publisher: str) -> list[str]:
-    """The series ids, each a plain name and distinct; anything else is a `DataError`."""
+    """Parse series ids; a repeated or malformed id is a `DataError`."""
     names = [name.strip() for name in (ids.split(",") if isinstance(ids, str) else ids)]
     invalid = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_.\-]{1,100}", name)]
     if invalid or not names or len(set(names)) < len(names):
@@ -32,12 +32,12 @@ def parse_ids(ids: str | Iterable[str], publisher: str) -> list[str]:
 
 
 def series_panel(grid: Grid, origin: Origin) -> Panel:
-    """The panel of one series. Days listed without a price (holidays) are dropped and counted in a finding."""
+    """Build the panel of one series; days without a price (holidays) are dropped and counted in a finding."""
     empty = np.isnan(grid.values[:, 0])
     if empty.all():
         raise DataError(f"{origin.label}: expected prices; got none in {len(empty)} {origin.row_word}s")
-    priced = replace(grid, days=grid.days[~empty], lines=grid.lines[~empty], values=grid.values[~empty])
-    panel = assemble(priced, origin)
+    trading_days = replace(grid, days=grid.days[~empty], lines=grid.lines[~empty], values=grid.values[~empty])
+    panel = assemble(trading_days, origin)
     findings = [replace(finding, symbol=grid.symbols[0]) for finding in panel.findings]
     if empty.any():
         first = int(np.argmax(empty))
@@ -47,7 +47,7 @@ def series_panel(grid: Grid, origin: Origin) -> Panel:
 
 
 def join_series(names: list[str], fetch: Callable[[str], Panel]) -> Panel:
-    """All series on the days on which at least one has a price, NaN = missing."""
+    """Join series on the days on which at least one has a price; NaN = missing."""
     parts = [fetch(name) for name in names]
     dates = np.unique(np.concatenate([part.dates for part in parts]))
     values = np.full((len(dates), len(parts)), np.nan)

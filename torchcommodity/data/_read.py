@@ -49,11 +49,11 @@ def read(
         symbols: read only these, in this order; default: all.
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
-        store: default `Store()`.
+        store: store of the sources `auto` and `store:NAME`; default: `Store()`.
 
     Returns:
-        Prices `(T, N)` float64 in the units of the source, NaN = missing. `Panel.findings` lists what looks doubtful
-        and how it was treated.
+        Prices `(T, N)` float64 in the units of the source, NaN = missing. `Panel.findings` lists data-quality warnings
+        and how each was treated.
 
     Raises:
         DataError: data that cannot be trusted, with file, line and value; an unknown symbol.

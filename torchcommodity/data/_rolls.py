@@ -13,7 +13,9 @@ Months = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def roll_days(code: str, first: np.datetime64, last: np.datetime64) -> Dates:
-    """The first trading day of every new front contract from `first` to `last`, both included, by the rule alone.
+    """Roll days from `first` to `last`, both included: the first trading day of each new front contract.
+
+    They follow from the exchange's rule alone, without prices.
 
     >>> roll_days("CL", np.datetime64("2020-04-01"), np.datetime64("2020-06-30")).astype(str).tolist()
     ['2020-04-22', '2020-05-20', '2020-06-23']
@@ -56,26 +58,26 @@ def roll_months(code: str, dates: Dates, ahead: int = 126) -> Months:
 
 
 def observed_rolls(code: str | None, dates: Dates, prices: Prices, ahead: int) -> Months:
-    """`roll_months` of a column with prices `(T,)`, each flag moved on to the next row with a positive price.
+    """`roll_months` of a column with prices `(T,)`, each flag moved to the next row with a positive price.
 
-    A roll before the first price is dropped. A spot price, code None, has no roll.
+    A roll before the first price is dropped. A spot price (code None) has no rolls.
     """
     if code is None:
         return np.zeros(len(dates) + ahead, dtype=np.int64)
     scheduled = roll_months(code, dates, ahead)
-    priced = np.append(np.isfinite(prices) & (prices > 0), np.ones(ahead, dtype=bool))
-    rows = np.flatnonzero(priced)
-    days = np.flatnonzero(scheduled)
-    days = days[days >= rows[0]] if rows.size else days[:0]
-    place = np.searchsorted(rows, days)
-    reached = place < rows.size
+    has_price = np.append(np.isfinite(prices) & (prices > 0), np.ones(ahead, dtype=bool))
+    rows = np.flatnonzero(has_price)
+    rolls = np.flatnonzero(scheduled)
+    rolls = rolls[rolls >= rows[0]] if rows.size else rolls[:0]
+    index = np.searchsorted(rows, rolls)
+    in_range = index < rows.size
     flags = np.zeros_like(scheduled)
-    flags[rows[place[reached]]] = scheduled[days[reached]]
+    flags[rows[index[in_range]]] = scheduled[rolls[in_range]]
     return flags
 
 
 def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
-    """A `DataError` unless there is one known product code or None for each symbol."""
+    """Raise a `DataError` unless each symbol has one known product code or None."""
     if len(contracts) != len(symbols):
         raise DataError(
             f"panel: expected a contract or None for each of {len(symbols)} symbols; got {len(contracts)} contracts"
@@ -101,7 +103,7 @@ def _rows(code: str, dates: Dates, ahead: int) -> Dates:
 
 
 def _deliveries(contract: Contract, first: np.datetime64, last: np.datetime64) -> Dates:
-    """The delivery months whose contract can end between two days: it ends at most two months before delivery."""
+    """Delivery months of contracts that can expire between two days: at most two months before delivery."""
     months = np.arange(first.astype("datetime64[M]") - 1, last.astype("datetime64[M]") + 3)
-    delivered: Dates = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
-    return delivered
+    deliveries: Dates = months[np.isin(months.astype(np.int64) % 12 + 1, contract.delivery_months())]
+    return deliveries

@@ -14,7 +14,7 @@ Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers to train on and to test on; the target of row t lies in rows t+1 ... t+horizon.
+    """Training and test rows; the target of row t lies in rows t+1 ... t+horizon.
 
     Both are ranges: `panel.values[split.test.start : split.test.stop]` are the test rows.
     """
@@ -31,11 +31,11 @@ def walk_forward(
     test_rows: int | None = None,
     train_rows: int | None = None,
 ) -> list[Split]:
-    """Split rows into consecutive test blocks, each with the rows before it to train on.
+    """Split rows into consecutive test blocks, each with the rows before it as training rows.
 
     The test blocks cover every row from `test_start` on exactly once. The training rows of a split end `horizon` rows
     before its test block begins, so that no training target reaches into it: row t is a training row if t + horizon <
-    first test row. They begin at row 0, or are the last `train_rows` of them.
+    first test row. They begin at row 0; with `train_rows`, only the last `train_rows` of them are used.
 
     Args:
         dates: dates of the panel `(T,)`, strictly increasing.
@@ -66,7 +66,12 @@ def walk_forward(
 
 
 def hold_out(rows: range, *, horizon: int, fraction: float = 0.2) -> Split:
-    """Split training rows again: the last `fraction` of them for validation, after an embargo of `horizon` rows.
+    """Hold out the last `fraction` of the rows for validation, after an embargo of `horizon` rows.
+
+    Args:
+        rows: training rows.
+        horizon: rows of the longest target, which is the embargo.
+        fraction: share of `rows` to hold out.
 
     Raises:
         ValueError: one of the two parts would have no row.

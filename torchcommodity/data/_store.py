@@ -1,4 +1,4 @@
-"""Panels in one DuckDB file, with their provenance and findings; every change is one transaction."""
+"""A store of panels in one DuckDB file, with provenance and findings; every change is one transaction."""
 
 import os
 import stat
@@ -36,7 +36,17 @@ TABLES = ("panels", "days", "columns", "prices", "futures", "closes", "findings"
 
 
 class StoreEntry(NamedTuple):
-    """One panel of `Store.list()`: its name, when it was added, rows, symbols, first and last date, findings."""
+    """A stored panel as listed by `Store.list()`.
+
+    Args:
+        name: its name.
+        added: time of `Store.add`, ISO 8601 in UTC.
+        rows: number of dates.
+        symbols: its symbols.
+        first: first date, ISO.
+        last: last date, ISO.
+        findings: number of findings.
+    """
 
     name: str
     added: str
@@ -56,7 +66,7 @@ class Store:
         path: the file, created by the first `add`; default: `store_path()`.
 
     Raises:
-        DataError: the file cannot be opened, is no DuckDB store or is locked by another process; an unknown name.
+        DataError: the file cannot be opened, is not a DuckDB store or is locked by another process; an unknown name.
 
     >>> from tempfile import TemporaryDirectory
     >>> from torchcommodity.data import embedded
@@ -71,14 +81,18 @@ class Store:
         self.path = Path(path) if path is not None else store_path()
 
     def add(self, panel: Panel, name: str, *, replace: bool = False) -> None:
-        """Store a panel with its provenance and findings under a new name, or with `replace` under any name."""
+        """Store a panel with its provenance and findings under a name; with `replace`, overwrite a panel of that name.
+
+        Raises:
+            DataError: a blank or unprintable name; without `replace`, a name that is already taken.
+        """
         if not name.strip() or not name.isprintable():
             raise DataError(f"{self.path}: expected a printable name for the panel; got {name!r}")
         with self._open(write=True) as connection:
             exists = connection.execute("SELECT 1 FROM panels WHERE name = ?", [name]).fetchone()
             if exists and not replace:
                 raise DataError(
-                    f"{self.path}: expected a new name; got {name!r}, which is stored already; "
+                    f"{self.path}: expected a new name; got {name!r}, which is already taken; "
                     "replace=True (--replace) overwrites it"
                 )
             _delete(connection, name)
@@ -97,7 +111,7 @@ class Store:
             _delete(connection, name)
 
     def list(self) -> "list[StoreEntry]":
-        """The stored panels in the order in which they were added; none if there is no file."""
+        """List the stored panels in the order in which they were added; empty if there is no file."""
         if not _check_file(self.path):
             return []
         with self._open() as connection:
@@ -111,7 +125,7 @@ class Store:
         return [StoreEntry(name, added, rows, tuple(symbols), *rest) for name, added, rows, symbols, *rest in rows]
 
     def load(self, name: str | None = None) -> Panel:
-        """The panel of this name, with the bits and findings of the one added; default: the panel added last."""
+        """Load a panel, bit for bit as it was added, with its findings; default: the panel added last."""
         name = self._check_stored(name)
         with self._open() as connection:
             return _read_panel(connection, name)
@@ -170,7 +184,7 @@ def _delete(connection: Any, name: str) -> None:
 
 
 def _frames(panel: Panel, name: str) -> "dict[str, pd.DataFrame]":
-    """The rows of each table; `place` numbers the columns of the panel, missing prices have no row."""
+    """The rows of each table; `place` is the column number in the panel, and a missing price has no row."""
     import pandas as pd
 
     prices = panel.values.plain().numpy()

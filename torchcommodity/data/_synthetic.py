@@ -1,4 +1,4 @@
-"""Generated prices are marked as synthetic: in the tensor's type, in the symbol, and in the publisher of a column."""
+"""Markers of generated prices: the type of the tensor, the symbol, and the publisher of a column."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,17 +12,17 @@ PREFIX = f"{SYNTHETIC}:"
 
 
 class SyntheticTensor(MetadataTensor):
-    """A tensor of generated values; the results of torch functions on it, alone or with real values, have its type too.
+    """A tensor of generated values; results of torch functions that involve it are SyntheticTensors too.
 
-    The mark is removed only by leaving torch (`.numpy()`, `.tolist()`) or by `.plain()`. Writing synthetic values into
-    a tensor without the mark raises an error.
+    Only leaving torch (`.numpy()`, `.tolist()`) or `.plain()` removes the marker. Writing synthetic values into an
+    ordinary tensor raises an error.
 
     Args:
-        data: anything `torch.as_tensor` takes, of any shape.
-        metadata: any facts, by name.
+        data: anything `torch.as_tensor` accepts, of any shape.
+        metadata: any values, by name.
 
     Raises:
-        ValueError: on writing generated values into a tensor without the mark.
+        ValueError: generated values are written into an ordinary tensor.
 
     >>> import torch
     >>> mean = torch.tensor([0.01, -0.02]) + SyntheticTensor([0.00, 0.01])
@@ -48,7 +48,7 @@ class SyntheticTensor(MetadataTensor):
 
 
 def synthetic_symbol(symbol: str) -> str:
-    """The symbol under which generated prices of `symbol` appear in tables.
+    """Symbol of the generated prices of `symbol` in tables.
 
     >>> synthetic_symbol("WTI"), synthetic_symbol("synthetic:WTI")
     ('synthetic:WTI', 'synthetic:WTI')
@@ -73,7 +73,7 @@ def is_synthetic(value: Any) -> bool:
 
 
 def check_not_synthetic(operation: str, *values: Any) -> None:
-    """Check that prices are real: training and scoring do not accept generated ones.
+    """Check that prices are real: training and scoring reject generated prices.
 
     Raises:
         ValueError: one of `values` is synthetic.

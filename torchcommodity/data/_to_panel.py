@@ -1,4 +1,4 @@
-"""`to_panel`: what the functions of this library accept as prices."""
+"""`to_panel`: convert the price arguments of this library to a panel."""
 
 import os
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ def to_panel(prices: Any, *, operation: str = "to_panel", symbols: Sequence[str]
 
     | type | rule |
     |---|---|
-    | `Panel` | as it is |
+    | `Panel` | unchanged |
     | pandas DataFrame, Series | `Panel.from_pandas` |
     | polars DataFrame | `Panel.from_polars` |
     | `str`, `os.PathLike` | `read` |
 
     Args:
         prices: see the table.
-        operation: opens the error messages: the function that was called.
+        operation: name of the calling function, which begins each error message.
         symbols: only these, in this order; default: all.
 
     Raises:

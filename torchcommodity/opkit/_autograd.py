@@ -106,7 +106,7 @@ def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
 
 
 def constant_kernel(overload: torch._ops.OpOverload) -> Callable[..., Any]:
-    """The kernel of an operator without formulas: its outputs are constants, also if its reference runs."""
+    """The kernel of an operator without formulas: its outputs are constants, even if its reference runs."""
 
     def kernel(keyset: Any, *args: Any) -> Any:
         return _call_below(overload, keyset, args)
@@ -119,7 +119,7 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 
 
 def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
-    """Vector-Jacobian product of a function made of operators, as the `backward` of an operator that has none written.
+    """Vector-Jacobian product of a function made of operators, for operators without a hand-written `backward`.
 
     Args:
         function: takes `inputs` and returns one Tensor.
@@ -174,7 +174,7 @@ def _unpack(
 
 
 def _mask(values: Iterable[Any], masks: Masks) -> list[Any]:
-    """Set the gradient or tangent of NaN outputs to zero, whatever it is."""
+    """Set the gradient or tangent of NaN outputs to zero, even if it is NaN."""
     pairs = zip(values, masks)
     return [value if mask is None or value is None else value.masked_fill(mask, 0) for value, mask in pairs]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchcommodity.opkit._op import Op
 
-Gradient = Literal["none", "given", "finite-difference", "straight-through"]
+Gradient = Literal["none", "custom", "finite-difference", "straight-through"]
 Array = np.ndarray[Any, Any]
 DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}  # of ONNX inputs
 
@@ -36,8 +36,8 @@ def external(
         inputs: number of input Tensors.
         fake: the result without values, as in `Op`; default: like the first input, without its last axis if the model
             has `.predict`.
-        gradient: "given" by `backward`; "finite-difference": central differences, with two calls for each input
-            element, or for each element of the last axis if `batched`; "straight-through": the gradient of the
+        gradient: "custom": computed by `backward`; "finite-difference": central differences, with two calls for each
+            input element, or for each element of the last axis if `batched`; "straight-through": the gradient of the
             identity; "none": a backward pass raises an error.
         backward: (gradient of the result, *inputs) -> gradient of each input, all NumPy arrays.
         batched: rows along the leading axes are independent, so `vmap` is one call.
@@ -53,7 +53,7 @@ def external(
     Example:
         >>> import numpy as np, torch
         >>> from torchcommodity import opkit
-        >>> sine = opkit.external(np.sin, name="doctest::sine", gradient="given", backward=lambda g, x: g * np.cos(x))
+        >>> sine = opkit.external(np.sin, name="doctest::sine", gradient="custom", backward=lambda g, x: g * np.cos(x))
         >>> x = torch.zeros(2, requires_grad=True)
         >>> sine(x).sum().backward(); x.grad
         tensor([1., 1.])
@@ -61,9 +61,9 @@ def external(
     if gradient not in get_args(Gradient):
         choices = ", ".join(get_args(Gradient))
         raise ValueError(f"external: gradient must be one of {choices}; got {gradient!r}")
-    if (backward is not None) != (gradient == "given"):
+    if (backward is not None) != (gradient == "custom"):
         presence = "no backward" if backward is None else "backward"
-        raise ValueError(f'external: gradient="given" and backward must go together; got {gradient!r}, {presence}')
+        raise ValueError(f'external: gradient="custom" and backward must go together; got {gradient!r}, {presence}')
     predicts = hasattr(model, "predict")
     function, batched = _as_function(model), batched or predicts
     fake = fake or (_like_first_without_last_axis if predicts else _like_first)
@@ -146,13 +146,15 @@ def _signature(names: list[str], kind: Any, *first: str) -> inspect.Signature:
 
 def _raise_no_gradient(name: str) -> Callable[..., Any]:
     def backward(*_: Any, **__: Any) -> Any:
-        raise RuntimeError(f'{name}: the model has no gradient; pass external(..., gradient="given") or another one')
+        raise RuntimeError(
+            f'{name}: the model has no gradient; pass external(..., gradient="custom") or another method'
+        )
 
     return backward
 
 
 def _make_backward(name: str, backward: Callable[..., Any], inputs: int, batched: bool) -> Callable[..., Any]:
-    """The gradient of each input as an operator of its own, opaque and without a second derivative."""
+    """The gradient of each input as a separate operator, opaque and without a second derivative."""
 
     def make(i: int) -> Callable[..., Tensor]:
         def gradient(grad: Array, *x: Array) -> Any:

@@ -1,4 +1,4 @@
-"""Native libraries: load each once, and say what to do if one does not load."""
+"""Native libraries: load each once, and explain how to fix one that does not load."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class Native:
-    """A native library: `path` if it is loaded, else the `reason` why not. True if loaded."""
+    """A native library: its `path`, or the `reason` why it is not loaded. True if it is loaded."""
 
     path: Path | None
     reason: str = ""
@@ -25,16 +25,17 @@ _LIBRARIES: list[Path] = []  # in the order in which they were loaded
 
 
 def load_native_library(folder: Path, stem: str = "_C") -> Native:
-    """Load `stem*.so` from `folder`. Call it before the records of its operators are made: the library declares them.
+    """Load `stem*.so` from `folder`.
 
-    With `TORCHCOMMODITY_NATIVE=0` in the environment no library is loaded, and operators run through their references.
+    Call it before creating the records of the library's operators: the library declares their schemas. With
+    `TORCHCOMMODITY_NATIVE=0` in the environment no library is loaded, and operators run through their references.
 
     Args:
         folder: folder of the library.
         stem: start of its file name.
 
     Returns:
-        A `Native`: true if the library is loaded, else with the reason why not, which is also a warning.
+        A `Native`: true if the library is loaded, otherwise false with the reason, which is also issued as a warning.
     """
     if folder not in _NATIVE:
         _NATIVE[folder] = _load(folder, stem)
@@ -62,7 +63,7 @@ def _load(folder: Path, stem: str) -> Native:
 
 
 def load_library(path: Path) -> None:
-    """`torch.ops.load_library`, with an error that says what to do if the library was built for another torch."""
+    """`torch.ops.load_library`, with an error that explains how to fix a library built for another torch."""
     try:
         torch.ops.load_library(str(path))
     except OSError as error:
@@ -72,15 +73,17 @@ def load_library(path: Path) -> None:
 
 
 def _explain(error: str) -> str:
-    """What an error of the dynamic linker means, and what to do."""
+    """Explain an error of the dynamic linker, with the fix."""
     missing = re.search(r"undefined symbol: (\S+)", error)
     if missing and "cuda" in missing[1].lower():
-        return f"it was built for CUDA, this torch was not (no {missing[1]}); build it here, or install torch for CUDA"
+        return (
+            f"it was built for CUDA, this torch was not (no {missing[1]}); rebuild it here, or install torch for CUDA"
+        )
     if missing and missing[1].startswith(("aoti_torch_", "torch_")):
-        return f"it was built for a newer torch (no {missing[1]}); upgrade torch, or build it again here"
+        return f"it was built for a newer torch (no {missing[1]}); upgrade torch, or rebuild it here"
     if missing:
         return f"it was built against another torch's C++ library (no {missing[1]}); rebuild it on the stable ABI"
-    return f"{error}; build it again here"
+    return f"{error}; rebuild it here"
 
 
 def native_libraries() -> tuple[Path, ...]:

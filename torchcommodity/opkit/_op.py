@@ -9,7 +9,7 @@ pass, an argument or "output":
 
     def _backward(grad, *, x): return 2 * x * grad
 
-A native kernel of the same name takes over by dispatch if its library is loaded before the record is made.
+If a native library with a kernel of this name is loaded before the record is created, the kernel runs instead.
 """
 
 import importlib

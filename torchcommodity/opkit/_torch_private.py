@@ -63,7 +63,7 @@ def tangents_enabled(enabled: bool) -> AbstractContextManager[None]:
 
 
 def allow_fallback(name: str) -> None:
-    """Let Inductor call the operator `name` as it is, though it has a decomposition.
+    """Let Inductor call the operator `name` directly, although it has a decomposition.
 
     With CI set in the environment, Inductor treats an unused decomposition as an error; ours are for ONNX only. If
     Inductor is not imported yet, there is nothing to do.

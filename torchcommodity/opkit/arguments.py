@@ -64,7 +64,7 @@ def check_panel(operator: str, **panels: Tensor) -> None:
 
 
 def check_integer(operator: str, minimum: int, *, maximum: int | None = None, **settings: Any) -> None:
-    """Check that every setting is an int in [minimum, maximum]; a bool is not an int here.
+    """Check that every setting is an int in [minimum, maximum]; a bool does not count as an int.
 
     Raises:
         TypeError: a setting is not an int.

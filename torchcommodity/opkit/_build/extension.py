@@ -29,7 +29,7 @@ def extension(
         sources: .cpp and .cu files; .cu files are ignored without `cuda`.
         include: folders of headers, in addition to opkit's own.
         architectures: compute capabilities for nvcc.
-        cuda: compile .cu files; default: if torch was built for CUDA and nvcc is installed.
+        cuda: compile .cu files; default: True if torch was built for CUDA and nvcc is installed.
 
     Returns:
         A setuptools `Extension`, to be built by torch's `BuildExtension`.

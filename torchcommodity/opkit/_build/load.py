@@ -18,7 +18,7 @@ _LOADED: dict[str, str] = {}  # namespace -> key of the build that is loaded
 def load(
     name: str, sources: Sequence[str | Path], *, flags: Sequence[str] = (), include: Sequence[str | Path] = ()
 ) -> Any:
-    """Build C++ and CUDA files on LibTorch's stable ABI, load the library, and return the namespace `torch.ops.<name>`.
+    """Build C++ and CUDA files on LibTorch's stable ABI, and load the library.
 
     Builds are cached under a hash of the sources, their headers, the flags, the compiler and torch. Concurrent
     processes build a library once.
@@ -71,7 +71,7 @@ def load_inline(
         flags: additional compiler flags.
 
     Returns:
-        The operators, as attributes. Changed text is built and loaded again, in a namespace of its own.
+        The operators, as attributes. Changed text is built and loaded again, in a new namespace.
 
     Raises:
         BuildError: the source does not compile; the message starts with file, line and source line.

@@ -13,7 +13,7 @@ from torchcommodity.opkit._contract.values import VALUES
 def _outputs_with_warmup(case: Case, outputs: Tensors) -> list[tuple[Tensor, int]]:
     """Each output, time first, with its warm-up; one output may have a warm-up for each entry of its last axis.
 
-    Outputs that are NaN in all rows are left out, such as the correlation of a single asset with the others.
+    Outputs that are NaN in all rows are excluded, such as the correlation of a single asset with the others.
     """
     warmup, axis = case.warmup, case.time[1]
     time_first = [y.movedim(axis, 0) for y in outputs]

@@ -31,7 +31,7 @@ def resize(case: Case, *, batch: int | None = None, rows: int | None = None, ass
 
 
 def repeat_to(x: Tensor, axis: int, length: int) -> Tensor:
-    """Repeat x along an axis, forwards and backwards in turn: without jumps, and without new constant stretches."""
+    """Repeat x along an axis, alternately forwards and backwards, which adds no jumps."""
     if not x.shape[axis]:
         return x
     parts = [x, x.flip(axis)] * (length // (2 * x.shape[axis]) + 1)

@@ -1,4 +1,4 @@
-"""`opkit.diagnose(model, batch, loss_fn)`: why a model does not learn, with file and line."""
+"""`opkit.diagnose(model, batch, loss_fn)`: find out why a model does not learn, with file and line."""
 
 from torchcommodity.opkit._diagnose.diagnose import diagnose as diagnose
 from torchcommodity.opkit._diagnose.findings import Diagnosis as Diagnosis

@@ -10,15 +10,15 @@ BREAKS = {  # kind of event -> message, fix
     "detach": ("`detach` removes the result from the graph", "remove it, or detach only what is logged"),
     "data": ("`.data` has the values without their graph", "use the Tensor itself"),
     "no_grad": ("this line runs with gradients disabled", "move it out of `torch.no_grad` or `inference_mode`"),
-    "copied": (
+    "copy": (
         "`torch.tensor` copies values without their graph",
         "use the Tensor itself, or `torch.stack` for several",
     ),
     "python": ("the value leaves PyTorch as a number or an array", "compute with Tensors and torch functions"),
     "integer": ("the result is an integer or bool, which has no gradient", "use a smooth function instead"),
-    "cut": ("the result of this function has no gradient", "use a differentiable function"),
+    "not_differentiable": ("the result of this function has no gradient", "use a differentiable function"),
 }
-PRIORITY = ("detach", "data", "no_grad", "copied", "python", "cut", "integer")
+PRIORITY = ("detach", "data", "no_grad", "copy", "python", "not_differentiable", "integer")
 
 
 def broken_links(trace: Trace, names: Sequence[str], missing: Sequence[int], loss_bits: int) -> list[Finding]:

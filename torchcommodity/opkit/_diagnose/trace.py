@@ -115,10 +115,10 @@ def _break_kind(func: Any, name: str, y: Tensor) -> str:
     if name in {"detach", "detach_"}:
         return "detach"
     if name in {"tensor", "as_tensor", "asarray"}:
-        return "copied"
+        return "copy"
     if not y.is_floating_point():
         return "integer"
-    return "no_grad" if not torch.is_grad_enabled() else "cut"
+    return "no_grad" if not torch.is_grad_enabled() else "not_differentiable"
 
 
 def _name(func: Any) -> str:

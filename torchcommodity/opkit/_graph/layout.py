@@ -48,7 +48,7 @@ def _add_waypoints(edges: Sequence[Edge], layers: list[int]) -> tuple[list[list[
 
 
 def _assign_columns(layers: list[int], segments: list[Edge]) -> list[float]:
-    """Sweep down and up in turn, and sort each layer by the mean column of its neighbors."""
+    """Sweep down and up alternately, and sort each layer by the mean column of its neighbors."""
     rows = defaultdict[int, list[int]](list)
     for i, layer in enumerate(layers):
         rows[layer].append(i)

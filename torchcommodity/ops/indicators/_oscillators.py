@@ -177,8 +177,7 @@ def ultosc(
     """Ultimate oscillator: close minus true low over the true range, summed in windows of three lengths.
 
     0 to 100, with weights 4, 2 and 1 from the shortest to the longest window. A window without range adds 0. TA-Lib
-    ULTOSC;
-    Williams (1985), Technical Analysis of Stocks & Commodities 3:4. Warm-up: max(timeperiod1, timeperiod2,
+    ULTOSC; Williams (1985), Technical Analysis of Stocks & Commodities 3:4. Warm-up: max(timeperiod1, timeperiod2,
     timeperiod3) rows.
 
     Example:
