@@ -25,7 +25,7 @@ def test_backtest_prints_and_writes_scores(run: Run, error: Error, tmp_path: Pat
     assert {"har-garch", "unconditional", "har"} <= set(table["model"])
     again = run(*command)
     assert "from the cache" in again.stdout
-    assert "address needs the ray executor" in error(run(*command, "--address", "10.0.0.1:6379"))
+    assert "address must be None for the local executor" in error(run(*command, "--address", "10.0.0.1:6379"))
 
 
 def test_backtest_span_excludes_young_symbols() -> None:

@@ -31,10 +31,10 @@ def test_tune_on_the_default_data_writes_settings(run: Run, error: Error, short:
     text = " ".join(result.stdout.split())
     assert "Excluded, with too short a history: VIX." in text
     assert "2010-01-04 to 2011-12-30; lower is better" in text
-    assert "None of 2 trials improved on the baseline, whose settings are kept: +" in text
+    assert "None of 2 trials improved on the baseline, which is kept: +" in text
     assert result.exit_code == 0
     assert isinstance(load_config(tmp_path / "new" / "best.toml").model, HarGarchConfig)
-    assert "address needs the ray executor" in error(run(*command, "--address", "10.0.0.1:6379"))
+    assert "address must be None for the local executor" in error(run(*command, "--address", "10.0.0.1:6379"))
 
 
 def test_tune_writes_the_best_settings(run: Run, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

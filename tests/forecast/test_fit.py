@@ -111,7 +111,7 @@ def test_fit_rejects_unusable_prices_by_name(panel: Panel) -> None:
     late.iloc[:200] = panel["WTI"].to_pandas().iloc[:200]
     with pytest.raises(ValueError, match=r"fit: needs a symbol with .* that vary after the first 252; got WTI 1764"):
         forecast.fit(late)
-    with pytest.raises(ValueError, match="symmetry needs levels symmetric about 1/2"):
+    with pytest.raises(ValueError, match="levels must be symmetric about 1/2"):
         FitConfig(model=HarLstmConfig(HarConfig(levels=(0.1, 0.5))))
 
 

@@ -40,7 +40,7 @@ def test_forecaster_load_rejects_a_damaged_file(forecaster: Forecaster, tmp_path
     path.write_bytes(
         {"flip": flipped, "cut": raw[:-7], "empty": b"", "text": b"date,price\n" * 9, "header": renamed}[damage]
     )
-    with pytest.raises(ValueError, match=r"damaged|must be a file of Forecaster\.save"):
+    with pytest.raises(ValueError, match=r"damaged|must be a file written by Forecaster\.save"):
         Forecaster.load(path)
 
 

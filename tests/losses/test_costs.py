@@ -84,7 +84,9 @@ def test_net_returns_and_turnover_cost_modules_equal_the_functions() -> None:
 
 
 def test_net_returns_and_turnover_reject_shapes() -> None:
-    with pytest.raises(ValueError, match=r"^net_returns: expected panels .* got weights \(3, 2\), returns \(3, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"^net_returns: weights, returns must be .* got weights \(3, 2\), returns \(3, 4\)"
+    ):
         net_returns(torch.zeros(3, 2), torch.zeros(3, 4))
-    with pytest.raises(ValueError, match=r"^turnover: expected panels .* got weights \(3, 1\), returns \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"^turnover: weights, returns must .* got weights \(3, 1\), returns \(3, 4\)"):
         turnover(torch.zeros(3, 1), torch.zeros(3, 4))

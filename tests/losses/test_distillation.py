@@ -60,7 +60,7 @@ def test_distillation_loss_without_teacher_or_target(quantiles: Tensor, target: 
 
 
 def test_distillation_loss_rejects_bad_input(quantiles: Tensor, teacher: Tensor, target: Tensor) -> None:
-    with pytest.raises(ValueError, match=r"distillation_loss: weight must be in \[0, 1\]; got 2"):
+    with pytest.raises(ValueError, match=r"distillation_loss: weight must be in \[0, 1\]; got weight=2"):
         distillation_loss(quantiles, teacher, target, LEVELS, weight=2)
     with pytest.raises(ValueError, match="distillation_loss: teacher and quantiles must have the same shape"):
         distillation_loss(quantiles, teacher[0], target, LEVELS)

@@ -93,7 +93,7 @@ def test_pinball_and_crps_modules_equal_the_functions(quantiles: Tensor, target:
 
 
 def test_pinball_and_crps_reject_bad_input() -> None:
-    with pytest.raises(ValueError, match=r"pinball: quantiles must be .*; got \(3,\), \(2,\), \(3,\)"):
+    with pytest.raises(ValueError, match=r"pinball: quantiles must be .*; got quantiles \(3,\), target \(2,\), levels"):
         pinball(torch.zeros(3), torch.zeros(2), LEVELS)
     with pytest.raises(ValueError, match=r"crps: levels must lie strictly between 0 and 1; got \[0.0, 0.5\]"):
         crps(torch.zeros(2), torch.zeros(()), torch.tensor([0.0, 0.5]))

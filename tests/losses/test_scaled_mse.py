@@ -42,5 +42,5 @@ def test_scaled_mse_loss_module_equals_the_function() -> None:
 def test_scaled_mse_loss_rejects_bad_input() -> None:
     with pytest.raises(ValueError, match=r"scaled_mse_loss: forecast and target must have the same shape; got"):
         scaled_mse_loss(torch.zeros(2), torch.zeros(3), torch.ones(()))
-    with pytest.raises(ValueError, match="scaled_mse_loss: eps must be >= 0; got -1"):
+    with pytest.raises(ValueError, match="scaled_mse_loss: eps must be >= 0; got eps=-1"):
         scaled_mse_loss(torch.zeros(2), torch.zeros(2), torch.ones(()), eps=-1)

@@ -34,7 +34,9 @@ def test_qlike_module_equals_the_function() -> None:
 
 
 def test_qlike_rejects_bad_input() -> None:
-    with pytest.raises(ValueError, match=r"qlike: variance and realized must have the same shape; got \(2,\), \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"qlike: variance and realized must have the same shape; got variance \(2,\), realized \(3,\)"
+    ):
         qlike(torch.ones(2), torch.ones(3))
     with pytest.raises(ValueError, match=r"qlike: reduction must be .*; got 'average'"):
         qlike(torch.ones(2), torch.ones(2), reduction="average")  # type: ignore[arg-type]

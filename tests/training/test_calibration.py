@@ -30,5 +30,5 @@ def test_standard_quantiles_symmetry_removes_the_drift() -> None:
 def test_calibrate_rejects_prices_that_repeat_with_a_horizon() -> None:
     days = pd.bdate_range("2015-01-01", periods=600)
     weekly = pd.DataFrame({"OIL": [50.0 + i % 7 for i in range(600)]}, index=days)
-    with pytest.raises(ValueError, match="fit: prices must vary at every horizon; got none that change over 21 rows"):
+    with pytest.raises(ValueError, match="fit: prices must change over every horizon; got no change over 21 rows"):
         forecast.fit(weekly)

@@ -30,7 +30,7 @@ def test_train_config_rejects_values_out_of_range(name: str, value: Any, message
 
 def test_fit_config_symmetry_needs_symmetric_levels() -> None:
     model = HarLstmConfig(HarConfig(levels=(0.1, 0.5)))
-    with pytest.raises(ValueError, match="symmetry needs levels symmetric about 1/2"):
+    with pytest.raises(ValueError, match="levels must be symmetric about 1/2"):
         FitConfig(model)
     assert FitConfig(model, symmetry=0.0).symmetry == 0
     with pytest.raises(ValueError, match=r"symmetry must be in \[0, 1\]; got 2"):

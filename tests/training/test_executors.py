@@ -56,7 +56,7 @@ def test_ray_executor_raises_the_exception_of_the_task(ray: Executor) -> None:
 
 def test_make_executor_rejects_address_with_local_executor() -> None:
     with (
-        pytest.raises(ValueError, match=r"address needs the ray executor; got '10\.0\.0\.1:6379'"),
+        pytest.raises(ValueError, match=r"address must be None for the local executor; got '10\.0\.0\.1:6379'"),
         make_executor("local", "10.0.0.1:6379"),
     ):
         pass

@@ -71,24 +71,24 @@ def test_tensor_file_detects_every_changed_byte(path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"date,price\n" * 9, struct.pack("<Q", 2**40), struct.pack("<Q", 2) + b"{}"])
 def test_tensor_file_rejects_other_files(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"Owner\.load: .* must be a file of Owner\.save"):
+    with pytest.raises(ValueError, match=r"Owner\.load: .* must be a file written by Owner\.save"):
         read_tensor_file(path, "kind.1", "Owner")
 
 
 @pytest.mark.parametrize("stop", [-1, -7, 100, 9])
 def test_tensor_file_rejects_truncated_file(path: Path, stop: int) -> None:
     path.write_bytes(path.read_bytes()[:stop])
-    with pytest.raises(ValueError, match=r"must be a file of Owner\.save; it is another file or damaged"):
+    with pytest.raises(ValueError, match=r"must be a file written by Owner\.save; got another or a damaged file"):
         read_tensor_file(path, "kind.1", "Owner")
 
 
 def test_tensor_file_rejects_other_kind_and_missing_file(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must be of format kind\.2; got 'kind\.1'"):
+    with pytest.raises(ValueError, match=r"must have format kind\.2; got 'kind\.1'"):
         read_tensor_file(path, "kind.2", "Owner")
     with pytest.raises(FileNotFoundError):
         read_tensor_file(tmp_path / "absent", "kind.1", "Owner")
 
 
 def test_tensor_file_rejects_unsupported_dtype() -> None:
-    with pytest.raises(ValueError, match=r"dtype of the safetensors format; got torch\.complex128"):
+    with pytest.raises(ValueError, match=r"dtypes supported by safetensors; got torch\.complex128"):
         tensor_file_bytes("kind.1", {"x": torch.zeros(2, dtype=torch.complex128)}, {})

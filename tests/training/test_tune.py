@@ -44,7 +44,7 @@ def test_tune_keeps_the_baseline_if_no_trial_beats_it(
     assert not result.improved
     assert result.config == replace(one_epoch, model=HarGarchConfig(one_epoch.model.har))
     assert result.summary == (
-        f"None of 2 trials improved on the baseline, whose settings are kept: +{change:.3f} % pinball loss against the "
+        f"None of 2 trials improved on the baseline, which is kept: +{change:.3f} % pinball loss against the "
         "untrained baseline (har-garch), 2014-01-02 to 2014-12-31; lower is better"
     )
 

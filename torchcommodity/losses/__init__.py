@@ -1,6 +1,6 @@
-"""Losses, each a function and a Module: of quantile and variance forecasts, and of portfolio returns after costs.
+"""Losses for quantile forecasts, variance forecasts and portfolio returns after costs, as functions and as Modules.
 
-NaN marks a missing target or return: it is left out of the loss, and no gradient reaches it.
+NaN marks a missing target or return: it is excluded from the loss and receives no gradient.
 """
 
 from torchcommodity.losses._costs import NetReturns as NetReturns

@@ -1,7 +1,9 @@
-"""Portfolio returns after costs: turnover, the cost of trades and the cost of rolls, inside the graph."""
+"""Portfolio returns after the costs of trades and rolls, differentiable in the weights."""
 
 import torch
 from torch import Tensor, nn
+
+from torchcommodity.opkit.arguments import raise_invalid
 
 Cost = Tensor | float
 
@@ -16,20 +18,20 @@ def turnover_cost(
 ) -> Tensor:  # (..., T)
     """Cost of each row's trades: sum over assets of cost |w_t - d_t| + roll_cost |w_{t-1}| where the contract rolls.
 
-    d_t = w_{t-1} (1 + r_t) / (1 + w_{t-1} . r_t) is the drifted weight of the row before; before the first row nothing
-    is held.
+    d_t = w_{t-1} (1 + r_t) / (1 + w_{t-1} . r_t) is the previous row's weight after its drift with prices. The
+    portfolio starts in cash.
 
     Args:
         weights: fractions of wealth held from the close of each row to the close of the next, negative where short. The
             rest is cash, which earns nothing.
         returns: simple return of each asset over each row. NaN counts as 0.
-        cost: of trading one unit of weight, a fraction of wealth: 0.0002 is 2 basis points.
-        rolls: where an asset's contract is replaced at the close of the row before; None: nowhere.
-        roll_cost: of moving one unit of weight into the next contract, both trades together.
+        cost: cost of trading one unit of weight, a fraction of wealth: 0.0002 is 2 basis points.
+        rolls: True where an asset's contract is rolled at the close of the previous row; None: no rolls.
+        roll_cost: cost of rolling one unit of weight into the next contract, both trades together.
 
     Returns:
-        cost of each row, a fraction of wealth, paid at its close. Row t depends on rows <= t. |x| has gradient 0 at
-        0: a position that is not traded has neither cost nor gradient.
+        cost of each row, a fraction of wealth, paid at its close. Row t depends on rows <= t. An asset that is not
+        traded has neither cost nor gradient.
 
     Raises:
         ValueError: shapes do not match.
@@ -58,11 +60,12 @@ def net_returns(
 ) -> Tensor:  # (..., T)
     """Portfolio return over each row after costs: w_{t-1} . r_t - turnover_cost_t.
 
-    Weights that depend on row t earn from row t + 1 on, so that they cannot use the return of their own row. Arguments,
+    The weights of row t earn the return of row t + 1: a model that sees row t cannot profit from its return. Arguments,
     NaN rule, errors and reference are those of `turnover_cost`.
 
     Returns:
-        simple return of the portfolio over each row, a fraction of wealth; row 0 has only the cost of its purchases.
+        simple return of the portfolio over each row, a fraction of wealth; row 0 has only the cost of the initial
+        purchases.
 
     Example:
         >>> import torch
@@ -71,8 +74,8 @@ def net_returns(
         tensor([-0.0005,  0.0995,  0.0000])
     """
     _check("net_returns", weights, returns, rolls)
-    held, returns = previous_weights(weights), _zero_missing(returns)
-    return (held * returns).sum(-1) - _total_cost(weights, held, returns, cost, rolls, roll_cost)
+    previous, returns = previous_weights(weights), _zero_missing(returns)
+    return (previous * returns).sum(-1) - _total_cost(weights, previous, returns, cost, rolls, roll_cost)
 
 
 def turnover(
@@ -92,12 +95,24 @@ def turnover(
     return _traded(weights, previous_weights(weights), _zero_missing(returns))
 
 
-class NetReturns(nn.Module):
-    """Portfolio returns after costs as a Module, to put before a loss; see `net_returns`.
+class _Costs(nn.Module):
+    """Base of the Modules: costs as buffers."""
+
+    cost: Tensor
+    roll_cost: Tensor
+
+    def __init__(self, cost: Cost, roll_cost: Cost = 0.0) -> None:
+        super().__init__()
+        self.register_buffer("cost", torch.as_tensor(cost, dtype=torch.double))
+        self.register_buffer("roll_cost", torch.as_tensor(roll_cost, dtype=torch.double))
+
+
+class NetReturns(_Costs):
+    """Portfolio returns after costs as a Module, for use in front of a loss; see `net_returns`.
 
     Args:
-        cost: of trading one unit of weight, a number or (N,), kept as a buffer.
-        roll_cost: of rolling one unit of weight, a number or (N,), kept as a buffer.
+        cost: cost of trading one unit of weight, a number or (N,); a buffer.
+        roll_cost: cost of rolling one unit of weight, a number or (N,); a buffer.
 
     Example:
         >>> import torch
@@ -106,40 +121,24 @@ class NetReturns(nn.Module):
         tensor([-0.0005,  0.0995,  0.0000])
     """
 
-    cost: Tensor
-    roll_cost: Tensor
-
-    def __init__(self, cost: Cost, roll_cost: Cost = 0.0) -> None:
-        super().__init__()
-        self.register_buffer("cost", torch.as_tensor(cost, dtype=torch.double))
-        self.register_buffer("roll_cost", torch.as_tensor(roll_cost, dtype=torch.double))
-
     def forward(self, weights: Tensor, returns: Tensor, rolls: Tensor | None = None) -> Tensor:
         """Net return (..., T) of weights and asset returns (..., T, N)."""
         cost, roll_cost = self.cost.to(weights), self.roll_cost.to(weights)
         return net_returns(weights, returns, cost, rolls=rolls, roll_cost=roll_cost)
 
 
-class TurnoverCost(nn.Module):
-    """Cost of trades as a Module; its sum or mean is a penalty to add to a loss; see `turnover_cost`.
+class TurnoverCost(_Costs):
+    """Cost of trades as a Module; add its sum or mean to a loss as a penalty; see `turnover_cost`.
 
     Args:
-        cost: of trading one unit of weight, a number or (N,), kept as a buffer.
-        roll_cost: of rolling one unit of weight, a number or (N,), kept as a buffer.
+        cost: cost of trading one unit of weight, a number or (N,); a buffer.
+        roll_cost: cost of rolling one unit of weight, a number or (N,); a buffer.
 
     Example:
         >>> import torch
         >>> TurnoverCost(0.001)(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), torch.zeros(2, 2))
         tensor([0.0010, 0.0010])
     """
-
-    cost: Tensor
-    roll_cost: Tensor
-
-    def __init__(self, cost: Cost, roll_cost: Cost = 0.0) -> None:
-        super().__init__()
-        self.register_buffer("cost", torch.as_tensor(cost, dtype=torch.double))
-        self.register_buffer("roll_cost", torch.as_tensor(roll_cost, dtype=torch.double))
 
     def forward(self, weights: Tensor, returns: Tensor, rolls: Tensor | None = None) -> Tensor:
         """Cost (..., T) of weights and asset returns (..., T, N)."""
@@ -150,19 +149,19 @@ class TurnoverCost(nn.Module):
 def previous_weights(
     weights: Tensor,  # (..., T, N)
 ) -> Tensor:  # (..., T, N)
-    """Weights held through each row: those of the row before, zero through the first."""
+    """Weights held over each row: those of the previous row, zero in the first."""
     return torch.cat([torch.zeros_like(weights[..., :1, :]), weights[..., :-1, :]], -2)
 
 
 def _total_cost(
-    weights: Tensor, held: Tensor, returns: Tensor, cost: Cost, rolls: Tensor | None, roll_cost: Cost
+    weights: Tensor, previous: Tensor, returns: Tensor, cost: Cost, rolls: Tensor | None, roll_cost: Cost
 ) -> Tensor:  # (..., T)
-    total = (_traded(weights, held, returns) * cost).sum(-1)
-    return total if rolls is None else total + (held.abs() * rolls * roll_cost).sum(-1)
+    total = (_traded(weights, previous, returns) * cost).sum(-1)
+    return total if rolls is None else total + (previous.abs() * rolls * roll_cost).sum(-1)
 
 
-def _traded(weights: Tensor, held: Tensor, returns: Tensor) -> Tensor:  # (..., T, N)
-    drifted = held * (1 + returns) / (1 + (held * returns).sum(-1, keepdim=True))
+def _traded(weights: Tensor, previous: Tensor, returns: Tensor) -> Tensor:  # (..., T, N)
+    drifted = previous * (1 + returns) / (1 + (previous * returns).sum(-1, keepdim=True))
     return (weights - drifted).abs()
 
 
@@ -173,5 +172,4 @@ def _zero_missing(returns: Tensor) -> Tensor:
 def _check(operation: str, weights: Tensor, returns: Tensor, rolls: Tensor | None) -> None:
     shapes = {"weights": weights, "returns": returns} | ({} if rolls is None else {"rolls": rolls})
     if weights.dim() < 2 or len({tuple(x.shape[-2:]) for x in shapes.values()}) > 1:
-        got = ", ".join(f"{key} {tuple(x.shape)}" for key, x in shapes.items())
-        raise ValueError(f"{operation}: expected panels (..., T, N) with the same T and N; got {got}")
+        raise_invalid(operation, f"{', '.join(shapes)} must be (..., T, N) with the same T and N", **shapes)

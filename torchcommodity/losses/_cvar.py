@@ -1,10 +1,11 @@
-"""Conditional value at risk of portfolio returns: the mean of the worst of them."""
+"""Conditional value at risk of portfolio returns: the mean loss in the tail."""
 
 import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses._moments import check_returns, reduce_rows
 from torchcommodity.losses._reduction import Reduction
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def cvar_loss(
@@ -17,16 +18,16 @@ def cvar_loss(
     """Conditional value at risk (expected shortfall): min over a of a + mean(max(-r - a, 0)) / (1 - level).
 
     Args:
-        returns: simple portfolio return per row after costs, see `net_returns`. NaN is left out; an infinite return
-            shows in the loss.
-        level: share of rows that are not in the tail, in [0, 1); 0.95 averages about the worst twentieth.
-        threshold: a, a loss per row, to be trained together with the portfolio; None takes the minimizer for these
+        returns: simple portfolio return per row after costs, see `net_returns`. NaN is ignored; an infinite return
+            gives a loss that is not finite.
+        level: confidence level in [0, 1), the share of rows outside the tail; 0.95 averages about the worst 5 %.
+        threshold: a, a loss per row, if it is trained together with the portfolio; None uses the minimizer for these
             returns, their empirical value at risk.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none".
 
     Returns:
-        mean loss in the tail, per row, positive for a loss. The observation at the edge of the tail counts with the
-        part that lies in it. Convex in the returns. Value and gradient are finite at zero variance, for one asset, and
+        mean loss in the tail, per row, positive for a loss. The observation at the edge of the tail is weighted by
+        the part inside it. Convex in the returns. Value and gradient are finite at zero variance, for one asset, and
         for T = 1, where it is the loss itself.
 
     Raises:
@@ -43,7 +44,7 @@ def cvar_loss(
     """
     check_returns("cvar_loss", returns)
     if not 0 <= level < 1:
-        raise ValueError(f"cvar_loss: level must be in [0, 1); got {level}")
+        raise_invalid("cvar_loss", "level must be in [0, 1)", level=level)
     valid = ~returns.isnan()
     count = valid.sum(-1).to(returns)
     a = _value_at_risk(returns, count, level) if threshold is None else threshold
@@ -52,7 +53,7 @@ def cvar_loss(
 
 
 def _value_at_risk(returns: Tensor, count: Tensor, level: float) -> Tensor:  # (..., T), (...) -> (...)
-    """Smallest loss that at least a share `level` of the losses do not exceed."""
+    """Smallest loss that is at least as large as a share `level` of the losses."""
     losses = torch.where(returns.isnan(), torch.inf, -returns).sort(-1).values
     index = ((level * count).ceil().long() - 1).clamp(min=0)
     return torch.where(count > 0, losses.gather(-1, index.unsqueeze(-1)).squeeze(-1), 0.0)
@@ -62,8 +63,8 @@ class CVaRLoss(nn.Module):
     """Conditional value at risk as a Module; arguments, units and NaN rule are those of `cvar_loss`.
 
     Args:
-        level: share of rows that are not in the tail, in [0, 1).
-        threshold: initial value of a learned threshold; None takes the empirical value at risk.
+        level: confidence level in [0, 1).
+        threshold: initial value of a learned threshold; None uses the empirical value at risk.
         reduction: "mean", "sum" or "none".
 
     Example:

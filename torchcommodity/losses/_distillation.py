@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._quantiles import check_quantiles, pinball
 from torchcommodity.losses._reduction import Reduction, reduce
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def distillation_loss(
@@ -20,15 +21,15 @@ def distillation_loss(
 
     The mean of the second term over evenly spaced levels is the Wasserstein-1 distance between student and teacher.
     Both terms have the unit of the target, so that the weight needs no scaling. Each term is reduced over its own valid
-    elements: a missing target (the last rows of a panel) leaves the teacher's term, a teacher in its warm-up leaves the
-    pinball term.
+    elements: where the target is missing (the last rows of a panel) only the teacher's term counts, and during the
+    teacher's warm-up only the pinball term.
 
     Args:
-        quantiles: the student's, in the unit of `target`, one per level on the last axis.
-        teacher: the teacher's, detached. NaN is left out.
-        target: realized value. NaN is left out.
+        quantiles: quantiles of the student, in the unit of `target`, one per level on the last axis.
+        teacher: quantiles of the teacher; detached. NaN is ignored.
+        target: realized value. NaN is ignored.
         levels: tau, strictly between 0 and 1.
-        weight: of the teacher, in [0, 1].
+        weight: weight of the teacher's term, in [0, 1].
         reduction: "mean" or "sum" of each term over its valid elements (a term without any is dropped; NaN if both
             are), or "none": an element with one valid term has that term times its weight, one with neither is NaN.
 
@@ -50,10 +51,10 @@ def distillation_loss(
     """
     check_quantiles("distillation_loss", quantiles, target, levels)
     if teacher.shape != quantiles.shape:
-        shapes = f"{tuple(teacher.shape)}, {tuple(quantiles.shape)}"
-        raise ValueError(f"distillation_loss: teacher and quantiles must have the same shape; got {shapes}")
+        rule = "teacher and quantiles must have the same shape"
+        raise_invalid("distillation_loss", rule, teacher=teacher, quantiles=quantiles)
     if not 0 <= weight <= 1:
-        raise ValueError(f"distillation_loss: weight must be in [0, 1]; got {weight}")
+        raise_invalid("distillation_loss", "weight must be in [0, 1]", weight=weight)
     has_teacher = torch.isfinite(teacher)
     has_target = torch.isfinite(target).unsqueeze(-1).expand_as(quantiles)
     distance = torch.where(has_teacher, quantiles - torch.where(has_teacher, teacher, 0.0).detach(), 0.0).abs()
@@ -69,8 +70,8 @@ class DistillationLoss(nn.Module):
     """Distillation loss as a Module; arguments, units and NaN rule are those of `distillation_loss`.
 
     Args:
-        levels: (Q,) tau, kept as a buffer.
-        weight: of the teacher, in [0, 1].
+        levels: (Q,) tau; a buffer.
+        weight: weight of the teacher's term, in [0, 1].
         reduction: "mean", "sum" or "none".
 
     Example:

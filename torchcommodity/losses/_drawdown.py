@@ -21,7 +21,7 @@ def drawdown_loss(
 
     Returns:
         largest loss from a peak as a fraction of the peak, in [0, 1]; above 1 where a return below -1 made wealth
-        negative. The start counts as a peak. The gradient reaches only the returns between peak and trough; it is
+        negative. Initial wealth counts as a peak. Only returns between peak and trough have a gradient; it is
         finite where wealth never falls, for one asset and for T = 1.
 
     Raises:

@@ -1,16 +1,17 @@
-"""Moments of returns with missing values along the last axis, with finite gradients at zero variance."""
+"""Moments of returns along the last axis, with missing values and with finite gradients at zero variance."""
 
 import torch
 from torch import Tensor
 
 from torchcommodity.losses._reduction import Reduction, reduce
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def count_mean_squares(
     returns: Tensor,  # (..., T)
 ) -> tuple[Tensor, Tensor, Tensor]:  # (...) each
     """Number of returns that are not NaN, their mean, and the sum of squared deviations; 0 if there are none."""
-    valid = ~returns.isnan()  # not isfinite: an infinite return must show
+    valid = ~returns.isnan()  # not isfinite: an infinite return must propagate
     count = valid.sum(-1)
     mean = torch.where(valid, returns, 0.0).sum(-1) / count.clamp(min=1)
     deviation = torch.where(valid, returns, mean.unsqueeze(-1)) - mean.unsqueeze(-1)
@@ -21,17 +22,17 @@ def safe_sqrt(
     x: Tensor,  # (...), >= 0
 ) -> Tensor:  # (...)
     """Square root with gradient 0 at 0, where that of `torch.sqrt` is infinite."""
-    nonzero = x != 0  # not x > 0: NaN must show
+    nonzero = x != 0  # not x > 0: NaN must propagate
     return torch.where(nonzero, torch.where(nonzero, x, 1.0).sqrt(), 0.0)
 
 
 def reduce_rows(operation: str, loss: Tensor, returns: Tensor, reduction: Reduction) -> Tensor:  # (...), (..., T)
-    """Reduce the losses of rows, without the rows whose returns are all NaN."""
+    """Reduce the losses of rows, ignoring rows whose returns are all NaN."""
     return reduce(operation, loss, (~returns.isnan()).any(-1), reduction)
 
 
 def check_returns(operation: str, returns: Tensor) -> None:
     """Raise ValueError unless `returns` is floating point (..., T) with T >= 1."""
     if returns.dim() < 1 or returns.shape[-1] < 1 or not returns.is_floating_point():
-        got = f"{tuple(returns.shape)} of {returns.dtype}"
-        raise ValueError(f"{operation}: returns must be floating point (..., T) with T >= 1; got {got}")
+        rule = "returns must be floating point (..., T) with T >= 1"
+        raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)

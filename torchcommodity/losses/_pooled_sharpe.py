@@ -1,4 +1,4 @@
-"""Exact gradient of the pooled Sharpe ratio over microbatches, processes, or both."""
+"""Exact gradient of the pooled Sharpe ratio over microbatches and processes."""
 
 import torch
 from torch import Tensor, distributed
@@ -6,15 +6,15 @@ from torch import Tensor, distributed
 from torchcommodity.losses._moments import check_returns, count_mean_squares
 from torchcommodity.losses._sharpe import EPS
 
-TOLERANCE = 1e-4  # relative: allows for the rounding of low precision between two passes, not for a dropout mask
+TOLERANCE = 1e-4  # relative: above the rounding between two passes in low precision, below the effect of dropout
 
 
 class PooledSharpe:
     """Gradient accumulation for `sharpe_loss(all_returns, pooled=True)` when the returns do not fit into memory.
 
-    The ratio is not a mean over microbatches, so that the mean of their gradients is not its gradient. Two passes give
-    the exact one. The first, without gradients, collects count, mean and squared deviations of every microbatch. In the
-    second each microbatch gets a loss that is linear in its returns, with coefficients from the pooled moments:
+    The ratio is not a mean over microbatches, so the mean of their gradients is not its gradient. Two passes give the
+    exact gradient. The first, without gradients, collects count, mean and squared deviations of every microbatch. In
+    the second each microbatch gets a loss that is linear in its returns, with coefficients from the pooled moments:
 
         d loss / d r_i = -1 / (n (s + eps)) + (mean - risk_free) (r_i - mean) / ((s + eps)^2 (n - ddof) s)
 
@@ -23,15 +23,15 @@ class PooledSharpe:
     Under `torch.distributed` the first call of `loss` gathers the moments of all processes, so every process must make
     it. `DistributedDataParallel` and Fabric *average* gradients over processes; with `averaged=True` the loss is
     multiplied by their number, which turns the average into the sum. With several microbatches per process, wrap all
-    but the last in `no_sync`. One object serves one optimizer step.
+    but the last in `no_sync`. Create a new object for each optimizer step.
 
     Args:
         risk_free, eps, ddof: those of `sharpe_loss`.
         averaged: whether gradients will be averaged over processes; False if they are summed.
 
     Raises:
-        ValueError: the microbatches of the second pass differ from those of the first, or come in another order. Models
-            with dropout, or with batch norm in training mode, do not repeat their output.
+        ValueError: the microbatches of the second pass differ from those of the first, or their order differs. Models
+            with dropout, or with batch norm in training mode, do not reproduce their output.
 
     References:
         Chan, Golub, LeVeque (1983). Algorithms for computing the sample variance. American Statistician 37(3).
@@ -65,18 +65,18 @@ class PooledSharpe:
         self._collected.append(_moments(returns))
 
     def loss(self, returns: Tensor) -> Tensor:  # (..., T) -> ()
-        """Second pass: a microbatch's share of the loss, by its number of returns, with its part of the gradient."""
+        """Second pass: a microbatch's share of the loss, by its number of returns, with its share of the gradient."""
         check_returns("PooledSharpe", returns)
         moments = self._next_moments(returns)
         count, mean, volatility = self._statistics(returns.device)
         scale = volatility + self.eps
-        of_mean = -1 / (count * scale)
-        of_deviation = 0.0
+        mean_term = -1 / (count * scale)
+        deviation_term = 0.0
         if volatility:
-            of_deviation = (mean - self.risk_free) / (scale**2 * max(count - self.ddof, 1) * volatility)
+            deviation_term = (mean - self.risk_free) / (scale**2 * max(count - self.ddof, 1) * volatility)
         valid = ~returns.isnan()
         zeros = torch.where(valid, returns - returns.detach(), 0.0)  # 0, with the gradient of the returns
-        coefficients = torch.where(valid, of_mean + of_deviation * (returns.detach() - mean), 0.0)
+        coefficients = torch.where(valid, mean_term + deviation_term * (returns.detach() - mean), 0.0)
         share = -(mean - self.risk_free) / scale * moments[0].item() / count
         return share + self._processes() * (coefficients * zeros).sum()
 

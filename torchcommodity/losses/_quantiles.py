@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def pinball(
@@ -17,12 +18,12 @@ def pinball(
 
     Args:
         quantiles: forecast quantiles, in the unit of `target`, one per level on the last axis.
-        target: realized value y. Where it is NaN, the loss is NaN with "none" and left out of "mean" and "sum".
+        target: realized value y. Where it is NaN, the loss is NaN with "none" and excluded from "mean" and "sum".
         levels: tau, strictly between 0 and 1.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
     Returns:
-        loss in the unit of `target`. No gradient reaches the quantiles of a missing target.
+        loss in the unit of `target`. The quantiles of a missing target receive no gradient.
 
     Raises:
         ValueError: shapes do not match, a level is outside (0, 1), or reduction is unknown.
@@ -54,12 +55,12 @@ def crps(
 
     Args:
         quantiles: forecast quantiles, in the unit of `target`, one per level on the last axis.
-        target: realized value. Where it is NaN, the score is NaN with "none" and left out of "mean" and "sum".
+        target: realized value. Where it is NaN, the score is NaN with "none" and excluded from "mean" and "sum".
         levels: tau, strictly between 0 and 1, evenly spaced.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
     Returns:
-        score in the unit of `target`; the absolute error of a forecast whose quantiles are all equal.
+        score in the unit of `target`; for equal quantiles it is the absolute error.
 
     Raises:
         ValueError: shapes do not match, a level is outside (0, 1), or reduction is unknown.
@@ -81,7 +82,7 @@ class PinballLoss(nn.Module):
     """Pinball loss as a Module; units and NaN rule are those of `pinball`.
 
     Args:
-        levels: (Q,) tau, kept as a buffer.
+        levels: (Q,) tau; a buffer.
         reduction: "mean", "sum" or "none".
 
     Example:
@@ -105,7 +106,7 @@ class CRPSLoss(nn.Module):
     """Continuous ranked probability score as a Module; units and NaN rule are those of `crps`.
 
     Args:
-        levels: (Q,) tau, evenly spaced, kept as a buffer.
+        levels: (Q,) tau, evenly spaced; a buffer.
         reduction: "mean", "sum" or "none".
 
     Example:
@@ -128,7 +129,7 @@ class CRPSLoss(nn.Module):
 def check_quantiles(operation: str, quantiles: Tensor, target: Tensor, levels: Tensor) -> None:
     """Raise ValueError unless the shapes match and every level lies in (0, 1)."""
     if levels.dim() != 1 or quantiles.shape != (*target.shape, *levels.shape):
-        shapes = f"{tuple(quantiles.shape)}, {tuple(target.shape)}, {tuple(levels.shape)}"
-        raise ValueError(f"{operation}: quantiles must be (..., Q) for target (...) and levels (Q,); got {shapes}")
+        rule = "quantiles must be (..., Q) for target (...) and levels (Q,)"
+        raise_invalid(operation, rule, quantiles=quantiles, target=target, levels=levels)
     if not torch.compiler.is_compiling() and not bool(((levels > 0) & (levels < 1)).all()):
-        raise ValueError(f"{operation}: levels must lie strictly between 0 and 1; got {levels.tolist()}")
+        raise_invalid(operation, "levels must lie strictly between 0 and 1", levels=levels.tolist())

@@ -1,4 +1,4 @@
-"""Reduction of elementwise losses of which some are missing."""
+"""Reduction of elementwise losses with missing values."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ def reduce(operation: str, loss: Tensor, valid: Tensor, reduction: Reduction) ->
     """Mean or sum over the valid elements; with "none" every element, NaN where it is not valid."""
     if reduction == "none":
         return torch.where(valid, loss, torch.nan)
-    # not nansum: a NaN forecast of a known target must show
+    # not nansum: a NaN forecast of a known target must propagate
     total = torch.where(valid, loss, 0.0).sum()
     if reduction == "sum":
         return total

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
 from torchcommodity.losses._sharpe import EPS
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def scaled_mse_loss(
@@ -20,10 +21,10 @@ def scaled_mse_loss(
     Without scaling, the most volatile symbols and months would dominate a loss over a whole panel.
 
     Args:
-        forecast: of the return, in the unit of `target`.
-        target: realized return. Where it is NaN, the loss is NaN with "none" and left out of "mean" and "sum".
+        forecast: forecast of the return, in the unit of `target`.
+        target: realized return. Where it is NaN, the loss is NaN with "none" and excluded from "mean" and "sum".
         scale: volatility (not variance) of the return over the same horizon, known at the time of the forecast, >= 0.
-            Detached: its gradient would only push it up.
+            Detached, because its gradient would only increase it.
         eps: added to the scale, in its unit, so that constant prices do not divide by zero.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
@@ -43,10 +44,10 @@ def scaled_mse_loss(
         tensor(4.)
     """
     if forecast.shape != target.shape:
-        shapes = f"{tuple(forecast.shape)}, {tuple(target.shape)}"
-        raise ValueError(f"scaled_mse_loss: forecast and target must have the same shape; got {shapes}")
+        rule = "forecast and target must have the same shape"
+        raise_invalid("scaled_mse_loss", rule, forecast=forecast, target=target)
     if eps < 0:
-        raise ValueError(f"scaled_mse_loss: eps must be >= 0; got {eps}")
+        raise_invalid("scaled_mse_loss", "eps must be >= 0", eps=eps)
     valid = torch.isfinite(target)
     error = torch.where(valid, target, 0.0) - torch.where(valid, forecast, 0.0)
     units = torch.where(valid, scale.detach() + eps, 1.0)

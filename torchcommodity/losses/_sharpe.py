@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._moments import check_returns, count_mean_squares, reduce_rows, safe_sqrt
 from torchcommodity.losses._reduction import Reduction
+from torchcommodity.opkit.arguments import raise_invalid
 
 EPS = 1e-4  # one basis point of volatility per row: without it the ratio of constant returns is 0 / 0
 
@@ -20,15 +21,15 @@ def sharpe_loss(
     """Negative Sharpe ratio: -(mean - risk_free) / (s + eps), s^2 = sum (r - mean)^2 / (n - ddof).
 
     Args:
-        returns: simple portfolio return per row after costs, see `net_returns`. NaN is left out; an infinite return
-            shows in the loss.
-        pooled: one ratio of all returns together instead of one per row. For a batch that does not fit into memory, or
-            is spread over several processes, see `PooledSharpe`.
+        returns: simple portfolio return per row after costs, see `net_returns`. NaN is ignored; an infinite return
+            gives a loss that is not finite.
+        pooled: one ratio of all returns instead of one per row. See `PooledSharpe` for a batch that does not fit into
+            memory or is distributed over processes.
         risk_free: risk-free return per row.
         eps: added to the volatility s, a return per row. It bounds the loss at zero variance.
         ddof: 1 for the unbiased variance, 0 for the population variance. With n <= ddof the variance counts as 0.
-        reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none". The mean does not depend on the
-            number of equal rows. The pooled ratio is one number under each.
+        reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none". The pooled
+            ratio is a single number with each of them.
 
     Returns:
         negative ratio per row, not per year: multiply by sqrt(rows per year) for the usual number. Value and gradient
@@ -50,7 +51,7 @@ def sharpe_loss(
     """
     check_returns("sharpe_loss", returns)
     if eps < 0:
-        raise ValueError(f"sharpe_loss: eps must be >= 0; got {eps}")
+        raise_invalid("sharpe_loss", "eps must be >= 0", eps=eps)
     returns = returns.reshape(-1) if pooled else returns
     count, mean, squares = count_mean_squares(returns)
     volatility = safe_sqrt(squares / (count - ddof).clamp(min=1))

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torchcommodity.losses._moments import check_returns, count_mean_squares, reduce_rows, safe_sqrt
 from torchcommodity.losses._reduction import Reduction
 from torchcommodity.losses._sharpe import EPS
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def sortino_loss(
@@ -18,8 +19,8 @@ def sortino_loss(
     """Negative Sortino ratio: -(mean - target) / (d + eps), d^2 = mean of max(target - r, 0)^2 over all rows.
 
     Args:
-        returns: simple portfolio return per row after costs, see `net_returns`. NaN is left out; an infinite return
-            shows in the loss.
+        returns: simple portfolio return per row after costs, see `net_returns`. NaN is ignored; an infinite return
+            gives a loss that is not finite.
         target: minimum acceptable return per row.
         eps: added to the downside deviation d, a return per row. It bounds the loss where no return is below target.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none".
@@ -42,7 +43,7 @@ def sortino_loss(
     """
     check_returns("sortino_loss", returns)
     if eps < 0:
-        raise ValueError(f"sortino_loss: eps must be >= 0; got {eps}")
+        raise_invalid("sortino_loss", "eps must be >= 0", eps=eps)
     count, mean, _ = count_mean_squares(returns)
     shortfall = torch.where(returns.isnan(), 0.0, (target - returns).clamp(min=0))
     downside = safe_sqrt(shortfall.square().sum(-1) / count.clamp(min=1))

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 def qlike(
@@ -14,12 +15,12 @@ def qlike(
 ) -> Tensor:  # () or, with "none", (...)
     """Quasi-likelihood loss of a variance forecast h for a realized variance s: ln h + s / h.
 
-    Its expectation is minimal where h is the expected s.
+    Its expectation is minimal at h = E[s].
 
     Args:
         variance: forecast h of the variance (not the volatility), > 0.
         realized: squared return or realized variance s, in the unit of `variance`, >= 0. Where it is NaN, the loss is
-            NaN with "none" and left out of "mean" and "sum".
+            NaN with "none" and excluded from "mean" and "sum".
         reduction: "mean" over the known values (NaN if there are none), "sum", or "none".
 
     Returns:
@@ -38,8 +39,7 @@ def qlike(
         tensor(1.)
     """
     if variance.shape != realized.shape:
-        shapes = f"{tuple(variance.shape)}, {tuple(realized.shape)}"
-        raise ValueError(f"qlike: variance and realized must have the same shape; got {shapes}")
+        raise_invalid("qlike", "variance and realized must have the same shape", variance=variance, realized=realized)
     valid = torch.isfinite(realized)
     h = torch.where(valid, variance, 1.0)
     return reduce("qlike", h.log() + torch.where(valid, realized, 0.0) / h, valid, reduction)

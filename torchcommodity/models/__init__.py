@@ -1,4 +1,4 @@
-"""Forecasters, the portfolio model and the scenario GAN, one file each: a frozen config and a Module."""
+"""Forecasters, the portfolio model and the scenario GAN: for each, a frozen config and a Module."""
 
 from torchcommodity.models._config_from_dict import config_from_dict as config_from_dict
 from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm

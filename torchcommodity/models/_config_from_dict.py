@@ -1,4 +1,4 @@
-"""Frozen dataclasses from the plain values that TOML and JSON hold, with every key and type checked."""
+"""Build frozen dataclasses from the plain values of TOML and JSON, with checks of every key and type."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -12,12 +12,15 @@ NO_TABLES: Mapping[str, type[Any]] = MappingProxyType({})
 
 
 def config_from_dict(cls: type[T], values: Mapping[str, Any], tables: Mapping[str, type[Any]] = NO_TABLES) -> T:
-    """A dataclass from nested dictionaries; lists become tuples and an int is accepted for a float.
+    """Build a dataclass from nested dictionaries; lists become tuples, integers are accepted as floats.
 
     Args:
-        cls: the dataclass; its fields that are dataclasses are tables.
-        values: by field name; a field that is absent keeps its default.
-        tables: the dataclass of each field that is annotated with a protocol.
+        cls: the dataclass; a field whose type is a dataclass is a nested dictionary (a TOML table).
+        values: values by field name; a missing field keeps its default.
+        tables: dataclass of each field whose annotation is a protocol.
+
+    Returns:
+        An instance of `cls`.
 
     Raises:
         ValueError: an unknown key (the closest known one is suggested), or a value of the wrong type.

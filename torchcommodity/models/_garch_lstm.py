@@ -33,7 +33,7 @@ class GarchLstm(nn.Module):
         s_k = nn.EwmVolatility, g^2 = next variance of nn.GarchVariance     returns over their long-run deviation
         correction = W LSTM(features, ln g / s_k, RSI, MACD / s, histogram / s)         nn.Indicators
 
-    All symbols share the half-lives, each has its own GARCH parameters; all are trained with the LSTM, see
+    The half-lives are shared, the GARCH parameters are per symbol; both are trained together with the LSTM, see
     `models.learned_parameters`. Indicators are computed from prices without roll gaps. See `HarLstm` for the rest.
 
     Example:
@@ -56,7 +56,7 @@ class GarchLstm(nn.Module):
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
@@ -66,7 +66,7 @@ class GarchLstm(nn.Module):
         return from_sequences(self.head(self.lstm(to_sequences(features, self.head))[0]), har_output).mT
 
     def volatility_features(self, har_output: HarOutput) -> Tensor:  # (B, T, N, K + 3)
-        """Ratios of volatilities, and indicators in units of volatility; zero during warm-up."""
+        """Volatility ratios, and indicators in units of volatility; zero during warm-up."""
         deviation = self.har.long_run.to(har_output.returns).sqrt()  # (N,)
         returns = har_output.returns / deviation
         floor = self.har.config.floor**0.5

@@ -1,8 +1,8 @@
-"""Econometric part of every forecaster: raw prices to a volatility term structure, and to quantiles.
+"""Econometric part of every forecaster: from raw prices to a volatility term structure and quantiles.
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
-    m_h         expected effect of the coming contract rolls on the price, 0 for a spot price
+    m_h         expected effect of the upcoming contract rolls on the log price, 0 for a spot price
     v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll
     sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
     quantiles = m_h + sigma_h exp(correction) z_h(tau)        z empirical and sorted: quantiles cannot cross
@@ -31,12 +31,12 @@ class HarConfig:
     levels: tuple[float, ...] = LEVELS
     halflives: tuple[int, ...] = (8, 21, 63, 252)  # rows with a return
     trends: tuple[int, ...] = (21, 63, 252)  # rows
-    cap: float = 0.25  # log-returns are clipped to +-cap in variances and features: one bad day is no regime
-    floor: float = 1e-10  # minimum variance per row (0.001 % a day), so that constant prices have a scale
+    cap: float = 0.25  # log-returns are clipped to +-cap in variances and features: limits the weight of a single day
+    floor: float = 1e-10  # minimum variance per row (0.001 % a day), so that the scale of constant prices is positive
     warmup: int = 252  # returns that a symbol needs before its first forecast
     gap_weight: float = 0.5  # weight of a symbol's own past roll gaps where no curve is known
-    bound: float = 0.3  # a network changes log sigma by less than shrink * bound
-    shrink: float = 0.5  # share of a learned correction that is used: half limits the loss from fitted noise
+    bound: float = 0.3  # limit of a network's correction of log sigma before it is multiplied by shrink
+    shrink: float = 0.5  # factor applied to a learned correction: 0.5 limits the damage of overfitting
 
     def __post_init__(self) -> None:
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
@@ -58,7 +58,7 @@ class HarConfig:
 
     @property
     def features(self) -> int:
-        """F: ratios of neighboring variance terms, size of the last return and of each trend."""
+        """F: ratios of neighboring variance terms, absolute last return, absolute trends."""
         return len(self.terms) - 1 + len(self.trends)
 
 
@@ -79,11 +79,11 @@ class Har(nn.Module):
         assets: N, the number of symbols; each has its own GARCH parameters, the rest is shared.
         config: settings.
 
-    Prices are in any unit. A price that is NaN, zero or negative is missing: variances carry over it. A symbol with
-    fewer than `config.warmup` returns is NaN. Horizons count rows. Row t depends on rows <= t and on the roll calendar,
-    which is known ahead. Computed in the dtype of the prices.
+    Prices are in any unit. A price that is NaN, zero or negative is missing and leaves the variances unchanged. A
+    symbol with fewer than `config.warmup` returns is NaN. Horizons count rows. Row t depends on rows <= t and on the
+    roll calendar, which is known in advance. Computed in the dtype of the prices.
 
-    Before calibration all weight lies on the longest EWMA, and the quantiles are normal.
+    Before calibration all weight is on the longest EWMA and the quantiles are Gaussian.
 
     References:
         Corsi (2009). A simple approximate long-memory model of realized volatility. J. Financial Econometrics 7(2).
@@ -125,10 +125,10 @@ class Har(nn.Module):
         Args:
             prices: (B, T, N) floating point.
             rolls: (B, T + A, N) int64, A at least the longest horizon: 0, or the calendar month of a contract roll on
-                that row; the last A rows are the coming trading days. None: no symbol rolls.
-            curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Needs `rolls`.
-            last_rows: return only so many last rows, bit for bit the same: the recurrences run over all rows, the rest
-                does not.
+                that row; the last A rows are the next trading days. None: no symbol rolls.
+            curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Requires `rolls`.
+            last_rows: return only this number of last rows, with the same bits. The recurrences still run over all
+                rows.
 
         Raises:
             ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
@@ -140,7 +140,7 @@ class Har(nn.Module):
         return HarOutput(tail(prices, last_rows), tail(returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
-        """Quantiles of the cumulative log-return from every row on; see `corrected_log_scale`."""
+        """Quantiles of the cumulative log-return after every row; see `corrected_log_scale`."""
         scale = self.corrected_log_scale(har_output, raw_correction).exp().unsqueeze(-1)
         return har_output.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
 
@@ -152,14 +152,14 @@ class Har(nn.Module):
     def corrected_log_scale(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:
         """log sigma (B, T, H, N) plus the bounded and shrunk output of a network; without one, log sigma itself."""
         warm = torch.isfinite(har_output.log_scale)
-        log_scale = torch.where(warm, har_output.log_scale, 0.0)  # keeps the NaN of the warm-up out of the gradient
+        log_scale = torch.where(warm, har_output.log_scale, 0.0)  # keeps the NaNs of the warm-up out of the gradient
         if raw_correction is not None:
             correction = self.scale_correction(raw_correction)
             log_scale = log_scale + (correction * self.shrink[:, None].to(correction)).to(log_scale)
         return torch.where(warm, log_scale, torch.nan)
 
     def scale_correction(self, raw_correction: Tensor) -> Tensor:
-        """A network's output as a change of log sigma within +-bound, before it is shrunk."""
+        """A network's output as a change of log sigma within +-bound, before shrinking."""
         return self.config.bound * torch.tanh(raw_correction)
 
     def returns(self, prices: Tensor) -> Tensor:  # (B, T, N) -> (B, T, N)
@@ -169,9 +169,9 @@ class Har(nn.Module):
     def adjust_rolls(
         self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, last_rows: int | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, N), (B, L, H, N), (B, L, H, N)
-        """Returns, NaN on days with a roll; m_h; and the number of coming rolls whose gap no curve gives.
+        """Returns, NaN on days with a roll; m_h; and the number of upcoming rolls whose gap the curve does not give.
 
-        The latter two for the last L rows, by default all of them.
+        The latter two are for the last L rows, by default all rows.
         """
         returns, (B, _, N) = self.returns(prices), prices.shape
         if rolls is None:
@@ -213,13 +213,13 @@ class Har(nn.Module):
     def mix_variances(self, terms: Tensor) -> Tensor:  # (B, T, H, N, K) -> (B, T, H, N)
         """sigma_h^2 = h sum_k c_hk v_k, the variance of the cumulative log-return."""
         horizons = terms.new_tensor(self.config.horizons)[:, None]
-        # one addition after the other: the order of `sum` or of a matrix product depends on the number of rows
+        # sequential additions: in `sum` or a matrix product their order depends on the number of rows
         parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
         return horizons * reduce(torch.add, parts)
 
     def features(self, returns: Tensor, terms: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
-        """Dimensionless features of each symbol's own past; zero during warm-up."""
-        # the terms of the first horizon, without that of the rolls: (B, L, N, K - 1)
+        """Dimensionless features of each symbol's past; zero during warm-up."""
+        # terms at the first horizon, without the roll term: (B, L, N, K - 1)
         rows, terms = terms.shape[1], terms[..., 0, :, :-1]
         ratios = terms.log().diff(dim=-1)
         steps = torch.where(torch.isfinite(returns), returns, 0.0)
@@ -233,7 +233,7 @@ class Har(nn.Module):
 
     def _garch_term(self, returns: Tensor, rows: int) -> Tensor:  # (B, T, N) -> (B, L, H, N)
         omega, alpha, beta = (x.to(returns) for x in self.garch_parameters())
-        # row t of garch_variance uses r_{t-1}, the forecast at t may use r_t: hence one missing row more
+        # row t of garch_variance uses r_{t-1}, the forecast at t may use r_t: hence one more, missing row
         next_variance = garch_variance(F.pad(returns, (0, 0, 0, 1), value=torch.nan), omega, alpha, beta)[..., 1:, :]
         long_run, persistence = self.long_run.to(returns), alpha + beta
         steps = returns.new_tensor(self.config.horizons)[:, None]

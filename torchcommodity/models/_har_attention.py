@@ -23,7 +23,7 @@ class HarAttention(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         hidden_i = LSTM(features_i)                           one network for all symbols
-        correction_i = W (hidden_i + attention_i(hidden))     over the symbols of the row that are past their warm-up
+        correction_i = W (hidden_i + attention_i(hidden))     over the symbols of the row after their warm-up
 
     Permuting the symbols permutes the output. See `HarLstm` for the rest.
 
@@ -44,7 +44,7 @@ class HarAttention(nn.Module):
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 

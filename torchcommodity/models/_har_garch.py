@@ -16,7 +16,7 @@ class HarGarchConfig:
 
 
 class HarGarch(nn.Module):
-    """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row, by `Har` alone.
+    """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row, from `Har` alone.
 
     Args:
         assets: N, the number of symbols.
@@ -39,7 +39,7 @@ class HarGarch(nn.Module):
         self.har = Har(assets, config.har)
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         return self.har.last_quantiles(self.har(prices, rolls, curve, last_rows=1))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)

@@ -1,4 +1,4 @@
-"""HAR-LLTM: the econometric scale of `Har`, corrected by a long-long-term memory over each symbol's own features."""
+"""HAR-LLTM: the econometric scale of `Har`, corrected by a long-long-term memory over each symbol's features."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ class HarLltmConfig:
 class HarLltm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-    As `HarLstm`, with `nn.LLTM`, a recurrent cell without forget gate, in place of the LSTM.
+    Like `HarLstm`, with `nn.LLTM`, a recurrent cell without forget gate, in place of the LSTM.
 
     Example:
         >>> import torch
@@ -38,7 +38,7 @@ class HarLltm(nn.Module):
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 

@@ -1,4 +1,4 @@
-"""HAR-LSTM: the econometric scale of `Har`, corrected by an LSTM over each symbol's own features."""
+"""HAR-LSTM: the econometric scale of `Har`, corrected by an LSTM over each symbol's features."""
 
 from dataclasses import dataclass, field
 
@@ -17,8 +17,8 @@ class HarLstmConfig:
 
     har: HarConfig = field(default_factory=HarConfig)
     hidden: int = 8
-    features: tuple[int, ...] = ()  # indices of the features of `Har` that the network reads; () = all
-    rows: int = 0  # last rows that the network reads for a forecast; 0 = all
+    features: tuple[int, ...] = ()  # indices of the features of `Har` used by the network; () = all
+    rows: int = 0  # last rows used by the network for a forecast; 0 = all
 
     def __post_init__(self) -> None:
         available = set(range(self.har.features))
@@ -34,12 +34,12 @@ class HarLstm(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
     Args:
-        assets: N, the number of symbols; one network serves all of them.
+        assets: N, the number of symbols; one network is shared by all of them.
         config: settings.
 
     Prices, rolls and curve are those of `Har`. The forecast starts from the last positive price; a symbol in its
-    warm-up is NaN. Row t depends on rows <= t only. The network computes in its own dtype. Its head starts at zero:
-    untrained, the model equals `Har` bit for bit.
+    warm-up is NaN. Row t depends on rows <= t only. The network computes in its own dtype. Its head is
+    initialized to zero, so that the untrained model equals `Har` bit for bit.
 
     Example:
         >>> import torch
@@ -57,7 +57,7 @@ class HarLstm(nn.Module):
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve, last_rows=self.config.rows or None)
         last = HarOutput(*(x[:, -1:] for x in har_output))
         raw_correction = self.head(self.lstm(self.network_inputs(har_output))[0][:, -1:])  # (B N, 1, H)

@@ -1,4 +1,4 @@
-"""HAR with an MLP and an LSTM over every family of the native operators."""
+"""HAR-MLP-LSTM: the econometric scale of `Har`, corrected by an MLP and an LSTM over every family of operators."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ class HarMlpLstmConfig:
     lag: int = 21  # rows between the two correlation matrices that are compared
     threshold: float = 0.2  # mean absolute change of the correlations that starts a regime
     season: int = 21  # rows: the trading days of a month; a year would need two years of warm-up
-    halflife: float = 21.0  # rows with a return, of the volatility that serves as unit
+    halflife: float = 21.0  # rows with a return, of the volatility used as unit
     channels: int = 4  # of the convolutions over correlation matrices
     width: int = 16  # of the fused linear blocks
     hidden: int = 8
@@ -39,9 +39,9 @@ class HarMlpLstm(nn.Module):
         rolling_correlation, correlation_regime, conv_bn    correlation structure
         technical_indicators                                averages, RSI, Bollinger band
         seasonal_decompose (causal), ewm_mean               trend, season and residual, in units of volatility
-        linear_bn_relu, twice, then lstm                    the network over these and the features of `Har`
+        linear_bn_relu, twice, then lstm                    network over these and the features of `Har`
 
-    and `garch_variance`, `ewm_mean`, `linear_recurrence` inside `Har`. All of them read prices without roll gaps. In
+    and `garch_variance`, `ewm_mean`, `linear_recurrence` inside `Har`. All of them use prices without roll gaps. In
     training mode batch norm uses all rows of the batch: forecast in evaluation mode. See `HarLstm` for the rest.
 
     Example:
@@ -70,7 +70,7 @@ class HarMlpLstm(nn.Module):
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 

@@ -1,4 +1,4 @@
-"""HAR with an orthogonal LSTM: the scale of `Har`, corrected by a network with constrained parameters."""
+"""HAR-orthogonal-LSTM: the econometric scale of `Har`, corrected by a network with constrained parameters."""
 
 from dataclasses import dataclass, field
 
@@ -28,7 +28,7 @@ class HarOrthogonalLstm(nn.Module):
         activity = P ln(s_k / s_long-run)     s_k of nn.EwmVolatility, half-lives > 0; P > 0: increasing in every s_k
         rotated = O features                  O orthogonal
         correction = W (LSTM(rotated), tanh activity)
-                                              recurrent block of each gate orthogonal: states neither fade nor explode
+                                              recurrent block of each gate orthogonal: states neither vanish nor explode
 
     `torch.nn.utils.parametrize` enforces the constraints at every step of training. See `HarLstm` for the rest.
 
@@ -53,7 +53,7 @@ class HarOrthogonalLstm(nn.Module):
         self.head = correction_head(config.hidden + config.levels, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 

@@ -34,11 +34,11 @@ class HarRegime(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
         correlation, shift, gate, age = nn.CorrelationRegime           with a learned threshold
-        structure_i = nn.CorrelationConv(correlation, its change)      of each symbol, in any order of the symbols
+        structure_i = nn.CorrelationConv(correlation, its change)      per symbol, permutation-equivariant
         correction_i = W LSTM(features_i, structure_i, shift, gate, log age)
 
-    Correlations leave out returns across a contract roll. A sequence shorter than `window` has no correlation yet:
-    train on several windows at a time. In training mode batch norm uses all rows of the batch: forecast in evaluation
+    Correlations exclude returns across a contract roll. A sequence shorter than `window` has no correlations: use
+    longer training sequences. In training mode batch norm uses all rows of the batch: forecast in evaluation
     mode. See `HarLstm` for the rest.
 
     Example:
@@ -61,7 +61,7 @@ class HarRegime(nn.Module):
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 

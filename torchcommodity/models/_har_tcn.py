@@ -1,4 +1,4 @@
-"""HAR-TCN: the econometric scale of `Har`, corrected by dilated causal convolutions over each symbol's own features."""
+"""HAR-TCN: the econometric scale of `Har`, corrected by dilated causal convolutions over each symbol's features."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ class HarTcnConfig:
 class HarTcn(nn.Module):
     """Raw prices (B, T, N) to quantiles (B, H, N, Q) of the cumulative log-return after the last row.
 
-    As `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm uses all rows of the batch: forecast
+    Like `HarLstm`, with `nn.TCN` in place of the LSTM. In training mode batch norm uses all rows of the batch: forecast
     in evaluation mode.
 
     Example:
@@ -41,7 +41,7 @@ class HarTcn(nn.Module):
         self.head = correction_head(config.channels[-1], len(config.har.horizons))
 
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
-        """Quantiles (B, H, N, Q) from the last row on."""
+        """Quantiles (B, H, N, Q) after the last row."""
         har_output = self.har(prices, rolls, curve)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 

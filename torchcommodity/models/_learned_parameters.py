@@ -11,9 +11,9 @@ def learned_parameters(model: nn.Module) -> dict[str, Tensor]:
             `nn.Indicators` or `nn.CorrelationRegime`.
 
     Returns:
-        copies of half-lives (rows), GARCH parameters and thresholds by "layer.parameter", to compare before and after
-        training; empty for a model without such layers. The GARCH parameters of `Har` are calibrated, not trained, and
-        not listed.
+        copies of half-lives (rows), GARCH parameters and thresholds by "layer.parameter", for comparison before and
+        after training; empty for a model without such layers. The GARCH parameters of `Har` are calibrated, not
+        trained, and not included.
 
     Example:
         >>> from torchcommodity.models import GarchLstm

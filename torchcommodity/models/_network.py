@@ -1,4 +1,4 @@
-"""Parts that the networks over `Har` share: layout of their inputs, and a head that starts at zero."""
+"""Shared parts of the networks that correct `Har`: input layout, and a head initialized to zero."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from torchcommodity.models._har import HarOutput
 
 
 def correction_head(inputs: int, horizons: int) -> nn.Linear:
-    """Linear layer to the correction of every horizon; zero at first, so that an untrained model equals `Har`."""
+    """Linear layer to the correction of every horizon, initialized to zero, so that an untrained model equals `Har`."""
     layer = nn.Linear(inputs, horizons)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -20,13 +20,13 @@ def to_sequences(x: Tensor, head: nn.Linear) -> Tensor:  # (B, T, N, F) -> (B N,
 
 
 def from_sequences(sequences: Tensor, har_output: HarOutput) -> Tensor:  # (B N, T, C) -> (B, T, N, C)
-    """Inverse of `to_sequences`: symbols back on the axis that they have in `har_output`."""
+    """Inverse of `to_sequences`."""
     panel: Tensor = sequences.unflatten(0, (-1, har_output.prices.shape[-1]))
     return panel.transpose(1, 2)
 
 
 def roll_adjusted_index(har_output: HarOutput) -> Tensor:  # (B, T, N)
-    """Prices without roll gaps, starting near 1, as input of indicators; NaN on rows without a return."""
+    """Price index without roll gaps, starting near 1, as input of indicators; NaN on rows without a return."""
     valid = torch.isfinite(har_output.returns)
     path = torch.where(valid, har_output.returns, 0.0).cumsum(1).exp()
     return torch.where(valid, path, torch.nan)

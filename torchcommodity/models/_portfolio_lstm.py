@@ -3,8 +3,8 @@
 Legend: B batch, T time, N assets, F features.
 
     returns -> EWMA covariance, standardized trends               (B, T, N, N), (B, T, N, K)
-    score = trend + bound tanh(LSTM(features))                    untrained: the trend alone
-    long-short:  w = tanh(score) / sigma                          untrained: time-series momentum, without its jumps
+    score = trend + bound tanh(LSTM(features))                    untrained: trend only
+    long-short:  w = tanh(score) / sigma                          untrained: smoothed time-series momentum
     long only:   w = softmax(score) / sigma                       untrained: inverse volatility, tilted by the trend
     w scaled to a target volatility; an asset without a price on a row keeps its weight
 """
@@ -45,24 +45,24 @@ class PortfolioLstmConfig:
 
 
 class PortfolioInputs(NamedTuple):
-    """Inputs of the network at every row; nothing here is learned."""
+    """Inputs of the network at every row, computed without learned parameters."""
 
     features: Tensor  # (B, T, N, F) dimensionless, clipped to +-5; 0 where unknown
     covariance: Tensor  # (B, T, N, N) per row
-    investable: Tensor  # (B, T, N) bool: enough returns to be held
-    has_price: Tensor  # (B, T, N) bool: a price on this row, at which it can be traded
+    investable: Tensor  # (B, T, N) bool: at least `warmup` returns
+    has_price: Tensor  # (B, T, N) bool: has a price on this row and can be traded
 
 
 class PortfolioLstm(nn.Module):
     """Raw prices (B, T, N) to weights (B, T, N), held from the close of each row to the close of the next.
 
     Args:
-        config: settings; one network serves all assets, so that N is free.
+        config: settings; one network is shared by all assets, so N may vary.
 
     A weight is a fraction of wealth, negative where short; the rest is cash. An asset with fewer than `config.warmup`
     returns has weight 0; one without a price on a row cannot be traded and keeps its weight. A price that is NaN, zero
-    or negative is missing. Trends and covariances leave out rows where `rolls` is true: their return contains the gap
-    between two contracts, which no position earns. Row t depends on rows <= t and earns from row t + 1 on, see
+    or negative is missing. Trends and covariances exclude rows where `rolls` is true: their return contains the gap
+    between two contracts, which no position earns. Row t depends on rows <= t and earns the return of row t + 1, see
     `losses.net_returns`.
 
     References:
@@ -97,7 +97,7 @@ class PortfolioLstm(nn.Module):
         return self.weights(self.inputs(prices, rolls))
 
     def inputs(self, prices: Tensor, rolls: Tensor | None = None) -> PortfolioInputs:
-        """Features, covariances and what can be held or traded, from raw prices.
+        """Features, covariances and masks of investable and priced assets, from raw prices.
 
         Raises:
             ValueError: prices are not floating point (B, T, N), or rolls are not bool of that shape.
@@ -118,13 +118,13 @@ class PortfolioLstm(nn.Module):
         score = trend + self.score_correction(inputs.features).to(trend)
         raw = torch.tanh(score) if self.config.long_short else score.exp()
         raw = torch.where(inputs.investable, raw / torch.where(inputs.investable, volatility, 1.0), 0.0)
-        # absolute weights of sum 1: keeps the volatility target away from tiny numbers
+        # normalize absolute weights to sum 1: avoids tiny numbers in the volatility target
         raw = raw / raw.abs().sum(-1, keepdim=True).clamp(min=torch.finfo(raw.dtype).tiny)
         scaled = self.target(raw, inputs.covariance)
         return linear_recurrence((~inputs.has_price).to(scaled), torch.where(inputs.has_price, scaled, 0.0))
 
     def score_correction(self, features: Tensor) -> Tensor:  # (B, T, N, F) -> (B, T, N)
-        """Output of the network, added to the score, within +-bound."""
+        """Correction of the score by the network, within +-bound."""
         B, T, N, width = features.shape
         sequences = features.to(self.head.weight.dtype).transpose(1, 2).reshape(B * N, T, width)
         out = self.config.bound * torch.tanh(self.head(self.lstm(sequences)[0]))  # (B N, T, 1)
@@ -136,7 +136,7 @@ class PortfolioLstm(nn.Module):
         return torch.where(diagonal, covariance.clamp(min=self.config.floor), covariance)
 
     def _features(self, returns: Tensor, covariance: Tensor) -> Tensor:  # (B, T, N), (B, T, N, N) -> (B, T, N, F)
-        """Standardized trends, the last return, and the log ratio of the volatility to its long-run mean."""
+        """Standardized trends, the last return, and the log ratio of volatility to its long-run level."""
         variance = covariance.diagonal(dim1=-2, dim2=-1)
         valid = returns.isfinite()
         steps = torch.where(valid, returns, 0.0)

@@ -1,10 +1,10 @@
 """Registry of the forecasters: name, config and Module.
 
-The names say which network corrects the econometric scale of `Har`. Three stand for a model of the tutorials that
-this library grew from:
+The names tell which network corrects the econometric scale of `Har`. Three of them correspond to models of the
+tutorials on which this library is based:
 
-    garch-lstm              "enhanced": an LSTM beside learnable GARCH volatility and indicators
-    har-mlp-lstm            "custom ops": every family of the native operators in one model
+    garch-lstm              "enhanced": an LSTM with learnable GARCH volatility and indicators
+    har-mlp-lstm            "custom ops": every family of native operators in one model
     har-orthogonal-lstm     "constrained": positive and orthogonal parametrizations
 """
 
@@ -63,7 +63,7 @@ MODELS: dict[str, ModelEntry] = {
 
 
 def model_entry(name: str) -> ModelEntry:
-    """The row of `MODELS` of that name.
+    """Look up a registered model by name.
 
     Raises:
         ValueError: an unknown name; the closest registered one is suggested.
@@ -81,7 +81,10 @@ def model_entry(name: str) -> ModelEntry:
 
 
 def model_name(config: ModelConfig) -> str:
-    """The registered name of the model that a config belongs to.
+    """Registered name of the model that a config belongs to.
+
+    Raises:
+        ValueError: the config of a model that is not registered.
 
     Example:
         >>> model_name(HarLstmConfig())
@@ -94,7 +97,14 @@ def model_name(config: ModelConfig) -> str:
 
 
 def model_config(name: str, values: dict[str, Any]) -> ModelConfig:
-    """The config of a registered model from plain values, as parsed from JSON or TOML.
+    """Build the config of a registered model from plain values, as parsed from JSON or TOML.
+
+    Args:
+        name: a key of `MODELS`.
+        values: settings by name; missing ones keep their defaults.
+
+    Raises:
+        ValueError: an unknown name or key, or a value of the wrong type.
 
     Example:
         >>> model_config("har-lstm", {"hidden": 4}).hidden
@@ -105,7 +115,15 @@ def model_config(name: str, values: dict[str, Any]) -> ModelConfig:
 
 
 def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
-    """Build an untrained model; `seed` decides its initialization, and the global generator is left unchanged.
+    """Build an untrained model.
+
+    Args:
+        config: config of a registered model.
+        assets: N, the number of symbols.
+        seed: random seed of the initialization; the global generator is not changed.
+
+    Returns:
+        The Module, see `ModelEntry`.
 
     Example:
         >>> build_model(HarLstmConfig(hidden=4), assets=2).head

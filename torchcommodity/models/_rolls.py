@@ -1,7 +1,7 @@
-"""Effect of contract rolls on a front-month series: when the price will jump, and by how much.
+"""Effect of contract rolls on a front-month series: dates and expected sizes of the price gaps.
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts. `rolls` (B, T + A, N) int64 is 0 on a
-row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the coming trading days.
+row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the next trading days.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from torchcommodity.ops import linear_recurrence
 
-PRIOR = 3  # zero gaps added to the observed ones: shrinks the mean of few observations
+PRIOR = 3  # zero gaps added to the observed ones: shrinks a mean of few observations
 
 
 class RollCounts(NamedTuple):
@@ -21,11 +21,11 @@ class RollCounts(NamedTuple):
 
     scheduled: Tensor  # (B, T + A, N, 12) up to each row
     passed: Tensor  # (B, T, N, 12) up to the last row with a price
-    in_return: Tensor  # (B, T, N, 12) bool: the return of this row contains the gap; never where there is no price
+    in_return: Tensor  # (B, T, N, 12) bool: the return of this row contains the gap; False where there is no price
 
 
 def count_rolls(rolls: Tensor, has_price: Tensor) -> RollCounts:  # (B, T + A, N), (B, T, N) bool
-    """Count the rolls; a roll on a day without a price is in the return of the next row that has one."""
+    """Count rolls; a roll on a day without a price enters the return of the next row with a price."""
     scheduled = F.one_hot(rolls, 13)[..., 1:].cumsum(1)
     has_price = has_price.unsqueeze(-1)
     counted = torch.where(has_price, scheduled[:, : has_price.shape[1]], 0).flatten(2).double()
@@ -37,7 +37,7 @@ def count_rolls(rolls: Tensor, has_price: Tensor) -> RollCounts:  # (B, T + A, N
 
 
 def rolls_ahead(counts: RollCounts, horizons: Sequence[int], last_rows: int | None = None) -> Tensor:  # (B, L, H, N)
-    """Number of rolls between the last price and h rows after each row."""
+    """Number of rolls between the last priced row and the row h ahead."""
     return torch.stack([ahead.sum(-1) for ahead in _ahead(counts, horizons, last_rows)], 2)
 
 

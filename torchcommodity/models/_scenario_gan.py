@@ -7,9 +7,9 @@ Legend: B batch, T time, N assets, K volatility components, M channels of noise.
     w_t is correlated with L z of the row before             leverage effect
     r_t = sigma_t (L_t z_t + mean)                           rows of L_t have length one; below the diagonal L_t varies
 
-The critic reads returns in units of their volatility, their size, `riskmetrics_variance` at several half-lives, the
-variation of exponentially weighted products of pairs, and moments of the window. The gradient penalty of WGAN-GP
-differentiates it twice, through these operators.
+The inputs of the critic are returns in units of their volatility, their absolute values, `riskmetrics_variance` at
+several half-lives, the variation of exponentially weighted products of pairs, and moments of the window. The gradient
+penalty of WGAN-GP differentiates it twice, through these operators.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class ScenarioGanConfig:
     channels: int = 16  # of the generator's network
     bound: float = 0.5  # the network changes ln sigma by less than this
     correlation_halflife: float = 252.0  # rows, of the variation of correlations
-    critic_halflives: tuple[float, ...] = (3.0, 10.0, 40.0)  # rows, of the variances that the critic reads
-    critic_correlation_halflife: float = 40.0  # rows, of the products of pairs that the critic reads
-    critic_lags: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 60)  # rows, of the autocorrelations that the critic reads
+    critic_halflives: tuple[float, ...] = (3.0, 10.0, 40.0)  # rows, of the critic's variances
+    critic_correlation_halflife: float = 40.0  # rows, of the critic's products of pairs
+    critic_lags: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 60)  # rows, of the critic's autocorrelations
     critic_channels: int = 32
 
     def __post_init__(self) -> None:
@@ -49,11 +49,14 @@ class ScenarioGenerator(nn.Module):
     """Noise (B, T, M) to log-returns (B, T, N).
 
     Args:
-        assets: N.
+        assets: N, the number of symbols.
         config: settings.
 
-    Untrained, the network is zero: returns are those of a stochastic-volatility model, whose parameters
-    `scenarios.fit_scenarios` sets by moments.
+    The output of the untrained network is zero: returns then follow a stochastic-volatility model, whose parameters
+    `scenarios.fit_scenarios` estimates by moments.
+
+    Raises:
+        ValueError: the noise is not (B, T, M).
 
     Example:
         >>> import torch
@@ -117,7 +120,7 @@ class ScenarioGenerator(nn.Module):
         return self.level + loaded.squeeze(-1).sum(-2)
 
     def scale_correction(self, noise: Tensor) -> Tensor:  # (B, T, M) -> (B, T, N)
-        """Output of the network, added to ln sigma, within +-bound. It does not change the mean."""
+        """Correction of ln sigma by the network, within +-bound."""
         hidden = F.silu(self.conv2(F.silu(self.conv1(noise.mT))))
         return self.config.bound * torch.tanh(self.head(hidden).mT)
 
@@ -132,8 +135,8 @@ class ScenarioCritic(nn.Module):
         scale: (N,) standard deviation of the real returns, the unit of each asset.
         config: settings.
 
-    Every feature is smooth, so that the gradient penalty can be differentiated. There is no batch norm: the penalty
-    applies to the gradient of each window alone.
+    Every feature is smooth, so that the gradient penalty can be differentiated. There is no batch norm, because the
+    penalty applies to the gradient of each window separately.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Layers over `ops`, which own parameters and settings."""
+"""Layers that own parameters and settings, built on the functions of `ops`."""
 
 from torchcommodity.nn._attention import CrossAssetAttention as CrossAssetAttention
 from torchcommodity.nn._correlation_conv import CorrelationConv as CorrelationConv

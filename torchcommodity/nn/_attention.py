@@ -14,7 +14,7 @@ class CrossAssetAttention(nn.Module):
 
     For each head, with q, k, v linear in x and d = E / heads:
 
-        y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j,  j over the assets that are not missing
+        y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j,  j over the assets of the row that are not missing
 
     Args:
         embed_dim: E, the number of features of an asset, a multiple of `num_heads`.
@@ -85,7 +85,7 @@ class CrossAssetAttention(nn.Module):
         rows = x.reshape(-1, *x.shape[-2:])  # (M, N, E): with more axes, Inductor's attention misreads the mask
         missing = rows.isnan().any(-1, keepdim=True)  # (M, N, 1)
         q, k, v = self._heads(rows.masked_fill(missing, 0.0))
-        # a row without any asset attends to zeros: a softmax over an empty set would be NaN
+        # a row in which every asset is missing attends to zeros: a softmax over an empty set would be NaN
         mask = (~missing | missing.all(-2, keepdim=True)).mT.unsqueeze(1)  # (M, 1, 1, N): the same for all heads
         dropout = self.dropout if self.training else 0.0
         y = F.scaled_dot_product_attention(q, k, v, mask, dropout)  # (M, heads, N, d)

@@ -12,18 +12,18 @@ from torchcommodity.opkit.arguments import check_integer, raise_invalid
 class CorrelationConv(nn.Module):
     """Features of each asset from its correlations: two 1 x 1 convolutions with batch norm over all pairs, then a mean.
 
-    A 3 x 3 kernel would read neighboring rows of the matrix, but neighborhood depends on the arbitrary order of the
-    columns. Instead each pair (i, j) gets its context from means: the input of the first convolution is its own values,
-    the mean over i's pairs, over j's pairs, and over all pairs. Permuting the assets permutes the output.
+    A 3 x 3 kernel would mix neighboring rows of the matrix, but the order of the assets is arbitrary. Instead, the
+    first convolution sees for each pair (i, j) its own values and their means over the pairs of i, over the pairs of j,
+    and over all pairs. Permuting the assets permutes the output.
 
     Args:
         channels: K, matrices per row, such as the correlations and their change.
         width: C, channels of both convolutions and of the output.
-        momentum: of the running statistics, as in `torch.nn.BatchNorm2d`.
+        momentum: momentum of the running statistics, as in `torch.nn.BatchNorm2d`.
 
     Shape:
-        matrices (..., K, N, N) -> (..., N, C). The diagonal and pairs with a NaN are left out; an asset without any
-        pair gets zeros.
+        matrices (..., K, N, N) -> (..., N, C). The diagonal and pairs with a NaN are ignored; the output of an
+        asset without a valid pair is zero.
 
     In evaluation mode rows are independent; in training mode batch norm uses the moments of the whole batch.
 
@@ -59,8 +59,8 @@ class CorrelationConv(nn.Module):
                 "CorrelationConv", f"matrices must be (..., K, N, N) with K = {self.channels}", matrices=matrices
             )
         x = matrices.flatten(0, -4) if len(shape) > 3 else matrices.unsqueeze(0)
-        pair = ~torch.eye(shape[-1], dtype=torch.bool, device=x.device)
-        valid = (x.isfinite().all(-3, keepdim=True) & pair).to(x)  # (M, 1, N, N)
+        off_diagonal = ~torch.eye(shape[-1], dtype=torch.bool, device=x.device)
+        valid = (x.isfinite().all(-3, keepdim=True) & off_diagonal).to(x)  # (M, 1, N, N)
         x = torch.where(valid > 0, x, 0.0)
         context = [_mean(x, valid, axes).expand_as(x) for axes in ((-1,), (-2,), (-2, -1))]
         y = torch.relu(self.second(torch.relu(self.first(torch.cat([x, *context], -3)))))

@@ -28,14 +28,14 @@ class CorrelationRegime(nn.Module):
         gate_t = sigmoid((shift_t - threshold) / softness)      0 where shift_t is NaN
         age_t = (1 - gate_t) age_{t-1} + 1                      rows since the structure changed, smoothed
 
-    `shift` is that of `ops.correlation_regime`. The regime number there is a count without gradient and cannot train a
-    threshold; the gate can. `regime(prices)` returns the count at the current threshold, for reports.
+    `shift` is that of `ops.correlation_regime`. Its regime number is a count without gradient, which cannot train a
+    threshold; the gate can. `regime(prices)` returns that count at the current threshold, for reports.
 
     Args:
         window, min_periods, lag: as in `RollingCorrelation`; a window longer than the prices gives NaN.
         threshold: initial threshold of the shift (a mean absolute change of correlations), > 0; stays positive.
-        softness: range of shifts over which the gate opens, > 0. Fixed: a gate that may soften makes the threshold
-            meaningless.
+        softness: range of shifts over which the gate opens, > 0. Not trained: with a trainable softness the threshold
+            would be meaningless.
 
     Shape:
         prices (..., T, N), in any unit -> `Regimes`: correlation (..., T, N, N), shift, gate, age (..., T). Causal.

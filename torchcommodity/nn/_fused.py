@@ -14,7 +14,7 @@ Norm = nn.BatchNorm1d | nn.BatchNorm2d
 
 
 class _ConvBN(nn.Module):
-    """Shared part: `conv` and `norm` own the parameters, the running statistics and the settings."""
+    """Base of `ConvBN1d` and `ConvBN2d`: `conv` and `norm` own parameters, running statistics and settings."""
 
     def __init__(self, conv: Convolution, norm: Norm, padding: ConvolutionSize | str) -> None:
         super().__init__()
@@ -42,8 +42,8 @@ class _ConvBN(nn.Module):
 class ConvBN1d(_ConvBN):
     """`torch.nn.Conv1d` and `BatchNorm1d` in one layer: same arguments, results and statistics, half the memory.
 
-    For the backward pass only the input is saved. Zero padding only; `padding="causal"` pads on the left, so that an
-    output depends on no later position of its series. In training mode the batch statistics cover all positions.
+    Only the input is saved for the backward pass. Zero padding only; `padding="causal"` pads on the left, so that an
+    output does not depend on later positions. In training mode the batch statistics cover all positions.
 
     Shape:
         x (B, C, T) -> (B, D, T').
@@ -80,14 +80,14 @@ class ConvBN1d(_ConvBN):
 
     @classmethod
     def from_modules(cls, conv: nn.Conv1d, norm: nn.BatchNorm1d) -> "ConvBN1d":
-        """Fuse two torch layers; parameters and running statistics are shared with them."""
+        """Fuse two torch layers, sharing their parameters and running statistics."""
         return _from_modules(cls, conv, norm)  # type: ignore[no-any-return]
 
 
 class ConvBN2d(_ConvBN):
     """`torch.nn.Conv2d` and `BatchNorm2d` in one layer: same arguments, results and statistics, half the memory.
 
-    For the backward pass only the input is saved. Zero padding only.
+    Only the input is saved for the backward pass. Zero padding only.
 
     Shape:
         x (B, C, H, W) -> (B, D, H', W').
@@ -123,14 +123,14 @@ class ConvBN2d(_ConvBN):
 
     @classmethod
     def from_modules(cls, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> "ConvBN2d":
-        """Fuse two torch layers; parameters and running statistics are shared with them."""
+        """Fuse two torch layers, sharing their parameters and running statistics."""
         return _from_modules(cls, conv, norm)  # type: ignore[no-any-return]
 
 
 class LinearBNReLU(nn.Module):
     """`torch.nn.Linear`, `BatchNorm1d` and `ReLU` in one layer: same arguments, results and statistics.
 
-    For the backward pass only the input is saved, a third of what the three layers save at equal widths. Unlike
+    Only the input is saved for the backward pass, a third of what the three layers save at equal widths. Unlike
     `BatchNorm1d` it accepts any number of leading axes and averages over all of them.
 
     Shape:
@@ -161,7 +161,7 @@ class LinearBNReLU(nn.Module):
 
     @classmethod
     def from_modules(cls, linear: nn.Linear, norm: nn.BatchNorm1d) -> "LinearBNReLU":
-        """Fuse two torch layers; parameters and running statistics are shared with them."""
+        """Fuse two torch layers, sharing their parameters and running statistics."""
         if linear.out_features != norm.num_features:
             rule = "norm.num_features must equal linear.out_features"
             raise_invalid("LinearBNReLU", rule, linear=linear, norm=norm)

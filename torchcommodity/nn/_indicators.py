@@ -26,11 +26,11 @@ class Indicators(nn.Module):
 
     Shape:
         prices (..., T, N), in any unit; NaN, zero and negative are missing -> (..., T, N, 3): RSI (0 to 100), MACD and
-        histogram of log-prices, in log-return. Causal. Averages carry over missing prices; NaN during the warm-up of
+        histogram of log-prices, in log-return. Causal. Missing prices are skipped; NaN during the warm-up of
         the current periods.
 
-    The parameter is `halflife` (4, 1) or (4, N), in the order of the periods. The smaller of fast and slow is the fast
-    one.
+    The parameter is `halflife` (4, 1) or (4, N), in the order of the periods. As in TA-Lib, the shorter of fast and
+    slow is the fast one.
 
     Raises:
         ValueError, TypeError: a period is below 2, or prices are not a floating-point panel.

@@ -13,8 +13,8 @@ class Int8(nn.Module):
 
         weight = scale * integers,   scale = max |weight| of the row / 127
 
-    The error of a weight is at most half the scale of its row. For layers whose kernels read floating-point weights, as
-    recurrent ones do.
+    The error of a weight is at most half the scale of its row. For layers whose kernels need floating-point weights,
+    such as the recurrent ones.
 
     Example:
         >>> import torch
@@ -37,7 +37,11 @@ class Int8(nn.Module):
 
 @torch.no_grad()
 def to_int8(layer: nn.Module, name: str) -> None:
-    """Replace the weight matrix `name` of a layer by int8 integers and scales; it is no longer trained.
+    """Replace a weight matrix by int8 integers and scales, in place; it is no longer trained.
+
+    Args:
+        layer: the layer that owns the weight.
+        name: attribute of the weight matrix.
 
     Raises:
         ValueError: the weight is not a matrix, or not finite.
@@ -56,6 +60,11 @@ def to_int8(layer: nn.Module, name: str) -> None:
 
 
 def recurrent_weights(module: nn.Module) -> list[tuple[nn.Module, str]]:
-    """Weight matrices of all recurrent layers inside a module, as (layer, name)."""
+    """List the weight matrices of all `LSTM` and `LLTM` layers inside a module, as (layer, name).
+
+    Example:
+        >>> [name for _, name in recurrent_weights(LSTM(3, 5))]
+        ['weight_ih_l0', 'weight_hh_l0']
+    """
     layers = [layer for layer in module.modules() if isinstance(layer, LSTM | LLTM)]
     return [(layer, name) for layer in layers for name, x in layer.named_parameters(recurse=False) if x.dim() == 2]

@@ -17,8 +17,8 @@ class Positive(nn.Module):
     """Positive parameter p = unit softplus(x), for an unconstrained x; assigned values are recovered exactly.
 
     Args:
-        unit: typical size of p, a number or a Tensor that broadcasts to p. A step of an optimizer in x changes a p of
-            that size by about `unit` times the step. For example 2e-4 for a daily variance, 21 for a half-life in rows.
+        unit: typical size of p, a number or a Tensor that broadcasts to p. An optimizer step of size s in x changes
+            such a p by about s `unit`. For example 2e-4 for a daily variance, 21 for a half-life in rows.
 
     Raises:
         ValueError: `unit` or an assigned value is not positive.
@@ -108,8 +108,8 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
     """Constrain the recurrent weights of every gate (input, forget, cell, output) of every layer to be orthogonal.
 
     `weight_hh` (4 H, H) consists of four blocks W with W W^T = I, each parametrized by the matrix exponential
-    (`torch.nn.utils.parametrizations.orthogonal`) and initialized with the orthogonal factor of the current block. One
-    orthogonal (4 H, H) matrix would not do: its blocks would shrink the state.
+    (`torch.nn.utils.parametrizations.orthogonal`) and initialized with the orthogonal factor of the current block. The
+    blocks of a single orthogonal (4 H, H) matrix would not be orthogonal themselves and would shrink the state.
 
     Args:
         lstm: a `torchcommodity.nn.LSTM`, changed in place. `torch.nn.LSTM` packs its weights and cannot be

@@ -1,4 +1,4 @@
-"""Recurrent layers with torch's constructors that compile and export with dynamic batch and time."""
+"""Recurrent layers with the constructors of `torch.nn`, for fullgraph compilation and export with dynamic shapes."""
 
 import math
 from typing import Any
@@ -27,12 +27,12 @@ class LSTM(nn.Module):
 
     Args:
         input_size: F, the number of features of a row.
-        hidden_size: H.
+        hidden_size: H, the number of features of the state.
         num_layers: number of stacked layers.
         bias: whether to use b_ih and b_hh.
         batch_first: input and output are (B, T, F) instead of (T, B, F). States are (layers, B, H) either way.
         dropout: probability that an output of any layer but the last is dropped in training.
-        bidirectional: add a pass backwards in time. It looks ahead: not for forecasts.
+        bidirectional: add a pass backwards in time. It looks ahead, so do not use it in forecasts.
         proj_size: must be 0; projections are not supported.
 
     Shape:
@@ -101,7 +101,7 @@ class LSTM(nn.Module):
         _uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Do nothing; for compatibility with `torch.nn.LSTM`, which packs its weights for cuDNN here."""
+        """Do nothing; `torch.nn.LSTM` packs its weights for cuDNN in this method."""
 
     def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
         """Output of the last layer at every row, and (h, c) of every layer after the last row."""
@@ -136,7 +136,7 @@ class LLTM(nn.Module):
 
     Args:
         input_size: F, the number of features of a row.
-        hidden_size: H.
+        hidden_size: H, the number of features of the state.
         bias: whether to use b.
         batch_first: input and output are (B, T, F) instead of (T, B, F).
 
@@ -182,12 +182,17 @@ class LLTM(nn.Module):
         return _unbatched(output, [state], input.dim() == 2, self.batch_first)
 
     def extra_repr(self) -> str:
-        first = ", batch_first=True" if self.batch_first else ""
-        return f"{self.input_size}, {self.hidden_size}{', bias=False' if self.bias is None else ''}{first}"
+        layout = ", batch_first=True" if self.batch_first else ""
+        return f"{self.input_size}, {self.hidden_size}{', bias=False' if self.bias is None else ''}{layout}"
 
 
 class LLTMCell(nn.Module):
     """One step of long-long-term memory: `ops.lltm_cell` with the parameters of `LLTM`.
+
+    Args:
+        input_size: F, the number of features of a row.
+        hidden_size: H, the number of features of the state.
+        bias: whether to use b.
 
     Shape:
         input (B, F) or (F,), hx a pair of (B, H) or (H,), zero by default -> the pair (h', c').
@@ -242,7 +247,7 @@ def _batched(layer: str, input: Tensor, features: int, batch_first: bool) -> Ten
 
 
 def _initial(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) -> State:  # (layers, B, H) each
-    """`hx` or zeros; under autocast zeros have single precision, as the weights."""
+    """`hx`, or zeros in the dtype of the input."""
     if hx is None:
         zeros = x.new_zeros((layers, x.shape[0], hidden))
         return zeros, zeros

@@ -18,8 +18,8 @@ class Correlations(NamedTuple):
 class RollingCorrelation(nn.Module):
     """Rolling correlations of log-returns, and the regimes between changes of their structure.
 
-    Combines `log_returns`, `rolling_correlation` and `correlation_regime`: the next return spans a missing or
-    non-positive price, a missing return is left out of every pair.
+    Combines `log_returns`, `rolling_correlation` and `correlation_regime`. The return after a missing or non-positive
+    price spans the gap; a missing return is ignored in every pair.
 
     Args:
         window: rows, in [2, T].
@@ -27,7 +27,8 @@ class RollingCorrelation(nn.Module):
             missing price have no return: choose less than `window` where prices have gaps.
         threshold: shift, a mean absolute change of correlations, that starts a new regime; >= 0.
         lag: rows between the two correlation matrices that are compared, >= 1.
-        packed: each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`, instead of full matrices.
+        packed: return each pair i < j once, in the order of `torch.triu_indices(N, N, offset=1)`, instead of full
+            matrices.
 
     Shape:
         prices (..., T, N), in any unit -> `Correlations`: correlation (..., T, N, N) or (..., T, N (N - 1) / 2), shift
@@ -35,7 +36,7 @@ class RollingCorrelation(nn.Module):
         for `lag` rows more; the regime starts at 0. Correlations and shift are differentiable, the regime is a count.
 
     Raises:
-        ValueError, TypeError: those of `rolling_correlation` and `correlation_regime`, at the call.
+        ValueError, TypeError: those of `rolling_correlation` and `correlation_regime`, when the layer is called.
 
     Example:
         >>> import torch

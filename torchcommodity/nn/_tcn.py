@@ -22,11 +22,11 @@ class TCN(nn.Module):
         channels: width of each block.
         kernel_size: taps of each convolution.
         dropout: probability that an output of a convolution is dropped in training.
-        momentum: of the running statistics, as in `torch.nn.BatchNorm1d`.
+        momentum: momentum of the running statistics, as in `torch.nn.BatchNorm1d`.
 
     Shape:
-        x (B, T, F) -> (B, T, channels[-1]). A row with a NaN feature is missing and read as zeros, like the rows before
-        the first.
+        x (B, T, F) -> (B, T, channels[-1]). A row with a NaN feature counts as zeros, like the rows before the
+        first.
 
     In evaluation mode row t depends on the `receptive_field` rows up to t only. In training mode batch norm uses the
     moments of all rows of the batch, later ones included: such outputs are not forecasts.

@@ -27,8 +27,8 @@ class EwmVolatility(nn.Module):
 
     Shape:
         returns (..., T, N), log-returns per row; NaN where missing -> volatility per row (..., T, N, K). Causal; row t
-        includes r_t. The volatility carries over missing returns; NaN before the first. Where it is zero, so is its
-        gradient.
+        includes r_t. Missing returns leave the volatility unchanged; NaN before the first return. Where the
+        volatility is zero, so is its gradient.
 
     The parameter is `halflife` (K, 1) or (K, N).
 
@@ -77,8 +77,8 @@ class EwmVolatility(nn.Module):
 class GarchVariance(nn.Module):
     """GARCH(1,1) with learned parameters, always stationary.
 
-    h_t = omega + alpha r_{t-1}^2 + beta h_{t-1}, starting from its mean, with alpha + beta = `persistence` < 0.9995,
-    alpha = `reaction` x `persistence` and omega = `long_run` (1 - `persistence`).
+    h_t = omega + alpha r_{t-1}^2 + beta h_{t-1}, starting from the long-run variance, with alpha + beta = `persistence`
+    < 0.9995, alpha = `reaction` x `persistence` and omega = `long_run` (1 - `persistence`).
 
     Args:
         assets: N for parameters per asset; 1 shares them.

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.opkit.arguments import raise_invalid
+
 
 class VolatilityTarget(nn.Module):
     """Scale the weights of every row to a target volatility: k w, k = min(target / sigma, leverage / sum |w|).
@@ -17,6 +19,9 @@ class VolatilityTarget(nn.Module):
     Shape:
         weights (..., T, N) and covariance per row (..., T, N, N), where NaN (two assets without a common return) counts
         as 0 -> weights (..., T, N). Causal, row by row. Differentiable in both, with finite gradients at zero weights.
+
+    Raises:
+        ValueError: a setting is not positive, or the shapes do not match.
 
     References:
         Moreira, Muir (2017). Volatility-managed portfolios. J. Finance 72(4). doi:10.1111/jofi.12513.
@@ -33,17 +38,15 @@ class VolatilityTarget(nn.Module):
     def __init__(self, target: float = 0.10, *, leverage: float = 3.0, rows_per_year: int = 252) -> None:
         super().__init__()
         if not target > 0 or not leverage > 0 or rows_per_year < 1:
-            got = f"{target}, {leverage}, {rows_per_year}"
-            raise ValueError(f"VolatilityTarget: target, leverage and rows_per_year must be > 0; got {got}")
+            settings = {"target": target, "leverage": leverage, "rows_per_year": rows_per_year}
+            raise_invalid("VolatilityTarget", "target, leverage and rows_per_year must be > 0", **settings)
         self.target, self.leverage, self.rows_per_year = target, leverage, rows_per_year
 
     def forward(self, weights: Tensor, covariance: Tensor) -> Tensor:  # (..., T, N), (..., T, N, N) -> (..., T, N)
         """Scaled weights."""
         if covariance.shape[-2:] != weights.shape[-1:] * 2:
-            shapes = f"{tuple(weights.shape)}, {tuple(covariance.shape)}"
-            raise ValueError(
-                f"VolatilityTarget: expected weights (..., T, N) and covariance (..., T, N, N); got {shapes}"
-            )
+            rule = "weights must be (..., T, N) and covariance (..., T, N, N)"
+            raise_invalid("VolatilityTarget", rule, weights=weights, covariance=covariance)
         covariance = torch.where(covariance.isnan(), 0.0, covariance)
         # an explicit sum, not a matrix product: its bits do not depend on the number of rows
         variance = (covariance * weights.unsqueeze(-1) * weights.unsqueeze(-2)).sum((-2, -1)) * self.rows_per_year

@@ -1,4 +1,4 @@
-"""Train the network of a forecaster: batches and splits, the trainer, checkpoints, tuning, executors."""
+"""Train the network of a forecaster: configs, splits and batches, the trainer, checkpoints, tuning, executors."""
 
 from torchcommodity.training._batches import TrainingBatch as TrainingBatch
 from torchcommodity.training._batches import make_splits as make_splits
@@ -9,6 +9,7 @@ from torchcommodity.training._checkpoint import Checkpoint as Checkpoint
 from torchcommodity.training._checkpoint import training_fingerprint as training_fingerprint
 from torchcommodity.training._config import FitConfig as FitConfig
 from torchcommodity.training._config import TrainConfig as TrainConfig
+from torchcommodity.training._config import check_config as check_config
 from torchcommodity.training._config import check_fit as check_fit
 from torchcommodity.training._config import min_fit_rows as min_fit_rows
 from torchcommodity.training._executors import LOCAL as LOCAL
@@ -71,6 +72,7 @@ __all__ = [
     "Trial",
     "TuneResult",
     "calibrate",
+    "check_config",
     "check_fit",
     "fit_mix",
     "from_toml",

@@ -19,14 +19,14 @@ class TrainingBatch(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One optimizer step: the first rows of the sequences of each micro-batch, and the weight of a target's loss."""
+    """One optimizer step: first rows of the sequences of each micro-batch, and the weight of each target's loss."""
 
     micro_batches: list[list[int]]
     weight: Tensor  # (H,)
 
 
 class SequenceDataset(Dataset[TrainingBatch]):
-    """Batches of sequences of `window` rows; an index is the list of their first rows."""
+    """Batches of sequences of `window` rows, indexed by lists of first rows."""
 
     def __init__(self, split: TrainingBatch, window: int) -> None:
         self.split, self.window = split, window
@@ -40,15 +40,18 @@ class SequenceDataset(Dataset[TrainingBatch]):
 
 @torch.no_grad()
 def make_splits(har: Any, inputs: ModelInputs, start: int) -> tuple[TrainingBatch, TrainingBatch]:
-    """Training and validation split at row `start`.
+    """Split the rows into training and validation at row `start`.
 
     The training split holds the rows before `start`, with targets that end before it. The validation split holds all
     rows, for the warm-up of recurrent layers, with targets of the rows from `start` on.
 
     Args:
         har: a calibrated `models.Har`.
-        inputs: prices that may be trained on.
+        inputs: prices of the training and validation rows.
         start: first validation row.
+
+    Returns:
+        The training and the validation split, each a batch of one sequence.
     """
     har_output = har(*inputs.batch())
     scale, horizons = har_output.log_scale.exp(), har.config.horizons
@@ -74,7 +77,7 @@ def plan_epoch(
     micro_batches: int,
     levels: int,
 ) -> list[Step]:
-    """Cut the rows into sequences of one window at a random offset, shuffle them, and group them into steps.
+    """Cut the rows into windows from a random offset, shuffle them and group them into optimizer steps.
 
     The loss of a step is the mean over `trained_horizons` of the mean over the step's finite targets. Its weights are
     those of the whole step, so that the losses of its micro-batches sum to it even if they differ in size.
@@ -85,7 +88,7 @@ def plan_epoch(
     for batch in starts[torch.randperm(len(starts), generator=generator)].split(batch_size):
         counts = torch.stack([split.targets[0, s : s + window].isfinite().sum((0, 2)) for s in batch.tolist()]).sum(0)
         active = trained_horizons & (counts > 0)
-        # in float32 and in this order: bit for bit the mean of means
+        # in float32 and in this order, so that the bits are those of a mean of means
         weight = 1 / active.sum() / (levels * counts.clamp(min=1))
         parts = [batch[i::micro_batches].tolist() for i in range(micro_batches)]
         steps.append(Step(parts, torch.where(active, weight, 0.0)))

@@ -1,7 +1,7 @@
-"""Fit the econometric part of a forecaster in closed form: GARCH parameters, HAR coefficients, standardized quantiles.
+"""Calibrate the econometric part of a forecaster: GARCH parameters, HAR coefficients, standardized quantiles.
 
-The training rows are always a prefix of the panel. A target that ends after the last row of the prefix is NaN and is
-ignored, so cutting the prefix where a test block starts gives an embargo of one horizon.
+Training rows are always the first rows of a panel. A target that ends after the last training row is NaN and ignored,
+so training rows up to the first test row imply an embargo of one horizon.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ from torchcommodity.training._targets import targets
 
 
 def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
-    """Fit the econometric part in place on all rows of `inputs`: GARCH, then the HAR coefficients, then the quantiles.
+    """Fit the econometric part in place on all rows of `inputs`: GARCH, HAR coefficients, quantiles.
 
     Args:
         har: the module; its buffers and GARCH parameters are overwritten.
         inputs: training rows only.
-        symmetry: weight in [0, 1] of the mirrored quantiles, see `standard_quantiles`.
+        symmetry: weight of the mirrored quantiles in [0, 1], see `standard_quantiles`.
 
     Raises:
-        ValueError: every return over some horizon is zero.
+        ValueError: no price changes over one of the horizons.
     """
     returns, shift, unpriced_rolls = har.adjust_rolls(*inputs.batch())
     fit_garch(har, returns[0])
@@ -38,7 +38,7 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         standard = target / har.mix_variances(terms)[0].sqrt()
         empty = ~torch.isfinite(standard).any(2).any(0)  # (H,)
         if rows := [h for h, is_empty in zip(har.config.horizons, empty.tolist()) if is_empty]:
-            raise ValueError(f"fit: prices must vary at every horizon; got none that change over {rows[0]} rows")
+            raise ValueError(f"fit: prices must change over every horizon; got no change over {rows[0]} rows")
         har.z.copy_(standard_quantiles(standard, har.config.levels, symmetry))
 
 
@@ -74,6 +74,12 @@ def fit_mix(
     """Coefficients c >= 0 of target^2 / h = sum_k c_k v_k by non-negative least squares, pooled over assets.
 
     Both sides are divided by term `scale`, a slow variance, so that calm and volatile periods have equal weight.
+
+    Args:
+        terms: variances per row v_k; NaN during warm-up.
+        target: cumulative log-returns over the horizon; NaN is ignored.
+        horizon: h, rows.
+        scale: index of the term that both sides are divided by.
     """
     from scipy.optimize import nnls
 
@@ -91,7 +97,8 @@ def standard_quantiles(
 ) -> Tensor:  # (H, Q)
     """Empirical quantiles pooled over rows and assets, averaged with their mirror image with weight `symmetry`.
 
-    Q(tau) = (1 - w) q(tau) + w (q(tau) - q(1 - tau)) / 2. At w = 1 no drift is left: past drift predicts poorly.
+    Q(tau) = (1 - w) q(tau) + w (q(tau) - q(1 - tau)) / 2. w = 1 removes the past drift, which is a poor
+    predictor. NaN targets are ignored.
     """
     samples = standard.transpose(0, 1).flatten(1).numpy()
     pairs = np.stack([np.quantile(x[np.isfinite(x)], [*levels, *(1 - np.array(levels))]) for x in samples])

@@ -1,4 +1,4 @@
-"""Training checkpoint in one file, written atomically."""
+"""Training checkpoint: one file, written atomically."""
 
 import hashlib
 import io
@@ -56,7 +56,7 @@ class Checkpoint:
 
 
 def training_fingerprint(inputs: ModelInputs, *settings: object) -> str:
-    """sha256 of everything the result of a training run depends on."""
+    """sha256 of everything that the result of a training run depends on."""
     digest = hashlib.sha256(repr((torch.__version__, settings)).encode())
     for x in inputs:
         digest.update(b"none" if x is None else x.contiguous().numpy().tobytes())

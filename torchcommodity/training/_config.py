@@ -10,7 +10,7 @@ from torchcommodity.models import HarConfig, HarGarchConfig, ModelConfig
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._runtime import Device, MatmulPrecision, Precision
 
-LEAVE_OUT = "leave out such symbols with symbols=... or --symbols"
+HINT = "select other symbols with panel[...] or --symbols"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TrainConfig:
     device: Device = "cpu"
     precision: Precision = "32-true"
     matmul_precision: MatmulPrecision = "highest"  # see torch.set_float32_matmul_precision
-    num_threads: int = 1  # a step takes microseconds: synchronizing threads costs more than they save
+    num_threads: int = 1  # a step takes microseconds: synchronizing threads would cost more than it saves
     num_workers: int = 0  # data loader processes
 
     def __post_init__(self) -> None:
@@ -61,40 +61,65 @@ class FitConfig:
 
     model: ModelConfig = field(default_factory=HarGarchConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    symmetry: float = 0.5  # share of the past drift removed from the quantiles; needs levels symmetric about 1/2
+    symmetry: float = 0.5  # share of the past drift removed from the quantiles; requires levels symmetric about 1/2
 
     def __post_init__(self) -> None:
         levels = np.array(self.model.har.levels)
         if self.symmetry and not np.allclose(levels + levels[::-1], 1):
-            raise ValueError(f"FitConfig: symmetry needs levels symmetric about 1/2; got {self.model.har.levels}")
+            raise ValueError(
+                f"FitConfig: levels must be symmetric about 1/2 unless symmetry is 0; got {self.model.har.levels}"
+            )
         if not 0 <= self.symmetry <= 1:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
 
+def check_config(operation: str, config: FitConfig | None) -> FitConfig:
+    """Return the config, or the default one if it is None.
+
+    Args:
+        operation: public function that was called, for the error message.
+        config: settings of a fit, or None.
+
+    Raises:
+        TypeError: another type; for the config of a model the message says how to wrap it.
+
+    Example:
+        >>> from torchcommodity.models import HarLstmConfig
+        >>> check_config("fit", HarLstmConfig())
+        Traceback (most recent call last):
+        TypeError: fit: config must be a FitConfig; got HarLstmConfig; use FitConfig(model=HarLstmConfig(...))
+    """
+    if config is None:
+        return FitConfig()
+    if isinstance(config, FitConfig):
+        return config
+    name = type(config).__name__
+    hint = f"; use FitConfig(model={name}(...))" if hasattr(config, "har") else ""
+    raise TypeError(f"{operation}: config must be a FitConfig; got {name}{hint}")
+
+
 def min_fit_rows(config: HarConfig) -> int:
-    """Positive prices a symbol needs for a fit: the warm-up and twice the longest horizon."""
+    """Minimum number of positive prices of a symbol for a fit: the warm-up and twice the longest horizon."""
     return config.warmup + 2 * config.horizons[-1] + 1
 
 
 def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) -> None:
-    """Raise ValueError, naming the symbols, where there are too few prices to fit a model.
+    """Raise ValueError if symbols have too few positive prices for a fit, and name them.
 
     Args:
-        inputs: prices that a model is to be fitted on.
-        symbols: N names for the message.
+        inputs: training prices.
+        symbols: N names for the error message.
         config: settings of the econometric part, see `min_fit_rows`.
     """
     if not symbols:
         raise ValueError("fit: the panel must have at least one symbol; got none")
     counts = (torch.isfinite(inputs.prices) & (inputs.prices > 0)).sum(0).tolist()
     if empty := [symbol for symbol, count in zip(symbols, counts) if count == 0]:
-        raise ValueError(
-            f"fit: every symbol must have positive prices; got none for {summarize_names(empty)} ({LEAVE_OUT})"
-        )
+        raise ValueError(f"fit: every symbol must have positive prices; got none for {summarize_names(empty)} ({HINT})")
     min_rows = min_fit_rows(config)
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count < min_rows]:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
         raise ValueError(
             f"fit: every symbol must have at least {min_rows} positive prices ({reason}); "
-            f"got {summarize_names(short)} ({LEAVE_OUT})"
+            f"got {summarize_names(short)} ({HINT})"
         )

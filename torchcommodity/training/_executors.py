@@ -1,4 +1,4 @@
-"""Executors that run independent tasks in this process or on a Ray cluster, with the same results."""
+"""Executors: run independent tasks in this process or on a Ray cluster, with the same results."""
 
 import logging
 import os
@@ -13,13 +13,13 @@ ExecutorName = Literal["local", "ray"]
 
 
 class Executor(Protocol):
-    """Applies a module-level function to each item and yields the results in order."""
+    """Apply a module-level function to each item and yield the results in order."""
 
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]: ...
 
 
 class LocalExecutor:
-    """Runs one item after the other in this process."""
+    """Run the items sequentially in this process."""
 
     def map(self, function: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
         return map(function, items)
@@ -29,7 +29,7 @@ LOCAL = LocalExecutor()
 
 
 class RayExecutor:
-    """Runs one Ray task per item; a task whose worker dies is retried."""
+    """Run one Ray task per item; a task is retried if its worker dies."""
 
     def __init__(self, retries: int = 3) -> None:
         self.retries = retries
@@ -48,7 +48,7 @@ class RayExecutor:
 
 @contextmanager
 def make_executor(name: ExecutorName = "local", address: str | None = None) -> Iterator[Executor]:
-    """Context manager for the executor of that name.
+    """Create an executor, as a context manager.
 
     Args:
         name: "local" or "ray".
@@ -56,12 +56,12 @@ def make_executor(name: ExecutorName = "local", address: str | None = None) -> I
             cluster and shuts it down at the end.
 
     Raises:
-        ValueError: an address with the local executor, or no cluster answers there.
+        ValueError: an address with the local executor, or a cluster that does not answer.
         ImportError: Ray is not installed.
     """
     if name == "local":
         if address is not None:
-            raise ValueError(f"make_executor: address needs the ray executor; got {address!r} with the local executor")
+            raise ValueError(f"make_executor: address must be None for the local executor; got {address!r}")
         yield LOCAL
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

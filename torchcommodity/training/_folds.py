@@ -1,4 +1,4 @@
-"""Folds of a walk-forward test: each trains once and forecasts the years until the next training."""
+"""Folds of a walk-forward backtest: train the network once, then forecast the years until the next training."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ from torchcommodity.training._threads import one_thread
 from torchcommodity.training._train import train
 from torchcommodity.training._trainer import network_parameters
 
-HAR_GARCH = model_name(HarGarchConfig())  # bit for bit every network before training: its head starts at zero
+HAR_GARCH = model_name(HarGarchConfig())  # equal to any untrained network, bit for bit
 
 
 class Prediction(NamedTuple):
-    """Forecasts of the rows from a start row on."""
+    """Forecasts of the rows from `start` on."""
 
     quantiles: Tensor  # (T - start, H, N, Q) of the cumulative log-return
     variance: Tensor  # (T - start, H, N) of the cumulative log-return
@@ -38,7 +38,7 @@ class Fold(NamedTuple):
 
 
 class FoldResult(NamedTuple):
-    """Forecasts of the test rows of a fold, and what was fitted."""
+    """Forecasts of the test rows of a fold, and a record of its fits."""
 
     predictions: dict[str, Prediction]  # by name: the model, `HAR_GARCH` if the model has a network, the baselines
     fit_note: str  # first test year and the note of `TrainResult`
@@ -47,7 +47,7 @@ class FoldResult(NamedTuple):
 
 @one_thread()
 def run_fold(fold: Fold) -> FoldResult:
-    """Train the network on the rows before the first test year, recalibrate before each year, and forecast it."""
+    """Train the network on the rows before the first test year, recalibrate before each year and forecast it."""
     model = build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
     first_year, first_rows = next(iter(fold.years.items()))
     past = fold.inputs.before(first_rows.start)

@@ -1,4 +1,4 @@
-"""Inputs of a forecaster, taken from a panel: prices, past and scheduled contract rolls, the futures curve."""
+"""Inputs of a model from a panel: prices, past and scheduled contract rolls, the futures curve."""
 
 from typing import NamedTuple
 
@@ -16,29 +16,29 @@ class ModelInputs(NamedTuple):
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
 
     def before(self, stop: int) -> "ModelInputs":
-        """The rows before `stop` as known then: the roll calendar still reaches A rows past the last price."""
+        """Rows before `stop`, as known at that time; the roll calendar still extends A rows beyond the last price."""
         rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
         return ModelInputs(self.prices[:stop], rolls, None if self.curve is None else self.curve[:stop])
 
     def batch(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """A batch of one, for `model(*inputs.batch())`."""
+        """Inputs with a batch axis of size one, for `model(*inputs.batch())`."""
         prices, rolls, curve = (None if x is None else x.unsqueeze(0) for x in self)
         assert prices is not None
         return prices, rolls, curve
 
 
 def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
-    """Inputs of a model from a panel, with the roll calendar of the next `ahead` business days.
+    """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` business days.
 
-    A roll is placed on the date of the exchange's rule even if prices are missing there: the calendar known at a row
-    does not depend on later prices.
+    Rolls are on the dates of the exchange rule even where prices are missing, so that the calendar known at a row does
+    not depend on later prices.
 
     Args:
         panel: raw prices, with `contracts` and `curve` if they are futures.
         ahead: A, at least the longest horizon of the model.
 
     Returns:
-        prices alone for a panel without contracts; else prices, rolls and the curve, if the panel has one.
+        Prices only, for a panel without contracts; otherwise prices, rolls, and the curve if the panel has one.
 
     >>> from torchcommodity import data
     >>> panel = data.embedded()["WTI"].between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})

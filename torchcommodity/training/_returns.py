@@ -12,18 +12,19 @@ def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
     """Part of each log-return that comes from switching to another contract: ln F_{1+n}(s) - ln F_1(s).
 
     s is the row of the last positive price before t, and n the number of rolls after s up to t; F_1, F_2, ... are the
-    nearby contracts of the panel's curve. The gap is not a return: a holder of contract 2 over the roll earns
-    ln F_1(t) - ln F_2(s).
+    nearby contracts of the panel's curve. The gap is not a return: a holder of the second contract
+    over the roll earns ln F_1(t) - ln F_2(s).
 
     Args:
         panel: prices with `contracts`, and `curve` where it is known.
 
     Returns:
-        `(T, N)` float64, log-return: zero on a row without a roll and for a symbol without a contract, NaN on a roll
-        outside the curve. Row t uses prices up to row t - 1 and the calendar.
+        (T, N) float64, log-return: zero on a row without a roll and for a symbol without a contract, NaN on a roll
+        beyond the curve. Row t uses prices up to row t - 1 and the calendar.
 
-    Source: the roll return of Erb, Harvey (2006), The Strategic and Tactical Value of Commodity Futures, Financial
-    Analysts Journal 62(2), here on the day of the roll.
+    References:
+        Erb, Harvey (2006). The strategic and tactical value of commodity futures. Financial Analysts Journal 62(2):
+        their roll return, here on the day of the roll.
 
     >>> from torchcommodity import data
     >>> panel = data.embedded()["WTI"].between("2018-12-18", "2018-12-21")
@@ -44,17 +45,17 @@ def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
 
 
 def roll_adjusted_returns(panel: Panel) -> Tensor:  # (T, N)
-    """Log-returns of the contract that is held, without the roll gap: returns that an investor can earn.
+    """Log-returns of the contract held, without roll gaps: the returns that an investor can earn.
 
-    r_t = ln F_1(t) - ln F_{1+n}(s), with s the row of the last positive price and n the rolls since; without a roll the
-    plain return.
+    r_t = ln F_1(t) - ln F_{1+n}(s), with s the row of the last positive price and n the number of rolls since; the
+    log-return of the price on rows without a roll.
 
     Args:
         panel: prices with `contracts`, and `curve` where it is known.
 
     Returns:
-        `(T, N)` float64, log-return. NaN where the plain return is missing, and on a roll outside the curve: zero would
-        be an invented return and would lower the volatility. A portfolio holds no position in the asset on such a row.
+        (T, N) float64, log-return. NaN where the log-return of the price is missing, and on a roll beyond the curve:
+        zero would lower the volatility. A portfolio holds no position in the asset over such a row.
 
     >>> from torchcommodity import data
     >>> panel = data.embedded()["WTI"].between("2018-12-18", "2018-12-21").with_contracts({"WTI": "CL"})
@@ -67,11 +68,13 @@ def roll_adjusted_returns(panel: Panel) -> Tensor:  # (T, N)
 def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
     """Log-returns with NaN on every roll, for volatility estimates.
 
-    `ops.riskmetrics_variance` and similar operators skip NaN, so that neither the gap nor a return estimated across it
-    enters.
+    `ops.riskmetrics_variance` and similar operators skip NaN, so roll gaps do not enter the volatility.
 
     Args:
         panel: prices with `contracts`.
+
+    Returns:
+        (T, N) float64, log-return; NaN on a roll, and where the log-return is missing.
 
     >>> from torchcommodity import data, ops
     >>> panel = data.embedded()["WTI"].between("2018-01-01").with_contracts({"WTI": "CL"})
@@ -83,7 +86,7 @@ def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
 
 
 def _last_priced_rows(panel: Panel) -> Tensor:  # (T, N)
-    """Row of the last positive price before each row; the row itself if there is none."""
+    """Row of the last positive price before each row, or the row itself."""
     rows = torch.arange(len(panel))[:, None].expand(panel.values.shape)
     latest = torch.where(panel.values.plain() > 0, rows, -1).cummax(0).values
     before = torch.cat([torch.full_like(latest[:1], -1), latest[:-1]])

@@ -1,4 +1,4 @@
-"""Device, precision, processes and threads of training, through Lightning Fabric."""
+"""Device, precision, processes and threads of training, with Lightning Fabric."""
 
 import logging
 import os
@@ -19,8 +19,12 @@ MatmulPrecision = Literal["highest", "high", "medium"]
 
 
 def make_fabric(device: Device, precision: Precision, tensorboard: Path | None = None) -> "Fabric":
-    """A launched Fabric with one device per process and the processes that torchrun started, if any."""
-    from lightning.fabric import Fabric  # imports torch.compile: as slow as torch itself
+    """Launch Fabric with one device per process, and with the processes of torchrun, if any.
+
+    Raises:
+        ValueError: the device is not available.
+    """
+    from lightning.fabric import Fabric  # slow to import
     from lightning.fabric.loggers.tensorboard import TensorBoardLogger
     from lightning.fabric.plugins import MixedPrecision
 
@@ -32,7 +36,7 @@ def make_fabric(device: Device, precision: Precision, tensorboard: Path | None =
     if device == "auto":
         device = next(name for name, present in available.items() if present)
     if not available[device]:
-        raise ValueError(f"train: device {device} is not available on this machine; use cpu or auto")
+        raise ValueError(f"train: device must be available on this machine, such as cpu or auto; got {device}")
     for name in ("lightning.fabric", "lightning.pytorch"):  # silences their startup messages
         logging.getLogger(name).setLevel(logging.ERROR)
     torchrun = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
@@ -67,8 +71,8 @@ def torch_settings(fabric: "Fabric", matmul_precision: MatmulPrecision, num_thre
 def all_reduce_gradients(fabric: "Fabric", parameters: list[nn.Parameter]) -> None:
     """Sum the gradients over all processes; a process without a sequence contributes zero.
 
-    DistributedDataParallel does not fit: it averages micro-batches of unequal size, casts prices to half precision and
-    waits for parameters without a gradient.
+    DistributedDataParallel is not used, because it averages micro-batches of unequal size, casts prices to half
+    precision and waits for parameters without a gradient.
     """
     if fabric.world_size == 1:
         return

@@ -14,8 +14,12 @@ def targets(
 ) -> Tensor:  # (T, H, N)
     """Cumulative log-return from row t to row t + h: ln of the last positive price up to t + h over the price at t.
 
-    NaN where row t has no positive price, or row t + h lies after the symbol's last positive price: a missing price
-    between two others is bridged, but nothing is known after a series has ended.
+    NaN where row t has no positive price, and where row t + h is after the symbol's last positive price. Missing, zero
+    and negative prices before it are skipped.
+
+    Args:
+        prices: in any unit; NaN = missing.
+        horizons: H numbers of rows.
 
     >>> prices = torch.tensor([[1.0, 1.0], [torch.nan, 1.0], [4.0, 1.0], [8.0, torch.nan]])
     >>> targets(prices, [1])[:, 0] / torch.tensor(2.0).log()

@@ -1,4 +1,4 @@
-"""Tensors and metadata in one safetensors file with a checksum; the file contains no code."""
+"""Tensors and metadata in one safetensors file with a checksum and without code."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-KEY = "torchcommodity"  # the only key of the file's metadata: safetensors writes several in random order
+KEY = "torchcommodity"  # the only key of the file's metadata: safetensors would write several in random order
 
 
 def tensor_file_bytes(kind: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> bytes:
@@ -20,10 +20,10 @@ def tensor_file_bytes(kind: str, tensors: Mapping[str, Tensor], metadata: Mappin
     Args:
         kind: name of the file's format, checked by `read_tensor_file`.
         tensors: by name, of any dense dtype that safetensors supports.
-        metadata: anything that JSON can hold.
+        metadata: JSON values by name.
 
     Raises:
-        ValueError: a tensor of another dtype.
+        ValueError: a tensor has a dtype that safetensors does not support.
     """
     # clones: safetensors rejects tensors that share memory
     copies = {name: x.detach().cpu().contiguous().clone() for name, x in tensors.items()}
@@ -32,11 +32,11 @@ def tensor_file_bytes(kind: str, tensors: Mapping[str, Tensor], metadata: Mappin
         return safetensors.torch.save(copies, {KEY: json.dumps(header)})
     except KeyError:
         dtypes = ", ".join(sorted({str(x.dtype) for x in copies.values()}))
-        raise ValueError(f"save: every tensor must have a dtype of the safetensors format; got {dtypes}") from None
+        raise ValueError(f"save: tensors must have dtypes supported by safetensors; got {dtypes}") from None
 
 
 def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and metadata of a file of `tensor_file_bytes`, bit for bit.
+    """Read the tensors and metadata of a file written by `tensor_file_bytes`, bit for bit.
 
     Args:
         path: the file.
@@ -44,7 +44,7 @@ def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str,
         owner: class that saves and loads the file, for error messages.
 
     Raises:
-        ValueError: the file is damaged, truncated, or of another format.
+        ValueError: the file is damaged, truncated, or has another format.
         OSError: the file cannot be read.
     """
     with Path(path).open("rb"):  # raises OSError with errno and file name, which safetensors does not
@@ -57,10 +57,10 @@ def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str,
         file_kind, metadata, sha256 = header["kind"], header["metadata"], header["sha256"]
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{owner}.load: {path} must be a file of {owner}.save; it is another file or damaged"
+            f"{owner}.load: {path} must be a file written by {owner}.save; got another or a damaged file"
         ) from error
     if file_kind != kind:
-        raise ValueError(f"{owner}.load: {path} must be of format {kind}; got {file_kind!r}")
+        raise ValueError(f"{owner}.load: {path} must have format {kind}; got {file_kind!r}")
     if sha256 != _checksum(kind, tensors, metadata):
         raise ValueError(f"{owner}.load: {path} is damaged (checksum mismatch)")
     return tensors, metadata

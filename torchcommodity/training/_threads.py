@@ -1,4 +1,4 @@
-"""Single-threaded execution of short steps and fits."""
+"""Single-threaded execution of training steps and fits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 def one_thread() -> Iterator[None]:
     """Limit torch and BLAS to one thread, and restore torch's setting on exit; also a decorator.
 
-    A step of the network takes microseconds: synchronizing threads costs more than they save, on a loaded machine by a
-    factor of several hundred. The last bits of a BLAS sum, and so of a fit by `arch` or scipy, depend on the number of
+    A training step takes microseconds; synchronizing threads costs more than it saves, by a factor of several hundred
+    on a loaded machine. The last bits of a BLAS sum, and so of a fit by `arch` or scipy, depend on the number of
     threads.
     """
     import scipy.linalg  # noqa: F401  # the limit reaches a BLAS that is loaded, and scipy has its own

@@ -1,4 +1,4 @@
-"""Settings of a fit to and from TOML."""
+"""Read and write the settings of a fit as TOML."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ def load_config(path: str | Path, model: str | None = None) -> FitConfig:
 
     Args:
         path: the file.
-        model: name of a registered model; None takes the one in the file.
+        model: name of a registered model; by default the one in the file.
 
     Raises:
         ValueError: invalid TOML, an unknown key (the message suggests the nearest one), a value of the wrong type, or a
@@ -36,7 +36,7 @@ def load_config(path: str | Path, model: str | None = None) -> FitConfig:
 
 
 def from_toml(text: str, model: str | None = None) -> FitConfig:
-    """Settings from TOML, the inverse of `to_toml`; missing keys keep their defaults.
+    """Parse settings from TOML, the inverse of `to_toml`; missing keys keep their defaults.
 
     >>> from_toml(to_toml(FitConfig())) == FitConfig()
     True
@@ -45,7 +45,7 @@ def from_toml(text: str, model: str | None = None) -> FitConfig:
 
 
 def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
-    """Settings from nested dicts of plain values, as parsed from TOML or JSON.
+    """Build settings from nested dicts of plain values, as parsed from TOML or JSON.
 
     >>> to_config({"train": {"epochs": 3}, "model": {"name": "har-lstm", "hidden": 4}}).model.hidden
     4
@@ -66,14 +66,14 @@ def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
 
 
 def to_values(config: FitConfig) -> dict[str, Any]:
-    """Settings as nested dicts of plain values, the inverse of `to_config`."""
+    """Convert settings to nested dicts of plain values, the inverse of `to_config`."""
     values: dict[str, Any] = asdict(config)
     values["model"] = {"name": model_name(config.model), **values["model"]}
     return values
 
 
 def to_toml(config: FitConfig) -> str:
-    """All settings as TOML, the inverse of `from_toml`."""
+    """Write all settings as TOML, the inverse of `from_toml`."""
     return "\n".join(_lines(to_values(config))) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Train the network of a forecaster: one flat loop with early stopping on a validation block that follows in time."""
+"""Train the network of a forecaster, with early stopping on later rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RunOptions:
     """Progress, checkpoints and logs of a training run; they do not change its result."""
 
     progress: Progress | None = None
-    checkpoint: Path | None = None  # resumed from if it exists, deleted when training ends
+    checkpoint: Path | None = None  # resumed if it exists, deleted at the end of training
     checkpoint_seconds: float = 60.0  # between two checkpoints
     tensorboard: Path | None = None  # folder for loss curves
 
@@ -52,26 +52,26 @@ def train(
     options: RunOptions | None = None,
     teacher: Teacher | None = None,
 ) -> TrainResult:
-    """Train the network in place on the earlier rows and choose its epoch on the later ones.
+    """Train the network in place on the first rows and select its epoch on the last ones.
 
-    Targets of the training rows end before the validation block starts, and the econometric part is calibrated without
-    that block. Processes started by torchrun share every step and end with the same network.
+    Targets of the training rows end before the validation block, and the econometric part is calibrated without that
+    block. Processes started by torchrun share every step and end with the same network.
 
     Args:
         model: a model of `models.MODELS`; a model without a network is left unchanged.
-        inputs: prices that may be trained on.
+        inputs: training and validation prices.
         config: settings of training.
         symmetry: see `calibrate`.
-        seed: of the order of sequences and of dropout.
+        seed: random seed of shuffling and dropout.
         options: progress, checkpoints and logs.
-        teacher: a trained model; the loss is then `losses.distillation_loss`, in validation too.
+        teacher: trained model for distillation; the loss is then `losses.distillation_loss`, also in validation.
 
     Returns:
-        a TrainResult; at epoch 0 no epoch improved on the econometric baseline, which the model then keeps.
+        A TrainResult. Epoch 0 means that no epoch improved on the econometric baseline, which is then kept.
 
     Raises:
-        ValueError: the device is not available, the checkpoint is damaged or of another run, or micro-batches with a
-            model that normalizes over the batch.
+        ValueError: the device is not available, the checkpoint is damaged or belongs to another run, or micro-batches
+            are used with a model that has batch norm.
     """
     options = options or RunOptions()
     start = _validation_start(len(inputs.prices), config, model.har.config)
@@ -148,7 +148,7 @@ def _run_steps(
     config: TrainConfig,
     checkpoint: Checkpoint,
 ) -> None:
-    """The remaining steps of the current epoch, of which this process computes its own micro-batches."""
+    """Run the remaining steps of the current epoch; each process computes its own micro-batches."""
     fabric = trainer.fabric
     local = slice(config.micro_batches * fabric.global_rank, config.micro_batches * (fabric.global_rank + 1))
     steps = plan_epoch(
@@ -170,18 +170,18 @@ def _run_steps(
 
 
 def _validation_start(rows: int, config: TrainConfig, har: HarConfig) -> int | None:
-    """First row of the validation block, at least two longest horizons long; None if too few rows are left."""
+    """First row of the validation block, at least two longest horizons long; None with too few rows."""
     longest = har.horizons[-1]
     start = rows - max(int(config.validation_fraction * rows), 2 * longest)
     return start if start >= har.warmup + config.window + 2 * longest else None
 
 
 def _check_micro_batches(model: nn.Module, config: TrainConfig, fabric: "Fabric") -> None:
-    """Reject micro-batches and several processes for a model with batch normalization: its statistics would differ."""
+    """Reject micro-batches and several processes for a model with batch norm, whose statistics would differ."""
     batch_norm = any(name.endswith("running_mean") for name in model.state_dict())
     if config.micro_batches * fabric.world_size > 1 and batch_norm:
         raise ValueError(
-            f"train: {type(model).__name__} normalizes over the batch, which cannot be split; expected "
+            f"train: {type(model).__name__} has batch norm, which requires "
             f"micro_batches=1 and one process; got micro_batches={config.micro_batches} and {fabric.world_size} "
             "processes"
         )
@@ -189,7 +189,7 @@ def _check_micro_batches(model: nn.Module, config: TrainConfig, fabric: "Fabric"
 
 @torch.no_grad()
 def _load_best(model: Any, trainer: Trainer) -> TrainResult:
-    """Load the best epoch into the model; a horizon that it did not improve keeps the baseline."""
+    """Load the best epoch into the model; horizons that it did not improve keep the baseline."""
     best, epochs = trainer.best, len(trainer.validation)
     load_network(model, best.network)
     config = model.har.config

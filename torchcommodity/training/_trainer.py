@@ -1,4 +1,4 @@
-"""State of a network in training: everything that changes from step to step and that a checkpoint holds."""
+"""Trainer: the network, its optimizer and everything else that a checkpoint saves."""
 
 import copy
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ class BestEpoch(NamedTuple):
 
 
 class Teacher(NamedTuple):
-    """A trained model whose quantiles a smaller one learns besides the targets."""
+    """Trained model for distillation: the student is trained on its quantiles and on the targets."""
 
     model: Any
-    weight: float  # of the teacher in the loss, in [0, 1]; the targets have the rest
+    weight: float  # weight of the teacher's term in the loss, in [0, 1]
 
 
 class Trainer:
@@ -37,10 +37,10 @@ class Trainer:
     Args:
         model: a model of `models.MODELS`; its econometric part is frozen.
         fabric: device, precision and processes.
-        seed: of the order of sequences and of dropout.
-        learning_rate: of AdamW.
-        weight_decay: of AdamW.
-        teacher: for distillation.
+        seed: random seed of shuffling and dropout.
+        learning_rate: learning rate of AdamW.
+        weight_decay: weight decay of AdamW.
+        teacher: teacher of a distillation, or None.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(self.parameters, lr=learning_rate, weight_decay=weight_decay)
         self._fabric_optimizer = cast(torch.optim.Optimizer, fabric.setup_optimizers(self.optimizer))
         self.generator = torch.Generator().manual_seed(seed)
-        self.epoch_generator_state = self.generator.get_state()  # before the current epoch was planned
+        self.epoch_generator_state = self.generator.get_state()  # at the start of the current epoch
         self.epoch, self.step, self.total_steps = 1, 0, 0  # current epoch, steps done in it, steps done in all
         self.best_change, self.validation = 0.0, list[list[float]]()
         no_horizon = torch.zeros(len(model.har.config.horizons), dtype=torch.bool)
@@ -69,7 +69,7 @@ class Trainer:
     def train_step(self, micro_batches: Iterable[TrainingBatch], weight: Tensor, max_norm: float) -> Tensor:  # ()
         """One optimizer step on the micro-batches of this process; returns their loss."""
         self.model.train()
-        # seeds dropout by step, so that a resumed run draws the same masks
+        # dropout is seeded by step, so that a resumed run draws the same masks
         torch.manual_seed(_combine(self.seed, self.epoch, self.step, self.fabric.global_rank))
         self._fabric_optimizer.zero_grad()
         total = torch.zeros((), device=self.fabric.device)
@@ -79,7 +79,7 @@ class Trainer:
             self.fabric.backward(loss)
             total += loss.detach()
         all_reduce_gradients(self.fabric, self.parameters)
-        # a gradient scaler (float16) finds its scale by overflow and skips such a step: not an error
+        # a gradient scaler (float16) lowers its scale on overflow and skips the step: not an error
         scaled = getattr(self.fabric.strategy.precision, "scaler", None) is not None
         self.fabric.clip_gradients(self.model, self._fabric_optimizer, max_norm=max_norm, error_if_nonfinite=not scaled)
         self._fabric_optimizer.step()
@@ -88,21 +88,22 @@ class Trainer:
 
     @torch.no_grad()
     def evaluate(self, batch: TrainingBatch, correction: float) -> Tensor:  # (H,)
-        """Mean loss per horizon, NaN where a horizon has no target; `correction` 0 is the econometric baseline."""
+        """Mean loss per horizon, NaN where a horizon has no target; `correction` = 0 gives the econometric baseline."""
         self.model.eval()
         shrink = self.model.har.config.shrink
         sums, counts = self._losses(_float32_on_mps(self.fabric, batch), correction, teacher_correction=shrink)
         return (sums / counts).cpu()
 
     def save_best(self, change: float, improved: Tensor) -> None:
-        """Keep the current epoch as the best one."""
+        """Save the current epoch as the best one."""
         self.best_change, self.best = change, BestEpoch(self.epoch, network_state(self.model), improved)
 
     def next_epoch(self) -> None:
+        """Advance to the first step of the next epoch."""
         self.epoch, self.step, self.epoch_generator_state = self.epoch + 1, 0, self.generator.get_state()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to resume, in types that `torch.load(weights_only=True)` reads."""
+        """State for resuming, in types that `torch.load(weights_only=True)` accepts."""
         return {
             "network": network_state(self.model),
             "optimizer": self.optimizer.state_dict(),
@@ -114,7 +115,7 @@ class Trainer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state; the current epoch is planned again, from the same generator state."""
+        """Restore a state; the plan of the current epoch is rebuilt from the same generator state."""
         load_network(self.model, state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.fabric.strategy.precision.load_state_dict(state["scaler"])
@@ -128,7 +129,7 @@ class Trainer:
     ) -> tuple[Tensor, Tensor]:  # (H,), (H,)
         """Sum of the loss over all finite targets and levels, and its number of terms.
 
-        `correction` and `teacher_correction` are the shares used of the two networks' log-scale corrections.
+        `correction` and `teacher_correction` multiply the log-scale corrections of the two networks.
         """
         batch, har = self.fabric.to_device(batch), self.model.har
         scale = self._scale(self.model, batch, correction)  # (B, T, H, N)
@@ -157,7 +158,7 @@ class Trainer:
 
 
 def network_parameters(model: nn.Module) -> list[nn.Parameter]:
-    """Parameters trained by gradient descent: all but those of the econometric part, which has a closed-form fit."""
+    """Parameters trained by gradient descent: all except those of the econometric part."""
     return [parameter for name, parameter in model.named_parameters() if not name.startswith("har.")]
 
 
@@ -175,7 +176,7 @@ def load_network(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def _float32_on_mps(fabric: "Fabric", x: Any) -> Any:
-    """MPS has no float64."""
+    """Convert to float32 on MPS, which has no float64."""
     if fabric.device.type != "mps":
         return x
     if isinstance(x, TrainingBatch):

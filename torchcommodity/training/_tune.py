@@ -1,4 +1,4 @@
-"""Hyperparameter search on a block of past years."""
+"""Hyperparameter search on the last years of a panel."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from torch import Tensor
 from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarGarchConfig, build_model, model_name
-from torchcommodity.training._config import FitConfig, check_fit, min_fit_rows
+from torchcommodity.training._config import FitConfig, check_config, check_fit, min_fit_rows
 from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
 from torchcommodity.training._inputs import model_inputs
@@ -24,7 +24,7 @@ from torchcommodity.training._trainer import network_parameters
 if TYPE_CHECKING:
     import optuna
 
-CONCURRENT_TRIALS = 4  # suggested before the first result is known; the same on every executor, so results agree
+CONCURRENT_TRIALS = 4  # suggested together; the same number on every executor, so that results agree
 
 
 class Trial(NamedTuple):
@@ -36,10 +36,10 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class TuneResult:
-    """Result of `tune`; lower changes are better, and a negative one beats the untrained baseline.
+    """Result of `tune`; lower changes are better, a negative change beats the untrained baseline.
 
     Args:
-        config: the best settings; those of the baseline, har-garch, if no trial beats it.
+        config: the best settings, or those of the baseline har-garch if no trial beats it.
         trials: all trials in order; the first has the initial settings.
         first: date of the first validation row.
         last: date of the last validation row.
@@ -64,12 +64,12 @@ class TuneResult:
 
     @property
     def summary(self) -> str:
-        """One line: the best change with its unit and sign, and what `config` holds."""
+        """Best change and selected settings in one line."""
         change = f"{self.best.change:+.3f} % pinball loss against the untrained baseline ({HAR_GARCH})"
         text = f"{change}, {self.first} to {self.last}; lower is better"
         if self.improved:
             return f"Best of {len(self.trials)} trials: {text}"
-        return f"None of {len(self.trials)} trials improved on the baseline, whose settings are kept: {text}"
+        return f"None of {len(self.trials)} trials improved on the baseline, which is kept: {text}"
 
 
 def tune(
@@ -86,22 +86,23 @@ def tune(
     """Search learning rate, weight decay, batch size, window and the model's own sizes with optuna's TPE sampler.
 
     Every trial trains on the rows before the last `years` calendar years of the panel and forecasts those years. Its
-    score is the change of the pinball loss against the untrained baseline in percent: lower is better. Cut the panel
-    before the years on which the result is to be tested. Symbols with too few prices before the validation years are
+    score is the change of the pinball loss against the untrained baseline in percent: lower is better. The panel should
+    end before the years reserved for testing. Symbols with too few prices before the validation years are
     excluded.
 
     Args:
         panel: raw prices.
         config: the model and the settings of the first trial; the settings of the econometric part stay fixed.
         trials: maximum number of trials.
-        seconds: time budget; no trial starts after it. With a budget the result depends on the clock.
+        seconds: time budget; no trial starts after it. With a budget the result depends on the machine's speed.
         years: calendar years at the end of the panel on which trials are compared.
-        seed: of the sampler and of every training. The same seed and trials give the same result on every executor.
+        seed: random seed of the sampler and of every training run. The same seed and number of trials give the same
+            result on every executor.
         executor: runs the trials, see `make_executor`.
         progress: called as progress(done, total, description) after every trial.
 
     Returns:
-        a TuneResult. If no trial beats the untrained baseline, its config is that of the baseline, har-garch.
+        A TuneResult. If no trial beats the untrained baseline, its config is that of the baseline har-garch.
 
     Raises:
         ValueError: the model has no network, the panel is synthetic, no symbol has enough prices before those years,
@@ -113,6 +114,7 @@ def tune(
     except ImportError as error:
         raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
     check_not_synthetic("tune", panel)
+    config = check_config("tune", config)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")
     fold, excluded = _make_fold(panel, config, years, seed)
@@ -164,7 +166,7 @@ def evaluate_fold(fold: Fold) -> float:
 
 
 def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[Fold, tuple[str, ...]]:
-    """The last `years` as test rows, and the symbols with too few prices before them."""
+    """Fold with the last `years` as test rows, and the symbols with too few prices before them."""
     if not network_parameters(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: config.model must have a network; got {model_name(config.model)}")
     har, last = config.model.har, int(str(panel.dates[-1])[:4])
@@ -183,7 +185,7 @@ Suggest = Callable[["optuna.Trial"], Any]
 
 
 def _search_space(config: FitConfig) -> Iterator[tuple[str, tuple[Any, Suggest]]]:
-    """Key, initial value and sampling function: half to double for the model's sizes, wider for training."""
+    """Key, initial value and sampling function: within a factor of 2 for the model, wider for training."""
     factors = {"learning_rate": 10, "weight_decay": 10, "batch_size": 4, "window": 2}
     values = [(f"train.{name}", getattr(config.train, name), factor) for name, factor in factors.items()]
     values += [(f"model.{field.name}", getattr(config.model, field.name), 2) for field in fields(config.model)]  # type: ignore[arg-type]
