@@ -19,11 +19,11 @@ CONFORMAL = f"{HAR_GARCH} conformal"
 YEARS_BEFORE = 5  # backtest years before the evaluated ones, for the corrections
 
 
-def table(result: Backtest, years: tuple[int, int], windows: list[int], every: int) -> Iterator[str]:
+def table(result: Backtest, years: tuple[int, int], windows: list[int], step: int) -> Iterator[str]:
     """One row per window: percent of the pinball loss that the correction saves, and the coverage of 90 % intervals."""
     scores = {}
     for window in windows:
-        part = conformal(result, window=window, every=every).between(*years)
+        part = conformal(result, window=window, step=step).between(*years)
         frame = score(part, model=CONFORMAL, reference=HAR_GARCH).to_pandas()
         scores[window] = frame.set_index(["model", "horizon"])
     yield "| window, rows | " + " | ".join(f"{h} rows" for h in result.horizons) + " |"
@@ -45,14 +45,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="Folder with the ten futures, see futures.py")
     parser.add_argument("--years", default="2010-2016", help="Evaluated years")
     parser.add_argument("--windows", default="252,504,1260,2520", help="Rows that a correction is estimated on")
-    parser.add_argument("--every", type=int, default=21, help="Rows between two corrections")
+    parser.add_argument("--step", type=int, default=21, help="Rows between corrections")
     parser.add_argument("--page", type=Path, help="Markdown page whose table `conformal` is replaced")
     options = parser.parse_args()
     first, last = map(int, options.years.split("-"))
     panel = futures(options.folder).between(None, f"{last}-12-31")
     result = backtest(panel, first_year=first - YEARS_BEFORE, baselines={})
     windows = [int(window) for window in options.windows.split(",")]
-    text = "\n".join(table(result, (first, last), windows, options.every))
+    text = "\n".join(table(result, (first, last), windows, options.step))
     print(text)
     if options.page:
         replace_table(options.page, "conformal", text)

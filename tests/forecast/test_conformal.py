@@ -73,25 +73,25 @@ def test_corrected_quantiles_cover_exchangeable_rows(factor: float) -> None:
 
 def test_conformal_does_not_look_ahead(result: Backtest) -> None:
     cut = 300
-    expected = conformal(result, window=252, every=20).quantiles[NAME]
+    expected = conformal(result, window=252, step=20).quantiles[NAME]
     quantiles, targets = result.quantiles[MODEL].clone(), result.targets.clone()
     order = torch.randperm(len(targets) - cut, generator=torch.Generator().manual_seed(0)) + cut
     quantiles[cut:] = quantiles[order]
     for i, h in enumerate(result.horizons):
         targets[cut - h + 1 :, i] = targets[cut - h + 1 :, i].flip(0) * 9  # they end after row `cut`
     shuffled = replace(result, quantiles={MODEL: quantiles}, targets=targets)
-    other = conformal(shuffled, window=252, every=20).quantiles[NAME]
+    other = conformal(shuffled, window=252, step=20).quantiles[NAME]
     assert torch.equal(other[:cut], expected[:cut])
     assert not torch.equal(other[cut:], expected[cut:])
     past = replace(result, quantiles={MODEL: quantiles[:cut]}, targets=targets[:cut])
-    assert torch.equal(conformal(past, window=252, every=20).quantiles[NAME], expected[:cut])
+    assert torch.equal(conformal(past, window=252, step=20).quantiles[NAME], expected[:cut])
 
 
 def test_conformal_correction_uses_the_targets_that_have_ended(result: Backtest) -> None:
     q, start, window, h = result.quantiles[MODEL], 400, 200, 21
     past = slice(start + 1 - h - window, start + 1 - h)
     by = corrections(q[past, 1], result.targets[past, 1], result.levels)
-    actual = conformal(result, window=window, every=100).quantiles[NAME]
+    actual = conformal(result, window=window, step=100).quantiles[NAME]
     assert by.abs().sum() > 0
     torch.testing.assert_close(actual[start : start + 100, 1], corrected(q[start : start + 100, 1], by))
     # two symbols, and fewer than 100 targets that have ended by row 0
@@ -126,7 +126,7 @@ def test_conformal_model_is_scored(result: Backtest) -> None:
 def test_conformal_rejects_bad_arguments(result: Backtest) -> None:
     with pytest.raises(ValueError, match=r"model must be one of har-garch, .*; got 'arima'"):
         conformal(result, "arima")
-    with pytest.raises(ValueError, match="window and every must be at least 1; got 0, 21"):
+    with pytest.raises(ValueError, match="window and step must be at least 1; got window=0, step=21"):
         conformal(result, window=0)
     with pytest.raises(ValueError, match=r"levels must be symmetric about 1/2; got \(0.1, 0.5\)"):
         corrections(torch.zeros(3, 2), torch.zeros(3), (0.1, 0.5))

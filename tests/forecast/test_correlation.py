@@ -24,7 +24,7 @@ def test_pairs_by_strength_ignores_the_sign() -> None:
     values = [abs(value) for _, _, value in pairs_by_strength(result)]
     assert values == sorted(values, reverse=True)
     assert pairs_by_strength(result)[1][2] < 0
-    assert result.steady == ("WTI", "SP500", "NASDAQ")  # VIX has prices in fewer than half of the rows
+    assert result.dense == ("WTI", "SP500", "NASDAQ")  # VIX has prices in fewer than half of the rows
 
 
 def test_correlation_needs_two_symbols_and_enough_rows() -> None:

@@ -109,13 +109,13 @@ def test_fit_rejects_unusable_prices_by_name(panel: Panel) -> None:
         forecast.fit(frame_with(panel, 50.0))
     late = frame_with(panel["WTI"], 50.0)
     late.iloc[:200] = panel["WTI"].to_pandas().iloc[:200]
-    with pytest.raises(ValueError, match=r"fit: needs a symbol with .* that vary after the first 252; got WTI 1764"):
+    with pytest.raises(ValueError, match=r"fit: a symbol must have .* that vary after the first 252; got WTI 1764"):
         forecast.fit(late)
     with pytest.raises(ValueError, match="levels must be symmetric about 1/2"):
         FitConfig(model=HarLstmConfig(HarConfig(levels=(0.1, 0.5))))
 
 
-def test_fit_names_a_few_short_symbols_and_says_how_to_leave_them_out(panel: Panel) -> None:
+def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel) -> None:
     frame = panel.to_pandas()
     short = pd.DataFrame({f"S{n}": frame["WTI"].where(np.arange(len(frame)) > len(frame) - 100) for n in range(1000)})
     wide = pd.concat([frame, short], axis=1)
@@ -123,7 +123,7 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_leave_them_out(panel: Pan
         forecast.fit(wide)
     assert len(str(error.value)) < 400
     assert "995 more" in str(error.value)
-    assert "leave them out with panel[forecast.usable_symbols(panel)] or --drop-unusable" in str(error.value)
+    assert "select others with prices[list(forecast.usable_symbols(prices))] or --drop-unusable" in str(error.value)
     everything = Panel.from_pandas(wide)
     assert forecast.usable_symbols(wide) == ("WTI", "SP500")
     assert everything[forecast.usable_symbols(everything)].symbols == ("WTI", "SP500")

@@ -46,7 +46,9 @@ def test_forecaster_load_rejects_a_damaged_file(forecaster: Forecaster, tmp_path
 
 def test_align_panel_names_missing_symbols_and_other_contracts(panel: Panel, forecaster: Forecaster) -> None:
     assert forecaster.align_panel(panel["SP500", "WTI"]).symbols == ("WTI", "SP500")
-    with pytest.raises(ValueError, match="must have every symbol of the forecaster; SP500 not in WTI"):
+    with pytest.raises(
+        ValueError, match="predict: prices must have every symbol of the forecaster; got WTI without SP500"
+    ):
         forecaster.align_panel(panel["WTI"])
-    with pytest.raises(ValueError, match="WTI must be a spot price, as it was fitted; got contract CL"):
+    with pytest.raises(ValueError, match="WTI must be a spot price, as in the fit; got contract CL"):
         forecaster.align_panel(panel.with_contracts({"WTI": "CL"}))

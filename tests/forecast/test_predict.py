@@ -40,7 +40,7 @@ def test_predict_takes_frames(panel: Panel, forecaster: Forecaster) -> None:
 
 
 def test_predict_errors_name_the_symbols(panel: Panel, forecaster: Forecaster) -> None:
-    with pytest.raises(ValueError, match="SP500 not in WTI"):
+    with pytest.raises(ValueError, match="got WTI without SP500"):
         forecast.predict(forecaster, panel["WTI"])
     with pytest.raises(ValueError, match=r"predict: .* more than 252 positive prices; got WTI 100, SP500 100"):
         forecast.predict(forecaster, panel.to_pandas().dropna().iloc[-100:])

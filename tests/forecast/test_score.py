@@ -99,5 +99,5 @@ def test_diebold_mariano_allows_for_overlap() -> None:
 
 def test_diebold_mariano_without_differences_or_dates() -> None:
     assert all(map(math.isnan, diebold_mariano(np.zeros(20), 1)))
-    with pytest.raises(ValueError, match="diebold_mariano: needs at least 5 dates; got 3"):
+    with pytest.raises(ValueError, match="diebold_mariano: differences must be finite on at least 5 dates; got 3"):
         diebold_mariano(wti_returns(3), 1)

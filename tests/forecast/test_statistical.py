@@ -71,7 +71,7 @@ def test_fit_and_update_of_a_symbol_that_starts_too_late_is_nan(backtest_panel: 
     assert result.quantiles[:, :, 1].isfinite().all()
 
 
-def test_statistical_every_leaves_the_other_rows_unscored(backtest_panel: Panel) -> None:
+def test_statistical_step_leaves_the_other_rows_unscored(backtest_panel: Panel) -> None:
     sparse = partial(fit_and_update, RandomWalk, 5)
     baselines = {"unconditional": BASELINES["unconditional"], "random walk": sparse}
     result = forecast.backtest(backtest_panel, first_year=2014, baselines=baselines)
@@ -101,7 +101,7 @@ def looks_ahead(baseline: Baseline, prices: torch.Tensor, start: int, cut: int) 
 def test_statistical_does_not_look_ahead(backtest_panel: Panel, name: str, random_walk: Baseline) -> None:
     if name != "random walk":
         pytest.importorskip("statsforecast")
-    baseline = random_walk if name == "random walk" else statistical(name, every=20)
+    baseline = random_walk if name == "random walk" else statistical(name, step=20)
     assert not looks_ahead(baseline, backtest_panel.values.plain()[:400, 1:], 300, 360)
 
 
@@ -121,7 +121,7 @@ def test_statistical_first_forecast_is_that_of_statsforecast(backtest_panel: Pan
     kind, settings = MODELS[name]
     forward = getattr(models, kind)(**settings).fit(y[:-1]).forward(y, 63, level=[90])
     expected = {key: np.asarray(path) for key, path in forward.items()}
-    quantiles = statistical(name, every=1000)(prices, start, HarConfig(horizons=(63,))).quantiles[0, 0, 0]
+    quantiles = statistical(name, step=1000)(prices, start, HarConfig(horizons=(63,))).quantiles[0, 0, 0]
     tolerance = 0.12 if name == "theta" else 1e-6  # Theta's intervals are quantiles of 200 random paths
     width = expected["hi-90"][-1] - expected["lo-90"][-1]
     assert quantiles[9].item() == pytest.approx(expected["mean"][-1] - y[-1], abs=1e-12)
@@ -141,5 +141,5 @@ def test_statistical_without_statsforecast_names_the_extra(
 def test_statistical_rejects_bad_arguments() -> None:
     with pytest.raises(ValueError, match="must be one of autoarima, autoets, theta; got 'arima'"):
         statistical("arima")
-    with pytest.raises(ValueError, match="every must be at least 1; got 0"):
-        statistical("theta", every=0)
+    with pytest.raises(ValueError, match="step must be at least 1; got 0"):
+        statistical("theta", step=0)

@@ -30,5 +30,5 @@ def test_summary_json_round_trip(backtest: Backtest) -> None:
 
 @pytest.mark.parametrize("text", ['{"first": 1}', "[]", '{"scores": 1}'])
 def test_summary_from_json_rejects_other_json(text: str) -> None:
-    with pytest.raises(ValueError, match="BacktestSummary: text must come from to_json"):
+    with pytest.raises(ValueError, match="BacktestSummary: text must be the result of to_json"):
         BacktestSummary.from_json(text)

@@ -95,7 +95,7 @@ def test_pinball_and_crps_modules_equal_the_functions(quantiles: Tensor, target:
 def test_pinball_and_crps_reject_bad_input() -> None:
     with pytest.raises(ValueError, match=r"pinball: quantiles must be .*; got quantiles \(3,\), target \(2,\), levels"):
         pinball(torch.zeros(3), torch.zeros(2), LEVELS)
-    with pytest.raises(ValueError, match=r"crps: levels must lie strictly between 0 and 1; got \[0.0, 0.5\]"):
+    with pytest.raises(ValueError, match=r"crps: levels must lie strictly between 0 and 1; got levels=\[0.0, 0.5\]"):
         crps(torch.zeros(2), torch.zeros(()), torch.tensor([0.0, 0.5]))
     with pytest.raises(ValueError, match=r'pinball: reduction must be "mean", "sum" or "none"; got \'average\''):
         pinball(torch.zeros(3), torch.zeros(()), LEVELS, reduction="average")  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def test_portfolio_backtest_without_skfolio_leaves_out_minimum_variance(monkeypa
     monkeypatch.setattr(import_module("torchcommodity.portfolio._backtest"), "minimum_variance", not_installed)
     config = replace(CONFIG, epochs=0)
     result = portfolio.backtest(panel("2016-01-01"), config, costs=(0.0,), first_year=2018)
-    assert result.left_out == ("minimum variance needs skfolio: pip install 'torchcommodity[portfolio]'",)
+    assert result.excluded == ("minimum variance needs skfolio: pip install 'torchcommodity[portfolio]'",)
     assert len(result.results) == 5
 
 

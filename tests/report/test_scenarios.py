@@ -19,4 +19,4 @@ def test_scenarios_html_shows_distances_and_paths(report: ReportData) -> None:
     assert "5 paths of 70 rows" in text
     assert describe_evaluation(evaluation) in text
     assert page.count('id="chart-paths-') == 2
-    assert 'id="chart-memory"' in page
+    assert 'id="chart-clustering"' in page

@@ -53,13 +53,15 @@ def test_train_writes_tensorboard_logs_only_on_request(
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_train_rejects_unavailable_device(panel: Panel, config: FitConfig) -> None:
-    with pytest.raises(ValueError, match="train: device must be available on this machine, such as cpu or auto; got cuda"):
+    with pytest.raises(
+        ValueError, match="train: device must be available on this machine, such as cpu or auto; got cuda"
+    ):
         forecast.fit(panel, replace(config, train=replace(config.train, device="cuda")))
 
 
 def test_train_rejects_micro_batches_with_batch_normalization(panel: Panel) -> None:
     config = HarTcnConfig()
-    with pytest.raises(ValueError, match=r"HarTcn normalizes over the batch, .* micro_batches=1 and one process; got"):
+    with pytest.raises(ValueError, match=r"HarTcn has batch norm, .* micro_batches=1 and one process; got"):
         train(build_model(config, 2), model_inputs(panel, 126), TrainConfig(micro_batches=2), 0.5, seed=0)
 
 

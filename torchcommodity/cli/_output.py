@@ -95,7 +95,7 @@ def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calen
     """Print the walk-forward scores of every model."""
     from torchcommodity.report import describe_comparison, describe_scores
 
-    heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"{summary.model} against it")
+    heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"DM test of {summary.model}")
     result = table(f"Walk-forward, {summary.first} to {summary.last}", heads, (), (0, 4))
     for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon):
         result.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")

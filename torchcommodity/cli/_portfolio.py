@@ -93,8 +93,8 @@ def portfolio(
     write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})
     for cost in costs:
         screen.print(_table(result, cost))
-    for reason in result.left_out:
-        output.print_line(screen, f"Left out: {reason}.")
+    for reason in result.excluded:
+        output.print_line(screen, f"Excluded: {reason}.")
     output.print_written(screen, *(out / name for name in FILES))
 
 
@@ -103,7 +103,7 @@ def _table(result: "PortfolioBacktest", cost: float) -> object:
 
     kind = "Long and short" if result.long_short else "Long only"
     title = f"{kind}, {1e4 * cost:g} basis points per trade, {result.dates[0]} to {result.dates[-1]}"
-    heads = ("portfolio", "Sharpe", "LSTM minus it", "return", "drawdown", "traded")
+    heads = ("portfolio", "Sharpe", "difference", "return", "drawdown", "traded")
     table = output.table(title, heads, map(_cells, result.at_cost(cost)))
     table.caption, table.caption_justify = describe_results(result.at_cost(cost)), "left"
     return table

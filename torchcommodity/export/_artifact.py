@@ -1,4 +1,4 @@
-"""Exported forecaster: a file of `export`, verified, loaded and called."""
+"""Exported forecaster: verify, load and call a file written by `export`."""
 
 import hashlib
 from collections.abc import Callable
@@ -25,8 +25,8 @@ ZIP_MAGIC = b"PK\x03\x04"
 class Artifact:
     """A forecaster exported to one file, in any format of `export`.
 
-    Nothing is unpickled. A `pt2` file is data: its graph is rejected if it names anything but tensor operators. An
-    `aoti` file contains machine code: load one only from a source whose programs you would run.
+    Loading does not unpickle. A `pt2` file contains no code: a graph that names anything but tensor operators is
+    rejected. An `aoti` file contains machine code: load it only from a source that you trust.
     """
 
     metadata: Metadata
@@ -34,7 +34,7 @@ class Artifact:
 
     @classmethod
     def load(cls, path: str | Path) -> "Artifact":
-        """Read a file of `export`; the format is detected from its content.
+        """Read a file written by `export`; the format is detected from its content.
 
         Raises:
             ValueError: the file is damaged, truncated, or was not written by `export`.
@@ -44,11 +44,11 @@ class Artifact:
         try:
             return _load(content, sha256)
         except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"Artifact.load: expected {path} to hold an artifact of export; got {error}") from error
+            raise ValueError(f"Artifact.load: {path} must be an artifact written by export; got {error}") from error
 
     @classmethod
     def from_forecaster(cls, forecaster: Forecaster) -> "Artifact":
-        """The artifact of a forecaster without a file in between, bit for bit that of its `pt2` file.
+        """Build an artifact without a file, equal bit for bit to that of the `pt2` file.
 
         Raises:
             ValueError: the forecaster was fitted with a futures curve, which an artifact does not take.
@@ -70,12 +70,12 @@ class Artifact:
                 zero and negative prices count as missing, as in training.
             days: (B, T) int64, days since 1970-01-01, strictly increasing along T; rows are trading days.
 
-        A symbol with no more than `metadata.warmup` positive prices is NaN. The forecast starts from its last positive
+        A symbol with at most `metadata.warmup` positive prices is NaN. The forecast starts from its last positive
         price.
 
         Raises:
-            ValueError, TypeError: wrong shapes or dtypes, too few rows, an infinite price, days that do not increase or
-                lie outside `metadata.calendar`.
+            ValueError, TypeError: wrong shapes or dtypes, too few rows, an infinite price, or days that do not increase
+                or are outside `metadata.calendar`.
         """
         check_inputs(self.metadata, prices, days)
         return self.forward(prices.contiguous(), days.contiguous())
@@ -88,7 +88,7 @@ class Artifact:
             prices: anything that `data.to_panel` takes, with at least the symbols of the artifact.
 
         Raises:
-            TypeError: `prices` of another type.
+            TypeError: `prices` has another type.
             ValueError: a symbol is missing, has another contract, no positive price, or too few prices.
 
         Example:
@@ -110,12 +110,12 @@ class Artifact:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols that it forecasts."""
+        """Forecast symbols, in the order of the columns."""
         return self.metadata.symbols
 
 
 def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:
-    """Raise ValueError or TypeError for inputs that the graph would accept and answer wrongly."""
+    """Raise ValueError or TypeError for inputs for which the graph would return wrong results."""
     if prices.dtype != torch.float64 or days.dtype != torch.int64:
         raise TypeError(f"artifact: prices must be float64 and days int64; got {prices.dtype} and {days.dtype}")
     N = len(metadata.symbols)

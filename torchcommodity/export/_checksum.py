@@ -1,7 +1,7 @@
-"""Checksum at the end of an artifact, over every byte before it.
+"""Checksum at the end of an artifact, over all bytes before it.
 
-It is placed where the format allows: in the comment that ends a zip archive, or in one more metadata field of an ONNX
-file (a protobuf message). Other programs can still read both.
+It is stored in the comment at the end of a zip archive, or in an additional metadata field of an ONNX file (a protobuf
+message), so that other programs can still read the file.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def append_onnx_checksum(model: bytes) -> bytes:
 
 
 def read_verified(path: Path) -> tuple[bytes, str]:
-    """Content of an artifact and its checksum.
+    """Read an artifact and verify its checksum; return both.
 
     Raises:
         ValueError: the file was not written by `export`, is truncated, or a byte has changed.

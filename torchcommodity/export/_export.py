@@ -16,20 +16,20 @@ from torchcommodity.forecast import Forecaster
 def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, without_curve: bool = False) -> Path:
     """Write a forecaster as one artifact: prices (B, T, N) and days (B, T) in, quantiles (B, H, N, Q) out.
 
-    The graph contains everything from raw prices on: operators, scale, network, the exchanges' roll rules. Batch size
-    and number of rows are dynamic. The file holds its metadata (symbols, units, horizons, levels, sources) and ends
-    with a checksum.
+    The graph contains all computations on raw prices: operators, scale, network and the roll rules of the exchanges.
+    Batch size and number of rows are dynamic. The file contains metadata (symbols, units, horizons, levels, sources)
+    and a checksum.
 
     Args:
-        forecaster: of `forecast.fit` or `Forecaster.load`.
-        path: the file to write, atomically.
+        forecaster: result of `forecast.fit` or `Forecaster.load`.
+        path: file to write, atomically.
         format: `pt2`, the graph of `torch.export`, bit for bit `forecast.predict`; `aoti`, machine code for this
             processor; `onnx`, for onnxruntime without torch.
-        without_curve: an artifact takes no futures curve. A forecaster fitted with one is only exported with this flag:
-            it then expects the past roll gaps instead of those of the curve.
+        without_curve: export a forecaster that was fitted with a futures curve. Artifacts do not take a curve: expected
+            roll gaps are then the past ones instead of those of the curve.
 
     Returns:
-        the path.
+        The path.
 
     Raises:
         ValueError: an unknown format, or a forecaster with a curve and `without_curve=False`.

@@ -8,9 +8,9 @@ from torchcommodity.forecast import Forecaster
 
 
 class RawPriceForecaster(nn.Module):
-    """The forecaster's model together with its roll calendar.
+    """The forecaster's model with its roll calendar: prices (B, T, N) and days (B, T) to quantiles (B, H, N, Q).
 
-    The result is bit for bit that of `forecast.predict`: both call the same model with the same rolls.
+    The result equals that of `forecast.predict` bit for bit, because both call the same model with the same rolls.
     """
 
     def __init__(self, forecaster: Forecaster) -> None:
@@ -25,7 +25,7 @@ class RawPriceForecaster(nn.Module):
 
 
 def export_program(forecaster: Forecaster, min_rows: int) -> torch.export.ExportedProgram:
-    """Graph of ATen and `commodity` operators, for any batch size and any number of rows from `min_rows` on."""
+    """Export the graph of ATen and `commodity` operators, for any batch size and at least `min_rows` rows."""
     dynamic = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=min_rows)}
     prices = torch.full((2, min_rows + 1, len(forecaster.symbols)), 50.0, dtype=torch.double)
     days = torch.arange(min_rows + 1).repeat(2, 1)

@@ -15,7 +15,7 @@ TARGET = re.compile(
     r"|_operator\.(add|sub|mul|floordiv|truediv|mod|pow|neg|getitem|eq|ne|lt|le|gt|ge|and_|or_)"
 )
 NAME = re.compile(r"-?[\w.+]*")  # also numbers such as -Infinity
-SIZE = re.compile(  # numbers, size symbols and a few functions; without dots and other names it cannot be code
+SIZE = re.compile(  # numbers, size symbols and a few functions; cannot be code without dots and other names
     r"('?[su]\d+'?|\d+|Symbol|Integer|Add|Mul|Max|Min|Mod|FloorDiv|PythonMod|(positive|integer)=True|[\s+\-*(),])*"
 )
 SPECS = {  # of (prices, days) and of one tensor; torch's loader imports what a spec names
@@ -49,7 +49,7 @@ def check_graph(graph: dict[str, Any]) -> None:
 
 
 def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Every string with its key, and every key."""
+    """Yield every string with its key, and every key."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, list):

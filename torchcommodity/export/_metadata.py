@@ -24,14 +24,14 @@ class Metadata:
         format: `pt2`, `aoti` or `onnx`.
         symbols: N names, the columns of the prices in order.
         units: N units of the prices; "" if unknown.
-        contracts: N product codes whose rolls the graph knows; None = spot.
+        contracts: N product codes whose rolls the graph includes; None = spot.
         horizons: H numbers of rows ahead.
         levels: Q probabilities of the quantiles.
-        warmup: returns a symbol needs before its first forecast, which is NaN until then.
-        calendar: first and last date a row may have.
+        warmup: returns required before the first forecast of a symbol, which is NaN until then.
+        calendar: first and last supported date of a row.
         provenance: one record per symbol of the training prices, see `Panel.sources`.
         trained_through: last date of the training prices.
-        model: its name in `models.MODELS`.
+        model: name in `models.MODELS`.
         note: outcome of training, see `FitRecord`.
         version: version of torchcommodity that wrote the file.
         torch: version of torch that wrote the file.
@@ -56,7 +56,7 @@ class Metadata:
 
     @property
     def min_rows(self) -> int:
-        """Rows needed for a forecast: one more than the returns of the warm-up."""
+        """Minimum number of rows for a forecast: one more than the warm-up."""
         return max(self.warmup + 1, 3)
 
     @property
@@ -66,12 +66,17 @@ class Metadata:
         return first, last
 
     def to_json(self) -> str:
-        """JSON without the checksum, which covers it."""
+        """Convert to JSON, without the checksum."""
         return json.dumps(asdict(replace(self, sha256="")), sort_keys=True)
 
 
 def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
-    """Metadata of an artifact of this forecaster."""
+    """Build the metadata of an artifact.
+
+    Args:
+        forecaster: result of `forecast.fit` or `Forecaster.load`.
+        format: format of the artifact.
+    """
     sources = forecaster.sources
     return Metadata(
         format=format,
@@ -92,7 +97,7 @@ def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
 
 
 def parse_metadata(text: str, sha256: str) -> Metadata:
-    """Inverse of `Metadata.to_json`; raises KeyError, TypeError or ValueError for anything else."""
+    """Parse the JSON of `Metadata.to_json`; raises KeyError, TypeError or ValueError for anything else."""
     values: dict[str, Any] = json.loads(text)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return Metadata(**{**values, **lists, "sha256": sha256})

@@ -1,4 +1,4 @@
-"""Exchange roll rules as lookup tables, so that a graph needs only the dates of its rows."""
+"""Exchange roll rules as lookup tables, so that the graph needs only the dates of its rows."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,8 @@ class RollCalendar(nn.Module):
         contracts: N product codes, keys of `data.CONTRACTS`; None = spot, which never rolls.
         ahead: business days of each contract's market to append after the last row.
 
-    A day outside 1970-01-01 to 2060-12-31 raises IndexError.
+    Raises:
+        IndexError: a day is outside 1970-01-01 to 2060-12-31.
 
     Example:
         >>> days = torch.arange(18372, 18376)[None]  # 2020-04-20 to 2020-04-23

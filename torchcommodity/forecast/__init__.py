@@ -1,4 +1,4 @@
-"""Fit a forecaster, predict with it, backtest it, and score it against baselines."""
+"""Fit forecasters, predict quantiles, backtest, and score against baselines."""
 
 from torchcommodity.forecast._backtest import TEST_YEARS as TEST_YEARS
 from torchcommodity.forecast._backtest import Backtest as Backtest

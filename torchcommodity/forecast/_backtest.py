@@ -1,4 +1,4 @@
-"""Walk-forward backtest: each year is forecast by models fitted on earlier rows only."""
+"""Walk-forward backtest: every year is forecast by models fitted on earlier rows only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from torchcommodity.training import (
     FitConfig,
     Fold,
     Progress,
+    check_config,
     model_inputs,
     one_thread,
     run_fold,
@@ -31,7 +32,7 @@ from torchcommodity.training import (
 if TYPE_CHECKING:
     import pandas as pd
 
-TEST_YEARS = 7  # the last ones, unless `first_year` is given
+TEST_YEARS = 7  # number of last years tested, unless `first_year` is given
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,16 +50,16 @@ class Backtest:
     targets: Tensor  # (T, H, N) cumulative log-returns
     quantiles: dict[str, Tensor]  # model: (T, H, N, Q)
     variances: dict[str, Tensor]  # model: (T, H, N)
-    fits: tuple[str, ...]  # what each refit did with the network, in words
+    fits: tuple[str, ...]  # outcome of each training of the network, in words
     mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
 
     @cached_property
     def scores(self) -> Scores:
-        """`score(self)`: every model at every horizon."""
+        """Scores of every model at every horizon, see `score`."""
         return score(self)
 
     def between(self, first_year: int, last_year: int) -> "Backtest":
-        """The origins of these years, both included, and the targets that end by the end of `last_year`."""
+        """Select the origins of these years, both included; targets that end after `last_year` become NaN."""
         years, targets = _years(self.origins), self.targets.clone()
         start, stop = int((years < first_year).sum()), int((years <= last_year).sum())
         for i, h in enumerate(self.horizons):
@@ -73,10 +74,10 @@ class Backtest:
         )
 
     def to_pandas(self, models: Sequence[str] | None = None) -> "pd.DataFrame":
-        """One row per origin, symbol, horizon, model and level, for scoring with other tools.
+        """Convert to a long DataFrame: one row per origin, symbol, horizon, model and level.
 
         Columns: origin, symbol, horizon (rows), model, level, forecast and target (cumulative log-returns; the target
-        is NaN where it has not ended). Rows without a forecast are left out.
+        is NaN where it has not ended). Rows without a forecast are omitted.
 
         Args:
             models: names of models; all of them if None.
@@ -134,32 +135,40 @@ def backtest(
     progress: Progress | None = None,
     executor: Executor = LOCAL,
 ) -> Backtest:
-    """Forecast each calendar year from `first_year` to the end of the panel by models fitted before it.
+    """Forecast each calendar year from `first_year` on with models fitted on the rows before that year.
 
-    At the first row of each year the econometric part and every baseline are fitted on the rows before it, and the
-    network every `refit_network` years. A training target is used only if it ended before that row: an embargo of one
-    horizon.
+    The econometric part and the baselines are refitted every year, the network every `refit_network` years. A training
+    target is used only if it ends before the first test row: an embargo of one horizon.
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
         config: model and fit settings; the defaults if None.
-        first_year: first test year; by default the last seven years are tested.
-        refit_network: years between two trainings of the network.
+        first_year: first test year; by default the last seven years are tested, or fewer in a short panel.
+        refit_network: years between trainings of the network.
         seed: random seed for initialization and shuffling of the network.
-        baselines: models to compare with, by name; `statistical` has more.
-        progress: called as progress(done, total, description) after each training of the network and its years.
-        executor: where the folds are computed, see `make_executor`; the result does not depend on it.
+        baselines: models to compare with, by name; see `statistical` for more.
+        progress: called as progress(done, total, description) after each fold.
+        executor: runs the folds, see `training.make_executor`; the result does not depend on it.
+
+    Returns:
+        A Backtest; its `scores` compare the model with the baselines.
 
     Raises:
-        TypeError: `prices` of another type.
-        ValueError: a symbol without positive or with constant prices, no row to test, or too few rows before the first;
-            `refit_network` below 1; the panel is synthetic.
+        TypeError: an argument has another type.
+        ValueError: a symbol has no positive or only constant prices; there is no test row, or too few rows before the
+            first one; `refit_network` is below 1; the panel is synthetic.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> wti = data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
+        >>> backtest(wti, first_year=2016)
+        Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """
     panel = to_panel(prices, operation="backtest")
     check_not_synthetic("backtest", panel)
+    config = check_config("backtest", config)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
-    config = config or FitConfig()
     check_history("backtest", panel, config.model.har, allow_short=True)
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
     check_past("backtest", panel, config.model.har, rows=blocks[0].start)
@@ -196,10 +205,12 @@ def _years(dates: np.ndarray) -> np.ndarray:
 
 
 def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -> list[range]:
-    """The rows of each test year; the first one needs enough rows before it."""
+    """Rows of each test year, with enough rows before the first one."""
     years, min_rows = _years(dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= min_rows:
         raise ValueError(f"backtest: the panel must have more than {min_rows} rows; got {len(years)}")
+    if first_year is not None and not isinstance(first_year, (int, np.integer)):
+        raise TypeError(f"backtest: first_year must be an int; got {first_year!r}")
     if first_year is None:
         first_year = max(int(years[-1]) - TEST_YEARS + 1, int(years[min_rows - 1]) + 1)
     before = int((years < first_year).sum())

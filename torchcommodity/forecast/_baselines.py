@@ -1,7 +1,7 @@
-"""Baseline forecasts, each fitted on the rows before `start`, for the rows from `start` on.
+"""Baseline forecasts: fitted on the rows before `start`, for the rows from `start` on.
 
-Scaled baselines forecast a variance per horizon and multiply its square root by pooled empirical quantiles of past
-targets on that scale, so that they differ from one another in their variance only.
+All but `unconditional` forecast a variance per horizon and multiply its square root by empirical quantiles of past
+scaled targets, pooled over symbols. They differ in their variance only.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from torchcommodity.ops import garch_variance, riskmetrics_variance
 from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
 
 RISKMETRICS = float(np.log(0.5) / np.log(0.94))  # the half-life of lambda = 0.94, 11.2 rows
-MIN_RETURNS = 100  # before the first GARCH fit of a symbol
+MIN_RETURNS = 100  # returns of a symbol for a GARCH fit
 
 
 def unconditional(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """Empirical quantiles of all past cumulative log-returns of each symbol, the same in every row."""
+    """Empirical quantiles of each symbol's past cumulative log-returns, the same on every row."""
     past = targets(prices[:start], config.horizons)
     rows = len(prices) - start
     quantiles = np.stack([_empirical(past[:, :, n], config.levels) for n in range(past.shape[2])], axis=1)  # (H, N, Q)
@@ -38,13 +38,13 @@ def ewma(halflife: float) -> Baseline:
 
 
 def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """GARCH(1,1)-t of each symbol, fitted by `arch` on the past; the later rows update its variance."""
+    """GARCH(1,1)-t of each symbol, fitted by `arch` on the past; the variance is updated on every later row."""
     returns = _returns(prices, config)
     parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
     fitted = torch.isfinite(parameters).all(-1)  # (N,)
     omega, alpha, beta = torch.where(fitted[:, None], parameters, 0.0).unbind(-1)
     initial = torch.where(fitted, returns[:start].square().nanmean(0), 0.0)
-    # one more row, missing: the variance of the day after the last
+    # one more, missing row: the variance of the day after the last
     extended = torch.cat([returns, torch.full_like(returns[:1], torch.nan)])
     step = torch.where(fitted, garch_variance(extended, omega, alpha, beta, initial=initial)[1:], torch.nan)
     total, sums = torch.zeros_like(step), []
@@ -57,7 +57,7 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
 
 
 def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """The HAR mix of EWMA variances and their long-run mean by non-negative least squares, without GARCH and rolls."""
+    """HAR mix of EWMA variances and the long-run variance by non-negative least squares, without GARCH and rolls."""
     model = Har(prices.shape[1], config)
     returns, _, unpriced_rolls = model.adjust_rolls(prices[None])
     terms = model.variance_terms(returns, unpriced_rolls)[0][
@@ -81,7 +81,7 @@ BASELINES: dict[str, Baseline] = {
 
 
 def _returns(prices: Tensor, config: HarConfig) -> Tensor:
-    # capped as the model's own returns, so that no baseline loses by a single extreme day
+    # capped like the returns of the model, so that a single extreme day does not decide a comparison
     return Har(prices.shape[1], config).returns(prices)
 
 

@@ -46,7 +46,7 @@ def cache_entries() -> list[CacheEntry]:
 
 
 def clear_cache() -> int:
-    """Remove every cached result; return how many were removed. Cached downloads of publishers stay."""
+    """Remove every cached result; return how many were removed. Cached downloads are kept."""
     return _remove(cache_entries())
 
 
@@ -64,7 +64,7 @@ def load_or_compute(
     path = _folder() / name
     try:
         result = load(path)
-        os.utime(path)  # marks it as recently used
+        os.utime(path)  # time of last use
         return result, True
     except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         pass
@@ -85,7 +85,7 @@ def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str) -> str:
 
 
 def data_hash(panel: Panel) -> str:
-    """sha256 of prices, dates, symbols, contracts and curve; provenance does not count."""
+    """sha256 of prices, dates, symbols, contracts and curve; provenance is ignored."""
     digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *map(str, panel.dates)]).encode())
     for values in (panel.values, panel.curve):
         if values is not None:
@@ -108,7 +108,7 @@ def _folder() -> Path:
 
 
 def _excess(entries: list[CacheEntry]) -> list[CacheEntry]:
-    """The least recently used entries beyond the limits; the latest one always stays."""
+    """Least recently used entries beyond the limits; the latest entry is always kept."""
     count, size = len(entries), sum(entry.size for entry in entries)
     excess = []
     for entry in entries[:-1]:

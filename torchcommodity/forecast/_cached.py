@@ -1,4 +1,4 @@
-"""`fit` and `backtest` with results cached on disk."""
+"""Fit and backtest with results cached on disk."""
 
 from typing import Any
 
@@ -10,21 +10,21 @@ from torchcommodity.forecast._cache import cache_key, load_or_compute
 from torchcommodity.forecast._fit import fit
 from torchcommodity.forecast._forecaster import Forecaster
 from torchcommodity.forecast._summary import BacktestSummary, summarize
-from torchcommodity.training import LOCAL, Executor, FitConfig, Progress
+from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config
 
-TRAIN_YEARS = 5  # years of prices that a symbol needs before the first test year
-MIN_ROWS = 20  # a last year with fewer rows is not tested
+TRAIN_YEARS = 5  # minimum years of prices before the first test year
+MIN_ROWS = 20  # a last year with no more rows is not tested
 
 
 def cached_fit(
     prices: Any, config: FitConfig | None = None, *, seed: int = 0, progress: Progress | None = None
 ) -> tuple[Forecaster, bool]:
-    """`fit`, or its cached result: the forecaster, and whether it came from the cache.
+    """Fit a forecaster, or load it from the cache; also return whether it was cached.
 
     The cache key covers prices, dates, symbols, contracts, curve, settings, seed, torch version and the code of this
-    package. Raises what `fit` raises.
+    package. Arguments and errors are those of `fit`.
     """
-    config, panel = config or FitConfig(), to_panel(prices, operation="fit")
+    config, panel = check_config("fit", config), to_panel(prices, operation="fit")
     return load_or_compute(
         f"{cache_key(panel, config, seed, 'forecaster')}.safetensors",
         Forecaster.load,
@@ -42,15 +42,15 @@ def cached_backtest(
     progress: Progress | None = None,
     executor: Executor = LOCAL,
 ) -> tuple[BacktestSummary, bool]:
-    """`backtest` of the symbols with enough history, or its cached result: the summary, and whether it was cached.
+    """Backtest the symbols with enough history, or load the summary from the cache; also return whether it was cached.
 
-    A symbol takes part if it has prices from five years before the first test year on; the others are named in
-    `BacktestSummary.excluded`. A last year with fewer than 20 rows is not tested.
+    A symbol is tested if its prices start at least five years before the first test year; the others are listed in
+    `BacktestSummary.excluded`. A last year with 20 rows or fewer is not tested. Arguments are those of `backtest`.
 
     Raises:
         ValueError: no symbol has enough history; what `backtest` raises.
     """
-    config, panel = config or FitConfig(), to_panel(prices, operation="backtest")
+    config, panel = check_config("backtest", config), to_panel(prices, operation="backtest")
     symbols, (first, last) = backtest_span(panel, first_year)
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)
     panel = panel.select(symbols).between(None, f"{last}-12-31")
@@ -68,7 +68,7 @@ def cached_backtest(
 
 
 def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str], tuple[int, int]]:
-    """The symbols with enough history for a backtest, and the first and last test year.
+    """Select the symbols with enough history for a backtest, and the first and last test year.
 
     Raises:
         ValueError: no symbol has five years of prices before the test years.
@@ -80,8 +80,8 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
     symbols = [s for s, year in starts.items() if year + TRAIN_YEARS <= (last if first_year is None else first_year)]
     if not symbols:
         raise ValueError(
-            f"backtest: needs {TRAIN_YEARS} years of prices before the test years; got {panel.dates[0]} to "
-            f"{panel.dates[-1]}"
+            f"backtest: a symbol must have {TRAIN_YEARS} years of prices before the first test year; got prices from "
+            f"{panel.dates[0]} to {panel.dates[-1]}"
         )
     earliest = max(starts[s] for s in symbols) + TRAIN_YEARS
     return symbols, (max(earliest, last - TEST_YEARS + 1) if first_year is None else first_year, last)

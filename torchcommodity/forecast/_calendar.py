@@ -1,4 +1,4 @@
-"""From rows ahead to names of horizons and calendar dates."""
+"""Names and calendar dates of horizons, which count rows."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -15,11 +15,11 @@ HORIZON_CODES = {5: "1w", 21: "1m", 63: "3m", 126: "6m"}
 
 @dataclass(frozen=True)
 class Calendar:
-    """How rows continue after the last one, inferred from the dates of the rows.
+    """Calendar of future rows, inferred from the dates of past rows.
 
     Args:
-        rule: in words.
-        spacing: days between two rows; None for trading days.
+        rule: description for reports.
+        spacing: days between rows; None for trading days.
     """
 
     rule: str
@@ -42,7 +42,7 @@ class Calendar:
 
 
 def calendar(dates: Dates) -> Calendar:
-    """The calendar of rows with these dates: trading days, every day, or a fixed spacing.
+    """Infer the calendar of rows with these dates: trading days, every day, or a fixed spacing.
 
     >>> days = np.array(["2024-07-01", "2024-07-02", "2024-07-03"], dtype="datetime64[D]")
     >>> calendar(days).ahead("2024-07-03", 1)

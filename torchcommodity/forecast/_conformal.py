@@ -1,12 +1,12 @@
-"""Split-conformal correction of the quantiles of a backtest by the errors of past forecasts.
+"""Split-conformal correction of the quantiles of a backtest.
 
     E = max(q_lo - y, y - q_hi) / s,   s the width between the outermost levels     score of a past forecast
     q_lo - s Q(E),  q_hi + s Q(E)      Q the ceil((n + 1) c)-th smallest of n scores, c = 1 - 2 tau the nominal coverage
 
-Each pair of levels (tau, 1 - tau) has its own correction; the median does not move. Scores are pooled over symbols: s
-removes their different scales. The coverage would be exact for exchangeable rows; overlapping targets are not
-exchangeable, and a window of W rows has only W / h independent ones. No forecaster of this package applies it: on the
-ten futures it cost more than it gained (`benchmarks/conformal.py`).
+Each pair of levels (tau, 1 - tau) is corrected separately; the median does not change. Scores are pooled over symbols,
+whose scales s removes. The coverage would be exact for exchangeable rows; overlapping targets are not
+exchangeable, and a window of W rows has only W / h independent ones. No forecaster of this package uses it,
+because it increased the loss on ten futures (`benchmarks/conformal.py`).
 """
 
 from collections.abc import Sequence
@@ -19,28 +19,27 @@ from torch import Tensor
 from torchcommodity.forecast._backtest import Backtest
 from torchcommodity.training import one_thread
 
-MIN_SCORES = 100  # before the first correction
+MIN_SCORES = 100  # past scores required for a correction
 
 
 @one_thread()
-def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504, every: int = 21) -> Backtest:
-    """Add the model "`model` conformal" to a backtest: its quantiles, corrected by its own past errors.
+def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504, step: int = 21) -> Backtest:
+    """Add the model "`model` conformal" to a backtest: quantiles corrected by past forecast errors.
 
-    At each `every`-th row t the correction is estimated on the last `window` forecasts whose targets had ended by t, an
-    embargo of one horizon, and is used for the next `every` rows. While a horizon has fewer than 100 such targets, its
-    quantiles are not changed.
+    Every `step` rows the correction is re-estimated on the last `window` forecasts whose targets have ended (an embargo
+    of one horizon). The quantiles of a horizon with fewer than 100 such targets are not changed.
 
     Args:
-        backtest: forecasts and targets. The corrections need some years of forecasts before the rows to evaluate.
-        model: whose quantiles; that of the backtest if None. The levels must be symmetric about 1/2.
-        window: rows to estimate the correction on; a longer one adapts more slowly.
-        every: rows between two corrections.
+        backtest: forecasts and targets, starting some years before the rows to evaluate.
+        model: name of the model to correct; the tested model if None. The levels must be symmetric about 1/2.
+        window: rows on which a correction is estimated; longer windows adapt more slowly.
+        step: rows between estimates.
 
     Returns:
-        a Backtest for `score`; the variance forecasts are those of `model`.
+        A Backtest for `score`; the variance forecasts are those of `model`.
 
     Raises:
-        ValueError: an unknown model, levels that are not symmetric, `window` or `every` below 1.
+        ValueError: an unknown model, levels that are not symmetric, `window` or `step` below 1.
 
     References:
         Romano, Patterson, Candès (2019). Conformalized quantile regression. NeurIPS 32. arXiv:1905.03222.
@@ -57,18 +56,18 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
     model = backtest.model if model is None else model
     if model not in backtest.quantiles:
         raise ValueError(f"conformal: model must be one of {', '.join(backtest.quantiles)}; got {model!r}")
-    if min(window, every) < 1:
-        raise ValueError(f"conformal: window and every must be at least 1; got {window}, {every}")
+    if min(window, step) < 1:
+        raise ValueError(f"conformal: window and step must be at least 1; got {window=}, {step=}")
     raw, name = backtest.quantiles[model], f"{model} conformal"
     parts = []
-    for start in range(0, len(raw), every):
+    for start in range(0, len(raw), step):
         by_horizon = [
             corrections(raw[past, i], backtest.targets[past, i], backtest.levels)
             for i, past in enumerate(
                 slice(max(start + 1 - h - window, 0), max(start + 1 - h, 0)) for h in backtest.horizons
             )
         ]
-        parts.append(corrected(raw[start : start + every], torch.stack(by_horizon)[:, None]))
+        parts.append(corrected(raw[start : start + step], torch.stack(by_horizon)[:, None]))
     return replace(
         backtest,
         quantiles=backtest.quantiles | {name: torch.cat(parts)},
@@ -81,7 +80,7 @@ def corrections(
     targets: Tensor,  # (...) realized values; NaN is skipped
     levels: Sequence[float],  # (Q,) symmetric about 1/2
 ) -> Tensor:  # (Q // 2,)
-    """Outward shift of each pair of levels, outermost first, in widths of the outermost; zero with too few scores.
+    """Outward shift of each pair of levels, outermost first, in units of the outermost width; 0 with too few scores.
 
     Example:
         >>> constant = torch.tensor([-1.0, 0.0, 1.0]).expand(200, -1)

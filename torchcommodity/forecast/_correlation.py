@@ -1,4 +1,4 @@
-"""Rolling correlation of a panel, its average over time, and changes of regime."""
+"""Rolling correlation of a panel, its average over time, and regime changes."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,19 +21,19 @@ class Correlation:
 
     Args:
         symbols: N symbols of the latest matrix.
-        steady: those with prices in more than half of the rows; the average and the regimes use these only.
-        left_out: number of symbols beyond the first 12.
+        dense: symbols with returns on more than half of the rows; only these enter the average and the regimes.
+        excluded: symbols beyond the first 12.
         window: rows.
         threshold: mean absolute change of the correlations that starts a new regime.
         dates: `(T,)`.
-        mean: `(T,)` average over all pairs of steady symbols; NaN before the window is full.
+        mean: `(T,)` average over all pairs of dense symbols; NaN before the window is full.
         latest: matrix `(N, N)` on `latest_date`.
         changes: dates on which a new regime began.
     """
 
     symbols: tuple[str, ...]
-    steady: tuple[str, ...]
-    left_out: int
+    dense: tuple[str, ...]
+    excluded: tuple[str, ...]
     window: int
     threshold: float
     dates: npt.NDArray[np.datetime64]
@@ -44,24 +44,33 @@ class Correlation:
 
 
 def correlation(panel: Panel) -> Correlation | None:
-    """Rolling correlation of the first 12 symbols; None for fewer than two symbols or if no window is full."""
+    """Rolling correlation of the first 12 symbols; None for fewer than two symbols or if no window is full.
+
+    Args:
+        panel: raw prices.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> correlation(data.embedded()["SP500", "NASDAQ"].between("2018-01-01")).latest.round(2).tolist()
+        [[1.0, 0.97], [0.97, 1.0]]
+    """
     symbols = panel.symbols[:MAX_SYMBOLS]
     if len(symbols) < 2 or len(panel) < 2 * CORRELATION_WINDOW:
         return None
     returns = log_returns(panel.select(symbols).values.plain())  # (T, N)
     matrices = rolling_correlation(returns, CORRELATION_WINDOW, min_periods=CORRELATION_WINDOW // 2)  # (T, N, N)
     frequent = (torch.isfinite(returns).float().mean(0) > 0.5).tolist()
-    steady = frequent if sum(frequent) > 1 else [True] * len(symbols)
-    steady_matrices = matrices[:, steady][:, :, steady]
-    mean = _pairs(steady_matrices).nanmean(-1).numpy()
+    dense = frequent if sum(frequent) > 1 else [True] * len(symbols)
+    dense_matrices = matrices[:, dense][:, :, dense]
+    mean = _pairs(dense_matrices).nanmean(-1).numpy()
     full = np.flatnonzero(_pairs(matrices).isfinite().any(-1).numpy())
     if not full.size or not np.isfinite(mean).any():
         return None
-    regime = correlation_regime(steady_matrices, THRESHOLD, CORRELATION_WINDOW).regime.numpy()
+    regime = correlation_regime(dense_matrices, THRESHOLD, CORRELATION_WINDOW).regime.numpy()
     return Correlation(
         symbols=symbols,
-        steady=tuple(symbol for symbol, is_steady in zip(symbols, steady) if is_steady),
-        left_out=len(panel.symbols) - len(symbols),
+        dense=tuple(symbol for symbol, is_dense in zip(symbols, dense) if is_dense),
+        excluded=panel.symbols[MAX_SYMBOLS:],
         window=CORRELATION_WINDOW,
         threshold=THRESHOLD,
         dates=panel.dates,
@@ -73,7 +82,7 @@ def correlation(panel: Panel) -> Correlation | None:
 
 
 def pairs_by_strength(correlation: Correlation) -> list[tuple[str, str, float]]:
-    """The pairs of the latest matrix and their correlation, largest absolute value first; NaN is left out."""
+    """Pairs of the latest matrix with their correlation, largest absolute value first; NaN is omitted."""
     symbols, latest = correlation.symbols, correlation.latest
     pairs = [
         (symbols[i], symbols[j], float(latest[i, j]))

@@ -1,4 +1,4 @@
-"""Fit a forecaster: the econometric part in closed form, then the network that corrects its scale, if there is one."""
+"""Fit a forecaster: calibrate the econometric part, and train the network that corrects its scale, if any."""
 
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from torchcommodity.training import (
     Progress,
     RunOptions,
     calibrate,
+    check_config,
     model_inputs,
     network_parameters,
     one_thread,
@@ -37,29 +38,34 @@ def fit(
     """Fit a forecaster on real prices.
 
     Args:
-        prices: raw prices, anything that `data.to_panel` takes. A return spans the gap of missing, zero and
-            negative prices.
+        prices: raw prices, anything that `data.to_panel` takes. Missing, zero and negative prices are skipped: the next
+            return spans the gap.
         config: model and fit settings; the defaults if None.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
-        checkpoint: a file from which the same call resumes an interrupted training, with the same bits as one that
-            was not interrupted. It is removed at the end.
-        checkpoint_seconds: seconds between two checkpoints.
-        tensorboard: a folder for the loss curves.
-        through: the last date used; all rows if None.
+        checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
+            as an uninterrupted one. The file is deleted at the end.
+        checkpoint_seconds: seconds between checkpoints.
+        tensorboard: folder for loss curves.
+        through: last date used; all rows if None.
 
     Returns:
-        a Forecaster. Its record tells the chosen epoch and the horizons that the network corrects; where no epoch
-        beats the econometric baseline on a later block of time, the baseline is kept.
+        A Forecaster. Its record has the selected epoch and the horizons that the network corrects; if no epoch beats
+        the econometric baseline on the validation rows, the baseline is kept.
 
     Raises:
-        TypeError: `prices` of another type.
-        ValueError: a symbol has no positive, constant or too few prices, see `usable_symbols`; the checkpoint is
-            damaged, or of another training; the panel is synthetic.
+        TypeError: `prices` or `config` has another type.
+        ValueError: a symbol has no positive, only constant or too few prices, see `usable_symbols`; the checkpoint is
+            damaged or belongs to another run; the panel is synthetic.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
+        Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-31, 1,763 rows; horizons 5, 21, 63, 126)
     """
     panel = to_panel(prices, operation="fit")
     check_not_synthetic("fit", panel)
-    config = config or FitConfig()
+    config = check_config("fit", config)
     panel = panel if through is None else panel.between(None, through)
     check_history("fit", panel, config.model.har)
     check_past("fit", panel, config.model.har, rows=len(panel))
@@ -82,6 +88,6 @@ def fit(
         curve=inputs.curve is not None,
         settings=to_toml(config),
     )
-    # without the time of retrieval: the same prices give the same file, and the sha256 identifies them
+    # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())
     return Forecaster(model, panel.symbols, record, panel.contracts, sources)

@@ -1,4 +1,4 @@
-"""A forecast: quantiles of future returns and prices, with tables and a chart."""
+"""Forecast: quantiles of future returns and prices, with tables and a chart."""
 
 import math
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-HISTORY_ROWS = 260  # shown before the origin: about a year of days
+HISTORY_ROWS = 260  # rows before the origin in charts, about a year
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
-    """Quantiles from the last row of a panel on.
+    """Quantile forecast from the last row of a panel.
 
-    Each symbol starts from its last positive price, of `origins`, which may be earlier than the panel's last row: a
-    missing, zero or negative price has no log-return. Horizons count panel rows.
+    The forecast of a symbol starts from its last positive price, on its date in `origins`, which may be earlier than
+    the panel's last row: missing, zero and negative prices have no log-return. Horizons count panel rows.
     """
 
     symbols: tuple[str, ...]
@@ -44,10 +44,10 @@ class Forecast:
     def from_log_returns(
         cls, panel: Panel, horizons: tuple[int, ...], levels: tuple[float, ...], log_returns: Tensor
     ) -> "Forecast":
-        """A forecast from the quantiles of a model.
+        """Build a forecast from the quantiles of a model.
 
         Args:
-            panel: the prices that the quantiles were computed from.
+            panel: prices from which the quantiles were computed.
             horizons: H numbers of rows.
             levels: Q probabilities.
             log_returns: (H, N, Q) quantiles of the cumulative log-return after each symbol's last positive price.
@@ -69,13 +69,13 @@ class Forecast:
 
     @cached_property
     def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]
-        """The date that each horizon reaches, by `calendar`, from each symbol's origin."""
+        """Target date of each horizon, from each symbol's origin, according to `calendar`."""
         origins, index = np.unique(self.origins, return_inverse=True)
         dates = [[self.calendar.ahead(origin, h) for origin in origins] for h in self.horizons]
         return np.array(dates, dtype="datetime64[D]")[:, index]
 
     def to_pandas(self, layout: Literal["long", "wide"] = "long") -> "pd.DataFrame":
-        """The forecast as a table.
+        """Convert to a pandas DataFrame.
 
         Args:
             layout: "long" has a row per symbol, horizon and level, and the columns symbol, unit, origin (date of the
@@ -109,13 +109,13 @@ class Forecast:
         return table
 
     def to_polars(self, layout: Literal["long", "wide"] = "long") -> "pl.DataFrame":
-        """`to_pandas(layout)` as a polars DataFrame, with origin and date of type Date."""
+        """Convert to a polars DataFrame; layouts as for `to_pandas`, origin and date of type Date."""
         import polars as pl
 
         return pl.from_pandas(self.to_pandas(layout)).with_columns(pl.col("origin", "date").cast(pl.Date))
 
     def quantile(self, level: float, horizon: int) -> "pd.Series":
-        """Prices `(N,)` at one quantile level and horizon, a pandas Series with the symbols as index.
+        """Forecast prices (N,) at one quantile level and horizon, as a pandas Series indexed by symbol.
 
         Args:
             level: one of `levels`.
@@ -123,6 +123,12 @@ class Forecast:
 
         Raises:
             ValueError: an unknown level or horizon.
+
+        Example:
+            >>> from torchcommodity import data, forecast
+            >>> wti = data.embedded()["WTI"].between("2012-01-01", "2018-12-31")
+            >>> forecast.fit(wti).predict(wti).quantile(0.5, horizon=21).round(1).to_dict()
+            {'WTI': 45.2}
         """
         import pandas as pd
 
@@ -136,10 +142,10 @@ class Forecast:
         return series
 
     def plot(self, symbol: str | None = None) -> Any:
-        """Fan chart of one symbol as a plotly Figure: recent prices, then the median and the 50, 80 and 90 % bands.
+        """Fan chart of one symbol as a plotly Figure: recent prices, median, and 50, 80 and 90 % bands.
 
         Args:
-            symbol: one of `symbols`; the first if None.
+            symbol: one of `symbols`; the first one if None.
 
         Raises:
             ValueError: an unknown symbol.

@@ -1,4 +1,4 @@
-"""A fitted forecaster and its file."""
+"""Fitted forecaster, and its file."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,7 +19,7 @@ FORMAT = "torchcommodity.forecaster.3"
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What a fit used and what it gave: data, epoch, and the horizons that the network corrects."""
+    """Data, settings and outcome of a fit."""
 
     seed: int
     first: str  # date of the first row
@@ -27,22 +27,22 @@ class FitRecord:
     rows: int
     epoch: int  # 0: the econometric baseline
     corrected: tuple[int, ...]  # horizons whose scale the network corrects
-    validation: tuple[tuple[float, ...], ...]  # per epoch and horizon: pinball loss less the baseline's, in percent
-    note: str  # the same in words
+    validation: tuple[tuple[float, ...], ...]  # per epoch and horizon: change of the pinball loss, percent
+    note: str  # the outcome in words
     curve: bool = False  # whether the fit had the curve of nearby contracts
     settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecaster:
-    """A fitted model, the symbols that it forecasts, in their order, and the record of its fit.
+    """Fitted model with its symbols and the record of its fit.
 
     Args:
         model: a Module of `models.MODELS`.
-        symbols: N symbols.
-        record: of the fit.
-        contracts: N product codes, as in `data.Panel`: the model expects their rolls. Default: all None.
-        sources: where the prices of the fit came from, as `Panel.sources`, without the time of retrieval.
+        symbols: N symbols, in the order of the model's columns.
+        record: record of the fit.
+        contracts: N product codes whose rolls the model expects, as in `data.Panel`. Default: all None.
+        sources: provenance of the training prices, as in `Panel.sources`, without the time of retrieval.
     """
 
     model: Any
@@ -71,15 +71,24 @@ class Forecaster:
         return predict(self, prices)
 
     def align_panel(self, panel: Panel) -> Panel:
-        """`align_panel(panel, self.symbols, self.contracts)`."""
+        """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
         return align_panel(panel, self.symbols, self.contracts)
 
     def save(self, path: str | Path) -> None:
-        """Write one file atomically: safetensors with settings, symbols, record and a checksum."""
+        """Write the forecaster to one safetensors file, atomically, with settings, symbols, record and a checksum.
+
+        Example:
+            >>> from torchcommodity import data, forecast
+            >>> wti = data.embedded()["WTI"].between("2012-01-01", "2018-12-31")
+            >>> path = getfixture("tmp_path") / "wti.safetensors"
+            >>> forecast.fit(wti).save(path)
+            >>> forecast.Forecaster.load(path).predict(wti)
+            Forecast(WTI; from 2018-12-31; horizons 5, 21, 63, 126; 19 levels)
+        """
         write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes."""
+        """Content of the file that `save` writes."""
         config = self.model.config
         model = {"name": model_name(config), "config": asdict(config)}
         fields = {"symbols": self.symbols, "contracts": self.contracts, "sources": self.sources}
@@ -88,10 +97,11 @@ class Forecaster:
 
     @classmethod
     def load(cls, path: str | Path) -> "Forecaster":
-        """Read a file of `save`; the forecaster predicts the same bits.
+        """Read a file written by `save`; forecasts have the same bits.
 
         Raises:
             ValueError: the file is damaged, truncated, or was not written by `Forecaster.save`.
+            OSError: the file cannot be read.
         """
         state, metadata = read_tensor_file(path, FORMAT, "Forecaster")
         config = model_config(metadata["model"]["name"], metadata["model"]["config"])
@@ -100,7 +110,7 @@ class Forecaster:
             if x.dtype == torch.int8:
                 layer, _, weight = name.removesuffix(".original0").partition(".parametrizations.")
                 to_int8(model.get_submodule(layer), weight)
-        # assigned, not copied: a weight keeps the dtype that it was saved in
+        # assigned, not copied, so that weights keep their dtype
         model.load_state_dict(state, assign=True)
         record = metadata["record"] | {
             "corrected": tuple(metadata["record"]["corrected"]),
@@ -115,20 +125,33 @@ class Forecaster:
         return f"Forecaster({name}, {symbols}; {fitted}; horizons {', '.join(map(str, self.horizons))})"
 
 
-def align_panel(panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None]) -> Panel:
+def align_panel(
+    panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None], *, operation: str = "predict"
+) -> Panel:
     """Select the symbols of a forecaster from a panel, in its order and with its contracts.
 
+    Args:
+        panel: raw prices.
+        symbols: N symbols of the forecaster.
+        contracts: their N product codes; None = spot.
+        operation: public function that was called, for the error message.
+
     Raises:
-        ValueError: a symbol is missing from the panel, or has another contract there.
+        ValueError: the panel has no such symbol, or another contract for it.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> align_panel(data.embedded(), ("VIX", "WTI"), (None, None)).symbols
+        ('VIX', 'WTI')
     """
     if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
         raise ValueError(
-            f"forecaster: the panel must have every symbol of the forecaster; {summarize_names(missing)} not in "
-            f"{summarize_names(panel.symbols, 20)}"
+            f"{operation}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
+            f"without {summarize_names(missing)}"
         )
     panel = panel.select(symbols)
     for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
         if contract is not None and contract != fitted:
             expected = "a spot price" if fitted is None else f"contract {fitted}"
-            raise ValueError(f"forecaster: {symbol} must be {expected}, as it was fitted; got contract {contract}")
+            raise ValueError(f"{operation}: {symbol} must be {expected}, as in the fit; got contract {contract}")
     return panel.with_contracts(dict(zip(panel.symbols, contracts)))

@@ -1,4 +1,4 @@
-"""What a symbol's price history must have, and where its forecast starts."""
+"""Checks of price histories, and the last price of each symbol."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,11 @@ from torchcommodity.data import Panel, summarize_names, to_panel
 from torchcommodity.models import HarConfig
 from torchcommodity.training import FitConfig, min_fit_rows
 
-LEAVE_OUT = "leave them out with panel[forecast.usable_symbols(panel)] or --drop-unusable"
+HINT = "select others with prices[list(forecast.usable_symbols(prices))] or --drop-unusable"
 
 
 def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
-    """The symbols that `fit` accepts: enough positive prices, not all of them equal.
-
-    `panel[usable_symbols(panel)]` leaves the others out.
+    """Select the symbols that `fit` accepts: those with enough positive prices that are not all equal.
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
@@ -33,60 +31,64 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
 
 
 def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
-    """ValueError, naming symbols, if some have no positive price, constant prices or too few of them.
+    """Raise ValueError if symbols have no positive, only constant or too few prices, and name them.
 
     Args:
-        operation: opens the messages.
+        operation: public function that was called, for the error message.
         panel: raw prices.
         config: settings of the econometric part.
         allow_short: accept symbols with too few prices.
     """
     values, required = panel.values.plain(), min_fit_rows(config)
     counts = _positive(values).sum(0)
-    hint = f"; {LEAVE_OUT}" if len(panel.symbols) > 1 else ""
     if empty := _names(panel, counts == 0):
         raise ValueError(
-            f"{operation}: every symbol must have positive prices; got none for {summarize_names(empty)}{hint}"
+            f"{operation}: every symbol must have positive prices; got none for "
+            f"{summarize_names(empty)}{_hint(panel, empty)}"
         )
     if constant := _names(panel, _constant(values)):
         raise ValueError(
             f"{operation}: the prices of every symbol must vary; got constant prices for "
-            f"{summarize_names(constant)}{hint}"
+            f"{summarize_names(constant)}{_hint(panel, constant)}"
         )
     short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts.tolist()) if count < required]
     if short and not allow_short:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
         raise ValueError(
             f"{operation}: every symbol must have at least {required} positive prices ({reason}); got "
-            f"{summarize_names(short)}{hint}"
+            f"{summarize_names(short)}{_hint(panel, short)}"
         )
 
 
 def check_past(operation: str, panel: Panel, config: HarConfig, rows: int) -> None:
-    """ValueError if no symbol can be fitted on the first `rows` rows: its prices must vary after the warm-up."""
+    """Raise ValueError if no symbol has enough prices that vary after the warm-up in the first `rows` rows."""
     values = panel.values.plain()[:rows]
     positive = _positive(values)
     after = torch.where(positive.cumsum(0) > config.warmup, values, torch.nan)  # NaN up to the warm-up
     if not ((_positive(after).sum(0) > config.horizons[-1]) & ~_constant(after)).any():
         counts = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, positive.sum(0).tolist())]
         raise ValueError(
-            f"{operation}: needs a symbol with more than {config.warmup + config.horizons[-1]} positive prices by "
+            f"{operation}: a symbol must have more than {config.warmup + config.horizons[-1]} positive prices by "
             f"{panel.dates[rows - 1]} that vary after the first {config.warmup}; got "
             f"{summarize_names(counts)}"
         )
 
 
 def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
-    """ValueError if a symbol has no more than `warmup` positive prices; prices (T, N), N symbols."""
+    """Raise ValueError if a symbol has no more than `warmup` positive prices; prices (T, N), N symbols."""
     counts = _positive(prices).sum(0).tolist()
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count <= warmup]:
         raise ValueError(f"every symbol must have more than {warmup} positive prices; got {summarize_names(short)}")
 
 
 def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)
-    """The row of each symbol's last positive price, and that price: zero, negative and NaN have no log-return."""
+    """Row of each symbol's last positive price, and that price."""
     row = prices.shape[-2] - 1 - _positive(prices).flip(-2).int().argmax(-2)
     return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
+
+
+def _hint(panel: Panel, unusable: Sequence[str]) -> str:
+    return f"; {HINT}" if len(unusable) < len(panel.symbols) else ""
 
 
 def _positive(prices: Tensor) -> Tensor:

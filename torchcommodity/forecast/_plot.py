@@ -1,4 +1,4 @@
-"""Charts as plotly figures in plain dictionaries: few colors, small data, no decoration."""
+"""Charts as plotly figures in plain dictionaries."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -20,11 +20,11 @@ BANDS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
 
 def figure(chart: Chart, title: str) -> Any:
-    """The chart as a plotly Figure of its own: with a title, a background and zoom."""
+    """Convert a chart to a standalone plotly Figure, with title, background and zoom."""
     import plotly.graph_objects as go  # slow to import
 
-    shown = go.Figure(chart).update_xaxes(fixedrange=False).update_yaxes(fixedrange=False)
-    return shown.update_layout(
+    result = go.Figure(chart).update_xaxes(fixedrange=False).update_yaxes(fixedrange=False)
+    return result.update_layout(
         title=escape(title), margin={"t": 96}, paper_bgcolor="white", plot_bgcolor="white", title_y=0.96
     )
 
@@ -41,7 +41,7 @@ def fan_chart(forecast: "Forecast", n: int) -> Chart:
         if low in index and high in index:
             traces += _band(dates, quantiles[:, index[low]], quantiles[:, index[high]], color, f"{high - low:.0%} band")
     history = forecast.history.values.plain()[:, n].numpy()
-    rows = np.isfinite(history)  # the line passes over missing prices
+    rows = np.isfinite(history)  # the line connects across missing prices
     traces.append(line_trace(list(map(str, forecast.history.dates[rows])), history[rows], INK, "price"))
     if 0.5 in index:
         traces.append(line_trace(dates, quantiles[:, index[0.5]], COLORS[0], "median", mode="lines+markers"))
@@ -52,7 +52,7 @@ def fan_chart(forecast: "Forecast", n: int) -> Chart:
 
 
 def skill_chart(scores: Sequence[Score]) -> Chart:
-    """Bars of the skill of each model, grouped by horizon; the reference model has none."""
+    """Bar chart of the skill of each model by horizon, without the reference model."""
     models = list(dict.fromkeys(row.model for row in scores))
     horizons = list(dict.fromkeys(row.horizon for row in scores))
     skill = {(row.model, row.horizon): row.skill for row in scores}
@@ -73,7 +73,7 @@ def skill_chart(scores: Sequence[Score]) -> Chart:
 
 
 def level_index(levels: Sequence[float]) -> dict[float, int]:
-    """Quantile level -> its index.
+    """Index of each quantile level.
 
     >>> level_index((0.05, 0.5, 0.95))[0.95]
     2
@@ -90,7 +90,7 @@ def line_trace(
     dash: str = "solid",
     digits: int = 4,
 ) -> Chart:
-    """A line; values that are not finite are gaps."""
+    """Line trace; values that are not finite are gaps."""
     return {
         "type": "scatter",
         "mode": mode,
@@ -103,13 +103,13 @@ def line_trace(
 
 
 def date_line(date: str, color: str) -> Chart:
-    """A vertical dotted line, for `layout["shapes"]`."""
+    """Vertical dotted line, for `layout["shapes"]`."""
     line = {"color": color, "width": 1, "dash": "dot"}
     return {"type": "line", "x0": date, "x1": date, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 
 def chart_layout(xaxis: Chart, yaxis: Chart) -> Chart:
-    """The common layout: transparent, horizontal legend above, no zoom."""
+    """Common layout: transparent, horizontal legend above, no zoom."""
     axis = {"gridcolor": GRID, "linecolor": GRID, "zeroline": False, "automargin": True, "fixedrange": True}
     return {
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},

@@ -1,4 +1,4 @@
-"""From a fitted forecaster and prices to quantiles of future returns and prices."""
+"""Predict quantiles of future returns and prices with a fitted forecaster."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @one_thread()
 @torch.no_grad()
 def predict(forecaster: "Forecaster", prices: Any) -> Forecast:
-    """Forecast from the last row of `prices`; the variances are updated with every row.
+    """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
 
     Args:
         forecaster: from `fit` or `Forecaster.load`.
@@ -24,10 +24,18 @@ def predict(forecaster: "Forecaster", prices: Any) -> Forecast:
             any order. Symbols without a contract take that of the forecaster.
 
     Raises:
-        TypeError: `prices` of another type.
-        ValueError: a symbol of the forecaster is missing, has another contract, no positive price, or too few prices
-            for the warm-up.
+        TypeError: an argument has another type.
+        ValueError: a symbol of the forecaster is missing, has another contract, or too few positive prices for the
+            warm-up.
+
+    Example:
+        >>> from torchcommodity import data, forecast
+        >>> forecaster = forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2017-12-31"))
+        >>> predict(forecaster, data.embedded())
+        Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
     """
+    if not hasattr(forecaster, "align_panel"):
+        raise TypeError(f"predict: forecaster must be a Forecaster; got {type(forecaster).__name__}")
     panel = forecaster.align_panel(to_panel(prices, operation="predict"))
     inputs = model_inputs(panel, forecaster.horizons[-1])
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torchcommodity.forecast._backtest import Backtest
 
-MIN_DATES = 5  # of a Diebold-Mariano test
+MIN_DATES = 5  # minimum number of dates of a Diebold-Mariano test
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Score:
     model: str
     horizon: int  # rows
     pinball: float  # mean over the levels, in log-return
-    skill: float  # percent of the reference model's pinball loss saved
+    skill: float  # reduction of the reference model's pinball loss, percent
     crps: float  # 2 x pinball
     coverage90: float  # share of targets between the outermost levels (0.05 and 0.95 by default)
     qlike: float  # of the variance forecast against the squared cumulative log-return
@@ -38,14 +38,14 @@ class Score:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """The scores of every model at every horizon."""
+    """Scores of every model at every horizon."""
 
     rows: tuple[Score, ...]
     first: str  # date of the first origin
     last: str  # date of the last origin
 
     def to_pandas(self) -> "pd.DataFrame":
-        """One row per horizon and model, with the fields of `Score` as columns."""
+        """Convert to a DataFrame with one row per horizon and model and the fields of `Score` as columns."""
         import pandas as pd
 
         table: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.rows])
@@ -62,11 +62,17 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
 
     Args:
         backtest: quantiles and targets.
-        reference: the model whose pinball loss is 100 percent of the skill.
-        model: the model that the Diebold-Mariano tests compare with each of the others; that of the backtest if None.
+        reference: model relative to which skill is measured.
+        model: model that the Diebold-Mariano tests compare with the others; the tested model if None.
 
     Raises:
         ValueError: the prices are synthetic; `reference` or `model` is not in the backtest.
+
+    Example:
+        >>> from torchcommodity import data, forecast
+        >>> wti = data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
+        >>> score(forecast.backtest(wti, first_year=2016)).rows[0].model
+        'har-garch'
     """
     check_not_synthetic("score", backtest)
     check_not_synthetic("score", backtest.targets, *backtest.symbols)
@@ -79,9 +85,9 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
     for i, horizon in enumerate(backtest.horizons):
         target = backtest.targets[:, i]
         quantiles = {name: q[:, i] for name, q in backtest.quantiles.items()}
-        use = torch.isfinite(target) & torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
-        target = torch.where(use, target, torch.nan)
-        dates = int(use.any(1).sum())
+        valid = torch.isfinite(target) & torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
+        target = torch.where(valid, target, torch.nan)
+        dates = int(valid.any(1).sum())
         loss = {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}  # (T, N)
         for name, q in quantiles.items():
             mean = loss[name].nanmean().item()
@@ -95,11 +101,11 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
                     pinball=mean,
                     skill=100 * (1 - mean / loss[reference].nanmean().item()),
                     crps=2 * mean,
-                    coverage90=(inside.sum() / use.sum()).item(),
+                    coverage90=(inside.sum() / valid.sum()).item(),
                     qlike=qlike(backtest.variances[name][:, i], target.square()).item(),
                     dm=dm,
                     dm_p=p,
-                    n=int(use.sum()),
+                    n=int(valid.sum()),
                     dates=dates,
                 )
             )
@@ -107,7 +113,7 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
 
 
 def diebold_mariano(
-    differences: np.ndarray,  # (T,) loss of A minus loss of B, averaged over the symbols of a date; NaN left out
+    differences: np.ndarray,  # (T,) loss of A minus loss of B, averaged over the symbols of a date; NaN ignored
     horizon: int,
 ) -> tuple[float, float]:
     """Test that the mean loss difference is zero for overlapping targets: statistic and two-sided p-value.
@@ -136,7 +142,7 @@ def diebold_mariano(
     dates = np.flatnonzero(np.isfinite(differences))
     d, T = differences[dates], len(dates)
     if T < MIN_DATES:
-        raise ValueError(f"diebold_mariano: needs at least {MIN_DATES} dates; got {T}")
+        raise ValueError(f"diebold_mariano: differences must be finite on at least {MIN_DATES} dates; got {T}")
     rows = dates[-1] - dates[0] + 1
     B = int(max(4, min(0.41 * T ** (2 / 3), rows / (2 * horizon))))
     t = np.arange(1, T + 1) - 0.5

@@ -2,8 +2,8 @@
 
     pip install 'torchcommodity[statsforecast]'      in an environment with pandas < 3, which statsforecast requires
 
-Each symbol is modelled on its positive prices; missing, zero and negative ones are skipped, and a forecast starts from
-the last positive one. No model is refitted after `start`; its state is updated with every later row.
+Models are fitted on each symbol's positive prices; missing, zero and negative prices are skipped, and a forecast starts
+from the last positive price. No model is refitted after `start`; its state is updated with every later row.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,34 +18,34 @@ from torch import Tensor
 from torchcommodity.models import HarConfig
 from torchcommodity.training import Baseline, Prediction
 
-MAX_PAST = 1260  # prices that a model is selected and fitted on, five years
+MAX_PAST = 1260  # prices on which a model is selected and fitted, five years
 MIN_PAST = 100  # prices before the first fit
 
-# without a season: a year of days is longer than these models take. Additive errors: multiplicative ones of a log price
-# would depend on the unit of the price.
+# no season: these models do not support one of 252 days. Additive errors: multiplicative errors of a log price would
+# depend on the unit of the price.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "autoarima": ("AutoARIMA", {"season_length": 1}),
     "autoets": ("AutoETS", {"season_length": 1, "model": "AZN"}),
     "theta": ("Theta", {"season_length": 1}),
 }
-INTERVALS = tuple(range(10, 100, 10))  # percent; the deviation is computed from these
+INTERVALS = tuple(range(10, 100, 10))  # percent; used to estimate the deviation
 Z = torch.special.ndtri(torch.tensor(INTERVALS, dtype=torch.double) / 200 + 0.5).numpy()
 
 
-def statistical(name: str, every: int = 1) -> Baseline:
-    """A baseline of `statsforecast`, for `backtest(baselines=...)`.
+def statistical(name: str, step: int = 1) -> Baseline:
+    """Create a baseline of `statsforecast`, for `backtest(baselines=...)`.
 
     Args:
         name: "autoarima", "autoets" or "theta".
-        every: forecast every n-th row from `start` on only, the others are NaN: a row costs milliseconds.
+        step: forecast every `step`-th row only, the others are NaN; a row takes milliseconds.
 
     Returns:
-        a function of prices (T, N), start and settings, which returns quantiles of the cumulative log-return from the
-        last positive price: mean + deviation x normal quantile, with the mean and the deviation of the model's own
-        prediction intervals. NaN for a symbol with fewer than 100 positive prices before `start`.
+        A function of prices (T, N), start and settings that returns quantiles of the cumulative log-return from the
+        last positive price: mean + deviation x normal quantile, with mean and deviation from the model's prediction
+        intervals. NaN for a symbol with fewer than 100 positive prices before `start`.
 
     Raises:
-        ValueError: an unknown name, or `every` below 1.
+        ValueError: an unknown name, or `step` below 1.
         ImportError: `statsforecast` is not installed; raised when the baseline is called.
 
     References:
@@ -62,14 +62,14 @@ def statistical(name: str, every: int = 1) -> Baseline:
     """
     if name not in MODELS:
         raise ValueError(f"statistical: name must be one of {', '.join(MODELS)}; got {name!r}")
-    if every < 1:
-        raise ValueError(f"statistical: every must be at least 1; got {every}")
-    return partial(fit_and_update, partial(_create, name), every)
+    if step < 1:
+        raise ValueError(f"statistical: step must be at least 1; got {step}")
+    return partial(fit_and_update, partial(_create, name), step)
 
 
-def fit_and_update(create: Callable[[], Any], every: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
+def fit_and_update(create: Callable[[], Any], step: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
     """Forecasts of `create()`, a model with statsforecast's `fit(y)` and `forward(y, h, level=...)`, per symbol."""
-    columns = [_forecast_symbol(create, every, column, start, config) for column in prices.T.numpy()]
+    columns = [_forecast_symbol(create, step, column, start, config) for column in prices.T.numpy()]
     mean, deviation = torch.from_numpy(np.stack(columns, -1)).to(prices)  # each (T - start, H, N)
     z = torch.special.ndtri(torch.tensor(config.levels).to(prices))
     return Prediction(mean.unsqueeze(-1) + deviation.unsqueeze(-1) * z, deviation.square())
@@ -77,7 +77,7 @@ def fit_and_update(create: Callable[[], Any], every: int, prices: Tensor, start:
 
 def _forecast_symbol(
     create: Callable[[], Any],
-    every: int,
+    step: int,
     prices: np.ndarray,  # (T,)
     start: int,
     config: HarConfig,
@@ -90,7 +90,7 @@ def _forecast_symbol(
         return moments
     log_prices, count = log_prices[max(past - MAX_PAST, 0) :], count - max(past - MAX_PAST, 0)
     model = create().fit(log_prices[: count[start - 1]])
-    for row in range(0, len(prices) - start, every):
+    for row in range(0, len(prices) - start, step):
         y = log_prices[: count[start + row]]
         forecast = model.forward(y, config.horizons[-1], level=list(INTERVALS))
         moments[:, row] = _moments(forecast, y[-1], config.horizons)
@@ -98,7 +98,7 @@ def _forecast_symbol(
 
 
 def _moments(forecast: dict[str, np.ndarray], last: float, horizons: Sequence[int]) -> np.ndarray:  # (2, H)
-    """Mean and deviation: one deviation fits all intervals of normal errors; Theta's are quantiles of 200 paths."""
+    """Mean, and deviation averaged over all intervals (equal for normal errors; Theta simulates paths)."""
     paths = {key: np.asarray(path)[np.array(horizons) - 1] for key, path in forecast.items()}  # AutoARIMA's are Series
     widths = np.stack([paths[f"hi-{level}"] - paths[f"lo-{level}"] for level in INTERVALS], -1)
     return np.stack([paths["mean"] - last, (widths / (2 * Z)).mean(-1)])

@@ -1,4 +1,4 @@
-"""A backtest reduced to the numbers that a report shows: scores, calibration, coverage of each symbol."""
+"""Summary of a backtest for reports: scores, calibration, coverage of each symbol."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -17,13 +17,13 @@ class BacktestSummary:
     Args:
         model: name of the tested model.
         first, last: dates of the first and the last origin.
-        symbols: the symbols tested.
+        symbols: tested symbols.
         excluded: symbols without enough history.
         scores: one row per horizon and model.
         levels: nominal quantile levels `(Q,)`.
         calibration: horizon in rows -> share of targets at or below each quantile of `model`, `(Q,)`.
         coverage: symbol -> horizon in rows -> share of targets between the outermost quantiles of `model`.
-        fits: what each refit did with the network, in words.
+        fits: outcome of each training of the network, in words.
     """
 
     model: str
@@ -43,12 +43,12 @@ class BacktestSummary:
         return tuple(map(int, self.calibration))
 
     def to_json(self) -> str:
-        """JSON for `from_json`; an undefined number is written as NaN."""
+        """Convert to JSON; undefined numbers are written as NaN."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "BacktestSummary":
-        """Read what `to_json` wrote; ValueError for anything else."""
+        """Parse the JSON of `to_json`; ValueError for anything else."""
         try:
             fields: dict[str, Any] = json.loads(text)
             fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
@@ -56,7 +56,7 @@ class BacktestSummary:
             fields["calibration"] = {h: tuple(shares) for h, shares in fields["calibration"].items()}
             return cls(**fields)
         except (TypeError, AttributeError, KeyError) as error:
-            raise ValueError(f"BacktestSummary: text must come from to_json; got {text[:60]!r}") from error
+            raise ValueError(f"BacktestSummary: text must be the result of to_json; got {text[:60]!r}") from error
 
 
 def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSummary:
@@ -64,7 +64,7 @@ def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSum
 
     Args:
         backtest: quantiles and targets.
-        excluded: symbols left out of it, to be named in a report.
+        excluded: symbols without enough history, for reports.
     """
     scores = score(backtest)
     quantiles = backtest.quantiles[backtest.model]  # (T, H, N, Q)

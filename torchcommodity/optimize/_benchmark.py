@@ -1,4 +1,4 @@
-"""Benchmark of optimized forecasters: size, speed, memory and accuracy, on the same prices in one run."""
+"""Benchmark of optimized forecasters: size, speed, memory and accuracy on the same prices in one run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,30 +18,30 @@ from torchcommodity.optimize._profile import peak_bytes
 from torchcommodity.optimize._speedup import Speedup, Times, speedup, time_interleaved
 from torchcommodity.training import ModelInputs, one_thread, targets
 
-SIZE_GOAL, SPEED_GOAL = 4, 3  # times smaller, times faster than the original
+SIZE_GOAL, SPEED_GOAL = 4, 3  # factors by which the combined variant should be smaller and faster
 
 
 @dataclass(frozen=True)
 class BenchmarkRow:
-    """Measurements of one variant; times in milliseconds, a forecast is that of all symbols."""
+    """Measurements of one variant; times in milliseconds; one forecast covers all symbols."""
 
     variant: str
     size: ModelSize
-    p50: float  # batch size 1
+    p50: float  # latency at batch size 1
     p99: float
-    batch_p50: float  # the large batch
+    batch_p50: float  # latency of the large batch
     batch_p99: float
     throughput: float  # forecasts per second in the large batch
-    peak_bytes: int  # of a call with the large batch
+    peak_bytes: int  # during a call with the large batch
     speedup: Speedup  # at batch size 1, against the original
     crps: tuple[float, ...]  # per horizon, on the test rows
     dm: tuple[float, ...]  # Diebold-Mariano statistic against the original; positive: the variant forecasts worse
-    dm_p: tuple[float, ...]  # two-sided p-value; NaN: the same forecasts
+    dm_p: tuple[float, ...]  # two-sided p-value; NaN for identical forecasts
     note: str
 
     @property
     def significantly_worse(self) -> bool:
-        """Whether the loss is higher than the original's at a horizon, at the 5 % level."""
+        """Whether the loss is significantly higher than the original's at any horizon, at the 5 % level."""
         return any(t > 0 and p < 0.05 for t, p in zip(self.dm, self.dm_p))
 
 
@@ -60,21 +60,24 @@ def benchmark_table(
     """Measure every variant: size, speed, memory, and accuracy on the rows from `start` on.
 
     Args:
-        variants: of `pipeline`; the first is the original.
+        variants: result of `pipeline`; the first is the original.
         inputs: all prices, including the test rows.
-        start: first test row; nothing was fitted or selected on it or later rows.
+        start: first test row; no variant was fitted or selected on it or on later rows.
         rows: rows of prices per forecast.
         batch_size: forecasts in the large batch.
-        calls: timed calls at batch size 1, interleaved between variants.
+        calls: timed calls at batch size 1, interleaved over the variants.
         batch_calls: timed calls of the large batch.
 
+    Returns:
+        One row per variant, in the same order.
+
     Raises:
-        ValueError: too few rows.
+        ValueError: there are fewer than `rows` rows.
     """
     horizon = variants[ORIGINAL].forecaster.horizons[-1]
     single, batch = (benchmark_inputs(inputs, rows, size, horizon) for size in (1, batch_size))
     times = time_interleaved({name: _call(variant.module, single) for name, variant in variants.items()}, calls)
-    # eager: a compiled model would compile again for the large batch
+    # eager, because a compiled model would be recompiled for the large batch
     eager = {name: getattr(variant.module, "_orig_mod", variant.module) for name, variant in variants.items()}
     batch_times = time_interleaved({name: _call(module, batch) for name, module in eager.items()}, batch_calls)
     losses = {name: _losses(variant, inputs, start) for name, variant in variants.items()}
@@ -102,10 +105,10 @@ def benchmark_table(
 
 
 def summarize_benchmark(table: Sequence[BenchmarkRow]) -> str:
-    """Compare the combined variant with the goals for bytes, speed and accuracy, in one sentence.
+    """Summarize in words how the combined variant meets the goals for bytes, speed and accuracy.
 
     Args:
-        table: of `benchmark_table`.
+        table: result of `benchmark_table`.
     """
     rows = {row.variant: row for row in table}
     original, combined, no_network = rows[ORIGINAL], rows[COMBINED], rows[NO_NETWORK]
@@ -125,7 +128,7 @@ def _losses(variant: Variant, inputs: ModelInputs, start: int) -> Tensor:  # (T 
     if isinstance(variant.module, Float32Forecaster):
         inputs = inputs._replace(prices=inputs.prices.float())
     har_output = model.har(*inputs.batch())
-    network_rows = getattr(model.config, "rows", 0)  # 0: the network reads all rows
+    network_rows = getattr(model.config, "rows", 0)  # 0: the network uses all rows
     first = max(start - network_rows, 0) if network_rows else 0
     test_output = HarOutput(*(x[:, first:] for x in har_output))
     quantiles = model.har.quantiles(test_output, model.correction(test_output))[0, start - first :].double()
@@ -150,5 +153,5 @@ def _call(module: Any, inputs: BatchInputs) -> Callable[[], Any]:
 
 
 def _percentile(times: Times, percent: float) -> float:
-    """In milliseconds."""
+    """Percentile in milliseconds."""
     return 1e3 * float(np.percentile(times, percent))

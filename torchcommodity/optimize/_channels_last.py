@@ -1,4 +1,4 @@
-"""Memory format of convolutions."""
+"""Channels-last memory format of convolutions."""
 
 import torch
 from torch import nn
@@ -8,10 +8,10 @@ def channels_last(model: nn.Module) -> int:
     """Convert the weights of 2-D convolutions to channels-last memory format, in place.
 
     Args:
-        model: any module; other layers do not have this format, and the convolutions of `nn.TCN` are 1-D.
+        model: any module. Other layers have no such format; the convolutions of `nn.TCN` are 1-D.
 
     Returns:
-        number of converted layers.
+        Number of converted layers.
 
     Example:
         >>> channels_last(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv1d(4, 4, 3)))

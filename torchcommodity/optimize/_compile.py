@@ -1,4 +1,4 @@
-"""torch.compile with its cost: duration of the first call, numerical difference, measured speedup."""
+"""Compile a model, and measure compile time, numerical difference and speedup."""
 
 import time
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ class CompileResult(NamedTuple):
     """A compiled model and its measurements."""
 
     model: Any
-    compile_seconds: float  # first call
+    compile_seconds: float  # duration of the first call
     max_difference: float  # largest absolute difference of a forecast from the eager model's
     speedup: Speedup
 
@@ -27,15 +27,15 @@ class CompileResult(NamedTuple):
 @one_thread()
 @torch.no_grad()
 def compile(model: nn.Module, inputs: BatchInputs, *, rounds: int = 30) -> CompileResult:
-    """Compile a model for inputs of these shapes, and time it against the eager model in interleaved calls.
+    """Compile a model with torch.compile, and time it against the eager model in interleaved calls.
 
     Args:
         model: a model of `models.MODELS`; it is set to evaluation mode.
-        inputs: real prices (B, T, N), rolls and curve, see `benchmark_inputs`. Another shape compiles again.
-        rounds: timed calls of each, after a warm-up.
+        inputs: real prices (B, T, N), rolls and curve, see `benchmark_inputs`. Other shapes are recompiled.
+        rounds: timed calls of each model, after a warm-up.
 
     Returns:
-        a CompileResult, which prints "no significant speedup" where the interval of the ratio contains 1.
+        A CompileResult, which prints "no significant speedup" where the interval of the ratio contains 1.
 
     Raises:
         ValueError: fewer than 5 rounds.

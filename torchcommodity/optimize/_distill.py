@@ -1,4 +1,4 @@
-"""Knowledge distillation: train a small network on the quantiles of a large one and on the targets."""
+"""Knowledge distillation: train a small network on the quantiles of a large network and on the targets."""
 
 from dataclasses import replace
 
@@ -19,20 +19,20 @@ def distill(
 ) -> Forecaster:
     """Train a small network on the quantiles of `teacher` and on the targets, see `losses.distillation_loss`.
 
-    The econometric part is the teacher's. The student corrects those of the teacher's horizons whose validation loss it
-    improves.
+    The econometric part is the teacher's. The student corrects the horizons at which both the teacher corrects and the
+    student improves the validation loss.
 
     Args:
-        teacher: with a network.
-        inputs: prices that may be trained on.
-        student: config of any registered model with the teacher's `har`; a HarLstm of 4 hidden units if None.
-        config: settings of training; the defaults if None.
-        weight: of the teacher in the loss, in [0, 1]; the targets have the rest.
+        teacher: forecaster with a network.
+        inputs: training and validation prices.
+        student: config of a registered model with the teacher's `har`; a `HarLstm` with 4 hidden units if None.
+        config: training settings; the defaults if None.
+        weight: weight of the teacher's term in the loss, in [0, 1].
         symmetry: as in `FitConfig`.
         seed: as in `forecast.fit`.
 
     Returns:
-        the student; the note of its record says which epoch was best, if any.
+        The student; the note of its record names the selected epoch, if any.
 
     Raises:
         ValueError: the student's econometric settings are not the teacher's, or the weight is out of range.
@@ -43,7 +43,7 @@ def distill(
     har = teacher.model.har.config
     student = student or HarLstmConfig(har, hidden=4)
     if student.har != har:
-        raise ValueError("distill: student.har must be the econometric settings of the teacher; got others")
+        raise ValueError(f"distill: student.har must equal the econometric settings of the teacher; got {student.har}")
     if not 0 <= weight <= 1:
         raise ValueError(f"distill: weight must be in [0, 1]; got {weight}")
     settings = FitConfig(student, config or TrainConfig(), symmetry)

@@ -1,4 +1,4 @@
-"""Importance of a network's inputs and of its past rows, and pruning by it."""
+"""Importance of the features and past rows of a network, and pruning by importance."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -24,13 +24,16 @@ def importance(forecaster: Forecaster, inputs: ModelInputs, *, rows: int = 252, 
 
         I[k, f] = mean over windows and symbols of  sum_h |x[t-k, f]  d correction_h[t] / d x[t-k, f]|
 
-    over the corrected horizons h: to first order, the change of the correction if the input is set to zero.
+    over the corrected horizons h: the first-order change of the correction if the input is set to zero.
 
     Args:
-        forecaster: of a HarLstm.
-        inputs: prices the network may be evaluated on.
+        forecaster: forecaster whose model is a `HarLstm`.
+        inputs: prices on which the network is evaluated.
         rows: R, rows of a window.
-        windows: evenly spaced over the rows after the warm-up.
+        windows: number of windows, evenly spaced over the rows after the warm-up.
+
+    Returns:
+        An Importance.
 
     Raises:
         ValueError: the model is not a HarLstm, corrects no horizon, or there are too few rows.
@@ -44,7 +47,7 @@ def importance(forecaster: Forecaster, inputs: ModelInputs, *, rows: int = 252, 
     corrected = torch.nonzero(model.har.shrink).flatten().tolist()
     if len(inputs.prices) < min_rows or not corrected:
         raise ValueError(
-            f"importance: expected at least {min_rows} rows and a network that corrects a horizon; "
+            f"importance: inputs must have at least {min_rows} rows and the network must correct a horizon; "
             f"got {len(inputs.prices)} rows and {len(corrected)} corrected horizons"
         )
     with torch.no_grad():
@@ -64,9 +67,15 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
     """Remove the least important inputs of the network.
 
     Args:
-        forecaster: of a HarLstm.
-        scores: of `importance`.
-        keep: share of the importance that the remaining inputs hold together, in (0, 1].
+        forecaster: forecaster whose model is a `HarLstm`.
+        scores: result of `importance`.
+        keep: share of the total importance of the remaining inputs, in (0, 1].
+
+    Returns:
+        A forecaster with a smaller network.
+
+    Raises:
+        ValueError: the model is not a `HarLstm`, or `keep` is out of range.
     """
     model = require_har_lstm("prune_inputs", forecaster)
     order = scores.features.argsort(descending=True)
@@ -80,19 +89,26 @@ def prune_inputs(forecaster: Forecaster, scores: Importance, keep: float = 0.99)
 def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -> Forecaster:
     """Limit the network to the last rows, so that a forecast takes fewer recurrent steps.
 
-    The econometric part still uses all rows. Fine-tune before: training such a model cuts a window for every row.
+    The econometric part still uses all rows. Fine-tune before pruning rows: training the result
+    would need one window per row.
 
     Args:
-        forecaster: of a HarLstm.
-        scores: of `importance`.
-        keep: share of the importance that the remaining rows hold together, in (0, 1].
+        forecaster: forecaster whose model is a `HarLstm`.
+        scores: result of `importance`.
+        keep: share of the total importance of the remaining rows, in (0, 1].
+
+    Returns:
+        A forecaster whose network uses fewer rows.
+
+    Raises:
+        ValueError: the model is not a `HarLstm`, or `keep` is out of range.
     """
     model = require_har_lstm("prune_rows", forecaster)
     return replace(forecaster, model=rebuild(model, dict(model.state_dict()), rows=_count(scores.rows, keep)))
 
 
 def _count(shares: Tensor, keep: float) -> int:
-    """Number of leading shares that hold `keep` of the total."""
+    """Number of leading shares that sum to at least `keep` of the total."""
     if not 0 < keep <= 1:
         raise ValueError(f"prune: keep must be in (0, 1]; got {keep}")
     return min(int((shares.cumsum(0) < keep * shares.sum()).sum()) + 1, len(shares))

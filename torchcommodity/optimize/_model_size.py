@@ -7,7 +7,7 @@ from torchcommodity.training import network_state
 
 
 class ModelSize(NamedTuple):
-    """Size of the network; `file_bytes` also counts the econometric part and the record of the fit."""
+    """Size of the network; `file_bytes` also includes the econometric part and the record of the fit."""
 
     parameters: int
     sparsity: float  # share of the parameters that are zero
@@ -23,7 +23,12 @@ def model_size(forecaster: Forecaster) -> ModelSize:
     """Count parameters, zeros and bytes of a forecaster's network, and the bytes of its file.
 
     Args:
-        forecaster: of `forecast.fit` or `Forecaster.load`; a model without a network has no parameters.
+        forecaster: result of `forecast.fit` or `Forecaster.load`; a model without a network has no parameters.
+
+    Example:
+        >>> from torchcommodity import data, forecast
+        >>> model_size(forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))).parameters
+        0
     """
     tensors = network_state(forecaster.model).values()
     count = sum(x.numel() for x in tensors)

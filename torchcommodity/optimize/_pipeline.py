@@ -1,4 +1,4 @@
-"""The optimized variants of a forecaster: each method alone, and their combination."""
+"""Optimized variants of a forecaster: each method separately, and a combination."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ ORIGINAL, NO_NETWORK, COMBINED = "original", "no network", "combined"
 
 
 class Variant(NamedTuple):
-    """A forecaster and the module that is called to forecast with it."""
+    """Forecaster, and the module to call for its forecasts."""
 
     forecaster: Forecaster
     module: Any  # prices, rolls, curve -> quantiles of the last row
@@ -28,7 +28,7 @@ class Variant(NamedTuple):
 
 
 class AllRowsForecaster(nn.Module):
-    """Computes the quantiles of every row and returns those of the last: the unoptimized forecast."""
+    """Unoptimized forecast: compute the quantiles of every row and return those of the last."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class AllRowsForecaster(nn.Module):
 
 
 class Float32Forecaster(nn.Module):
-    """Computes in float32 from the prices on."""
+    """Forecast in float32 throughout."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -62,19 +62,19 @@ def pipeline(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Variant]:
-    """Apply every optimization alone, and combine distillation, row pruning, int8 and compilation.
+    """Apply every optimization separately, and combine distillation, row pruning, int8 and compilation.
 
     Args:
-        forecaster: of a HarLstm, fitted on `inputs`.
-        inputs: prices that may be trained on, up to the last row before the test rows.
+        forecaster: forecaster whose model is a `HarLstm`, fitted on `inputs`.
+        inputs: training and validation prices, up to the last row before the test rows.
         example: inputs at batch size 1, for which models are compiled, see `benchmark_inputs`.
-        config: settings of fine-tuning and distillation; the defaults of each if None.
-        compiled: include the compiled variants, which take a minute or two each.
-        seed: of fine-tuning and distillation.
+        config: training settings of fine-tuning and distillation; their defaults if None.
+        compiled: include the compiled variants, which take one to two minutes each.
+        seed: random seed of fine-tuning and distillation.
         progress: called as progress(done, total, description).
 
     Returns:
-        variants by name; the first is the original, the last the econometric part without network.
+        Variants by name; the first is the original, the last the econometric part without a network.
 
     Raises:
         ValueError: the model is not a HarLstm.
@@ -122,7 +122,7 @@ def _compiled(forecaster: Forecaster, example: BatchInputs) -> Variant:
 
 
 def _without_network(forecaster: Forecaster) -> Variant:
-    """The econometric part alone: a lower bound for eager variants."""
+    """The econometric part without a network: a lower bound on the time of eager variants."""
     model = HarGarch(forecaster.model.har.assets, HarGarchConfig(forecaster.model.har.config))
     model.har.load_state_dict(forecaster.model.har.state_dict())
     return _eager(replace(forecaster, model=model))

@@ -27,7 +27,7 @@ class OperatorCost(NamedTuple):
     name: str
     shapes: str
     calls: float
-    microseconds: float  # self time, without the operators it calls
+    microseconds: float  # self time
     share: float  # of the total time
     bytes: int  # allocated minus freed
 
@@ -45,7 +45,7 @@ class Profile:
 
     @property
     def largest(self) -> tuple[str, ...]:
-        """The three largest costs in words, each operator summed over its shapes."""
+        """Description of the three largest costs; each operator is summed over its shapes."""
         costs = [_sum_shapes(name, self.operators) for name in {cost.name for cost in self.operators}]
         return tuple(_describe(cost) for cost in sorted(costs, key=lambda cost: -cost.microseconds)[:3])
 
@@ -64,18 +64,18 @@ def profile(
     """Profile the forecast from the last rows of real prices with torch.profiler.
 
     Args:
-        forecaster: of `forecast.fit` or `Forecaster.load`.
-        inputs: of `training.model_inputs`.
+        forecaster: result of `forecast.fit` or `Forecaster.load`.
+        inputs: result of `training.model_inputs`.
         rows: rows of prices per forecast.
         batch_size: forecasts per call, all of the same prices.
         repeats: profiled calls, after two warm-up calls; the result is their mean.
-        trace: file for the trace of all calls, for chrome://tracing or ui.perfetto.dev.
+        trace: trace file of all calls, for chrome://tracing or ui.perfetto.dev.
 
     Returns:
-        a Profile; times in microseconds per call, on one CPU thread.
+        A Profile; times in microseconds per call, on one CPU thread.
 
     Raises:
-        ValueError: fewer prices than `rows`, or a number below 1.
+        ValueError: `rows` exceeds the number of prices, or an argument is below 1.
 
     Example:
         >>> from torchcommodity import data, forecast, models

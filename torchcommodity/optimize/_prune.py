@@ -14,12 +14,12 @@ from torchcommodity.training import ModelInputs, TrainConfig, train
 
 
 def prune_weights(forecaster: Forecaster, amount: float) -> Forecaster:
-    """Set the smallest weights of all layers together to zero: global unstructured L1 pruning.
+    """Set the smallest weights to zero, over all layers: global unstructured L1 pruning.
 
     The model keeps its shapes: it is sparser, not smaller or faster. Biases are not pruned.
 
     Args:
-        forecaster: with a network.
+        forecaster: forecaster with a network.
         amount: share of the weights to set to zero, in [0, 1).
 
     Raises:
@@ -42,13 +42,13 @@ def prune_weights(forecaster: Forecaster, amount: float) -> Forecaster:
 
 
 def prune_units(forecaster: Forecaster, units: int) -> Forecaster:
-    """Remove all but `units` hidden units of the LSTM, and the columns of the head that read them.
+    """Remove all but `units` hidden units of the LSTM.
 
-    Units are ranked by the absolute weights that read them, in the head and in the recurrence; removing a unit that
-    nothing reads leaves every forecast unchanged. The result is a `HarLstm` with `units` hidden units.
+    Units are ranked by the sum of their absolute outgoing weights in the head and in the recurrence; removing a unit
+    without outgoing weights does not change forecasts. The result is a `HarLstm` with `units` hidden units.
 
     Args:
-        forecaster: of a HarLstm.
+        forecaster: forecaster whose model is a `HarLstm`.
         units: hidden units to keep.
 
     Raises:
@@ -82,14 +82,17 @@ def fine_tune(
     """Continue training a pruned network; weights that are zero stay zero.
 
     The econometric part and the corrected horizons do not change. If no epoch improves on the econometric baseline in
-    validation, the pruned weights are kept, and the note of the record says so.
+    validation, the pruned weights are kept, with a note in the record.
 
     Args:
-        forecaster: pruned.
-        inputs: prices that may be trained on.
-        config: settings of training; three epochs by default.
+        forecaster: forecaster with a pruned network.
+        inputs: training and validation prices.
+        config: training settings; three epochs by default.
         symmetry: as in `FitConfig`.
         seed: as in `forecast.fit`.
+
+    Returns:
+        The fine-tuned forecaster, or the pruned one if no epoch improved it.
     """
     model = copy.deepcopy(forecaster.model)
     for layer, name in (masked := weight_matrices(model)):
@@ -119,7 +122,7 @@ class _ZeroMask(nn.Module):
 
 
 def weight_matrices(model: nn.Module) -> list[tuple[nn.Module, str]]:
-    """Layer and name of every network weight with two or more axes, except those of parametrized layers."""
+    """List layer and name of every network weight with two or more axes, except in parametrized layers."""
     return [
         (model.get_submodule(path), name)
         for path, _, name in (full.rpartition(".") for full, x in model.named_parameters() if x.dim() > 1)
@@ -128,14 +131,14 @@ def weight_matrices(model: nn.Module) -> list[tuple[nn.Module, str]]:
 
 
 def require_har_lstm(operation: str, forecaster: Forecaster) -> HarLstm:
-    """The forecaster's model; ValueError if it is not a HarLstm."""
+    """Return the forecaster's model, or raise ValueError if it is not a `HarLstm`."""
     if not isinstance(forecaster.model, HarLstm):
         raise ValueError(f"{operation}: forecaster must have a HarLstm; got {type(forecaster.model).__name__}")
     return forecaster.model
 
 
 def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
-    """A HarLstm with changed settings and the given state."""
+    """Build a `HarLstm` with changed settings and the given state."""
     rebuilt: HarLstm = build_model(replace(model.config, **changes), model.har.assets)
     rebuilt.load_state_dict(state)
     return rebuilt.eval()

@@ -1,4 +1,4 @@
-"""Weights in fewer bytes: int8 by torchao and `nn.to_int8`, or bfloat16."""
+"""Smaller weights: int8 with torchao and `nn.to_int8`, or bfloat16."""
 
 import copy
 import logging
@@ -13,14 +13,17 @@ from torchcommodity.nn import recurrent_weights, to_int8
 
 
 def quantize(forecaster: Forecaster) -> Forecaster:
-    """Store the network's matrices as int8 with one scale per row; biases and the econometric part keep their dtype.
+    """Quantize the network's weight matrices to int8 with one scale per row.
 
     Linear layers are quantized by torchao's `Int8WeightOnlyConfig`, recurrent layers, which torchao does not support,
-    by `nn.to_int8`. Both are stored in one form, so that reading the forecaster's file does not need torchao. Weights
-    are dequantized when used: this saves bytes, not multiplications.
+    by `nn.to_int8`. Both are stored in the same form, so that loading the forecaster does not require torchao. Weights
+    are dequantized on use: this saves bytes, not multiplications. Biases and the econometric part keep their dtype.
 
     Args:
-        forecaster: with a network.
+        forecaster: forecaster with a network.
+
+    Returns:
+        A forecaster with int8 weights, which cannot be trained.
 
     Raises:
         ImportError: torchao is not installed; `pip install 'torchcommodity[quantize]'`.
@@ -39,7 +42,7 @@ def quantize(forecaster: Forecaster) -> Forecaster:
 
 def torchao_int8(linear: nn.Linear) -> tuple[Tensor, Tensor]:  # (out, in) int8, (out, 1)
     """Weight and scale of a linear layer as quantized by torchao."""
-    for name in ("torchao", "torch.utils._pytree"):  # their import lists kernels of other platforms otherwise
+    for name in ("torchao", "torch.utils._pytree"):  # silences messages about kernels of other platforms
         logging.getLogger(name).setLevel(logging.ERROR)
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
@@ -55,11 +58,14 @@ def mixed_precision(forecaster: Forecaster, dtype: torch.dtype = torch.bfloat16)
     Recurrent layers take bfloat16 and compute in float32 internally.
 
     Args:
-        forecaster: with a network in floating point.
-        dtype: torch.bfloat16, the only one supported.
+        forecaster: forecaster with a floating-point network.
+        dtype: torch.bfloat16, the only supported dtype.
+
+    Returns:
+        A forecaster with a bfloat16 network.
 
     Raises:
-        ValueError: another dtype, or weights already in int8.
+        ValueError: another dtype, or int8 weights.
     """
     if dtype != torch.bfloat16:
         raise ValueError(f"mixed_precision: dtype must be torch.bfloat16; got {dtype}")

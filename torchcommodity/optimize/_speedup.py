@@ -28,7 +28,7 @@ class Speedup(NamedTuple):
 
 
 def time_interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
-    """Time all calls in turn, after one warm-up call each, so that a disturbance of the machine affects all alike."""
+    """Time the calls in interleaved rounds, after one warm-up call each, so that disturbances affect all equally."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()
@@ -41,13 +41,16 @@ def time_interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dic
 
 
 def speedup(before: Times, after: Times, *, resamples: int = 2000, seed: int = 0) -> Speedup:
-    """Ratio of the medians of interleaved calls, with a bootstrap over rounds that keeps pairs together.
+    """Ratio of the median times of interleaved calls, with a paired bootstrap over rounds.
 
     Args:
-        before: (R,) seconds of each round, of at least 5.
+        before: (R,) seconds per round, at least 5 rounds.
         after: (R,) seconds of the same rounds.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
+        resamples: number of bootstrap resamples.
+        seed: random seed of the bootstrap.
+
+    Raises:
+        ValueError: fewer than 5 rounds, or different numbers of rounds.
 
     Example:
         >>> print(speedup(np.array([2.0, 2.2, 2.1, 2.4, 2.2]), np.array([1.0, 1.0, 1.1, 1.2, 1.1])))

@@ -1,4 +1,4 @@
-"""Portfolios: weights from a model trained on its Sharpe ratio after costs, backtested beside standard baselines."""
+"""Portfolios: weights from a model trained on the Sharpe ratio after costs, and a backtest against baselines."""
 
 from torchcommodity.portfolio._backtest import TRAINED as TRAINED
 from torchcommodity.portfolio._backtest import UNTRAINED as UNTRAINED

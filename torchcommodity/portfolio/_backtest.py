@@ -1,4 +1,4 @@
-"""Walk-forward backtest of a trained portfolio beside standard baselines."""
+"""Walk-forward backtest of a trained portfolio against standard baselines."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,19 +23,19 @@ from torchcommodity.training import Progress
 
 TRAINED = "lstm"
 UNTRAINED = "untrained"
-COSTS = (0.0002, 0.0010)
+COSTS = (0.0002, 0.0010)  # 2 and 10 basis points
 
 
 @dataclass(frozen=True, eq=False)
 class PortfolioResult:
-    """One portfolio at one cost.
+    """Backtest of one portfolio at one cost.
 
     Args:
-        name: of the portfolio.
-        cost: of trading one unit of weight.
-        weights: (T, N), all rows of the panel; 0 before the test rows.
-        net: (R,) returns after costs of the test rows.
-        performance: of the test rows.
+        name: name of the portfolio.
+        cost: cost of trading one unit of weight.
+        weights: (T, N) weights on all rows of the panel; 0 before the test rows.
+        net: (R,) returns after costs on the test rows.
+        performance: performance on the test rows.
         sharpe_difference: Sharpe ratio of the trained portfolio minus that of this one; None for the trained one.
     """
 
@@ -52,12 +52,12 @@ class PortfolioBacktest:
     """Walk-forward results of several portfolios.
 
     Args:
-        dates: (R,) of the test rows.
-        symbols: N names.
+        dates: (R,) dates of the test rows.
+        symbols: N symbols.
         long_short: whether short positions are allowed.
         results: every portfolio at every cost, the trained one first.
-        fits: a sentence on each training, one per cost and year.
-        left_out: what could not be computed, and why.
+        fits: outcome of each training, one sentence per cost and year.
+        excluded: baselines that could not be computed, with the reason.
     """
 
     dates: np.ndarray[Any, np.dtype[np.datetime64]]
@@ -65,17 +65,17 @@ class PortfolioBacktest:
     long_short: bool
     results: tuple[PortfolioResult, ...]
     fits: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
     def at_cost(self, cost: float) -> list[PortfolioResult]:
-        """The portfolios at one cost."""
+        """Select the portfolios at one cost."""
         return [result for result in self.results if result.cost == cost]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Performance of every portfolio, one row per cost and portfolio.
+        """Convert to a DataFrame with one row per cost and portfolio.
 
-        Columns: cost_bps, portfolio, those of `Performance`, and the Sharpe ratio of the trained portfolio minus that
-        of the row's (`difference`) with its 95 % interval (`low`, `high`).
+        Columns: cost_bps, portfolio, the fields of `Performance`, and the Sharpe ratio of the trained portfolio minus
+        that of the row's portfolio (`difference`) with its 95 % interval (`low`, `high`).
         """
         rows = []
         for result in self.results:
@@ -100,23 +100,33 @@ def backtest(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> PortfolioBacktest:
-    """Rebalance daily from `first_year` to the end of the panel, with a model retrained every year on earlier rows.
+    """Backtest daily rebalancing from `first_year` on, with a model retrained every year on earlier rows.
 
-    Every portfolio targets the volatility of `config.model`, has the same limits, pays the same costs for trades and
-    rolls (two trades each), and buys its first positions on the first test row.
+    All portfolios have the target volatility and limits of `config.model`, pay the same costs for trades and rolls (two
+    trades each), and buy their first positions on the first test row.
 
     Args:
-        prices: raw prices, anything that `data.to_panel` takes. With contracts, roll gaps are not earned; without,
-            every return counts.
+        prices: raw prices, anything that `data.to_panel` takes. Roll gaps of symbols with contracts
+            are not earned.
         config: model and training; its `cost` is replaced by each of `costs`.
-        costs: of trading one unit of weight; the network is trained for each.
+        costs: costs of trading one unit of weight; the model is trained for each.
         first_year: first test year; by default the last seven years are tested.
         seed: random seed for training and bootstrap.
-        progress: called as progress(done, total, description).
+        progress: called as progress(done, total, description) after each training.
+
+    Returns:
+        A PortfolioBacktest.
 
     Raises:
-        TypeError: `prices` of another type.
-        ValueError: no cost, no test row, no row to train on before the first test year, or a synthetic panel.
+        TypeError: `prices` has another type.
+        ValueError: `costs` is empty, there is no test row, no training row before the first test year, or the panel is
+            synthetic.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> panel = data.embedded()["WTI", "SP500"].between("2013-01-01", "2018-12-31")
+        >>> backtest(panel, PortfolioTrainConfig(epochs=0), costs=[0.0002], first_year=2018)
+        PortfolioBacktest(WTI, SP500; 252 rows 2018-01-02 to 2018-12-31; lstm, untrained, ...)
     """
     panel = to_panel(prices, operation="portfolio.backtest")
     check_not_synthetic("portfolio.backtest", panel)
@@ -127,14 +137,14 @@ def backtest(
     first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS + 1 if first_year is None else first_year
     years = [block.test for block in walk_forward(panel.dates, test_start=first_year, horizon=1)]
     start = years[0].start
-    baselines, left_out = _baseline_weights(tradable, config, start)
+    baselines, excluded = _baseline_weights(tradable, config, start)
     results, fits = [], []
     for cost in costs:
         weights, notes = _trained_weights(tradable, replace(config, cost=cost), years, panel.dates, seed, progress)
         fits += [f"{1e4 * cost:g} bp, {note}" for note in notes]
         results += _evaluate({TRAINED: weights, **baselines}, tradable, config, cost, start, seed)
     return PortfolioBacktest(
-        panel.dates[start:], panel.symbols, config.model.long_short, tuple(results), tuple(fits), tuple(left_out)
+        panel.dates[start:], panel.symbols, config.model.long_short, tuple(results), tuple(fits), tuple(excluded)
     )
 
 
@@ -146,7 +156,7 @@ def _trained_weights(
     seed: int,
     progress: Progress | None,
 ) -> tuple[Tensor, list[str]]:
-    """Weights of all test rows, each year's from a model trained on the rows before it."""
+    """Weights on all test rows; each year's model is trained on the rows before it."""
     weights, notes = torch.zeros_like(tradable.prices), []
     for done, year in enumerate(years):
         name = str(dates[year.start].astype("datetime64[Y]"))
@@ -176,18 +186,18 @@ def _baseline_weights(
         "inverse volatility": inverse_volatility(investable, volatility),
         "momentum": time_series_momentum(investable, volatility, logs, long_short=long_short),
     }
-    left_out = []
+    excluded = []
     try:
         weights = minimum_variance(investable, tradable.returns, first_row=start, long_short=long_short)
         raw["minimum variance"] = weights
         empty = (investable.any(-1) & (weights == 0).all(-1))[start:].sum()
         if empty:
-            left_out.append(f"minimum variance on {empty} rows, before which too few had a return of every asset")
+            excluded.append(f"minimum variance on {empty} rows, before which too few had a return of every asset")
     except ModuleNotFoundError as error:
-        left_out.append(f"minimum variance needs {error.name}: pip install 'torchcommodity[portfolio]'")
+        excluded.append(f"minimum variance needs {error.name}: pip install 'torchcommodity[portfolio]'")
     scaled = {UNTRAINED: model.weights(inputs)[0]}
     scaled |= {name: _to_target(model, inputs, weights) for name, weights in raw.items()}
-    return {name: _zero_before(weights, start) for name, weights in scaled.items()}, left_out
+    return {name: _zero_before(weights, start) for name, weights in scaled.items()}, excluded
 
 
 def _to_target(model: PortfolioLstm, inputs: PortfolioInputs, weights: Tensor) -> Tensor:  # (T, N) -> (T, N)

@@ -1,4 +1,4 @@
-"""Portfolios without learned parameters, the baselines of any model. Row t uses returns up to row t."""
+"""Portfolios without learned parameters, the baselines of the model. Row t uses returns up to row t."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,10 @@ TREND_ROWS = 252  # twelve months
 def equal_weight(
     investable: Tensor,  # (..., T, N) bool
 ) -> Tensor:  # (..., T, N)
-    """The same weight for every investable asset.
+    """Equal weights for all investable assets, with sum 1.
+
+    Args:
+        investable: assets that may be held.
 
     References:
         DeMiguel, Garlappi, Uppal (2009). Optimal versus naive diversification. Review of Financial Studies 22(5).
@@ -29,7 +32,11 @@ def inverse_volatility(
     investable: Tensor,  # (..., T, N) bool
     volatility: Tensor,  # (..., T, N)
 ) -> Tensor:  # (..., T, N)
-    """Weights proportional to 1 / volatility: equal risk contributions if the assets are uncorrelated.
+    """Weights proportional to 1 / volatility: equal risk contributions for uncorrelated assets.
+
+    Args:
+        investable: assets that may be held.
+        volatility: volatility per row, > 0.
 
     References:
         Kirby, Ostdiek (2012). It's all in the timing. J. Financial and Quantitative Analysis 47(2).
@@ -54,8 +61,8 @@ def time_series_momentum(
 
     Args:
         investable: assets that may be held.
-        volatility: per row.
-        returns: log-returns, roll-adjusted; NaN is left out.
+        volatility: volatility per row, > 0.
+        returns: log-returns, roll-adjusted; NaN is ignored.
         long_short: if False, assets that fell have weight 0.
         window: rows of the trend.
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-REBALANCE_ROWS = 21  # from one estimate to the next
-ESTIMATION_ROWS = 252
+REBALANCE_ROWS = 21  # rows between estimates
+ESTIMATION_ROWS = 252  # rows per estimate
 
 
 def minimum_variance(
@@ -21,7 +21,7 @@ def minimum_variance(
 
     Args:
         investable: assets that may be held.
-        returns: simple returns, roll-adjusted. An estimate leaves out rows on which an investable asset has none.
+        returns: simple returns, roll-adjusted. Estimates ignore rows on which an investable asset has no return.
         first_row: first row with weights; earlier rows are 0.
         long_short: weights in [-1, 1] instead of [0, 1].
 
@@ -42,7 +42,7 @@ def minimum_variance(
         if not assets.any() or len(sample) <= assets.sum():
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the solver's
+            warnings.simplefilter("ignore")  # from the solver
             estimator = MeanRisk(min_weights=min_weight).fit(sample.numpy().astype(np.float64))
         estimate = torch.zeros_like(returns[0])
         estimate[assets] = torch.as_tensor(estimator.weights_).to(estimate)

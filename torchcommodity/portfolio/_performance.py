@@ -15,15 +15,15 @@ Series = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Performance:
-    """Performance of one portfolio over one period, after costs.
+    """Performance of a portfolio after costs.
 
     Args:
         sharpe_ratio: annualized mean over standard deviation of the net returns; NaN for constant returns.
         annual_return: annualized mean net return, not compounded.
         annual_volatility: annualized standard deviation of the net returns.
         max_drawdown: largest loss from a peak of compounded wealth, a fraction of the peak.
-        turnover: traded per year, both sides, as a multiple of wealth.
-        costs: paid per year for trades and rolls, a fraction of wealth.
+        turnover: annual turnover, both sides, as a multiple of wealth.
+        costs: annual costs of trades and rolls, a fraction of wealth.
     """
 
     sharpe_ratio: float
@@ -44,7 +44,7 @@ def performance(
     first_row: int = 0,
     rows_per_year: int = 252,
 ) -> tuple[Performance, Tensor]:  # and (T - first_row,)
-    """Performance and net returns of the rows from `first_row` on; arguments as in `losses.net_returns`.
+    """Performance and net returns of the rows from `first_row` on; other arguments as in `losses.net_returns`.
 
     Example:
         >>> weights, returns = torch.full((4, 1), 0.5), torch.tensor([[0.0], [0.02], [-0.01], [0.01]])

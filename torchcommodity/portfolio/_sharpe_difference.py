@@ -22,7 +22,7 @@ class SharpeDifference:
 
     @property
     def significant(self) -> bool:
-        """Whether the interval excludes zero."""
+        """Whether zero is outside the interval."""
         return self.low > 0 or self.high < 0
 
 
@@ -41,13 +41,18 @@ def sharpe_difference(
 
     Args:
         returns, other: returns per row on the same rows, finite.
-        seed: of the bootstrap.
-        replications: of the bootstrap.
-        rows_per_year: for annualization.
+        seed: random seed of the bootstrap.
+        replications: number of bootstrap replications.
+        rows_per_year: factor of annualization.
 
     References:
         Ledoit, Wolf (2008). Robust performance hypothesis testing with the Sharpe ratio. J. Empirical Finance 15(5).
         doi:10.1016/j.jempfin.2008.03.002. Politis, White (2004), doi:10.1081/ETC-120028836.
+
+    Example:
+        >>> returns = np.random.default_rng(0).standard_normal(500)
+        >>> sharpe_difference(returns, returns).difference
+        0.0
     """
     if np.array_equal(returns, other):
         return SharpeDifference(0.0, 0.0, 0.0)
@@ -88,7 +93,7 @@ def _influence(returns: Series) -> Series:
 
 
 def _standard_error(influence: Series, lags: int) -> Series:
-    """Of the mean, with Bartlett weights (Newey, West 1987)."""
+    """Standard error of the mean, with Bartlett weights (Newey, West 1987)."""
     centered = influence - influence.mean()
     variance = float(centered @ centered)
     for lag in range(1, min(lags, len(centered) - 1) + 1):

@@ -10,29 +10,29 @@ from torchcommodity.training import roll_adjusted_returns
 
 
 class TradablePanel(NamedTuple):
-    """A panel as a portfolio trades it; (T, N) each."""
+    """Prices, tradable returns and rolls, (T, N) each."""
 
     prices: Tensor  # as quoted; NaN where missing
     returns: Tensor  # simple, of the contract held; NaN where no return can be earned
-    rolls: Tensor  # bool: the contract was rolled at the close of the row before
+    rolls: Tensor  # bool: the contract is rolled at the close of the previous row
 
     def before(self, row: int) -> "TradablePanel":
-        """The rows before `row`."""
+        """Select the rows before `row`."""
         return TradablePanel(*(x[:row] for x in self))
 
 
 def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> TradablePanel:
-    """Prices, roll-adjusted simple returns and rolls.
+    """Convert prices to the inputs of a portfolio: prices, roll-adjusted simple returns and rolls.
 
-    The return after missing prices spans them, and the position cannot be changed meanwhile. On a roll whose gap no
-    curve gives, the return is NaN: the asset is not invested over that row, and pays for the roll.
+    The return after missing prices spans the gap, during which the position cannot change. On a roll without a curve
+    the return is NaN: the asset is not invested over that row, but the roll still costs.
 
     Args:
         prices: anything that `data.to_panel` takes.
-        operation: opens the error messages: the function that was called.
+        operation: public function that was called, for error messages.
 
     Raises:
-        TypeError: `prices` of another type.
+        TypeError: `prices` has another type.
         ValueError: the panel is synthetic.
 
     Example:

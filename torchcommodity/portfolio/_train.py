@@ -1,4 +1,4 @@
-"""Training of a portfolio model on the pooled Sharpe ratio after costs."""
+"""Train a portfolio model on the pooled Sharpe ratio after costs."""
 
 import logging
 from collections.abc import Iterator
@@ -20,19 +20,19 @@ TRADES_PER_ROLL = 2  # the old contract is sold, the new one bought
 
 @dataclass(frozen=True)
 class PortfolioTrainConfig:
-    """Model and training of a portfolio; the defaults are those of the published results."""
+    """Settings of a portfolio model and its training; the defaults are those of the published results."""
 
     model: PortfolioLstmConfig = field(default_factory=PortfolioLstmConfig)
-    cost: float = 0.0002  # of trading one unit of weight; 0.0002 is 2 basis points
+    cost: float = 0.0002  # cost of trading one unit of weight: 2 basis points
     epochs: int = 60  # 0 leaves the portfolio untrained
-    patience: int = 15  # epochs without improvement in validation before training stops
+    patience: int = 15  # epochs without improvement before early stopping
     window: int = 252  # rows per sequence
-    burn_in: int = 63  # first rows of a sequence, left out of the loss
+    burn_in: int = 63  # first rows of a sequence, excluded from the loss
     batch: int = 8  # sequences per step, pooled into one ratio
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
-    validation_fraction: float = 0.2  # last rows, on which the epoch is selected
-    margin: float = 1.0  # standard errors by which that epoch must exceed the untrained portfolio in validation
+    validation_fraction: float = 0.2  # last rows, used to select the epoch
+    margin: float = 1.0  # required gain over the untrained portfolio in validation, in standard errors
     device: Device = "cpu"
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class PortfolioTrainConfig:
 
 
 class TrainedPortfolio(NamedTuple):
-    """A portfolio model, its selected epoch (0: untrained), and a sentence on its training."""
+    """Portfolio model, selected epoch (0: untrained), and the outcome of training in words."""
 
     model: PortfolioLstm
     epoch: int
@@ -73,7 +73,7 @@ def train(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrainedPortfolio:
-    """Train a portfolio on the earlier rows and select the epoch by the Sharpe ratio after costs on the later ones.
+    """Train a portfolio on the first rows and select the epoch by the Sharpe ratio after costs on the last rows.
 
     Args:
         prices: a `TradablePanel`, or anything that `data.to_panel` takes; all rows are used.
@@ -82,12 +82,17 @@ def train(
         progress: called as progress(done, total, description).
 
     Returns:
-        the model of the best epoch if it exceeds the untrained portfolio by the margin, else the untrained one: the
-        best of many epochs exceeds it by chance alone.
+        The model of the best epoch if its gain over the untrained portfolio exceeds the margin, else the untrained
+        model, because the best of many epochs shows a gain by chance alone.
 
     Raises:
-        TypeError: `prices` of another type.
+        TypeError: `prices` has another type.
         ValueError: the panel is synthetic.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> train(data.embedded()["WTI", "SP500"], PortfolioTrainConfig(epochs=0)).note
+        'not trained (0 epochs)'
     """
     panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices, operation="portfolio.train")
     config = config or PortfolioTrainConfig()
@@ -135,7 +140,7 @@ def _build(config: PortfolioLstmConfig, seed: int) -> PortfolioLstm:
 
 
 def _batches(begin: int, end: int, config: PortfolioTrainConfig, generator: torch.Generator) -> Iterator[Tensor]:
-    """Row numbers (S, L) of an epoch's sequences from a random offset on; they overlap by the burn-in."""
+    """Row numbers (S, L) of an epoch's sequences, from a random offset; sequences overlap by the burn-in."""
     stride = config.window - config.burn_in
     offset = begin + int(torch.randint(stride, (), generator=generator))
     starts = torch.arange(offset, end - config.window + 1, stride)
@@ -167,17 +172,17 @@ def _copy(model: PortfolioLstm) -> list[Tensor]:
 def _select(
     model: PortfolioLstm, best: _Epoch, untrained: _Epoch, epochs: int, config: PortfolioTrainConfig
 ) -> TrainedPortfolio:
-    """Load the best epoch if it exceeds the untrained portfolio by the margin, else the untrained one."""
+    """Load the best epoch if its gain exceeds the margin, else the untrained portfolio."""
     gain, error = sharpe_gain(as_series(best.net), as_series(untrained.net))
     significant = best.number > 0 and gain > config.margin * error
     model.cpu()
     for parameter, value in zip(model.parameters(), (best if significant else untrained).parameters):
         parameter.copy_(value)
     if best.number == 0:
-        return TrainedPortfolio(model, 0, f"none of {epochs} epochs exceeded the untrained portfolio, which is used")
+        return TrainedPortfolio(model, 0, f"none of {epochs} epochs exceeded the untrained portfolio, which is kept")
     ratios = _describe(best, untrained, config)
     if not significant:
-        reason = f"gain below {config.margin:g} standard errors, the untrained portfolio is used"
+        reason = f"gain below {config.margin:g} standard errors, the untrained portfolio is kept"
         return TrainedPortfolio(model, 0, f"{ratios}: {reason}")
     return TrainedPortfolio(model, best.number, f"epoch {best.number} of {epochs}: {ratios}")
 

@@ -17,7 +17,7 @@ def paragraph(*parts: object, class_: str | None = None) -> Markup:
 
 
 def figure(name: str, description: str, caption: str, *, square: bool = False) -> Markup:
-    """The placeholder of the chart `name`, with a text alternative."""
+    """Placeholder of the chart `name`, with a text alternative."""
     box = element(
         "div",
         element("p", description),

@@ -18,7 +18,7 @@ from torchcommodity.forecast import (
 
 
 def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
-    """Share of outcomes at or below each quantile against its level; a calibrated forecast lies on the diagonal."""
+    """Share of outcomes at or below each quantile, by level; a calibrated forecast is on the diagonal."""
     levels = list(summary.levels)
     traces = [line_trace([0, 1], [0, 1], MUTED, "calibrated", dash="dot")]
     for (rows, shares), color in zip(summary.calibration.items(), COLORS * len(summary.calibration)):
@@ -26,7 +26,7 @@ def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
     axis = {"range": [0, 1], "tickformat": ".0%"}
     layout = chart_layout(
         xaxis={**axis, "title": {"text": "quantile level"}},
-        yaxis={**axis, "title": {"text": "share of outcomes at or below it"}},
+        yaxis={**axis, "title": {"text": "share of outcomes at or below the quantile"}},
     )
     return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
 

@@ -1,4 +1,4 @@
-"""The comparison of the tested model with the others, in words."""
+"""Comparison of the tested model with the others, in words."""
 
 import math
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Comparison(NamedTuple):
 
 
 def compare(score: Score) -> Comparison | None:
-    """The tested model against the row's model; None for identical forecasts and for too few dates to tell."""
+    """The tested model against the row's model; None for identical forecasts and for too few dates."""
     return None if math.isnan(score.dm) else Comparison(score.dm < 0, score.dm_p < SIGNIFICANCE)
 
 
@@ -33,12 +33,12 @@ def describe_comparison(score: Score, model: str) -> str:
 
 
 def describe_scores(summary: BacktestSummary) -> str:
-    """All comparisons of a backtest in one sentence."""
+    """Summarize all comparisons of a backtest in one sentence."""
     comparisons = [compare(score) for score in summary.scores if score.model != summary.model]
     better, worse = ([c.significant for c in comparisons if c and c.better is side] for side in (True, False))
     text = (
         f"In {len(comparisons)} comparisons {summary.model} has the lower loss in {len(better)} ({sum(better)} "
         f"significant at 5 %) and the higher loss in {len(worse)} ({sum(worse)} significant)"
     )
-    undecided = comparisons.count(None)
-    return f"{text}; {undecided} cannot be decided." if undecided else f"{text}."
+    untested = comparisons.count(None)
+    return f"{text}; {untested} could not be tested." if untested else f"{text}."

@@ -8,7 +8,7 @@ from torchcommodity.data import write_files_atomic
 
 
 def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
-    """Check that the files can be written, before any work is done.
+    """Check that the files can be written, before any computation.
 
     Raises:
         ValueError: `folder` is a file, is not writable, or one of `names` in it is a folder.

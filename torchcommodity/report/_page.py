@@ -1,4 +1,4 @@
-"""One self-contained HTML page: it makes no requests, and all text from data is escaped."""
+"""Self-contained HTML page: no requests, all text from data is escaped."""
 
 import base64
 import gzip
@@ -21,7 +21,7 @@ from torchcommodity.report._section_correlation import correlation_section
 from torchcommodity.report._section_forecast import forecast_section
 
 FOLDER = Path(__file__).parent
-MAX_CHARTS = 40  # a page with more is slow to open
+MAX_CHARTS = 40  # more would make the page slow to open
 FILES = "forecast.csv has all quantiles; forecast.json adds provenance, data problems and scores."
 
 

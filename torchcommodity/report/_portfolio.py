@@ -1,4 +1,4 @@
-"""The walk-forward backtest of portfolios as tables, and as one self-contained page."""
+"""Walk-forward backtest of portfolios as tables and as one self-contained page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, data_section, reproduce_section, scope_note
 
-MAX_POINTS = 700  # of a line; a screen shows no more
+MAX_POINTS = 700  # points per line, about the width of a screen
 COLUMNS = (
     "Portfolio",
     "Sharpe",
-    "LSTM minus it",
+    "Difference",
     "95 % interval",
     "Return",
     "Volatility",
@@ -32,11 +32,12 @@ COLORS = ("#0b5c8a", "#8fb8d0", "#b3461b", "#3d7a3a", "#7a4a9c", "#5a6875")
 SCOPE = (
     "The results are those of daily rebalancing in years that the model had not seen, after the stated costs; without "
     "market impact, margin interest, taxes and interest on collateral.",
-    "Returns are those of the contract held: nobody earns the gap between two contracts on a roll. Without a curve "
-    "that knows the price of the next contract, the asset is not invested over that row and still pays for the roll. A "
-    "series without a calendar is treated as a spot price, which cannot be bought like this.",
-    "A day without a positive price cannot be traded: the next return spans it. So 2020-04-20, when the front WTI "
-    "contract closed at -37.63 dollars, is bridged; whoever held it lost far more than this page shows.",
+    "Returns are those of the contract held: the price gap between two contracts on a roll is not earned. Without a "
+    "curve, which has the price of the next contract, the asset is not invested over that row and still pays for the "
+    "roll. A series without a roll calendar is treated as a spot price, which cannot be traded in this form.",
+    "A day without a positive price cannot be traded: the next return spans it. So does the "
+    "return over 2020-04-20, when the front WTI contract closed at -37.63 dollars; the true loss was far larger than "
+    "shown here.",
     "A difference whose interval contains zero may be due to chance. None of this is investment advice.",
 )
 FILES = (
@@ -45,14 +46,15 @@ FILES = (
 )
 NOTES = (
     "Sharpe ratio, return (not compounded), volatility, turnover and costs are annualized, after costs; drawdown is "
-    "the largest loss from a peak; turnover counts both sides of a trade as a multiple of wealth. The interval is that "
-    "of Ledoit and Wolf, a studentized block bootstrap."
+    "the largest loss from a peak; turnover counts both sides of a trade as a multiple of wealth. The "
+    "difference is the Sharpe ratio of the LSTM minus that of the row's portfolio, with the interval of Ledoit and "
+    "Wolf, a studentized block bootstrap."
 )
 
 
 @dataclass(frozen=True)
 class PortfolioReportData:
-    """One report: prices, the backtest of the portfolios, the run."""
+    """Content of a portfolio report: prices, backtest, run."""
 
     panel: Panel
     result: PortfolioBacktest
@@ -81,7 +83,7 @@ def portfolio_weights(result: PortfolioBacktest) -> pd.DataFrame:
 
 
 def portfolio_html(report: PortfolioReportData) -> str:
-    """The backtest as one HTML page."""
+    """Convert the backtest to one HTML page."""
     result = report.result
     parts = (
         section("results", "Results", *_results(result)),
@@ -93,7 +95,7 @@ def portfolio_html(report: PortfolioReportData) -> str:
 
 
 def portfolio_row(result: PortfolioResult) -> tuple[str, ...]:
-    """The cells of one portfolio, as in `COLUMNS`."""
+    """Table cells of one portfolio, as in `COLUMNS`."""
     performance, difference = result.performance, result.sharpe_difference
     return (
         LABELS.get(result.name, result.name.capitalize()),
@@ -109,7 +111,7 @@ def portfolio_row(result: PortfolioResult) -> tuple[str, ...]:
 
 
 def describe_results(results: list[PortfolioResult]) -> str:
-    """The comparisons of the LSTM with the other portfolios in one sentence."""
+    """Summarize the comparisons of the LSTM with the other portfolios in one sentence."""
     comparisons = [result.sharpe_difference for result in results if result.sharpe_difference is not None]
     better, worse = (sum(c.significant and sign * c.difference > 0 for c in comparisons) for sign in (1, -1))
     higher = sum(c.difference > 0 for c in comparisons)
@@ -120,7 +122,7 @@ def describe_results(results: list[PortfolioResult]) -> str:
 
 
 def _interval(difference: SharpeDifference) -> str:
-    """`-0.12 to +0.34`, or `none` if a portfolio never moved."""
+    """`-0.12 to +0.34`, or `none` for constant returns."""
     return "none" if np.isnan(difference.low) else f"{_signed(difference.low)} to {_signed(difference.high)}"
 
 
@@ -155,7 +157,7 @@ def _results(result: PortfolioBacktest) -> Iterator[Markup]:
             f"wealth-{n}", f"Line chart of wealth after costs; final: {final}.", "Wealth after costs, compounded."
         )
     yield paragraph(NOTES, class_="lead")
-    yield from (paragraph(f"Left out: {reason}.") for reason in result.left_out)
+    yield from (paragraph(f"Excluded: {reason}.") for reason in result.excluded)
 
 
 def _weights(result: PortfolioBacktest) -> Markup:

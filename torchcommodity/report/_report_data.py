@@ -1,4 +1,4 @@
-"""The content of a report, before any of it is written."""
+"""Content of a forecast report."""
 
 import platform
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ PACKAGES = ("numpy", "pandas", "arch", "lightning", "scipy", "plotly")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What is needed to repeat a run.
+    """Record needed to reproduce a run.
 
     Args:
         created: ISO 8601 in UTC.
         command: the command as typed.
         source: where the prices were read from, as given to `data.read`.
-        data_sha256: of prices, dates, symbols, contracts and curve.
+        data_sha256: sha256 of prices, dates, symbols, contracts and curve.
         seed: random seed.
-        versions: package -> version.
+        versions: version by package.
     """
 
     created: str
@@ -36,15 +36,15 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ReportData:
-    """One report: prices, the forecast, the record of its fit, the backtest, the run.
+    """Content of a report: prices, forecast, fit record, backtest, run.
 
     Args:
         panel: the prices, with the problems found in them.
-        forecast: from `forecast.predict`.
-        record: of the fit.
-        run: of the command.
+        forecast: result of `forecast.predict`.
+        record: record of the fit.
+        run: record of the run.
         backtest: scores and coverage, or None.
-        no_backtest: why there is no backtest.
+        no_backtest: reason why there is no backtest.
     """
 
     panel: Panel

@@ -1,4 +1,4 @@
-"""Generated paths as one self-contained HTML page, with their distance from real paths."""
+"""Scenarios as one self-contained HTML page, with their distance from real returns."""
 
 from itertools import islice
 
@@ -34,12 +34,12 @@ DISTANCE = (
     "Each window of {rows} rows is described by its stylized facts. For each fact, the Wasserstein-1 distance between "
     "its distribution over the generated and over the real windows, in standard deviations over the real ones; then "
     "the mean over a family, and over the families. Lower is closer. The real windows are those of {first} to {last}, "
-    "which no generator has seen."
+    "none of which was used to fit a generator."
 )
 
 
 def scenarios_html(scenarios: Scenarios, evaluation: ScenarioEvaluation, record: ScenarioRecord, run: RunRecord) -> str:
-    """Scenarios, their evaluation and the record of the fit as one HTML page."""
+    """Convert scenarios, their evaluation and the record of the fit to one HTML page."""
     title = f"Synthetic scenarios: {', '.join(symbol.partition(':')[2] for symbol in scenarios.symbols[:6])}"
     parts = (
         _distances(scenarios, evaluation),
@@ -47,12 +47,12 @@ def scenarios_html(scenarios: Scenarios, evaluation: ScenarioEvaluation, record:
         _paths(scenarios),
         _reproduce(record, run),
     )
-    figures = {"chart-memory": memory_chart(evaluation)}
+    figures = {"chart-clustering": clustering_chart(evaluation)}
     figures |= {f"chart-paths-{n}": paths_chart(scenarios, n) for n in range(min(MAX_CHARTS, len(scenarios.symbols)))}
     return page(title, _header(title, scenarios, run), parts, figures, run)
 
 
-def memory_chart(evaluation: ScenarioEvaluation) -> Chart:
+def clustering_chart(evaluation: ScenarioEvaluation) -> Chart:
     """Autocorrelation of absolute returns by lag."""
     names = {REAL: "real, out of sample", GAN: GAN, BOOTSTRAP: BOOTSTRAP}
     lags = list(range(1, len(evaluation.abs_autocorrelation[REAL]) + 1))
@@ -79,7 +79,7 @@ def paths_chart(scenarios: Scenarios, n: int) -> Chart:
 
 
 def describe_evaluation(evaluation: ScenarioEvaluation) -> str:
-    """The generator against the bootstrap in one sentence."""
+    """Compare the generator with the bootstrap in one sentence."""
     generator, bootstrap = evaluation.distances[GAN], evaluation.distances[BOOTSTRAP]
     worse = [family for family in generator if family != "total" and generator[family] > bootstrap[family]]
     relation = "closer" if generator["total"] < bootstrap["total"] else "no closer"
@@ -121,7 +121,7 @@ def _volatility_clustering() -> Markup:
         "Line chart: autocorrelation of absolute returns at lags 1 to 63, real, generated and from the bootstrap."
     )
     caption = "Autocorrelation of absolute returns, mean over windows and symbols."
-    return section("memory", "Volatility clustering", figure("memory", description, caption))
+    return section("clustering", "Volatility clustering", figure("clustering", description, caption))
 
 
 def _paths(scenarios: Scenarios) -> Markup:
@@ -134,8 +134,8 @@ def _paths(scenarios: Scenarios) -> Markup:
 
 def _reproduce(record: ScenarioRecord, run: RunRecord) -> Markup:
     fit = (
-        f"Fitted on {record.rows} rows from {record.first} to {record.through}; {record.left_out} rows were left out "
-        f"because a symbol's return is unknown (a missing price, or a roll without a curve). {record.steps} generator "
+        f"Fitted on {record.rows} rows from {record.first} to {record.through}; {record.excluded_rows} rows were "
+        f"excluded because the return of a symbol is missing (no price, or a roll without a curve). {record.steps} generator "
         f"steps, seed {record.seed}."
     )
     source = f"Source: {run.source}; sha256 of prices, dates, symbols, contracts and curve: {run.data_sha256}."

@@ -1,4 +1,4 @@
-"""The section with scores against every baseline, calibration and coverage."""
+"""Backtest section: scores against every baseline, calibration and coverage."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -18,20 +18,20 @@ MODEL_LABELS = {
 }
 HEADING = "Backtest"
 NOTES = (
-    "Pinball loss is the mean over quantile levels, in log-return; lower is better. Skill is the share of the pinball "
-    "loss of the unconditional quantiles that a model saves. p is the p-value of a Diebold-Mariano test of {model} "
+    "Pinball loss is the mean over quantile levels, in log-return; lower is better. Skill is the reduction of "
+    "the pinball loss of the unconditional quantiles. p is the p-value of a Diebold-Mariano (DM) test of {model} "
     "against the row's model, adjusted for overlapping horizons; n.s.: not significant at 5 %. QLIKE scores the "
     "variance forecast."
 )
 CALIBRATION = (
-    "Share of outcomes at or below each quantile. A calibrated forecast lies on the dotted line; below it prices ended "
+    "Share of outcomes at or below each quantile. A calibrated forecast is on the dotted line; below the line prices were "
     "higher than forecast, above it lower."
 )
-COVERAGE = "The nominal share is 90 %. Long horizons have few independent windows, so their shares vary by chance."
+COVERAGE = "The nominal share is 90 %. Long horizons have few independent windows, so their shares vary more by chance."
 
 
 def backtest_section(report: ReportData) -> Markup:
-    """The whole section, or the reason why there is no backtest."""
+    """Backtest section, or the reason why there is no backtest."""
     summary, calendar = report.backtest, report.forecast.calendar
     if summary is None:
         return section("backtest", HEADING, paragraph(f"There is no backtest: {report.no_backtest}"))
@@ -61,7 +61,7 @@ def backtest_section(report: ReportData) -> Markup:
 def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
     """One table body per horizon, one row per model."""
     caption = f"Scores of {summary.model} and of every baseline, {summary.first} to {summary.last}"
-    columns = ("Model", f"{summary.model} against it", "Pinball loss, 1e-4", "Skill", "Inside 90 % band", "QLIKE")
+    columns = ("Model", f"DM test of {summary.model}", "Pinball loss, 1e-4", "Skill", "Inside 90 % band", "QLIKE")
     head = (element("th", name, scope="col", class_="number" if i > 1 else None) for i, name in enumerate(columns))
     bodies: Iterable[Markup] = (
         element(

@@ -1,4 +1,4 @@
-"""The section with correlation over time, its regimes, and the latest matrix."""
+"""Correlation section: correlation over time, regimes, and the latest matrix."""
 
 from torchcommodity.forecast import CORRELATION_WINDOW, Correlation, pairs_by_strength
 from torchcommodity.report._blocks import figure, paragraph, section
@@ -10,10 +10,10 @@ MAX_PAIRS = 10
 
 
 def correlation_section(correlation: Correlation | None) -> Markup:
-    """The whole section, or the reason why there is no correlation."""
+    """Correlation section, or the reason why there is none."""
     if correlation is None:
-        reason = f"it needs two symbols and {2 * CORRELATION_WINDOW} rows with prices on the same days."
-        return section("correlation", HEADING, paragraph(f"There is no correlation: {reason}"))
+        reason = f"at least two symbols and {2 * CORRELATION_WINDOW} rows with prices on the same days are required."
+        return section("correlation", HEADING, paragraph(f"No correlation: {reason}"))
     date, window, changes = correlation.latest_date, correlation.window, correlation.changes
     pairs = [(f"{a}, {b}", f"{value:+.2f}") for a, b, value in pairs_by_strength(correlation)[:MAX_PAIRS]]
     description = f"Heat map of the correlation matrix on {date}; the table lists the strongest pairs."
@@ -44,13 +44,13 @@ def _rule(correlation: Correlation) -> str:
         f"Correlation of log-returns over the last {window} rows. A new regime starts when the correlations differ on "
         f"average by more than {correlation.threshold} from those {window} rows earlier, at most once in {window} rows."
     )
-    if sparse := [symbol for symbol in correlation.symbols if symbol not in correlation.steady]:
+    if sparse := [symbol for symbol in correlation.symbols if symbol not in correlation.dense]:
         text += (
-            f" Average and regimes use {', '.join(correlation.steady)}; {', '.join(sparse)} "
+            f" Average and regimes use {', '.join(correlation.dense)}; {', '.join(sparse)} "
             f"{'has' if len(sparse) == 1 else 'have'} prices in too few rows."
         )
-    if correlation.left_out:
-        text += f" Only the first {len(correlation.symbols)} symbols are used; {correlation.left_out} are not."
+    if correlation.excluded:
+        text += f" Only the first {len(correlation.symbols)} symbols are used; {len(correlation.excluded)} are not."
     return text
 
 

@@ -1,4 +1,4 @@
-"""The section with fan charts and quantile tables."""
+"""Forecast section: fan charts and quantile tables."""
 
 from torchcommodity.forecast import Forecast
 from torchcommodity.report._blocks import figure, format_price, paragraph, section
@@ -10,7 +10,7 @@ CAPTION = "Recent prices, the median forecast and its 50, 80 and 90 % bands. The
 
 
 def forecast_section(report: ReportData, charts: int) -> Markup:
-    """A subsection per symbol; the first `charts` of them have a chart."""
+    """Forecast section with a subsection per symbol; the first `charts` symbols have a chart."""
     forecast = report.forecast
     count = len(forecast.symbols)
     limit = f" Only the first {charts} symbols have a chart." if charts < count else ""
@@ -19,7 +19,7 @@ def forecast_section(report: ReportData, charts: int) -> Markup:
         "Forecast",
         paragraph(
             f"Horizons count rows of the data; {forecast.calendar.rule}. Quantiles are forecast at the horizons; the "
-            f"lines between them are drawn straight.{limit}"
+            f"lines between them are interpolated.{limit}"
         ),
         paragraph(f"{report.record.note}."),
         *(_symbol(forecast, n, n < charts) for n in range(count)),

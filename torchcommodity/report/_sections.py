@@ -1,4 +1,4 @@
-"""Header, data and reproduction: the sections that frame the numbers."""
+"""Header, data and reproduction sections."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,11 +17,11 @@ LINKS = {
 SCOPE = (
     "The forecast states how uncertain prices are: the range of plausible prices, whose width follows the volatility "
     "of the market.",
-    "It says almost nothing about direction: the median stays near the last price, because past prices tell little "
-    "about it.",
-    "It uses past prices, contract calendars and futures curves; it knows no inventories, weather, news or positions. "
-    "A front-month series jumps when its contract rolls, although nobody earns that jump; the bands include it, "
-    "shifted by the part that is known in advance.",
+    "It says almost nothing about direction: the median stays near the last price, because past prices hardly "
+    "predict it.",
+    "It uses past prices, contract calendars and futures curves; not inventories, weather, news or positions. "
+    "A front-month series jumps when its contract rolls, although no position earns the jump; the bands include its "
+    "expected part.",
     "The backtest shows how often the bands contained the outcome in past years. Past coverage is no guarantee, and "
     "none of this is investment advice.",
 )
@@ -67,7 +67,7 @@ def created(run: RunRecord) -> str:
 
 
 def scope_note(heading: str, sentences: Iterable[str]) -> Markup:
-    """A box with what the results mean and what they do not."""
+    """Box with the scope of the results."""
     items = (element("li", sentence) for sentence in sentences)
     return element("div", element("h2", heading), element("ul", *items), class_="note")
 
@@ -101,7 +101,7 @@ def describe_contracts(panel: Panel) -> str:
 
 
 def reproduce_section(run: RunRecord, files: str) -> Markup:
-    """The command, the seed and the versions."""
+    """Reproduction section: command, seed and versions."""
     return section(
         "reproduce",
         "Reproduce",

@@ -1,4 +1,4 @@
-"""Joint price scenarios: a trained generator, the stationary bootstrap, and their evaluation by stylized facts."""
+"""Joint price scenarios: a trained generator, the stationary bootstrap, and evaluation by stylized facts."""
 
 from torchcommodity.scenarios._adversarial import AdversarialConfig as AdversarialConfig
 from torchcommodity.scenarios._adversarial import gradient_penalty as gradient_penalty

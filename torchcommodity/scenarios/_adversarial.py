@@ -14,16 +14,16 @@ from torchcommodity.training import Device, Progress
 
 @dataclass(frozen=True)
 class AdversarialConfig:
-    """Training of generator and critic; the defaults are those of the published results."""
+    """Settings of the training of generator and critic; the defaults are those of the published results."""
 
-    steps: int = 150  # of the generator; 0 keeps the initialization by moments
+    steps: int = 150  # generator steps; 0 keeps the initialization by moments
     critic_steps: int = 3  # per generator step
-    batch: int = 32  # windows
+    batch: int = 32  # windows per step
     penalty: float = 10.0  # weight of the gradient penalty
-    generator_rate: float = 3e-3  # learning rates, which decay linearly to zero
-    critic_rate: float = 2e-3
+    generator_rate: float = 3e-3  # learning rate; decays linearly to zero
+    critic_rate: float = 2e-3  # learning rate; decays linearly to zero
     betas: tuple[float, float] = (0.0, 0.9)
-    average: float = 0.95  # decay of the exponential average over the generator's steps, which is the result
+    average: float = 0.95  # decay of the exponential average of the generator's weights, which is the result
     device: Device = "cpu"
 
     def __post_init__(self) -> None:
@@ -44,7 +44,14 @@ def gradient_penalty(
 ) -> Tensor:  # ()
     """Gradient penalty of WGAN-GP: mean of (|d critic / d x| - 1)^2 at x = share real + (1 - share) fake.
 
-    x is in units of `scale`. The gradient of the penalty is a double backward through the critic.
+    x is in units of `scale`. The gradient of the penalty requires a double backward pass through the critic.
+
+    Args:
+        critic: function of log-returns.
+        real: real log-returns.
+        fake: generated log-returns.
+        scale: unit of each asset, a standard deviation.
+        share: random weight of the real window.
 
     References:
         Gulrajani, Ahmed, Arjovsky, Dumoulin, Courville (2017). Improved training of Wasserstein GANs. NeurIPS.
@@ -71,7 +78,7 @@ def train_adversarially(
     seed: int,
     progress: Progress | None = None,
 ) -> list[float]:
-    """Train both in place; the generator becomes the exponential average over its steps.
+    """Train both in place; the result is the exponential average of the generator's weights.
 
     Returns:
         critic(real) - critic(fake) at each generator step, the critic's estimate of their Wasserstein distance.

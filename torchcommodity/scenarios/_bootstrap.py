@@ -1,4 +1,4 @@
-"""Stationary bootstrap of joint returns, the baseline of every generator."""
+"""Stationary bootstrap of joint returns, the baseline of the generator."""
 
 import numpy as np
 import torch
@@ -18,14 +18,14 @@ def stationary_bootstrap(
     seed: int = 0,
     block: float | None = None,
 ) -> Scenarios:
-    """Resample past returns in blocks of geometric length, all assets of a row together.
+    """Resample rows of joint returns in blocks of geometric length.
 
     Args:
-        returns: R real log-returns, all finite.
+        returns: R rows of real log-returns, all finite.
         symbols: N names.
         paths: number of paths.
-        rows: of each path, at most R.
-        seed: random seed of the blocks.
+        rows: rows per path, at most R.
+        seed: random seed.
         block: mean block length in rows; by default the optimal length for r^2, averaged over the assets.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Out-of-sample evaluation of generated windows against real ones, beside a stationary bootstrap."""
+"""Out-of-sample evaluation of generated windows against real ones, compared with a stationary bootstrap."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,16 +22,16 @@ REAL, GAN, UNTRAINED, BOOTSTRAP, PAST = "real", "scenario-gan", "untrained", "bo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScenarioEvaluation:
-    """Distance of generated windows from the real ones, by source and family of stylized facts.
+    """Distance of generated windows from real ones, by source and family of stylized facts; lower is closer.
 
-    The sources are `scenario-gan`, the trained generator; `untrained`, the generator set by moments; `bootstrap`; and
-    `past`, the real windows of the fit. Lower distances are closer.
+    The sources are `scenario-gan`, the trained generator; `untrained`, the generator initialized by moments;
+    `bootstrap`; and `past`, the real windows of the fit.
     """
 
     first: str  # date of the first real return
     last: str
-    windows: int  # real ones, every 21 rows
-    paths: int  # of each generator
+    windows: int  # number of real windows, one every 21 rows
+    paths: int  # number of paths per generator
     distances: dict[str, dict[str, float]]  # source: family: distance
     abs_autocorrelation: dict[str, list[float]]  # real and source: autocorrelation of abs(r) at lags 1 to 63
     leave_one_year_out: dict[str, float]  # year: total distance of the generator minus the bootstrap's without it
@@ -42,7 +42,7 @@ class ScenarioEvaluation:
         return f"ScenarioEvaluation({self.windows} windows {self.first} to {self.last}; {totals})"
 
     def to_pandas(self) -> pd.DataFrame:
-        """Distances, families by sources, `total` last."""
+        """Convert the distances to a DataFrame: families by sources, `total` last."""
         table: pd.DataFrame = pd.DataFrame(self.distances)
         return table
 
@@ -63,20 +63,20 @@ def evaluate_scenarios(
     paths: int = 1000,
     seed: int = 0,
 ) -> ScenarioEvaluation:
-    """Compare a fitted generator with the real windows after its last row, beside baselines fitted on the same rows.
+    """Compare a generator and its baselines with the real windows after the last row of the fit.
 
-    Real windows overlap; the variation of the result is shown by leaving out one calendar year at a time.
+    Real windows overlap; leaving out one calendar year at a time shows the variation of the result.
 
     Args:
-        model: of `fit_scenarios(prices, through=...)`.
-        prices: real prices, anything that `data.to_panel` takes: those of the fit and at least a window more.
-        config: that of the fit, for the untrained generator.
-        paths: number of paths of each generator.
+        model: result of `fit_scenarios(prices, through=...)`.
+        prices: real prices, anything that `data.to_panel` takes: those of the fit and at least one more window.
+        config: config of the fit, for the untrained generator.
+        paths: number of paths per generator.
         seed: random seed of the paths.
 
     Raises:
-        TypeError: `prices` of another type.
-        ValueError: the panel is synthetic, or less than a window follows the last row of the fit.
+        TypeError: `prices` has another type.
+        ValueError: the panel is synthetic, or less than one window follows the last row of the fit.
     """
     panel = to_panel(prices, operation="evaluate_scenarios")
     check_not_synthetic("evaluate_scenarios", panel)

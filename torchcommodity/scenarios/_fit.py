@@ -1,4 +1,4 @@
-"""Fit of a scenario generator to the returns of a panel: by moments, then against its critic."""
+"""Fit a scenario generator to the returns of a panel: by moments, then against its critic."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ from torchcommodity.training import Progress, one_thread
 
 @dataclass(frozen=True)
 class ScenarioFitConfig:
-    """Generator, critic and their training."""
+    """Settings of the generator, the critic and their training."""
 
     model: ScenarioGanConfig = field(default_factory=ScenarioGanConfig)
     train: AdversarialConfig = field(default_factory=AdversarialConfig)
@@ -36,15 +36,24 @@ def fit_scenarios(
 
     Args:
         prices: real prices, anything that `data.to_panel` takes. Returns are roll-adjusted if the panel has contracts;
-            rows without a return of every symbol are left out, and counted in the record.
+            rows without a return of every symbol are excluded, and counted in the record.
         config: settings; the defaults if None.
         seed: random seed for initialization, noise and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) during training.
         through: last date used; all rows if None.
 
+    Returns:
+        A ScenarioModel, to sample paths from.
+
     Raises:
-        TypeError: `prices` of another type.
+        TypeError: `prices` has another type.
         ValueError: the panel is synthetic, or has fewer complete rows than two windows.
+
+    Example:
+        >>> from torchcommodity import data
+        >>> config = ScenarioFitConfig(train=AdversarialConfig(steps=0))  # by moments only
+        >>> fit_scenarios(data.embedded()["SP500", "NASDAQ"], config, through="2016-12-31")
+        ScenarioModel(SP500, NASDAQ; fitted on 4,528 rows 1999-01-05 to 2016-12-30; 0 steps)
     """
     panel = to_panel(prices, operation="fit_scenarios")
     check_not_synthetic("fit_scenarios", panel)

@@ -1,4 +1,4 @@
-"""A fitted scenario generator: sampling, saving and loading."""
+"""Fitted scenario generator: sample, save and load."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from torchcommodity.models import ScenarioGanConfig, ScenarioGenerator
 from torchcommodity.scenarios._scenarios import Scenarios
 from torchcommodity.training import one_thread, read_tensor_file, tensor_file_bytes
 
-FORMAT = "torchcommodity.scenarios.1"
+FORMAT = "torchcommodity.scenarios.2"
 CHUNK = 256  # paths generated at a time
 
 
@@ -21,15 +21,15 @@ class ScenarioRecord:
 
     seed: int
     first: str  # date of the first return
-    through: str  # date of the last
-    rows: int  # with a return of every symbol
-    left_out: int  # rows without a return of some symbol: a missing price, or a roll without a curve
-    steps: int  # of the generator; 0: moments only
+    through: str  # date of the last return
+    rows: int  # rows with a return of every symbol
+    excluded_rows: int  # rows without a return of some symbol: a missing price, or a roll without a curve
+    steps: int  # generator steps; 0: moments only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScenarioModel:
-    """A fitted generator with its symbols, in order, and the record of its fit; see `fit_scenarios`."""
+    """Fitted generator with its symbols and the record of its fit; see `fit_scenarios`."""
 
     generator: ScenarioGenerator
     symbols: tuple[str, ...]
@@ -46,8 +46,8 @@ class ScenarioModel:
 
         Args:
             paths: number of paths.
-            rows: of each path; by default the window that the generator was trained on.
-            seed: random seed of the noise.
+            rows: rows per path; by default the window of the training.
+            seed: random seed.
 
         Raises:
             ValueError: `paths` or `rows` is not positive.
@@ -63,17 +63,17 @@ class ScenarioModel:
         return Scenarios(SyntheticTensor(torch.cat(chunks)), self.symbols, origin)
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file, atomically, with settings, symbols, record and a checksum."""
+        """Write the model to one safetensors file, atomically, with settings, symbols, record and a checksum."""
         write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes."""
+        """Content of the file that `save` writes."""
         metadata = {"symbols": self.symbols, "config": asdict(self.generator.config), "record": asdict(self.record)}
         return tensor_file_bytes(FORMAT, self.generator.state_dict(), metadata)
 
     @classmethod
     def load(cls, path: str | Path) -> "ScenarioModel":
-        """Read a file of `save`; it samples the same paths.
+        """Read a file written by `save`; sampled paths have the same bits.
 
         Raises:
             ValueError: the file is damaged, truncated, or was not written by `ScenarioModel.save`.

@@ -1,4 +1,4 @@
-"""Initialization of the generator: a stochastic-volatility model by the moments of ln|r|, in closed form.
+"""Initialization of the generator by the moments of ln|r|, as a stochastic-volatility model.
 
 With r = sigma z and Gaussian z, ln|r| = ln sigma + ln|z|: beyond lag 0 its autocovariances are those of ln sigma, and a
 sum of AR(1) has the autocovariance sum_k v_k phi_k^lag. The loadings across assets come from smoothed ln|r|.
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 @torch.no_grad()
 def initialize_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None:  # (R, N)
-    """Set level, mean, loadings and correlation factor in place; the network stays zero.
+    """Set level, mean, loadings and correlation factor in place; the output of the network stays zero.
 
     References:
         Taylor (1986). Modeling Financial Time Series, chapter 3: the moments of ln|r|.
@@ -46,7 +46,7 @@ def initialize_by_moments(generator: ScenarioGenerator, returns: Tensor) -> None
 
 
 def _component_variances(size: Array, phi: Array, kurtosis: Array) -> Array:  # (R, N), (K,), (N,) -> (K, N)
-    """Variance of each component of ln sigma: the slow ones from autocovariances, white noise from the kurtosis."""
+    """Variance of each component of ln sigma: slow components from autocovariances, white noise from the kurtosis."""
     slow, x = phi > 0, size - size.mean(0)
     basis = phi[slow] ** LAGS[:, None]  # (lags, slow components)
     covariance = np.stack([(x[:-k] * x[k:]).mean(0) for k in LAGS])  # (lags, N)
@@ -59,7 +59,7 @@ def _component_variances(size: Array, phi: Array, kurtosis: Array) -> Array:  # 
 
 
 def _typical_kurtosis(returns: Tensor) -> Array:  # (R, N) -> (N,)
-    """Median over one-year windows."""
+    """Median kurtosis of one-year windows."""
     years = returns.unfold(0, YEAR, MONTH)  # (years, N, YEAR)
     centered = years - years.mean(-1, keepdim=True)
     median: Array = (centered.pow(4).mean(-1) / centered.square().mean(-1).square()).median(0).values.numpy()

@@ -1,4 +1,4 @@
-"""Joint returns of a panel: complete rows, before and after a date."""
+"""Joint returns of a panel on complete rows, before and after a date."""
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from torchcommodity.training import roll_adjusted_returns
 
 
 def complete_returns(panel: Panel) -> tuple[Tensor, np.ndarray]:  # (R, N), (R,)
-    """Roll-adjusted log-returns of the rows on which every symbol has one, and their dates.
+    """Roll-adjusted log-returns on the rows where every symbol has one, and their dates.
 
     Example:
         >>> from torchcommodity import data
@@ -23,7 +23,7 @@ def complete_returns(panel: Panel) -> tuple[Tensor, np.ndarray]:  # (R, N), (R,)
 
 
 def split_returns(panel: Panel, through: str, window: int) -> tuple[Tensor, Tensor, np.ndarray]:
-    """Complete returns through a date, those after it, and the dates of the latter.
+    """Split complete returns at a date; also return the dates of the second part.
 
     Args:
         panel: real prices.
@@ -40,8 +40,8 @@ def split_returns(panel: Panel, through: str, window: int) -> tuple[Tensor, Tens
         (True, '2017-01-03')
     """
     returns, dates = complete_returns(panel)
-    seen = int((dates <= np.datetime64(through)).sum())
-    if len(returns) - seen < window:
+    count = int((dates <= np.datetime64(through)).sum())
+    if len(returns) - count < window:
         rule = f"at least {window} rows with a return of every symbol must follow {through}"
-        raise ValueError(f"evaluate_scenarios: {rule}; got {len(returns) - seen}; choose an earlier date")
-    return returns[:seen], returns[seen:], dates[seen:]
+        raise ValueError(f"evaluate_scenarios: {rule}; got {len(returns) - count}; choose an earlier date")
+    return returns[:count], returns[count:], dates[count:]

@@ -11,11 +11,11 @@ from torchcommodity.data import SYNTHETIC, DataError, Panel, Provenance, Synthet
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scenarios:
-    """Generated log-returns of N symbols on P paths; training and scoring reject them.
+    """Generated log-returns of N symbols on P paths; rejected by training and scoring.
 
     Args:
         returns: (P, T, N) log-returns per row, float64.
-        symbols: N names; the prefix `synthetic:` is added if missing.
+        symbols: N symbols; the prefix `synthetic:` is added if missing.
         origin: how the paths were generated, in words.
 
     Example:
@@ -38,7 +38,7 @@ class Scenarios:
         object.__setattr__(self, "symbols", tuple(map(synthetic_symbol, self.symbols)))
         if self.returns.dim() != 3 or self.returns.shape[-1] != len(self.symbols):
             got = f"{tuple(self.returns.shape)} for {len(self.symbols)}"
-            raise ValueError(f"Scenarios: expected returns (P, T, N) of N symbols; got {got}")
+            raise ValueError(f"Scenarios: returns must be (P, T, N) for N symbols; got {got}")
 
     def __len__(self) -> int:
         return int(self.returns.shape[0])
@@ -48,7 +48,7 @@ class Scenarios:
         return f"Scenarios({paths}; {', '.join(self.symbols)}; {self.origin})"
 
     def to_pandas(self) -> pd.DataFrame:
-        """Long table with columns path and row (from 1), symbol, log_return, and source, which is `synthetic`."""
+        """Convert to a long DataFrame: path and row (from 1), symbol, log_return, and source, always `synthetic`."""
         path, row, n = (i.ravel() for i in np.indices(tuple(self.returns.shape)))
         table: pd.DataFrame = pd.DataFrame(
             {
@@ -62,7 +62,7 @@ class Scenarios:
         return table
 
     def to_panel(self, path: int, start: Panel) -> Panel:
-        """Prices of one path on the business days after a real panel, from each symbol's last positive price on.
+        """Convert one path to prices on the business days after a real panel, starting at the last positive prices.
 
         The panel is marked as synthetic in its symbols and in the publisher of every column.
 
@@ -71,7 +71,7 @@ class Scenarios:
             start: real prices of the symbols.
 
         Raises:
-            DataError: `start` lacks a symbol, or a symbol has no positive price in it.
+            DataError: a symbol is missing from `start`, or has no positive price there.
         """
         real = start.select([symbol.removeprefix(f"{SYNTHETIC}:") for symbol in self.symbols])
         values = real.values.plain()

@@ -1,4 +1,4 @@
-"""Stylized facts of returns by window, and the distance between two sets of windows that they define."""
+"""Stylized facts of windows of returns, and the distance between two sets of windows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import torch
 from scipy.stats import wasserstein_distance
 from torch import Tensor
 
-TAIL_FRACTION = 0.05  # of the |r|, for the Hill estimator
+TAIL_FRACTION = 0.05  # fraction of the largest |r| in the Hill estimator
 LAG_BANDS = ((1, 5), (6, 21), (22, 63))  # rows: a week, a month, a quarter
 LEVERAGE_LAGS = 10  # rows
 
@@ -66,14 +66,14 @@ def stylized_facts(
 
 
 def fact_distances(real: Facts, other: Facts) -> dict[str, float]:
-    """Distance of the windows of `other` from the real ones: by family, and `total`, the mean over the families.
+    """Distance between stylized facts of real and other windows: by family, and `total`, the mean over families.
 
-    For each fact the Wasserstein-1 distance between its distributions over the windows of either side, in standard
-    deviations over the real windows; the mean of these over a family. Zero for the same windows; about 0.8 if all
-    windows of `other` have the mean fact.
+    For each fact, the Wasserstein-1 distance between its distributions over the two sets of windows, in standard
+    deviations over the real windows; then the mean over a family. Zero for the same windows; about 0.8 if every window
+    of `other` equals the mean.
 
     Args:
-        real, other: of `stylized_facts`.
+        real, other: results of `stylized_facts`.
 
     Raises:
         ValueError: families or facts differ.
@@ -85,7 +85,7 @@ def fact_distances(real: Facts, other: Facts) -> dict[str, float]:
         0.0
     """
     if {k: v.shape[1] for k, v in real.items()} != {k: v.shape[1] for k, v in other.items()}:
-        raise ValueError(f"fact_distances: expected the same facts on both sides; got {list(real)} and {list(other)}")
+        raise ValueError(f"fact_distances: real and other must have the same facts; got {list(real)} and {list(other)}")
     by_family = {
         name: float(np.mean([wasserstein_distance(a, b) / a.std() for a, b in zip(fact.T, other[name].T)]))
         for name, fact in real.items()

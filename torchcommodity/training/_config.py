@@ -1,6 +1,7 @@
 """Settings of training and fitting."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ class FitConfig:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
 
-def check_config(operation: str, config: FitConfig | None) -> FitConfig:
+def check_config(operation: str, config: Any) -> FitConfig:
     """Return the config, or the default one if it is None.
 
     Args:

@@ -157,8 +157,8 @@ def _correlation(result: Correlation | None, panel: Panel) -> Document:
     rows = rows[:: -max(1, len(rows) // CORRELATION_POINTS)][::-1]  # counted from the end: the newest row stays
     return {
         "symbols": result.symbols,
-        "steady": result.steady,
-        "left_out": result.left_out,
+        "dense": result.dense,
+        "excluded": len(result.excluded),
         "window": result.window,
         "threshold": result.threshold,
         "dates": list(map(str, result.dates[rows])),

@@ -127,11 +127,11 @@ export function coverage(page, symbol) {
 export function correlation(page) {
   const result = page.correlation;
   if (result.missing) return [paragraph(sentence(`Correlation ${result.missing}`))];
-  const sparse = result.symbols.filter((name) => !result.steady.includes(name));
+  const sparse = result.symbols.filter((name) => !result.dense.includes(name));
   const regime = result.regime_start ? `Current regime since ${result.regime_start}.` : "No regime change so far.";
   const method = `Correlation of log-returns over the last ${result.window} rows. A new regime starts when the correlations differ from those ${result.window} rows earlier by more than ${result.threshold} on average, at most once every ${result.window} rows.`
-    + (sparse.length ? ` Average and regimes use ${result.steady.join(", ")}; ${sparse.join(", ")} ${sparse.length === 1 ? "has" : "have"} too few prices.` : "")
-    + (result.left_out ? ` Limited to the first ${result.symbols.length} commodities; ${result.left_out} left out.` : "");
+    + (sparse.length ? ` Average and regimes use ${result.dense.join(", ")}; ${sparse.join(", ")} ${sparse.length === 1 ? "has" : "have"} too few prices.` : "")
+    + (result.excluded ? ` Limited to the first ${result.symbols.length} commodities; ${result.excluded} left out.` : "");
   const last = result.mean.at(-1), signedNumber = (value) => value.toFixed(2).replace("-", "\u2212");
   const pair = ([a, b, value]) => [`${a}, ${b}`, signedNumber(value)];
   const isChange = (i) => result.changes.some((day) => day <= result.dates[i] && (i === 0 || day > result.dates[i - 1]));
