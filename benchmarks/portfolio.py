@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 from markdown import replace_table
 
-HEAD = "| portfolio | Sharpe | LSTM minus it, 95 % interval | return | volatility | drawdown | turnover | costs |"
+HEAD = (
+    "| portfolio | Sharpe | LSTM minus portfolio, 95 % interval | return | volatility | drawdown | turnover | costs |"
+)
 
 
 def tables(folder: Path) -> str:

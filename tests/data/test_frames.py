@@ -102,7 +102,10 @@ WRONG = {
     "two_price_columns": (LONG.assign(close=1.0), "fit: expected one column .*; got y, close"),
     "two_id_columns": (LONG.assign(ticker="A"), "fit: expected one column symbol or .*; got unique_id, ticker"),
     "two_date_columns": (LONG.assign(date=TEXTS[0]), "fit: expected one column date or .*; got ds, date"),
-    "no_dates": (WIDE.reset_index(drop=True), "fit: expected an index of dates or a column date or .*; got none"),
+    "no_dates": (
+        WIDE.reset_index(drop=True),
+        "fit: expected an index of dates or one date column, named date, .*; got ",
+    ),
     "no_price": (LONG[["unique_id", "ds"]], "fit: expected one column close or .*; got none among unique_id, ds"),
     "bars": (bars, "fit: expected one price per symbol"),
     "fields": (pd.concat({"Close": WIDE}, axis=1), r"select one field first, such as frame\['Close'\]"),
@@ -113,9 +116,9 @@ WRONG = {
     "day_first": (LONG.assign(ds="17/04/2020"), "day and month can be mistaken"),
     "old_date": (LONG.assign(ds=np.datetime64("1500-01-01", "s")), "row 1: expected a date from 1600 to 2200"),
     "no_symbol": (LONG.assign(unique_id=None), "row 1: expected a printable symbol"),
-    "infinite": (WIDE.assign(GOLD=np.inf), "infinite one for 'GOLD' on 2020-04-17"),
+    "infinite": (WIDE.assign(GOLD=np.inf), "row 1: 'GOLD': expected a finite price or NaN; got inf"),
     "no_name": (pd.Series([1.0], DAYS[:1]), "expected a named Series"),
-    "no_rows": (WIDE.iloc[:0], "fit: expected rows; got none"),
+    "no_rows": (WIDE.iloc[:0], "fit: expected at least one row; got none"),
     "same_name": (pd.concat([WIDE, WIDE], axis=1), "expected distinct column names; got 'WTI' twice"),
 }
 

@@ -132,3 +132,8 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel
 def test_fit_does_not_record_the_time_of_retrieval(panel: Panel) -> None:
     later = replace(panel, provenance=tuple(replace(record, retrieved="2030-01-01") for record in panel.provenance))
     assert forecast.fit(later).to_bytes() == forecast.fit(panel).to_bytes()
+
+
+def test_fit_rejects_the_config_of_a_model(panel: Panel) -> None:
+    with pytest.raises(TypeError, match=r"fit: config must be a FitConfig; got HarLstmConfig; use FitConfig\(model="):
+        fit(panel, HarLstmConfig())  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ def test_distill_brings_the_student_closer_to_the_teacher_than_the_baseline(
 def test_distill_rejects_other_econometric_settings_and_weight_out_of_range(
     forecaster: Forecaster, inputs: ModelInputs
 ) -> None:
-    with pytest.raises(ValueError, match=r"distill: student\.har must be the econometric settings of the teacher"):
+    with pytest.raises(ValueError, match=r"distill: student\.har must equal the econometric settings of the teacher"):
         distill(forecaster, inputs, HarLstmConfig(hidden=3))
     with pytest.raises(ValueError, match=r"distill: weight must be in \[0, 1\]; got 2"):
         distill(forecaster, inputs, weight=2)

@@ -34,5 +34,5 @@ def test_describe_scores_counts_losses_too(summary: BacktestSummary) -> None:
     text = describe_scores(replace(summary, model="har-lstm", scores=tuple(ROWS.values())))
     assert text == (
         "In 5 comparisons har-lstm has the lower loss in 2 (1 significant at 5 %) and the higher loss in 1 "
-        "(1 significant); 2 cannot be decided."
+        "(1 significant); 2 could not be tested."
     )

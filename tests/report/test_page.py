@@ -102,4 +102,4 @@ def test_page_says_why_there_is_no_backtest(hostile: ReportData) -> None:
 
 
 def test_page_of_one_symbol_has_no_correlation(single_symbol: ReportData) -> None:
-    assert "There is no correlation: it needs two symbols" in Page(to_html(single_symbol)).text
+    assert "No correlation: at least two symbols" in Page(to_html(single_symbol)).text

@@ -130,8 +130,9 @@ def _name_date(columns: "dict[str, pd.Series[Any]]", label: str) -> "dict[str, p
         return columns
     timestamps = [name for name, column in columns.items() if column.dtype.kind == "M"]
     if len(timestamps) != 1:
-        got = ", ".join(timestamps) if timestamps else "none among " + ", ".join(list(columns)[:8])
-        raise DataError(f"{label}: expected an index of dates or a column {' or '.join(DATES)}; got {got}")
+        got = ", ".join(timestamps or list(columns)[:8]) or "no columns"
+        names = f"{', '.join(DATES[:-1])} or {DATES[-1]}"
+        raise DataError(f"{label}: expected an index of dates or one date column, named {names}; got {got}")
     return {"date" if name == timestamps[0] else name: column for name, column in columns.items()}
 
 
@@ -140,7 +141,7 @@ def _grid(columns: "Mapping[str, pd.Series[Any]]", roles: Layout, origin: Origin
     days = _days(columns[names[roles.date]], origin)
     lines = np.arange(1, len(days) + 1)
     if not len(days):
-        raise DataError(f"{origin.label}: expected rows; got none")
+        raise DataError(f"{origin.label}: expected at least one row; got none")
     prices = [_prices(columns[names[c]], names[c], origin) for c in roles.prices]
     if roles.symbol is None:
         return Grid(days, lines, np.stack(prices, axis=1), roles.names, findings=roles.findings)
@@ -178,8 +179,12 @@ def _prices(column: "pd.Series[Any]", name: str, origin: Origin) -> Array:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_bool_dtype(column.dtype) or not is_numeric_dtype(column.dtype):
-        raise DataError(f"{origin.label}: expected numbers in every price column; got {column.dtype} in {name!r}")
+        hint = " (convert it with pandas.to_numeric)" if column.dtype.kind == "O" else ""
+        raise DataError(f"{origin.label}: expected numbers in every price column; got {column.dtype} in {name!r}{hint}")
     prices: Array = column.to_numpy(dtype="float64", na_value=np.nan)
+    if (infinite := np.flatnonzero(np.isinf(prices))).size:
+        row = int(infinite[0])
+        raise DataError(f"{origin.at(row + 1)}: {name!r}: expected a finite price or NaN; got {prices[row]}")
     return prices
 
 

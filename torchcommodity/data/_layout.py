@@ -58,7 +58,7 @@ def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> 
         return _long_layout(names, lower, date, label, _find_one(lower, ("nth",), label) if curve else None)
     columns = tuple(column for column in range(len(names)) if column != date)
     if not columns:
-        raise DataError(f"{label}: expected a price column beside {names[date]!r}; got none")
+        raise DataError(f"{label}: expected a price column besides {names[date]!r}; got none")
     if BARS.issubset(lower):
         raise DataError(
             f"{label}: expected one price per symbol (date,symbol,close or date and a column per symbol); "

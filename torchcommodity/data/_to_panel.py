@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from torchcommodity.data._errors import DataError
 from torchcommodity.data._frames import is_instance_of, panel_from_pandas, polars_to_pandas
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._read import read
@@ -41,7 +42,10 @@ def _panel(prices: Any, operation: str) -> Panel:
     if isinstance(prices, Panel):
         return prices
     if isinstance(prices, (str, os.PathLike)):
-        return read(prices)
+        try:
+            return read(prices)
+        except DataError as error:
+            raise DataError(f"{operation}: {error}") from None
     if is_instance_of("pandas", prices, "DataFrame", "Series"):
         return panel_from_pandas(prices, operation)
     if is_instance_of("polars", prices, "DataFrame", "LazyFrame", "Series"):

@@ -135,8 +135,8 @@ def _paths(scenarios: Scenarios) -> Markup:
 def _reproduce(record: ScenarioRecord, run: RunRecord) -> Markup:
     fit = (
         f"Fitted on {record.rows} rows from {record.first} to {record.through}; {record.excluded_rows} rows were "
-        f"excluded because the return of a symbol is missing (no price, or a roll without a curve). {record.steps} generator "
-        f"steps, seed {record.seed}."
+        f"excluded because the return of a symbol is missing (no price, or a roll without a curve). "
+        f"{record.steps} generator steps, seed {record.seed}."
     )
     source = f"Source: {run.source}; sha256 of prices, dates, symbols, contracts and curve: {run.data_sha256}."
     return section(

@@ -24,7 +24,7 @@ NOTES = (
     "variance forecast."
 )
 CALIBRATION = (
-    "Share of outcomes at or below each quantile. A calibrated forecast is on the dotted line; below the line prices were "
+    "Share of outcomes at or below each quantile. A calibrated forecast is on the dotted line; below it prices were "
     "higher than forecast, above it lower."
 )
 COVERAGE = "The nominal share is 90 %. Long horizons have few independent windows, so their shares vary more by chance."
