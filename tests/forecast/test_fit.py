@@ -92,7 +92,7 @@ def test_fit_names_a_few_of_many_unusable_symbols() -> None:
     days = pd.bdate_range("2018-01-02", periods=600)
     frame = pd.DataFrame(np.linspace(10, 20, 600)[:, None].repeat(5000, 1), days, [f"S{i}" for i in range(5000)])
     frame.iloc[:590, 1:] = np.nan
-    with pytest.raises(ValueError, match=r"got S1 10, .*, S5 10 and 4,994 more; leave them out with ") as error:
+    with pytest.raises(ValueError, match=r"got S1 10, .*, S5 10 and 4,994 more; select others with ") as error:
         forecast.fit(frame)
     assert len(str(error.value)) < 400
 
@@ -136,4 +136,4 @@ def test_fit_does_not_record_the_time_of_retrieval(panel: Panel) -> None:
 
 def test_fit_rejects_the_config_of_a_model(panel: Panel) -> None:
     with pytest.raises(TypeError, match=r"fit: config must be a FitConfig; got HarLstmConfig; use FitConfig\(model="):
-        fit(panel, HarLstmConfig())  # type: ignore[arg-type]
+        forecast.fit(panel, HarLstmConfig())  # type: ignore[arg-type]

@@ -46,3 +46,8 @@ def test_predict_errors_name_the_symbols(panel: Panel, forecaster: Forecaster) -
         forecast.predict(forecaster, panel.to_pandas().dropna().iloc[-100:])
     with pytest.raises(TypeError, match=r"predict: prices must be a Panel, .*; got numpy.ndarray"):
         forecast.predict(forecaster, np.ones((600, 2)))
+
+
+def test_predict_rejects_swapped_arguments(panel: Panel, forecaster: Forecaster) -> None:
+    with pytest.raises(TypeError, match="predict: forecaster must be a Forecaster; got Panel"):
+        forecast.predict(panel, forecaster)  # type: ignore[arg-type]
