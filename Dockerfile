@@ -1,6 +1,6 @@
 # docker build --tag torchcommodity .
 # docker run --rm --publish 8080:8080 --volume "$PWD/model.pt2:/models/model.pt2:ro" torchcommodity
-# docker stop --time 30 ...   so that it can answer what it has accepted
+# docker stop --time 30 CONTAINER   leaves time to finish accepted requests
 
 FROM python:3.12-slim AS build
 RUN apt-get update \
@@ -24,6 +24,6 @@ ENV PATH=/venv/bin:$PATH HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 10001
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ.get('AIP_HTTP_PORT', '8080') + os.environ.get('AIP_HEALTH_ROUTE', '/health'), timeout=4)"]
-# the exec form: SIGTERM comes to the server itself
+# exec form, so that the server receives SIGTERM
 ENTRYPOINT ["torchcommodity", "serve", "--host", "0.0.0.0"]
 CMD ["/models/model.pt2"]

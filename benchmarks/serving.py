@@ -1,10 +1,10 @@
-"""Load on `torchcommodity serve` from another process: `python benchmarks/serving.py load|restart|kill`.
+"""Load test of `torchcommodity serve`: `python benchmarks/serving.py load|restart|kill`.
 
-load      64 clients for 60 s, each with its next request as soon as the last is answered
-restart   the same while the server is told to stop (SIGTERM) and started again: is any accepted request lost?
-kill      the same while its worker is killed (SIGKILL): is any request left without an answer?
+load      clients send requests back to back
+restart   the same, while the server is stopped (SIGTERM) and started again: are accepted requests lost?
+kill      the same, while the worker process is killed (SIGKILL): are requests left without a response?
 
-Real prices: those that come with `arch`. Every client keeps its connection.
+Clients run in this process, the server in another. Each client keeps its connection. Prices: embedded WTI.
 """
 
 import argparse
@@ -20,121 +20,132 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
 
 from torchcommodity import data, export, forecast
 
-PATIENCE = 40.0  # seconds after which a request counts as never answered
+CLIENT_TIMEOUT = 40.0  # seconds after which a request counts as lost
+RETRY_SECONDS = 0.1
+
+
+@dataclass
+class Results:
+    """Outcomes of all requests."""
+
+    outcomes: collections.Counter[str] = field(default_factory=collections.Counter)
+    latencies: list[float] = field(default_factory=list)  # of successful predictions
+    health_latencies: list[float] = field(default_factory=list)
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("what", choices=["load", "restart", "kill"])
-    words.add_argument("--clients", type=int, default=64)
-    words.add_argument("--seconds", type=float, default=60)
-    words.add_argument("--rows", type=int, default=1000)
-    words.add_argument("--symbols", default="WTI")
-    words.add_argument("--workers", type=int, default=1)
-    words.add_argument("--every", type=float, default=10, help="seconds between two stops or kills")
-    asked = words.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", choices=["load", "restart", "kill"])
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--symbols", default="WTI")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--interval", type=float, default=10, help="Seconds between two restarts or kills")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        panel = data.embedded()[asked.symbols.split(",")]
-        fitted = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
-        artifact = export.export(fitted, Path(folder) / "artifact.pt2")
-        asyncio.run(measure(artifact, body(panel, asked.rows), asked))
+        panel = data.embedded()[arguments.symbols.split(",")]
+        forecaster = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
+        artifact = export.export(forecaster, Path(folder) / "artifact.pt2")
+        asyncio.run(measure(artifact, request_body(panel, arguments.rows), arguments))
 
 
-def body(panel: data.Panel, rows: int) -> bytes:
-    prices = panel.values.plain()[-rows:].tolist()
-    instance = {"prices": [[p if p == p else None for p in row] for row in prices]}
-    return json.dumps({"instances": [{**instance, "dates": list(map(str, panel.dates[-rows:]))}]}).encode()
+def request_body(panel: data.Panel, rows: int) -> bytes:
+    prices = [[p if p == p else None for p in row] for row in panel.values.plain()[-rows:].tolist()]
+    dates = list(map(str, panel.dates[-rows:]))
+    return json.dumps({"instances": [{"prices": prices, "dates": dates}]}).encode()
 
 
-async def measure(artifact: Path, sent: bytes, asked: argparse.Namespace) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    told: collections.Counter[str] = collections.Counter()
-    took: list[float] = []
-    server, before = Server(artifact, port, asked.workers), os.getloadavg()[0]
+async def measure(artifact: Path, body: bytes, arguments: argparse.Namespace) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    results, server, load_before = Results(), Server(artifact, port, arguments.workers), os.getloadavg()[0]
     await server.start()
-    async with health(port) as waits:
-        end = time.monotonic() + asked.seconds
-        clients = [asyncio.create_task(client(port, sent, end, told, took)) for _ in range(asked.clients)]
-        await {"load": asyncio.sleep, "restart": server.restarts, "kill": server.kills}[asked.what](
-            0, *disturb(asked, end)
-        )
+    async with health_checks(port, results.health_latencies):
+        deadline = time.monotonic() + arguments.seconds
+        clients = [asyncio.create_task(client(port, body, deadline, results)) for _ in range(arguments.clients)]
+        if arguments.scenario == "restart":
+            await server.restart_until(deadline, arguments.interval)
+        elif arguments.scenario == "kill":
+            await server.kill_worker_until(deadline, arguments.interval)
         await asyncio.gather(*clients)
-    code = await server.stop()
-    print(f"{asked.clients} clients, {asked.seconds:g} s, instances of {asked.rows} rows x {asked.symbols}, ", end="")
-    print(f"{len(sent):,} bytes a request, {asked.workers} worker(s), {os.cpu_count()} cores, ", end="")
-    print(f"load average {os.getloadavg()[0]:.1f} of the machine, {before:.1f} before")
-    for outcome, count in sorted(told.items()):
+    exit_code = await server.stop()
+    print(
+        f"{arguments.scenario}: {arguments.clients} clients, {arguments.seconds:g} s, {arguments.rows} rows x "
+        f"{arguments.symbols} per instance, {len(body):,} bytes per request, {arguments.workers} worker(s), "
+        f"{os.cpu_count()} cores, load average {load_before:.1f} before and {os.getloadavg()[0]:.1f} after"
+    )
+    for outcome, count in sorted(results.outcomes.items()):
         print(f"  {outcome:45} {count:8,}")
-    took.sort()
-    print(f"  answered a second {len(took) / asked.seconds:.1f}; ms " + ", ".join(quantiles(took)))
-    print(f"  health while so, ms: {', '.join(quantiles(sorted(waits)))}; last exit code {code}, {server.events}")
+    rate = len(results.latencies) / arguments.seconds
+    print(f"  predictions per second {rate:.1f}; ms {percentiles(results.latencies)}")
+    print(f"  health check, ms {percentiles(results.health_latencies)}")
+    print(f"  longest stop {server.longest_stop:.1f} s, exit code {exit_code}, {dict(server.events)}")
 
 
-def disturb(asked: argparse.Namespace, end: float) -> tuple[float, ...]:
-    return () if asked.what == "load" else (asked.every, end)
+def percentiles(seconds: list[float]) -> str:
+    ordered = sorted(seconds)
+    levels = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0} if ordered else {}
+    last = len(ordered) - 1
+    return ", ".join(f"{name} {1000 * ordered[min(int(q * (last + 1)), last)]:.1f}" for name, q in levels.items())
 
 
-def quantiles(took: list[float]) -> list[str]:
-    places = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-    return [f"{name} {1000 * took[min(int(q * len(took)), len(took) - 1)]:.1f}" for name, q in places.items() if took]
-
-
-async def client(port: int, sent: bytes, end: float, told: collections.Counter[str], took: list[float]) -> None:
-    kind = {"Content-Type": "application/json"}
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PATIENCE)) as session:
-        while time.monotonic() < end:
+async def client(port: int, body: bytes, deadline: float, results: Results) -> None:
+    """Send requests one after the other until the deadline; retry after an error."""
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CLIENT_TIMEOUT)) as session:
+        while time.monotonic() < deadline:
             start = time.perf_counter()
             try:
-                async with session.post(f"http://127.0.0.1:{port}/predict", data=sent, headers=kind) as answer:
-                    content = await answer.json()
-                    whole = len(content["predictions"]) == 1 if answer.status == 200 else "error" in content
-                    told[f"{answer.status}{'' if whole else ' cut short'}"] += 1
-                    if answer.status == 200:
-                        took.append(time.perf_counter() - start)
+                async with session.post(f"http://127.0.0.1:{port}/predict", data=body, headers=headers) as response:
+                    content = await response.json()
+                    complete = len(content["predictions"]) == 1 if response.status == 200 else "error" in content
+                    results.outcomes[f"{response.status}{'' if complete else ' incomplete'}"] += 1
+                    if response.status == 200:
+                        results.latencies.append(time.perf_counter() - start)
                         continue
             except aiohttp.ClientConnectorError:
-                told["no connection, nothing was sent"] += 1
+                results.outcomes["connection refused, nothing sent"] += 1
             except asyncio.TimeoutError:
-                told["LOST: never answered"] += 1
-            except (aiohttp.ClientError, ValueError) as problem:
-                told[f"LOST: {type(problem).__name__}: {problem}"[:45]] += 1
-            await asyncio.sleep(0.1)
+                results.outcomes["LOST: no response"] += 1
+            except (aiohttp.ClientError, ValueError) as error:
+                results.outcomes[f"LOST: {type(error).__name__}: {error}"[:45]] += 1
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 @asynccontextmanager
-async def health(port: int) -> AsyncIterator[list[float]]:
-    """How long a health check takes, ten times a second."""
-    waits: list[float] = []
+async def health_checks(port: int, latencies: list[float]) -> AsyncIterator[None]:
+    """Time a health check ten times a second."""
 
-    async def ask() -> None:
+    async def check() -> None:
         async with aiohttp.ClientSession() as session:
             while True:
                 start = time.perf_counter()
                 try:
-                    async with session.get(f"http://127.0.0.1:{port}/health") as answer:
-                        await answer.read()
-                        waits.append(time.perf_counter() - start)
+                    async with session.get(f"http://127.0.0.1:{port}/health") as response:
+                        await response.read()
+                        latencies.append(time.perf_counter() - start)
                 except aiohttp.ClientError:
                     pass
                 await asyncio.sleep(0.1)
 
-    task = asyncio.create_task(ask())
-    yield waits
+    task = asyncio.create_task(check())
+    yield
     task.cancel()
 
 
 class Server:
-    """`torchcommodity serve` as a process of its own."""
+    """`torchcommodity serve` in a process of its own."""
 
     def __init__(self, artifact: Path, port: int, workers: int) -> None:
-        self.port = port
+        self.port, self.longest_stop = port, 0.0
         self.command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--port", str(port)]
         self.command += ["--workers", str(workers)]
         self.events: collections.Counter[str] = collections.Counter()
@@ -144,34 +155,33 @@ class Server:
         async with aiohttp.ClientSession() as session:
             while self.process.poll() is None:
                 try:
-                    async with session.get(f"http://127.0.0.1:{self.port}/health") as answer:
-                        if answer.status == 200:
+                    async with session.get(f"http://127.0.0.1:{self.port}/health") as response:
+                        if response.status == 200:
                             return
                 except aiohttp.ClientError:
                     pass
                 await asyncio.sleep(0.2)
-        sys.exit(f"the server ended with {self.process.returncode}")
+        sys.exit(f"the server exited with code {self.process.returncode}")
 
     async def stop(self) -> int:
-        begun = time.monotonic()
+        start = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
-        code = await asyncio.to_thread(self.process.wait, 60)
-        self.events[f"stopped with {code}"] += 1
-        self.longest = max(getattr(self, "longest", 0.0), time.monotonic() - begun)
-        return code
+        exit_code = await asyncio.to_thread(self.process.wait, 60)
+        self.events[f"exit code {exit_code}"] += 1
+        self.longest_stop = max(self.longest_stop, time.monotonic() - start)
+        return exit_code
 
-    async def restarts(self, _now: float, every: float, end: float) -> None:
-        while time.monotonic() + every < end:
-            await asyncio.sleep(every)
+    async def restart_until(self, deadline: float, interval: float) -> None:
+        while time.monotonic() + interval < deadline:
+            await asyncio.sleep(interval)
             await self.stop()
             await self.start()
-        print(f"longest stop {self.longest:.1f} s")
 
-    async def kills(self, _now: float, every: float, end: float) -> None:
-        while time.monotonic() + every < end:
-            await asyncio.sleep(every)
+    async def kill_worker_until(self, deadline: float, interval: float) -> None:
+        while time.monotonic() + interval < deadline:
+            await asyncio.sleep(interval)
             children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-            worker = next(p for p in children if "spawn_main" in Path(f"/proc/{p}/cmdline").read_text())
+            worker = next(pid for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
             os.kill(int(worker), signal.SIGKILL)
             self.events["workers killed"] += 1
 

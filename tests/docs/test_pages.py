@@ -73,11 +73,7 @@ def test_same_output(expected: str, actual: str, equal: bool) -> None:
 
 
 def _runs(page: Path) -> bool:
-    return (
-        page.name != "serving.md"
-        and KERNELS not in page.parents
-        and any(block.language == "python" for block in blocks(page))
-    )
+    return KERNELS not in page.parents and any(block.language == "python" for block in blocks(page))
 
 
 @pytest.fixture
@@ -91,7 +87,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _runs(page)], ids=name)
+def _page(page: Path) -> Any:
+    return pytest.param(page, marks=pytest.mark.slow) if page.name == "serving.md" else page  # exports twice
+
+
+@pytest.mark.parametrize("page", [_page(page) for page in PAGES if _runs(page)], ids=name)
 def test_page_python_runs_and_prints_what_it_shows(page: Path, folder: Path) -> None:
     names: dict[str, object] = {"__name__": page.stem}
     for block, following in pairwise([*blocks(page), Block("", "")]):

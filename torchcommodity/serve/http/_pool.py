@@ -19,6 +19,7 @@ from torchcommodity.serve.http._windows import Window
 from torchcommodity.serve.http._worker import READY, Quantiles, run_worker
 
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it
+NO_WORKER = "predict: no worker is running; try again"
 log = logging.getLogger("torchcommodity.serve")
 spawn = get_context("spawn")  # forking a process that has threads may deadlock
 
@@ -121,6 +122,8 @@ class Pool:
         Raises:
             RequestError: 503 if a worker died on the request, 500 if the artifact failed.
         """
+        if not self.ready:  # the last worker died while the request was read
+            raise RequestError(503, NO_WORKER, None, RETRY_AFTER)
         loop = asyncio.get_running_loop()
         jobs = [Job(window, loop.create_future()) for window in windows]
         async with self._queued:
@@ -147,7 +150,7 @@ class Pool:
             finally:
                 self.ready.discard(number)
             if not self.ready:
-                _fail(self.queue, RequestError(503, "predict: no worker is running; try again", None, RETRY_AFTER))
+                _fail(self.queue, RequestError(503, NO_WORKER, None, RETRY_AFTER))
             await self._in_thread(worker.close, 1.0)
             self.deaths += 1
             log.error("worker %d died with exit code %s; starting another", number, worker.process.exitcode)
