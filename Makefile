@@ -16,7 +16,7 @@ forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 test: $(VENV)/dev  ## every test, doctest and code block of README and docs
 	$(PYTEST)
 
-quick: $(VENV)/dev  ## the inner loop: everything but the tests that compile, export or drive a browser
+quick: $(VENV)/dev  ## the inner loop: everything but the tests marked slow, see pyproject.toml
 	$(PYTEST) -m "not slow"
 
 check: $(VENV)/dev  ## formatting, lint, types

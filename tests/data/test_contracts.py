@@ -1,18 +1,13 @@
 """The table of roll rules: against published dates and contract codes of real futures, and for any dates."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rolls import PRODUCTS, agreement, misfit
 
 from torchcommodity import data
 from torchcommodity.data._contracts import MONTHS
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from rolls import PRODUCTS, agreement, misfit
 
 ROLLING = [code for code, product in data.CONTRACTS.items() if product.last_day]
 # Last trading days as brokers and an exchange published them: delivery month -> year, month, day.

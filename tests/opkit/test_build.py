@@ -76,6 +76,7 @@ def test_op_uses_a_kernel_from_load_inline() -> None:
     assert operator(torch.ones(2)).equal(torch.full((2,), 2.0))
 
 
+@pytest.mark.slow
 def test_load_inline_accepts_a_function_without_tensors() -> None:
     text = (
         "int64_t twice(int64_t k) { return 2 * k; }\nTensor first(const Tensor& x) { return torch::stable::clone(x); }"
@@ -86,6 +87,7 @@ def test_load_inline_accepts_a_function_without_tensors() -> None:
         built.first(torch.ones(2, device="meta"))
 
 
+@pytest.mark.slow
 def test_load_inline_builds_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = PLAIN.format(name="copy")
     opkit.load_inline("inline_once", text, functions=["copy"])
@@ -97,6 +99,7 @@ def test_load_inline_builds_once(monkeypatch: pytest.MonkeyPatch) -> None:
     opkit.load_inline("inline_once", text, functions=["copy"])
 
 
+@pytest.mark.slow
 def test_load_inline_loads_changed_text_separately() -> None:
     first = opkit.load_inline("inline_changed", SQUARE, functions=["square"])
     second = opkit.load_inline("inline_changed", SQUARE.replace("from[i] * from[i]", "from[i]"), functions=["square"])
@@ -137,6 +140,7 @@ def test_load_inline_infers_schemas() -> None:
         inline.infer_schemas("Tensor f(float x) {", ["f"])
 
 
+@pytest.mark.slow
 def test_load_rebuilds_after_a_header_change(tmp_path: Path) -> None:
     (tmp_path / "factor.h").write_text("constexpr double kFactor = 5;")
     source = tmp_path / "scaled.cpp"
