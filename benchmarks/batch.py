@@ -1,4 +1,4 @@
-"""Memory and speed of `torchcommodity batch` by the number of panels; the table of docs/serving.md.
+"""Memory and speed of `torchcommodity batch` by the number of panels; the table of docs/results/serving.md.
 
 python benchmarks/batch.py                          # 1,000, 5,000 and 20,000 panels of 512 rows of WTI
 python benchmarks/batch.py --panels 1000 100000 --model har-lstm --format onnx
