@@ -71,7 +71,7 @@ def test_predict_names_missing_symbols_and_damaged_files(run: Run, error: Error,
     embedded()["SP500"].to_pandas().to_csv(tmp_path / "other.csv")
     result = run("predict", fitted, "--data", tmp_path / "other.csv")
     assert result.exit_code == 2
-    assert "WTI not in SP500" in error(result)
+    assert "got SP500 without WTI" in error(result)
     for name in ("model.safetensors", "model.pt2", "model.onnx"):
         (tmp_path / name).write_bytes(fitted.read_bytes()[:1000])
         result = run("predict", tmp_path / name)

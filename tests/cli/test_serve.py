@@ -34,7 +34,7 @@ def test_serve_rejects_prices_without_the_symbols_at_start(
     assert run("export", fitted, "--out", tmp_path / "model.pt2").exit_code == 0
     embedded()["SP500"].to_pandas().to_csv(tmp_path / "other.csv")
     embedded()["WTI"].between("2018-10-01").to_pandas().to_csv(tmp_path / "short.csv")
-    for name, message in (("other.csv", "WTI not in SP500"), ("short.csv", "positive prices")):
+    for name, message in (("other.csv", "got SP500 without WTI"), ("short.csv", "positive prices")):
         result = run("serve", tmp_path / "model.pt2", "--data", tmp_path / name)
         assert result.exit_code == 2
         assert f"{name} cannot be forecast with this model" in error(result)

@@ -173,7 +173,7 @@ def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(
 
 
 def test_document_rejects_prices_that_do_not_fit_the_model(artifact: Artifact, panel: Panel) -> None:
-    with pytest.raises(ValueError, match="SP500 not in WTI"):
+    with pytest.raises(ValueError, match="got WTI without SP500"):
         make_document(artifact, panel.select(["WTI"]), "embedded", TODAY)
     with pytest.raises(ValueError, match="at least 253 rows"):
         make_document(artifact, panel.between("2018-10-01"), "embedded", TODAY)
