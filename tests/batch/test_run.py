@@ -38,7 +38,7 @@ def reasons(out: Path) -> dict[Any, str]:
         return dict(connection.execute("SELECT panel, reason FROM rejected").fetchall())
 
 
-def test_run_has_the_bits_of_predict(
+def test_run_equals_predict_bitwise(
     artifact: Artifact, forecaster: Forecaster, prices: data.Panel, windows: Windows, tmp_path: Path
 ) -> None:
     path = write(windows(7).sample(frac=1, random_state=0), tmp_path / "p.parquet")
@@ -57,7 +57,7 @@ def test_run_has_the_bits_of_predict(
         assert set(joined["last_price"]) == set(expected.last.tolist())
 
 
-def test_run_of_a_forecaster_equals_that_of_its_artifact(
+def test_run_of_a_forecaster_equals_run_of_its_artifact(
     artifact: Artifact, forecaster: Forecaster, windows: Windows, tmp_path: Path
 ) -> None:
     path = write(windows(4), tmp_path / "p.parquet")

@@ -69,6 +69,7 @@ INPUT_ERRORS = {
     "volatility": (("portfolio", "--volatility", "-1"), "'--volatility': expected a number > 0; got -1"),
     "operator": (("op", "check", "rolling_meen"), "unknown operator 'rolling_meen'; did you mean 'rolling_mean'?"),
     "not a function": (("diagnose", "math:pi"), "expected a function; got math:pi, a float"),
+    "fitted model": (("profile", __file__), "expected a fitted model, *.safetensors; got "),
     "short history": (("backtest", "--symbols", "VIX"), "must have 5 years"),
     "year": (("backtest", "--symbols", "WTI", "--first-year", "2050"), "2050"),
 }

@@ -35,7 +35,7 @@ def test_batch_adds_a_run_once(run: Run, fitted: Path, panels: Path) -> None:
 
 
 def test_batch_takes_one_panel_of_any_source(run: Run, fitted: Path, panels: Path) -> None:
-    assert "1 panels" in run("batch", fitted, "--data", "embedded", "--out", "one.duckdb").stdout
+    assert "1 panel," in run("batch", fitted, "--data", "embedded", "--out", "one.duckdb").stdout
 
 
 def test_batch_with_rejected_panels_is_exit_code_3(run: Run, fitted: Path, panels: Path) -> None:

@@ -18,7 +18,7 @@ from torchcommodity.training import FitConfig
 Run = Callable[..., Result]
 
 
-def test_light_constants_equal_those_of_the_library() -> None:
+def test_options_constants_equal_those_of_the_library() -> None:
     assert tuple(models.MODELS) == _options.MODELS
     assert models.model_name(FitConfig().model) == _options.DEFAULT_MODEL
     assert get_args(get_args(_options.Executor)[0]) == get_args(training.ExecutorName)

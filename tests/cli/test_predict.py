@@ -59,8 +59,23 @@ def test_predict_with_an_exported_model_equals_the_fitted_one(
     pd.testing.assert_frame_equal(one, other, rtol=0 if format == "pt2" else 1e-6)
 
 
+def test_export_rejects_the_ending_of_another_format(run: Run, error: Error, fitted: Path) -> None:
+    before = fitted.read_bytes()
+    for arguments, ending in (((), ".pt2"), (("--format", "onnx"), ".onnx")):
+        result = run("export", fitted, *arguments, "--out", fitted)
+        assert result.exit_code == 2
+        assert f"expected a file name that ends with {ending}; got " in error(result)
+    assert fitted.read_bytes() == before
+
+
 @pytest.mark.slow
-def test_export_writes_beside_the_model_by_default(run: Run, fitted: Path) -> None:
+def test_export_creates_a_missing_folder(run: Run, fitted: Path, tmp_path: Path) -> None:
+    assert run("export", fitted, "--out", tmp_path / "new" / "model.pt2").exit_code == 0
+    assert (tmp_path / "new" / "model.pt2").exists()
+
+
+@pytest.mark.slow
+def test_export_writes_next_to_the_model_by_default(run: Run, fitted: Path) -> None:
     assert run("export", fitted, "--quiet").output == ""
     assert fitted.with_suffix(".pt2").exists()
 

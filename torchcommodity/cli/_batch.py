@@ -65,10 +65,12 @@ def batch(
 
 def _summary_lines(summary: "Summary", out: Path) -> list[str]:
     run = summary.run
-    lines = [f"Run {run.run[:16]} of {run.source}: {run.completed:,} panels, {run.forecasts:,} rows of forecasts."]
+    panels, forecasts = output.count(run.completed, "panel"), output.count(run.forecasts, "row")
+    lines = [f"Run {run.run[:16]} of {run.source}: {panels}, {forecasts} of forecasts."]
     if run.ignored_rows:
-        lines.append(f"Ignored {run.ignored_rows:,} rows of symbols that are not in the model.")
+        lines.append(f"Ignored {output.count(run.ignored_rows, 'row')} of symbols that are not in the model.")
     if run.rejected:
-        lines.append(f"Rejected {run.rejected:,} of {run.panels:,} panels; see the table `rejected` of {out}.")
+        total = output.count(run.panels, "panel")
+        lines.append(f"Rejected {run.rejected:,} of {total}; see the table `rejected` of {out}.")
     unchanged = f"{out} already contains this run, finished {run.finished}; nothing was changed."
     return [*lines, unchanged if summary.existed else f"Wrote {out}"]

@@ -24,7 +24,8 @@ def show() -> None:
     rows = [
         (entry.path.stem, entry.kind, f"{entry.size:,}", f"{entry.last_used:%Y-%m-%d %H:%M} UTC") for entry in entries
     ]
-    title = f"{entries[0].path.parent}: {len(entries)} results, {sum(entry.size for entry in entries):,} bytes"
+    results, size = output.count(len(entries), "result"), sum(entry.size for entry in entries)
+    title = f"{entries[0].path.parent}: {results}, {size:,} bytes"
     screen.print(output.table(title, ("key", "kind", "bytes", "last used"), rows, (0, 1, 3)))
 
 
@@ -33,4 +34,4 @@ def clear() -> None:
     """Remove all cached results."""
     from torchcommodity.forecast import clear_cache
 
-    output.console().print(f"Removed {clear_cache()} results.")
+    output.console().print(f"Removed {output.count(clear_cache(), 'result')}.")

@@ -38,7 +38,7 @@ def check(source: Source) -> None:
         others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     count = sum(finding.count for finding in panel.findings)
-    screen.print(f"Usable, {count or 'no'} warning{'' if count == 1 else 's'}.")
+    screen.print(f"Usable, {output.count(count, 'warning') if count else 'no warnings'}.")
 
 
 @app.command("add")

@@ -37,14 +37,18 @@ def export(
     The exported model maps raw prices to quantiles and includes metadata and a checksum. predict, batch and serve
     read it.
     """
+    path = _output_path(model, out, format)
+    from torchcommodity.cli._tables import check_file
     from torchcommodity.export import Artifact
     from torchcommodity.export import export as write
     from torchcommodity.forecast import Forecaster
 
     screen = output.console(quiet)
+    check_file(path)
     forecaster = Forecaster.load(model)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with output.progress_bar(screen, f"Exporting to {format}"):
-        path = write(forecaster, out or model.with_suffix(SUFFIXES[format]), format, without_curve=without_curve)
+        write(forecaster, path, format, without_curve=without_curve)
         metadata = Artifact.load(path).metadata
     symbols = ", ".join(metadata.symbols)
     output.print_line(
@@ -52,3 +56,14 @@ def export(
         f"{metadata.model}: {symbols}; fitted through {metadata.trained_through}; horizons {metadata.horizons} rows.",
     )
     output.print_line(screen, f"Wrote {path}, {path.stat().st_size:,} bytes, sha256 {metadata.sha256}")
+
+
+def _output_path(model: Path, out: Path | None, format: str) -> Path:
+    """`--out`, whose ending must be that of the format: another one might overwrite the fitted model."""
+    default = model.with_suffix(SUFFIXES[format])
+    path, ending = out or default, default.suffix
+    if path.suffix.lower() != ending:
+        raise typer.BadParameter(
+            f"expected a file name that ends with {ending}; got {str(path)!r}", param_hint="'--out'"
+        )
+    return path

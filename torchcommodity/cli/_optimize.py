@@ -23,6 +23,7 @@ ModelFile = Annotated[
         metavar="MODEL",
         exists=True,
         dir_okay=False,
+        callback=options.check_fitted_model,
         help="har-lstm model (.safetensors) fitted on prices before --first-year; default: fit one",
     ),
 ]

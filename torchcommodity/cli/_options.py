@@ -62,6 +62,13 @@ def check_model(name: str | None) -> str | None:
     raise typer.BadParameter(f"unknown model {name!r}; {hint}")
 
 
+def check_fitted_model(path: Path | None) -> Path | None:
+    """Reject a file that is not named as a fitted model, such as an exported one, before torch is imported."""
+    if path is None or path.suffix.lower() == ".safetensors":
+        return path
+    raise typer.BadParameter(f"expected a fitted model, *.safetensors; got {str(path)!r}")
+
+
 def check_table(path: Path | None) -> Path | None:
     """Reject a table file whose ending is not in `TABLES`, before any work."""
     if path is None or path.suffix.lower() in TABLES:
@@ -163,7 +170,11 @@ Address = Annotated[
 ModelFile = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL", exists=True, dir_okay=False, help="Fitted model (.safetensors), see torchcommodity fit"
+        metavar="MODEL",
+        exists=True,
+        dir_okay=False,
+        callback=check_fitted_model,
+        help="Fitted model (.safetensors), see torchcommodity fit",
     ),
 ]
 AnyModelFile = Annotated[

@@ -51,6 +51,15 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], le
     return result
 
 
+def count(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "panel"), count(2000, "panel")
+    ('1 panel', '2,000 panels')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def print_line(screen: Console, text: str) -> None:
     """Print one line of plain text, unbroken, so that paths can be copied and searched."""
     screen.print(escape(text), soft_wrap=True)

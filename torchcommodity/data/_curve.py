@@ -88,5 +88,5 @@ def check_same_series(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[
 
 def _log_distance(front: torch.Tensor, price: torch.Tensor) -> torch.Tensor:
     """|ln front - ln price|; zero where one of them has no logarithm."""
-    both = (front > 0) & (price > 0)
-    return torch.where(both, front / price, 1.0).log().abs()
+    positive = (front > 0) & (price > 0)
+    return torch.where(positive, front / price, 1.0).log().abs()

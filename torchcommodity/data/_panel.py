@@ -221,7 +221,7 @@ class Panel:
         >>> import pandas as pd
         >>> prices = pd.Series([18.27, -37.63], index=pd.to_datetime(["2020-04-17", "2020-04-20"]), name="WTI")
         >>> Panel.from_pandas(prices)
-        Panel(2 dates 2020-04-17 to 2020-04-20, 1 symbols: WTI)
+        Panel(2 dates 2020-04-17 to 2020-04-20, 1 symbol: WTI)
         """
         from torchcommodity.data._frames import panel_from_pandas  # that module imports this one
 
@@ -263,7 +263,8 @@ class Panel:
         ]
 
     def __repr__(self) -> str:
-        symbols = f"{len(self.symbols)} symbols: {summarize_names(self.symbols, limit=6)}"
+        noun = "symbol" if len(self.symbols) == 1 else "symbols"
+        symbols = f"{len(self.symbols)} {noun}: {summarize_names(self.symbols, limit=6)}"
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
 
 

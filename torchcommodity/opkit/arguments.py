@@ -120,9 +120,9 @@ def check_values(operator: str, rules: dict[str, Tensor], **received: Any) -> Te
 def _at_first_invalid(expected: str, holds: Tensor, received: dict[str, Any]) -> dict[str, Any]:
     """Arguments that `expected` names, a Tensor (..., N) by its first invalid value; and panels, shown by shape."""
     index = tuple((~holds).nonzero()[0].tolist())
-    named = {name: x for name, x in received.items() if x is not None and re.search(rf"\b{name}\b", expected)}
-    columns = {name: x for name, x in named.items() if isinstance(x, Tensor) and x.dim() <= holds.dim()}
+    relevant = {name: x for name, x in received.items() if x is not None and re.search(rf"\b{name}\b", expected)}
+    columns = {name: x for name, x in relevant.items() if isinstance(x, Tensor) and x.dim() <= holds.dim()}
     values = {name: float(f"{x.expand(holds.shape)[index].item():.6g}") for name, x in columns.items()}
     series = {"series": index[0] if len(index) == 1 else index} if values and index else {}
     panels = {name: x for name, x in received.items() if isinstance(x, Tensor) and x.dim() > holds.dim()}
-    return named | values | series | panels
+    return relevant | values | series | panels

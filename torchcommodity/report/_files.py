@@ -15,7 +15,8 @@ def check_output_folder(folder: Path, names: tuple[str, ...]) -> None:
     """
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
-        raise ValueError(f"--out: must be a folder; got {folder}, where {existing} is a file")
+        where = "which is a file" if existing == folder else f"but {existing} is a file"
+        raise ValueError(f"--out: must be a folder; got {folder}, {where}")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError(f"--out: must be a writable folder; got {folder}")
     if folders := [name for name in names if (folder / name).is_dir()]:

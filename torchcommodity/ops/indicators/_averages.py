@@ -126,13 +126,13 @@ def kama(x: Series, timeperiod: int) -> Series:
     """An exponential average whose period varies from 30 (no direction) to 2; it starts from the previous value."""
     fast, slow = 2 / (2 + 1), 2 / (30 + 1)
     weight = (efficiency_ratio(x, timeperiod) * (fast - slow) + slow).map(torch.square)
-    started = weight.count() > 0
-    first = started & (weight.count() == 1) & weight.valid
+    has_started = weight.count() > 0
+    first = has_started & (weight.count() == 1) & weight.valid
     previous = x.lag(1).fill()
     w = weight.fill()
     decay = torch.where(first, 0, 1 - w)
     step = w * x.fill() + torch.where(first, (1 - w) * previous, 0)
-    return Series(linear_recurrence(decay, step), started)
+    return Series(linear_recurrence(decay, step), has_started)
 
 
 # By TA-Lib's number: the moving average, and the number of rows before its first value.
