@@ -54,9 +54,9 @@ def test_operators_page_shows_the_kernels_of_linear_recurrence() -> None:
 
 def test_operators_page_counts_the_files_of_an_operator() -> None:
     counts = [int(n) for n in re.findall(r"\| (\d) \|$", PAGE, flags=re.MULTILINE)]
-    without_adjoint = list((SCAN.parent / "_rolling").glob("window_sum.*"))
-    with_adjoint = [*SCAN.glob("linear_recurrence.*"), *SCAN.glob("linear_recurrence_adjoint.*")]
-    assert counts == [len(without_adjoint), len(with_adjoint)] == [3, 6]
+    without_backward = list((SCAN.parent / "_rolling").glob("window_sum.*"))
+    with_backward = [*SCAN.glob("linear_recurrence.*"), *SCAN.glob("linear_recurrence_backward.*")]
+    assert counts == [len(without_backward), len(with_backward)] == [3, 6]
 
 
 def test_operators_page_lists_every_check_with_its_requirement() -> None:

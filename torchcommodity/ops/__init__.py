@@ -36,8 +36,8 @@ from torchcommodity.ops._rolling.rolling_mean import rolling_sum as rolling_sum 
 from torchcommodity.ops._rolling.rolling_quantile import rolling_median as rolling_median  # noqa: E402
 from torchcommodity.ops._rolling.rolling_quantile import rolling_quantile as rolling_quantile  # noqa: E402
 from torchcommodity.ops._rolling.rolling_rank import rolling_rank as rolling_rank  # noqa: E402
-from torchcommodity.ops._rolling.rolling_shape import rolling_kurt as rolling_kurt  # noqa: E402
-from torchcommodity.ops._rolling.rolling_shape import rolling_skew as rolling_skew  # noqa: E402
+from torchcommodity.ops._rolling.rolling_skew_kurt import rolling_kurt as rolling_kurt  # noqa: E402
+from torchcommodity.ops._rolling.rolling_skew_kurt import rolling_skew as rolling_skew  # noqa: E402
 from torchcommodity.ops._rolling.rolling_var import rolling_std as rolling_std  # noqa: E402
 from torchcommodity.ops._rolling.rolling_var import rolling_var as rolling_var  # noqa: E402
 from torchcommodity.ops._rolling.window_sum import window_sum as window_sum  # noqa: E402

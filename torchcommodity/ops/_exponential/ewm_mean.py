@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._exponential import ewm_adjoint
+from torchcommodity.ops._exponential import ewm_mean_backward
 from torchcommodity.ops._exponential.decay import Decay, check_decay
 from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
 
@@ -62,34 +62,34 @@ def ewm_mean(
 
 
 def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
-    share = ewm_adjoint.shares(x, alpha, adjust, ignore_na)
+    share = ewm_mean_backward.shares(x, alpha, adjust, ignore_na)
     valid, mean, rows = x.isfinite(), torch.zeros_like(alpha), []
     for t in range(x.shape[-2]):
         mean = mean + torch.where(valid[..., t, :], share[..., t, :] * (x[..., t, :] - mean), 0)
         rows.append(mean)
     if not rows:
         return x.new_empty(x.shape)
-    return torch.stack(rows, -2).where(ewm_adjoint.has_min_periods(x, min_periods), torch.nan)
+    return torch.stack(rows, -2).where(ewm_mean_backward.has_min_periods(x, min_periods), torch.nan)
 
 
 def _decomposition(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
     # y_t = (1 - b_t) y_{t-1} + b_t x_t
     valid = x.isfinite()
-    share = ewm_adjoint.fast_shares(valid, alpha.unsqueeze(-2), adjust, ignore_na)
+    share = ewm_mean_backward.fast_shares(valid, alpha.unsqueeze(-2), adjust, ignore_na)
     mean: Tensor = linear_recurrence(1 - share, share * x.where(valid, 0), None)
-    return mean.where(ewm_adjoint.has_min_periods(x, min_periods), torch.nan)
+    return mean.where(ewm_mean_backward.has_min_periods(x, min_periods), torch.nan)
 
 
 def _backward(
     grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
 ) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + (1 - b_{t+1}) L_{t+1},  dx_t = b_t L_t,  db_t = L_t (x_t - y_{t-1})
-    dx = ewm_adjoint.operator(grad, x, alpha, adjust, ignore_na, min_periods, learned)
+    dx = ewm_mean_backward.operator(grad, x, alpha, adjust, ignore_na, min_periods, learned)
     if not learned:
         return dx, None
     y = operator(x, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)
-    grad = grad.where(ewm_adjoint.has_min_periods(x, min_periods), 0)
-    return dx, ewm_adjoint.alpha_gradient(grad, x, y, alpha, adjust, ignore_na)
+    grad = grad.where(ewm_mean_backward.has_min_periods(x, min_periods), 0)
+    return dx, ewm_mean_backward.alpha_gradient(grad, x, y, alpha, adjust, ignore_na)
 
 
 def _function(x: Tensor, alpha: Tensor | None = None, **settings: object) -> Tensor:

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from torchcommodity.ops._exponential.decay import Decay, check_decay
-from torchcommodity.ops._exponential.ewm_adjoint import fast_shares
 from torchcommodity.ops._exponential.ewm_mean import operator as ewm_mean
+from torchcommodity.ops._exponential.ewm_mean_backward import fast_shares
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
-from torchcommodity.ops._scan.linear_recurrence_adjoint import previous_rows
+from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 
 
 def ewm_var(

@@ -42,18 +42,18 @@ def gather_lag(
     return y
 
 
-def _reference(x: Tensor, since: Tensor, spread: bool) -> Tensor:
+def _reference(x: Tensor, lag: Tensor, scatter: bool) -> Tensor:
     row = torch.arange(x.shape[-2], device=x.device).unsqueeze(-1)
-    valid = (since >= 0) & (since <= row)
-    source = (row - since).where(valid, 0)
-    if spread:
+    valid = (lag >= 0) & (lag <= row)
+    source = (row - lag).where(valid, 0)
+    if scatter:
         return torch.zeros_like(x, memory_format=torch.contiguous_format).scatter_add(-2, source, x.where(valid, 0))
     return x.gather(-2, source).where(valid, 0)
 
 
-def _backward(grad: Tensor, *, since: Tensor, spread: bool) -> tuple[Tensor, None]:
+def _backward(grad: Tensor, *, lag: Tensor, scatter: bool) -> tuple[Tensor, None]:
     # gather and scatter are each other's transpose
-    return operator(grad, since, not spread), None
+    return operator(grad, lag, not scatter), None
 
 
 def _cases() -> Cases:
@@ -83,5 +83,5 @@ operator = Op(
     reference=_reference,
     backward=_backward,
     cases=_cases,
-    causal=lambda spread: not spread,
+    causal=lambda scatter: not scatter,
 )

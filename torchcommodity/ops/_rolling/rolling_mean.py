@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._rolling import rolling_adjoint
+from torchcommodity.ops._rolling import rolling_mean_var_backward
 from torchcommodity.ops._rolling.window import check_window, valid_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
@@ -76,7 +76,7 @@ def _reference(x: Tensor, window: int, min_periods: int) -> Tensor:
 
 def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int) -> Tensor:
     # dx_s = sum of g_t / n_t over the windows t that contain s, with n_t valid values each
-    dx: Tensor = rolling_adjoint.operator(grad, x, None, window, min_periods, 0, 1)
+    dx: Tensor = rolling_mean_var_backward.operator(grad, x, None, window, min_periods, 0, 1)
     return dx
 
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer
-from torchcommodity.ops._rolling import rolling_adjoint
+from torchcommodity.ops._rolling import rolling_mean_var_backward
 from torchcommodity.ops._rolling.window import check_window, valid_windows
 
 
@@ -88,7 +88,7 @@ def _backward(
     grad: Tensor, *, x: Tensor, window: int, min_periods: int, ddof: int, root: bool, output: Tensor
 ) -> Tensor:
     # dv_t / dx_s = 2 (x_s - mean_t) / (n_t - ddof),   d sqrt(v_t) = dv_t / (2 sqrt(v_t))
-    dx: Tensor = rolling_adjoint.operator(grad, x, output if root else None, window, min_periods, ddof, 2)
+    dx: Tensor = rolling_mean_var_backward.operator(grad, x, output if root else None, window, min_periods, ddof, 2)
     return dx
 
 

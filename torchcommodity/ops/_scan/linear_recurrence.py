@@ -5,8 +5,8 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
-from torchcommodity.ops._scan import linear_recurrence_adjoint
-from torchcommodity.ops._scan.linear_recurrence_adjoint import previous_rows
+from torchcommodity.ops._scan import linear_recurrence_backward
+from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 
 
 def linear_recurrence(
@@ -73,7 +73,7 @@ def _decomposition(a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tenso
 def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + a_{t+1} L_{t+1}: the same recurrence backward in time
     # da_t = L_t y_{t-1}    db_t = L_t    dinitial = a_0 L_0
-    d_a, d_b = linear_recurrence_adjoint.operator(grad, a, output, initial)
+    d_a, d_b = linear_recurrence_backward.operator(grad, a, output, initial)
     d_initial = None if initial is None else (a[..., :1, :].nan_to_num() * d_b[..., :1, :]).sum(-2)
     return d_a, d_b, d_initial
 

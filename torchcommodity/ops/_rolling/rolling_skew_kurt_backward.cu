@@ -62,18 +62,19 @@ struct SumPolynomials {
   }
 };
 
-Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& y_, int64_t window, int64_t order) {
-  check_same("rolling_shape_adjoint", grad_, x_);
-  check_same("rolling_shape_adjoint", y_, x_);
+Tensor rolling_skew_kurt_backward(const Tensor& grad_, const Tensor& x_, const Tensor& y_, int64_t window,
+                                  int64_t order) {
+  check_same("rolling_skew_kurt_backward", grad_, x_);
+  check_same("rolling_skew_kurt_backward", y_, x_);
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
-                  "rolling_shape_adjoint: x (..., T, N), window >= 1, order 3 or 4");
+                  "rolling_skew_kurt_backward: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor grad = contiguous(grad_), x = contiguous(x_), y = contiguous(y_);
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window), plane = x.numel();
   const Tensor polynomials = scratch(x, 4 * plane);
   const Grid grid(panels.batch, panels.assets, panels.steps);
-  dispatch("rolling_shape_adjoint", x, [&]<typename scalar_t>() {
+  dispatch("rolling_skew_kurt_backward", x, [&]<typename scalar_t>() {
     const auto values = finite_values<scalar_t>(x, panels);
     launch_grid(x, grid,
                 ComputePolynomials<scalar_t>{values, grad.const_data_ptr<scalar_t>(), y.const_data_ptr<scalar_t>(),
@@ -87,4 +88,4 @@ Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor
 
 }  // namespace
 
-COMMODITY_CUDA(rolling_shape_adjoint)
+COMMODITY_CUDA(rolling_skew_kurt_backward)

@@ -1,8 +1,9 @@
 // Gradient of the rolling skewness (order 3) or kurtosis (order 4) of (..., T, N).
 //
 // Each window t adds a polynomial in x_s - mean_t to dx_s of every row s that it contains. Its coefficients are
-// expanded about an anchor of its block of windows and summed over windows backward in time, as in rolling_adjoint.cpp;
-// a row is in windows of two blocks, and each block's polynomial is evaluated about its own anchor.
+// expanded about an anchor of its block of windows and summed over windows backward in time, as in
+// rolling_mean_var_backward.cpp; a row is in windows of two blocks, and each block's polynomial is evaluated about its
+// own anchor.
 #include "windows.h"
 
 using namespace commodity;
@@ -206,19 +207,21 @@ void run(int64_t order, const Tensor& grad, const Tensor& x, const Tensor& y, Te
     run<scalar_t, 4>(grad, x, y, dx, window);
 }
 
-Tensor rolling_shape_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& y_, int64_t window, int64_t order) {
-  check_same("rolling_shape_adjoint", grad_, x_);
-  check_same("rolling_shape_adjoint", y_, x_);
+Tensor rolling_skew_kurt_backward(const Tensor& grad_, const Tensor& x_, const Tensor& y_, int64_t window,
+                                  int64_t order) {
+  check_same("rolling_skew_kurt_backward", grad_, x_);
+  check_same("rolling_skew_kurt_backward", y_, x_);
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
-                  "rolling_shape_adjoint: x (..., T, N), window >= 1, order 3 or 4");
+                  "rolling_skew_kurt_backward: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor grad = contiguous(grad_), x = contiguous(x_), y = contiguous(y_);
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
   const int64_t rows = clamp_window(Panels(x), window);
-  THO_DISPATCH_V2(x.scalar_type(), "rolling_shape_adjoint",
+  THO_DISPATCH_V2(x.scalar_type(), "rolling_skew_kurt_backward",
                   AT_WRAP([&] { run<scalar_t>(order, grad, x, y, dx, rows); }), AT_EXPAND(AT_FLOATING_TYPES));
   return dx;
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_shape_adjoint, "(Tensor grad, Tensor x, Tensor y, SymInt window, SymInt order) -> Tensor")
+COMMODITY_OPERATOR(rolling_skew_kurt_backward,
+                   "(Tensor grad, Tensor x, Tensor y, SymInt window, SymInt order) -> Tensor")

@@ -8,7 +8,7 @@ from torchcommodity.opkit.arguments import check_integer, check_panel, raise_inv
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
 
-def rolling_adjoint(
+def rolling_mean_var_backward(
     grad: Tensor,  # (..., T, N)
     x: Tensor,  # (..., T, N)
     std: Tensor | None = None,  # (..., T, N)
@@ -40,27 +40,27 @@ def rolling_adjoint(
 
     Example:
         >>> import torch
-        >>> from torchcommodity.ops._rolling.rolling_adjoint import rolling_adjoint
-        >>> rolling_adjoint(torch.ones(3, 1), torch.ones(3, 1), window=2).squeeze(-1)
+        >>> from torchcommodity.ops._rolling.rolling_mean_var_backward import rolling_mean_var_backward
+        >>> rolling_mean_var_backward(torch.ones(3, 1), torch.ones(3, 1), window=2).squeeze(-1)
         tensor([1.5000, 1.0000, 0.5000])
     """
-    check_panel("rolling_adjoint", grad=grad, x=x)
-    check_integer("rolling_adjoint", 1, window=window)
-    check_integer("rolling_adjoint", 0, ddof=ddof, min_periods=min_periods)
-    check_integer("rolling_adjoint", 1, maximum=2, order=order)
+    check_panel("rolling_mean_var_backward", grad=grad, x=x)
+    check_integer("rolling_mean_var_backward", 1, window=window)
+    check_integer("rolling_mean_var_backward", 0, ddof=ddof, min_periods=min_periods)
+    check_integer("rolling_mean_var_backward", 1, maximum=2, order=order)
     if grad.shape != x.shape or (std is not None and std.shape != x.shape):
-        raise_invalid("rolling_adjoint", "grad, x and std must have one shape", grad=grad, x=x, std=std)
+        raise_invalid("rolling_mean_var_backward", "grad, x and std must have one shape", grad=grad, x=x, std=std)
     dx: Tensor = operator(grad, x, std, window, min_periods, ddof, order)
     return dx
 
 
 def _reference(
-    grad: Tensor, x: Tensor, root: Tensor | None, window: int, min_periods: int, ddof: int, order: int
+    grad: Tensor, x: Tensor, std: Tensor | None, window: int, min_periods: int, ddof: int, order: int
 ) -> Tensor:
     valid = x.isfinite()
     x = x.where(valid, 0)
     count, mean = _count_and_mean(valid, x, window)
-    factor = _factor(count, root, min_periods, ddof, order)
+    factor = _factor(count, std, min_periods, ddof, order)
     weight = grad.where(factor != 0, 0) * factor
     total = window_sum_ahead(weight, window)
     dx = total if order == 1 else x * total - window_sum_ahead(weight * mean, window)
@@ -85,7 +85,7 @@ def _backward(
     *,
     grad: Tensor,
     x: Tensor,
-    root: Tensor | None,
+    std: Tensor | None,
     window: int,
     min_periods: int,
     ddof: int,
@@ -96,13 +96,13 @@ def _backward(
     valid = x.isfinite()
     u, x = grad_dx.where(valid, 0), x.where(valid, 0)
     count, mean = _count_and_mean(valid, u, window)
-    factor = _factor(count, root, min_periods, ddof, order)
+    factor = _factor(count, std, min_periods, ddof, order)
     if order == 1:
         return factor * window_sum(u, window), None, None
     products = factor * (window_sum(u * x, window) - mean * window_sum(x, window))
     grad = grad.where((factor != 0) & ~grad.isnan(), 0)
-    dx = operator(grad, u.where(valid, torch.nan), root, window, min_periods, ddof, 2)
-    d_std = None if root is None else -grad * products / root.where(factor != 0, 1)
+    dx = operator(grad, u.where(valid, torch.nan), std, window, min_periods, ddof, 2)
+    d_std = None if std is None else -grad * products / std.where(factor != 0, 1)
     return products, dx, d_std
 
 
@@ -114,7 +114,7 @@ def _cases() -> Cases:
     std = 1 + torch.rand(x.shape, dtype=torch.double, generator=generator)
     ones = torch.ones(3, 1, dtype=torch.double)
     return Cases(
-        function=rolling_adjoint,
+        function=rolling_mean_var_backward,
         samples=(
             Sample(grad, x_nan, window=4),
             Sample(grad, x, window=3, ddof=1, order=2),
@@ -130,7 +130,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_adjoint",
+    "rolling_mean_var_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

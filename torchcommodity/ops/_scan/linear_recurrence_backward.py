@@ -7,7 +7,7 @@ from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 
 
-def linear_recurrence_adjoint(
+def linear_recurrence_backward(
     grad: Tensor,  # (..., T, N)
     a: Tensor,  # (..., T, N)
     y: Tensor,  # (..., T, N)
@@ -33,14 +33,14 @@ def linear_recurrence_adjoint(
 
     Example:
         >>> import torch
-        >>> from torchcommodity.ops._scan.linear_recurrence_adjoint import linear_recurrence_adjoint
+        >>> from torchcommodity.ops._scan.linear_recurrence_backward import linear_recurrence_backward
         >>> half, one = torch.full((3, 1), 0.5), torch.ones(3, 1)
-        >>> linear_recurrence_adjoint(one, half, one)[1].squeeze(-1)
+        >>> linear_recurrence_backward(one, half, one)[1].squeeze(-1)
         tensor([1.7500, 1.5000, 1.0000])
     """
-    check_panel("linear_recurrence_adjoint", grad=grad, a=a, y=y)
+    check_panel("linear_recurrence_backward", grad=grad, a=a, y=y)
     if not grad.shape == a.shape == y.shape:
-        raise_invalid("linear_recurrence_adjoint", "grad, a, y must have one shape (..., T, N)", grad=grad, a=a, y=y)
+        raise_invalid("linear_recurrence_backward", "grad, a, y must have one shape (..., T, N)", grad=grad, a=a, y=y)
     d_a, d_b = operator(grad, a, y, initial)
     return d_a, d_b
 
@@ -102,7 +102,7 @@ def _cases() -> Cases:
     y_nan[0, 5:, 1] = torch.nan
     ones = torch.ones(3, 1, dtype=torch.double)
     return Cases(
-        function=linear_recurrence_adjoint,
+        function=linear_recurrence_backward,
         samples=(Sample(grad, a, y, initial), Sample(grad, a, y), Sample(grad, a, y_nan)),
         bad=(
             Bad(Sample(grad, a, y[0]), r"grad, a, y must have one shape .*; got .*y \(9, 3\)"),
@@ -119,7 +119,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "linear_recurrence_adjoint",
+    "linear_recurrence_backward",
     reference=_reference,
     fake=_fake,
     backward=_backward,

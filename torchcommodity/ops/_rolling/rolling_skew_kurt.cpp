@@ -37,9 +37,9 @@ inline double standardized_moment(double n, double s1, double s2, double s3, dou
 }
 
 template <typename scalar_t>
-COMMODITY_SIMD void rolling_shape_block(const scalar_t* x, scalar_t* __restrict y, int64_t stride,
-                                        const WindowBlock& block, int64_t window, double min_periods, bool kurtosis,
-                                        double* __restrict suffix) {
+COMMODITY_SIMD void rolling_skew_kurt_block(const scalar_t* x, scalar_t* __restrict y, int64_t stride,
+                                            const WindowBlock& block, int64_t window, double min_periods, bool kurtosis,
+                                            double* __restrict suffix) {
   const int64_t rows = block.end - block.begin, width = block.width;
   if (block.begin == 0) std::fill_n(suffix, kSums * rows * kStrip, 0.0);
   PowerSums previous, current;
@@ -64,21 +64,21 @@ COMMODITY_SIMD void rolling_shape_block(const scalar_t* x, scalar_t* __restrict 
   }
 }
 
-Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
+Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
-                  "rolling_shape: x (..., T, N), window >= 1, order 3 or 4");
+                  "rolling_skew_kurt: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
   const double min_count = double(std::max(order, min_periods));
-  THO_DISPATCH_V2(x.scalar_type(), "rolling_shape", AT_WRAP([&] {
+  THO_DISPATCH_V2(x.scalar_type(), "rolling_skew_kurt", AT_WRAP([&] {
                     const scalar_t* input = x.const_data_ptr<scalar_t>();
                     scalar_t* output = y.mutable_data_ptr<scalar_t>();
                     for_each_window_block<double>(panels, rows, kSums, [&](const WindowBlock& block, double* suffix) {
                       const int64_t offset = block.panel * panels.size() + block.first;
-                      rolling_shape_block(input + offset, output + offset, panels.assets, block, rows, min_count,
-                                          order == 4, suffix);
+                      rolling_skew_kurt_block(input + offset, output + offset, panels.assets, block, rows, min_count,
+                                              order == 4, suffix);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
@@ -87,4 +87,4 @@ Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int6
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_shape, "(Tensor x, SymInt window, SymInt min_periods, SymInt order) -> Tensor")
+COMMODITY_OPERATOR(rolling_skew_kurt, "(Tensor x, SymInt window, SymInt min_periods, SymInt order) -> Tensor")

@@ -37,7 +37,7 @@ struct PowerSums {
 };
 
 template <typename scalar_t, int kWindows>
-struct RollingShape {
+struct RollingSkewKurt {
   static constexpr int kRows = kWindows;
   FiniteValues<scalar_t> x;
   scalar_t* y;
@@ -54,18 +54,18 @@ struct RollingShape {
   }
 };
 
-Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
+Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
-                  "rolling_shape: x (..., T, N), window >= 1, order 3 or 4");
+                  "rolling_skew_kurt: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
-  dispatch("rolling_shape", x, [&]<typename scalar_t>() {
+  dispatch("rolling_skew_kurt", x, [&]<typename scalar_t>() {
     dispatch_rows<4>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
-                     RollingShape<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
-                                                   double(std::max(order, min_periods)), order == 4});
+                     RollingSkewKurt<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
+                                                      double(std::max(order, min_periods)), order == 4});
     });
   });
   return y;
@@ -73,4 +73,4 @@ Tensor rolling_shape(const Tensor& x_, int64_t window, int64_t min_periods, int6
 
 }  // namespace
 
-COMMODITY_CUDA(rolling_shape)
+COMMODITY_CUDA(rolling_skew_kurt)

@@ -32,15 +32,15 @@ struct Gradient {
   }
 };
 
-std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const Tensor& a_, const Tensor& y_,
-                                                     const std::optional<Tensor>& initial_) {
-  check_same("linear_recurrence_adjoint", grad_, a_);
-  check_same("linear_recurrence_adjoint", grad_, y_);
+std::tuple<Tensor, Tensor> linear_recurrence_backward(const Tensor& grad_, const Tensor& a_, const Tensor& y_,
+                                                      const std::optional<Tensor>& initial_) {
+  check_same("linear_recurrence_backward", grad_, a_);
+  check_same("linear_recurrence_backward", grad_, y_);
   const Tensor grad = contiguous(grad_), a = contiguous(a_), y = contiguous(y_);
   const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor d_a = new_empty(a, a.sizes()), d_b = new_empty(a, a.sizes());
   const Panels panels(a);
-  dispatch("linear_recurrence_adjoint", a, [&]<typename scalar_t>() {
+  dispatch("linear_recurrence_backward", a, [&]<typename scalar_t>() {
     const scalar_t* initial_data = initial ? initial->const_data_ptr<scalar_t>() : nullptr;
     const Gradient<scalar_t> body{grad.const_data_ptr<scalar_t>(),
                                   a.const_data_ptr<scalar_t>(),
@@ -57,4 +57,4 @@ std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const 
 
 }  // namespace
 
-COMMODITY_CUDA(linear_recurrence_adjoint)
+COMMODITY_CUDA(linear_recurrence_backward)

@@ -11,7 +11,7 @@ template <typename scalar_t, int kWindows>
 struct ComputeWeights {
   static constexpr int kRows = kWindows;
   FiniteValues<scalar_t> x;
-  const scalar_t *grad, *std;
+  const scalar_t *grad, *deviation;
   const double* anchors;
   double* weights;
   int64_t window, plane;
@@ -27,7 +27,7 @@ struct ComputeWeights {
     for_each_window<kRows, Sums<double, 2>>(first, window, add, [&](int k, const Sums<double, 2>& sums) {
       if (!x.has_row(first + k)) return;
       const int64_t i = x.at(panel, first + k, n);
-      const double count = sums.term[1], scale = std ? read(std + i) : 0.5;
+      const double count = sums.term[1], scale = deviation ? read(deviation + i) : 0.5;
       const bool defined = count >= min_periods && scale > 0;
       weights[i] = defined ? read(grad + i) / (variance ? (count - ddof) * scale : count) : 0;
       weights[plane + i] = defined ? weights[i] * (sums.term[0] / count) : 0;
@@ -63,27 +63,27 @@ struct SumWeights {
   }
 };
 
-Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, const std::optional<Tensor>& std_, int64_t window,
-                       int64_t min_periods, int64_t ddof, int64_t order) {
-  check_same("rolling_adjoint", grad_, x_);
-  if (std_) check_same("rolling_adjoint", *std_, x_);
-  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_adjoint: x (..., T, N), window >= 1");
+Tensor rolling_mean_var_backward(const Tensor& grad_, const Tensor& x_, const std::optional<Tensor>& deviation_,
+                                 int64_t window, int64_t min_periods, int64_t ddof, int64_t order) {
+  check_same("rolling_mean_var_backward", grad_, x_);
+  if (deviation_) check_same("rolling_mean_var_backward", *deviation_, x_);
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_mean_var_backward: x (..., T, N), window >= 1");
   const Tensor grad = contiguous(grad_), x = contiguous(x_);
-  const std::optional<Tensor> std = std_ ? std::optional(contiguous(*std_)) : std::nullopt;
+  const std::optional<Tensor> deviation = deviation_ ? std::optional(contiguous(*deviation_)) : std::nullopt;
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window), plane = x.numel();
   const Tensor anchors = scratch(x, panels.batch * panels.assets), weights = scratch(x, 2 * plane);
   const double *anchor = data_ptr<double>(anchors), *weight = data_ptr<double>(weights);
   const bool variance = order == 2;
-  dispatch("rolling_adjoint", x, [&]<typename scalar_t>() {
+  dispatch("rolling_mean_var_backward", x, [&]<typename scalar_t>() {
     const auto values = finite_values<scalar_t>(x, panels);
     launch_grid(x, Grid(panels.batch, panels.assets, 1), FirstFinite<scalar_t>{values, data_ptr<double>(anchors)});
     dispatch_rows<8>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
                      ComputeWeights<scalar_t, kRows>{values, grad.const_data_ptr<scalar_t>(),
-                                                     std ? std->const_data_ptr<scalar_t>() : nullptr, anchor,
-                                                     data_ptr<double>(weights), rows, plane,
+                                                     deviation ? deviation->const_data_ptr<scalar_t>() : nullptr,
+                                                     anchor, data_ptr<double>(weights), rows, plane,
                                                      double(std::max(min_periods, ddof + 1)), double(ddof), variance});
       launch_windows(
           x, panels,
@@ -95,4 +95,4 @@ Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, const std::optiona
 
 }  // namespace
 
-COMMODITY_CUDA(rolling_adjoint)
+COMMODITY_CUDA(rolling_mean_var_backward)

@@ -10,7 +10,7 @@ from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
 
-def rolling_shape_adjoint(
+def rolling_skew_kurt_backward(
     grad: Tensor,  # (..., T, N)
     x: Tensor,  # (..., T, N)
     y: Tensor,  # (..., T, N)
@@ -37,16 +37,16 @@ def rolling_shape_adjoint(
 
     Example:
         >>> import torch
-        >>> from torchcommodity.ops._rolling.rolling_shape_adjoint import rolling_shape_adjoint
+        >>> from torchcommodity.ops._rolling.rolling_skew_kurt_backward import rolling_skew_kurt_backward
         >>> x, y = torch.tensor([[1.0], [1.0], [4.0]]), torch.tensor([[torch.nan], [torch.nan], [3**0.5]])
-        >>> rolling_shape_adjoint(torch.ones(3, 1), x, y, 3).abs().max() < 1e-5  # (1, 1, 4) has the maximal skewness
+        >>> rolling_skew_kurt_backward(torch.ones(3, 1), x, y, 3).abs().max() < 1e-5  # at its maximum
         tensor(True)
     """
-    check_panel("rolling_shape_adjoint", grad=grad, x=x, y=y)
-    check_integer("rolling_shape_adjoint", 1, window=window)
-    check_integer("rolling_shape_adjoint", 3, maximum=4, order=order)
+    check_panel("rolling_skew_kurt_backward", grad=grad, x=x, y=y)
+    check_integer("rolling_skew_kurt_backward", 1, window=window)
+    check_integer("rolling_skew_kurt_backward", 3, maximum=4, order=order)
     if not grad.shape == x.shape == y.shape:
-        raise_invalid("rolling_shape_adjoint", "grad, x and y must have one shape", grad=grad, x=x, y=y)
+        raise_invalid("rolling_skew_kurt_backward", "grad, x and y must have one shape", grad=grad, x=x, y=y)
     dx: Tensor = operator(grad, x, y, window, order)
     return dx
 
@@ -64,7 +64,7 @@ def _reference(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> T
         leading = g * 3 * n * (n - 1).sqrt() / (n - 2) / m2**1.5
         constant, linear = leading * m2 / n, g * 3 * y / m2
     else:
-        skew = torch.ops.commodity.rolling_shape(x.double(), window, 0, 3).nan_to_num(0)
+        skew = torch.ops.commodity.rolling_skew_kurt(x.double(), window, 0, 3).nan_to_num(0)
         m3 = skew * (n - 2) / (n * (n - 1).sqrt()) * m2**1.5
         scale = (n - 1) / ((n - 2) * (n - 3))
         leading = g * 4 * scale * (n + 1) * n / m2.square()
@@ -116,7 +116,7 @@ def _cases() -> Cases:
     x_nan, y_nan = x.clone(), y.clone()
     x_nan[0, 3:6, 1] = x_nan[1, 5, 2] = y_nan[0, :4] = torch.nan
     return Cases(
-        function=rolling_shape_adjoint,
+        function=rolling_skew_kurt_backward,
         samples=(Sample(grad, x, y, window=5), Sample(grad, x_nan, y_nan, window=6, order=4)),
         bad=(
             Bad(Sample(grad, x[0], y, window=5), "grad, x and y must have one shape"),
@@ -126,7 +126,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_shape_adjoint",
+    "rolling_skew_kurt_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -30,15 +30,15 @@ COMMODITY_SIMD void gradient_block(const scalar_t* grad, const scalar_t* a, cons
   }
 }
 
-std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const Tensor& a_, const Tensor& y_,
-                                                     const std::optional<Tensor>& initial_) {
-  check_same("linear_recurrence_adjoint", grad_, a_);
-  check_same("linear_recurrence_adjoint", grad_, y_);
+std::tuple<Tensor, Tensor> linear_recurrence_backward(const Tensor& grad_, const Tensor& a_, const Tensor& y_,
+                                                      const std::optional<Tensor>& initial_) {
+  check_same("linear_recurrence_backward", grad_, a_);
+  check_same("linear_recurrence_backward", grad_, y_);
   const Tensor grad = contiguous(grad_), a = contiguous(a_), y = contiguous(y_);
   const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor d_a = on_huge_pages(new_empty(a, a.sizes())), d_b = on_huge_pages(new_empty(a, a.sizes()));
   const Panels panels(a);
-  THO_DISPATCH_V2(a.scalar_type(), "linear_recurrence_adjoint", AT_WRAP([&] {
+  THO_DISPATCH_V2(a.scalar_type(), "linear_recurrence_backward", AT_WRAP([&] {
                     const scalar_t* grad_data = grad.const_data_ptr<scalar_t>();
                     const scalar_t* a_data = a.const_data_ptr<scalar_t>();
                     const scalar_t* y_data = y.const_data_ptr<scalar_t>();
@@ -62,5 +62,5 @@ std::tuple<Tensor, Tensor> linear_recurrence_adjoint(const Tensor& grad_, const 
 
 }  // namespace
 
-COMMODITY_OPERATOR(linear_recurrence_adjoint,
+COMMODITY_OPERATOR(linear_recurrence_backward,
                    "(Tensor grad, Tensor a, Tensor y, Tensor? initial=None) -> (Tensor, Tensor)")

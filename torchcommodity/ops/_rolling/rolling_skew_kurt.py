@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
-from torchcommodity.ops._rolling import rolling_shape_adjoint
+from torchcommodity.ops._rolling import rolling_skew_kurt_backward
 from torchcommodity.ops._rolling.window import check_window, valid_windows
 
 
@@ -82,7 +82,7 @@ def _reference(x: Tensor, window: int, min_periods: int, order: int) -> Tensor:
 
 
 def _backward(grad: Tensor, *, x: Tensor, window: int, order: int, output: Tensor) -> Tensor:
-    dx: Tensor = rolling_shape_adjoint.operator(grad, x, output, window, order)
+    dx: Tensor = rolling_skew_kurt_backward.operator(grad, x, output, window, order)
     return dx
 
 
@@ -117,7 +117,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "rolling_shape",
+    "rolling_skew_kurt",
     reference=_reference,
     backward=_backward,
     cases=_cases,

@@ -34,14 +34,14 @@ COMMODITY_SIMD void ewm_gradient_block(const scalar_t* grad, const scalar_t* x, 
   }
 }
 
-Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na,
-                   int64_t min_periods, bool) {
-  check_same("ewm_adjoint", grad_, x_);
-  STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_adjoint: alpha must have the dtype of x");
+Tensor ewm_mean_backward(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na,
+                         int64_t min_periods, bool) {
+  check_same("ewm_mean_backward", grad_, x_);
+  STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_mean_backward: alpha must have the dtype of x");
   const Tensor grad = contiguous(grad_), x = contiguous(x_), alpha = contiguous(alpha_);
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
-  THO_DISPATCH_V2(x.scalar_type(), "ewm_adjoint", AT_WRAP([&] {
+  THO_DISPATCH_V2(x.scalar_type(), "ewm_mean_backward", AT_WRAP([&] {
                     const scalar_t* grads = grad.const_data_ptr<scalar_t>();
                     const scalar_t* values = x.const_data_ptr<scalar_t>();
                     const scalar_t* alphas = alpha.const_data_ptr<scalar_t>();
@@ -65,6 +65,6 @@ Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, 
 
 }  // namespace
 
-COMMODITY_OPERATOR(ewm_adjoint,
+COMMODITY_OPERATOR(ewm_mean_backward,
                    "(Tensor grad, Tensor x, Tensor alpha, bool adjust, bool ignore_na, SymInt min_periods, "
                    "bool learned) -> Tensor")

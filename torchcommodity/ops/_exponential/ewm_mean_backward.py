@@ -8,12 +8,12 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
-from torchcommodity.ops._scan.linear_recurrence_adjoint import operator as linear_recurrence_adjoint
+from torchcommodity.ops._scan.linear_recurrence_backward import operator as linear_recurrence_backward
 
 Pullback = Callable[[Tensor], Tensor]  # from the gradient of the shares to the gradient of alpha, row by row
 
 
-def ewm_adjoint(
+def ewm_mean_backward(
     grad: Tensor,  # (..., T, N)
     x: Tensor,  # (..., T, N)
     alpha: Tensor,  # (..., N)
@@ -38,13 +38,15 @@ def ewm_adjoint(
 
     Example:
         >>> import torch
-        >>> from torchcommodity.ops._exponential.ewm_adjoint import ewm_adjoint
-        >>> ewm_adjoint(torch.ones(3, 1), torch.ones(3, 1), torch.full((1,), 0.5), adjust=False).squeeze(-1)
+        >>> from torchcommodity.ops._exponential.ewm_mean_backward import ewm_mean_backward
+        >>> ewm_mean_backward(torch.ones(3, 1), torch.ones(3, 1), torch.full((1,), 0.5), adjust=False).squeeze(-1)
         tensor([1.7500, 0.7500, 0.5000])
     """
-    check_panel("ewm_adjoint", grad=grad, x=x)
+    check_panel("ewm_mean_backward", grad=grad, x=x)
     if grad.shape != x.shape or alpha.shape != (*x.shape[:-2], x.shape[-1]):
-        raise_invalid("ewm_adjoint", "grad and x must be (..., T, N) and alpha (..., N)", grad=grad, x=x, alpha=alpha)
+        raise_invalid(
+            "ewm_mean_backward", "grad and x must be (..., T, N) and alpha (..., N)", grad=grad, x=x, alpha=alpha
+        )
     dx: Tensor = operator(grad, x, alpha, adjust, ignore_na, min_periods, True)
     return dx
 
@@ -84,7 +86,7 @@ def alpha_gradient(grad: Tensor, x: Tensor, y: Tensor, alpha: Tensor, adjust: bo
     # y_t = y_{t-1} + b_t (x_t - y_{t-1}), so db_t = L_t (x_t - y_{t-1}); then b_t as a function of alpha
     valid, keep = x.isfinite(), 1 - alpha.unsqueeze(-2)
     share, pullback = (_adjusted_shares if adjust else _plain_shares)(valid, keep, ignore_na)
-    d_keep, total = linear_recurrence_adjoint(grad, 1 - share, y, None)
+    d_keep, total = linear_recurrence_backward(grad, 1 - share, y, None)
     d_share = (total * x.where(valid, 0) - d_keep).where(valid, 0)
     return pullback(d_share).sum(-2)
 
@@ -102,7 +104,7 @@ def _adjusted_shares(valid: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tens
     positive = weight.where(weight > 0, 1)
 
     def pullback(d_share: Tensor) -> Tensor:
-        d_decay: Tensor = linear_recurrence_adjoint(-d_share * new / positive.square(), decay, weight, None)[0]
+        d_decay: Tensor = linear_recurrence_backward(-d_share * new / positive.square(), decay, weight, None)[0]
         return -d_decay.where(decays, 0)
 
     return new / positive, pullback
@@ -152,7 +154,7 @@ def _cases() -> Cases:
     x_nan[0, :3, 1] = x_nan[0, 5:7, 1] = x_nan[1, 4, 2] = torch.nan
     ones, half = torch.ones(3, 1, dtype=torch.double), torch.full((1,), 0.5, dtype=torch.double)
     return Cases(
-        function=ewm_adjoint,
+        function=ewm_mean_backward,
         samples=(
             Sample(grad, x_nan, alpha),
             Sample(grad, x_nan, alpha, adjust=False, min_periods=3),
@@ -167,7 +169,7 @@ def _cases() -> Cases:
 
 
 operator = Op(
-    "ewm_adjoint",
+    "ewm_mean_backward",
     reference=_reference,
     backward=_backward,
     cases=_cases,

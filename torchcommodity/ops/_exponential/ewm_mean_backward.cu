@@ -28,14 +28,14 @@ struct EwmGradient {
   }
 };
 
-Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na,
-                   int64_t min_periods, bool) {
-  check_same("ewm_adjoint", grad_, x_);
-  STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_adjoint: alpha must have the dtype of x");
+Tensor ewm_mean_backward(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na,
+                         int64_t min_periods, bool) {
+  check_same("ewm_mean_backward", grad_, x_);
+  STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_mean_backward: alpha must have the dtype of x");
   const Tensor grad = contiguous(grad_), x = contiguous(x_), alpha = contiguous(alpha_);
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);
-  dispatch("ewm_adjoint", x, [&]<typename scalar_t>() {
+  dispatch("ewm_mean_backward", x, [&]<typename scalar_t>() {
     const Tensor first_rows = first_defined_rows<scalar_t>(x, min_periods);
     const Tensor shares = ewm_shares<scalar_t>(x, alpha, adjust, ignore_na);
     const EwmGradient<scalar_t> body{grad.const_data_ptr<scalar_t>(),
@@ -51,4 +51,4 @@ Tensor ewm_adjoint(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, 
 
 }  // namespace
 
-COMMODITY_CUDA(ewm_adjoint)
+COMMODITY_CUDA(ewm_mean_backward)

@@ -18,7 +18,7 @@ enum Kind { kMean, kVariance, kStd };
 
 template <typename scalar_t, Kind kind>
 struct Gradient {
-  const scalar_t *grad, *x, *std;
+  const scalar_t *grad, *x, *deviation;
   scalar_t* dx;
   const int64_t steps, stride, window, width;
   const double min_periods, ddof;
@@ -71,7 +71,7 @@ struct Gradient {
       const double complete_count = double(begin ? window : j + 1);
       for (int64_t n = 0; n < width; ++n) {
         const double window_count = complete ? complete_count : suffix_count[n] + count[n];
-        const double scale = kind == kStd ? std[row + n] : 0.5;
+        const double scale = kind == kStd ? deviation[row + n] : 0.5;
         const double factor = 1 / (kind == kMean ? window_count : (window_count - ddof) * scale);
         const bool defined = (window_count >= min_periods) & (scale > 0);
         weight[n] = defined ? grad[row + n] * factor : 0;
@@ -135,7 +135,7 @@ struct Settings {
 };
 
 template <typename scalar_t, Kind kind>
-void run(const Tensor& grad, const Tensor& x, const scalar_t* std, Tensor& dx, const Settings& s) {
+void run(const Tensor& grad, const Tensor& x, const scalar_t* deviation, Tensor& dx, const Settings& s) {
   const Panels panels(x);
   if (x.numel() == 0) return;
   const scalar_t *grads = grad.const_data_ptr<scalar_t>(), *values = x.const_data_ptr<scalar_t>();
@@ -150,7 +150,7 @@ void run(const Tensor& grad, const Tensor& x, const scalar_t* std, Tensor& dx, c
       double* const rows = scratch.get();
       const Gradient<scalar_t, kind> strip{grads + offset,
                                            values + offset,
-                                           std ? std + offset : nullptr,
+                                           deviation ? deviation + offset : nullptr,
                                            output + offset,
                                            panels.steps,
                                            panels.assets,
@@ -166,32 +166,32 @@ void run(const Tensor& grad, const Tensor& x, const scalar_t* std, Tensor& dx, c
 }
 
 template <typename scalar_t>
-void run(int64_t order, const Tensor& grad, const Tensor& x, const std::optional<Tensor>& std, Tensor& dx,
+void run(int64_t order, const Tensor& grad, const Tensor& x, const std::optional<Tensor>& deviation, Tensor& dx,
          const Settings& s) {
-  if (std)
-    run<scalar_t, kStd>(grad, x, std->const_data_ptr<scalar_t>(), dx, s);
+  if (deviation)
+    run<scalar_t, kStd>(grad, x, deviation->const_data_ptr<scalar_t>(), dx, s);
   else if (order == 2)
     run<scalar_t, kVariance>(grad, x, nullptr, dx, s);
   else
     run<scalar_t, kMean>(grad, x, nullptr, dx, s);
 }
 
-Tensor rolling_adjoint(const Tensor& grad_, const Tensor& x_, const std::optional<Tensor>& std_, int64_t window,
-                       int64_t min_periods, int64_t ddof, int64_t order) {
-  check_same("rolling_adjoint", grad_, x_);
-  if (std_) check_same("rolling_adjoint", *std_, x_);
-  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_adjoint: x (..., T, N), window >= 1");
+Tensor rolling_mean_var_backward(const Tensor& grad_, const Tensor& x_, const std::optional<Tensor>& deviation_,
+                                 int64_t window, int64_t min_periods, int64_t ddof, int64_t order) {
+  check_same("rolling_mean_var_backward", grad_, x_);
+  if (deviation_) check_same("rolling_mean_var_backward", *deviation_, x_);
+  STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_mean_var_backward: x (..., T, N), window >= 1");
   const Tensor grad = contiguous(grad_), x = contiguous(x_);
-  const std::optional<Tensor> std = std_ ? std::optional(contiguous(*std_)) : std::nullopt;
+  const std::optional<Tensor> deviation = deviation_ ? std::optional(contiguous(*deviation_)) : std::nullopt;
   Tensor dx = on_huge_pages(new_empty(x, x.sizes()));
   const Settings s{clamp_window(Panels(x), window), double(std::max(min_periods, ddof + 1)), double(ddof)};
-  THO_DISPATCH_V2(x.scalar_type(), "rolling_adjoint", AT_WRAP([&] { run<scalar_t>(order, grad, x, std, dx, s); }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  THO_DISPATCH_V2(x.scalar_type(), "rolling_mean_var_backward",
+                  AT_WRAP([&] { run<scalar_t>(order, grad, x, deviation, dx, s); }), AT_EXPAND(AT_FLOATING_TYPES));
   return dx;
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_adjoint,
-                   "(Tensor grad, Tensor x, Tensor? root, SymInt window, SymInt min_periods, SymInt ddof, SymInt "
+COMMODITY_OPERATOR(rolling_mean_var_backward,
+                   "(Tensor grad, Tensor x, Tensor? std, SymInt window, SymInt min_periods, SymInt ddof, SymInt "
                    "order) -> Tensor")
