@@ -48,13 +48,13 @@ void run_panels(const Tensor& high, const Tensor& low, Outputs& outputs, const S
 }
 
 Outputs parabolic_sar(const Tensor& high_, const Tensor& low_, double start, double offset, double initial_long,
-                      double step_long, double most_long, double initial_short, double step_short, double most_short) {
+                      double step_long, double max_long, double initial_short, double step_short, double max_short) {
   check_same("parabolic_sar", high_, low_);
   const Tensor high = contiguous(high_), low = contiguous(low_);
   const auto empty = [&](auto... type) { return new_empty(high, high.sizes(), type...); };
   constexpr auto kLong = torch::headeronly::ScalarType::Long;
   Outputs outputs = {empty(), empty(), empty(), empty(kLong), empty(kLong), empty(kLong)};
-  const double settings[] = {start, offset, initial_long, initial_short, step_long, step_short, most_long, most_short};
+  const double settings[] = {start, offset, initial_long, initial_short, step_long, step_short, max_long, max_short};
   THO_DISPATCH_V2(high.scalar_type(), "parabolic_sar",
                   AT_WRAP([&] { run_panels(high, low, outputs, sar_settings<scalar_t>(settings)); }),
                   AT_EXPAND(AT_FLOATING_TYPES));
@@ -65,5 +65,5 @@ Outputs parabolic_sar(const Tensor& high_, const Tensor& low_, double start, dou
 
 COMMODITY_OPERATOR(parabolic_sar,
                    "(Tensor high, Tensor low, float start, float offset, float initial_long, float step_long, float "
-                   "most_long, float initial_short, float step_short, float most_short) -> (Tensor, Tensor, Tensor, "
+                   "max_long, float initial_short, float step_short, float max_short) -> (Tensor, Tensor, Tensor, "
                    "Tensor, Tensor, Tensor)")

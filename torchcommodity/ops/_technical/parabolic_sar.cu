@@ -31,14 +31,14 @@ struct Series {
 using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 Outputs parabolic_sar(const Tensor& high_, const Tensor& low_, double start, double offset, double initial_long,
-                      double step_long, double most_long, double initial_short, double step_short, double most_short) {
+                      double step_long, double max_long, double initial_short, double step_short, double max_short) {
   check_same("parabolic_sar", high_, low_);
   const Tensor high = contiguous(high_), low = contiguous(low_);
   const auto empty = [&](auto... type) { return new_empty(high, high.sizes(), type...); };
   constexpr auto kLong = torch::headeronly::ScalarType::Long;
   Tensor stop = empty(), stop_weight = empty(), price_weight = empty(), high_lag = empty(kLong), low_lag = empty(kLong);
   Tensor position = empty(kLong);
-  const double settings[] = {start, offset, initial_long, initial_short, step_long, step_short, most_long, most_short};
+  const double settings[] = {start, offset, initial_long, initial_short, step_long, step_short, max_long, max_short};
   const Panels panels(high);
   dispatch("parabolic_sar", high, [&]<typename scalar_t>() {
     launch_grid(

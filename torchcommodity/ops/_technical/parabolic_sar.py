@@ -91,12 +91,12 @@ def _reference(
     offset: float,
     initial_long: float,
     step_long: float,
-    most_long: float,
+    max_long: float,
     initial_short: float,
     step_short: float,
-    most_short: float,
+    max_short: float,
 ) -> Outputs:
-    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (most_long, most_short))
+    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
     state, rows = initial_state(high), []
     for t in range(high.shape[-2]):
         state, row = advance(state, high.select(-2, t), low.select(-2, t), t, start, offset, acceleration)
@@ -113,12 +113,12 @@ def _decomposition(
     offset: float,
     initial_long: float,
     step_long: float,
-    most_long: float,
+    max_long: float,
     initial_short: float,
     step_short: float,
-    most_short: float,
+    max_short: float,
 ) -> Outputs:
-    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (most_long, most_short))
+    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
 
     def step(state: tuple[Tensor, ...], row: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         next_state, outputs = advance(State(*state), row[0], row[1], row[2], start, offset, acceleration)
