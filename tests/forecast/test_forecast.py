@@ -68,7 +68,7 @@ def test_forecast_plot_is_a_fan_chart_with_history(result: Forecast) -> None:
     figure = result.plot("SP500")
     assert isinstance(figure, go.Figure)
     traces = {trace.name: trace for trace in figure.data if trace.name}
-    assert {"price", "median", "50% band", "80% band", "90% band"} == set(traces)
+    assert {"price", "median", "50% interval", "80% interval", "90% interval"} == set(traces)
     history = result.history["SP500"].to_pandas()["SP500"].dropna()
     assert list(traces["price"].y) == pytest.approx(history.tolist(), rel=1e-5)
     assert 240 < len(history) <= len(result.history) == 260

@@ -142,7 +142,7 @@ class Forecast:
         return series
 
     def plot(self, symbol: str | None = None) -> Any:
-        """Fan chart of one symbol as a plotly Figure: recent prices, median, and 50, 80 and 90 % bands.
+        """Fan chart of one symbol as a plotly Figure: recent prices, median, and 50, 80 and 90 % intervals.
 
         Args:
             symbol: one of `symbols`; the first one if None.

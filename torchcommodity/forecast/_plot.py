@@ -15,7 +15,7 @@ Chart = dict[str, Any]
 
 INK, MUTED, GRID = "#1c2733", "#5a6875", "#e3e8ed"
 COLORS = ("#0b5c8a", "#b3461b", "#3d7a3a", "#7a4a9c", "#8fb8d0", "#c8a24a")
-BAND_COLORS = ("rgba(11,92,138,.42)", "rgba(11,92,138,.24)", "rgba(11,92,138,.13)")  # of the 50, 80 and 90 % band
+BAND_COLORS = ("rgba(11,92,138,.42)", "rgba(11,92,138,.24)", "rgba(11,92,138,.13)")  # of the 50, 80 and 90 % interval
 BANDS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
 
@@ -30,7 +30,7 @@ def figure(chart: Chart, title: str) -> Any:
 
 
 def fan_chart(forecast: "Forecast", n: int) -> Chart:
-    """Recent prices of symbol n, then the median and the 50, 80 and 90 % bands of its forecast at each horizon."""
+    """Recent prices of symbol n, then the median and the 50, 80 and 90 % intervals of its forecast at each horizon."""
     origin = str(forecast.origins[n])
     dates = [origin, *map(str, forecast.target_dates[:, n])]
     last = np.full((1, len(forecast.levels)), forecast.last[n].item())
@@ -39,7 +39,9 @@ def fan_chart(forecast: "Forecast", n: int) -> Chart:
     traces: list[Chart] = []
     for (low, high), color in reversed(list(zip(BANDS, BAND_COLORS))):
         if low in index and high in index:
-            traces += _band(dates, quantiles[:, index[low]], quantiles[:, index[high]], color, f"{high - low:.0%} band")
+            traces += _band(
+                dates, quantiles[:, index[low]], quantiles[:, index[high]], color, f"{high - low:.0%} interval"
+            )
     history = forecast.history.values.plain()[:, n].numpy()
     rows = np.isfinite(history)  # the line connects across missing prices
     traces.append(line_trace(list(map(str, forecast.history.dates[rows])), history[rows], INK, "price"))

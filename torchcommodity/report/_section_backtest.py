@@ -50,7 +50,7 @@ def backtest_section(report: ReportData) -> Markup:
             figure("calibration", _description(summary, calendar), CALIBRATION, square=True),
             element(
                 "div",
-                table("Share of outcomes inside the 90 % band, by symbol", columns, coverage),
+                table("Share of outcomes inside the 90 % interval, by symbol", columns, coverage),
                 paragraph(COVERAGE, class_="lead"),
             ),
             class_="columns",
@@ -61,7 +61,7 @@ def backtest_section(report: ReportData) -> Markup:
 def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
     """One table body per horizon, one row per model."""
     caption = f"Scores of {summary.model} and of every baseline, {summary.first} to {summary.last}"
-    columns = ("Model", f"DM test of {summary.model}", "Pinball loss, 1e-4", "Skill", "Inside 90 % band", "QLIKE")
+    columns = ("Model", f"DM test of {summary.model}", "Pinball loss, 1e-4", "Skill", "Inside 90 % interval", "QLIKE")
     head = (element("th", name, scope="col", class_="number" if i > 1 else None) for i, name in enumerate(columns))
     bodies: Iterable[Markup] = (
         element(
@@ -111,4 +111,4 @@ def _description(summary: BacktestSummary, calendar: Calendar) -> str:
         for score in summary.scores
         if score.model == summary.model
     )
-    return f"Calibration chart. Share of outcomes inside the 90 % band: {', '.join(shares)}."
+    return f"Calibration chart. Share of outcomes inside the 90 % interval: {', '.join(shares)}."

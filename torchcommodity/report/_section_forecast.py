@@ -6,7 +6,9 @@ from torchcommodity.report._markup import Markup, element, join, table
 from torchcommodity.report._report_data import ReportData
 
 LEVELS = (0.05, 0.10, 0.25, 0.5, 0.75, 0.90, 0.95)
-CAPTION = "Recent prices, the median forecast and its 50, 80 and 90 % bands. The dotted line is the last price's date."
+CAPTION = (
+    "Recent prices, the median forecast and its 50, 80 and 90 % intervals. The dotted line is the last price's date."
+)
 
 
 def forecast_section(report: ReportData, charts: int) -> Markup:
@@ -62,7 +64,7 @@ def _quantiles(forecast: Forecast, n: int) -> Markup:
 def _description(forecast: Forecast, n: int) -> str:
     prices = forecast.prices[-1, n]
     return (
-        f"Fan chart of {forecast.symbols[n]}: recent prices up to {format_price(forecast.last[n].item())}, then bands "
+        f"Fan chart of {forecast.symbols[n]}: recent prices up to {format_price(forecast.last[n].item())}, then intervals "
         f"that widen to {format_price(prices[0].item())} to {format_price(prices[-1].item())} after "
         f"{forecast.calendar.name(forecast.horizons[-1])}. The table below has the numbers."
     )

@@ -20,9 +20,9 @@ SCOPE = (
     "It says almost nothing about direction: the median stays near the last price, because past prices hardly "
     "predict it.",
     "It uses past prices, contract calendars and futures curves; not inventories, weather, news or positions. "
-    "A front-month series jumps when its contract rolls, although no position earns the jump; the bands include its "
+    "A front-month series jumps when its contract rolls, although no position earns the jump; the intervals include its "
     "expected part.",
-    "The backtest shows how often the bands contained the outcome in past years. Past coverage is no guarantee, and "
+    "The backtest shows how often the intervals contained the outcome in past years. Past coverage is no guarantee, and "
     "none of this is investment advice.",
 )
 TREATMENT = (
