@@ -64,7 +64,7 @@ def _quantiles(forecast: Forecast, n: int) -> Markup:
 def _description(forecast: Forecast, n: int) -> str:
     prices = forecast.prices[-1, n]
     return (
-        f"Fan chart of {forecast.symbols[n]}: recent prices up to {format_price(forecast.last[n].item())}, then intervals "
-        f"that widen to {format_price(prices[0].item())} to {format_price(prices[-1].item())} after "
+        f"Fan chart of {forecast.symbols[n]}: recent prices up to {format_price(forecast.last[n].item())}, then "
+        f"intervals that widen to {format_price(prices[0].item())} to {format_price(prices[-1].item())} after "
         f"{forecast.calendar.name(forecast.horizons[-1])}. The table below has the numbers."
     )

@@ -20,10 +20,10 @@ SCOPE = (
     "It says almost nothing about direction: the median stays near the last price, because past prices hardly "
     "predict it.",
     "It uses past prices, contract calendars and futures curves; not inventories, weather, news or positions. "
-    "A front-month series jumps when its contract rolls, although no position earns the jump; the intervals include its "
-    "expected part.",
-    "The backtest shows how often the intervals contained the outcome in past years. Past coverage is no guarantee, and "
-    "none of this is investment advice.",
+    "A front-month series jumps when its contract rolls, although no position earns the jump; the intervals include "
+    "its expected part.",
+    "The backtest shows how often the intervals contained the outcome in past years. Past coverage is no guarantee, "
+    "and none of this is investment advice.",
 )
 TREATMENT = (
     "A missing, zero or negative price has no log-return: the next return spans the gap. No price is changed, filled "
