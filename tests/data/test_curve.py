@@ -85,7 +85,9 @@ def test_with_curve_rejects_another_unit_series_or_shape():
     ):
         panel.with_curve(cents)
     distant = data.Curve(good * 1.2, panel.dates, panel.symbols)
-    with pytest.raises(data.DataError, match=r"first contract of 'NATGAS' near its price; got one that is 18.2% away"):
+    with pytest.raises(
+        data.DataError, match=r"first contract of 'NATGAS' near its price; got a median distance of 18.2%"
+    ):
         panel.with_curve(distant)
     assert panel.with_curve(good * 1.2).between("2020-04-22").curve is not None
     with pytest.raises(data.DataError, match=r"curve: expected closes of shape \(3, 2, contracts\); got \(3, 2\)"):
