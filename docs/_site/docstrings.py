@@ -22,6 +22,8 @@ class ShapeComments(griffe.Extension):
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         if cls.docstring:
             cls.docstring.value = _sections(cls.docstring.value) + _attributes(cls)
+            if "NamedTuple" in map(str, cls.bases):  # griffe sees no signature
+                cls.docstring.value = cls.docstring.value.replace("Args:\n", "Attributes:\n", 1)
         elif attributes := _attributes(cls):
             cls.docstring = griffe.Docstring(attributes.strip(), parent=cls, parser="google")
 
