@@ -86,6 +86,7 @@ class AllExamples(nn.Module):
         return z.square().mean()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from Inductor
 def test_examples_compile_in_one_graph() -> None:
     torch.manual_seed(0)

@@ -17,7 +17,7 @@ SLOW = {
     "stl",
     "stl_backward",
     "technical_indicators_backward",
-}  # the whole contract takes 10 s or more
+}  # the whole contract takes about 10 s each
 
 
 @functools.cache
