@@ -112,7 +112,9 @@ def test_volatility_target_has_finite_gradients_at_zero_weights() -> None:
 
 
 def test_volatility_target_rejects_bad_input() -> None:
-    with pytest.raises(ValueError, match=r"VolatilityTarget: expected weights .*; got \(3, 2\), \(3, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"VolatilityTarget: weights must be .*; got weights \(3, 2\), covariance \(3, 3\)"
+    ):
         VolatilityTarget(0.1)(torch.zeros(3, 2), torch.eye(3))
-    with pytest.raises(ValueError, match="must be > 0; got 0"):
+    with pytest.raises(ValueError, match="must be > 0; got target=0"):
         VolatilityTarget(0)
