@@ -13,7 +13,7 @@ from torchcommodity import forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarConfig, HarLstmConfig
-from torchcommodity.training import FitConfig, TrainConfig
+from torchcommodity.training import FitConfig, TrainConfig, usable_symbols
 
 
 def same_weights(a: Forecaster, b: Forecaster) -> bool:
@@ -123,10 +123,10 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel
         forecast.fit(wide)
     assert len(str(error.value)) < 400
     assert "995 more" in str(error.value)
-    assert "select others with prices[list(forecast.usable_symbols(prices))] or --drop-unusable" in str(error.value)
+    assert "select others with prices[list(training.usable_symbols(prices))] or --drop-unusable" in str(error.value)
     everything = Panel.from_pandas(wide)
-    assert forecast.usable_symbols(wide) == ("WTI", "SP500")
-    assert everything[forecast.usable_symbols(everything)].symbols == ("WTI", "SP500")
+    assert usable_symbols(wide) == ("WTI", "SP500")
+    assert everything[usable_symbols(everything)].symbols == ("WTI", "SP500")
 
 
 def test_fit_does_not_record_the_time_of_retrieval(panel: Panel) -> None:

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-import torch
 
 from torchcommodity.models import HarConfig, HarLstmConfig
-from torchcommodity.training import FitConfig, ModelInputs, TrainConfig, check_fit
+from torchcommodity.training import FitConfig, TrainConfig
 
 
 @pytest.mark.parametrize(
@@ -35,16 +34,3 @@ def test_fit_config_symmetry_needs_symmetric_levels() -> None:
     assert FitConfig(model, symmetry=0.0).symmetry == 0
     with pytest.raises(ValueError, match=r"symmetry must be in \[0, 1\]; got 2"):
         FitConfig(symmetry=2)
-
-
-def test_check_fit_names_symbols_with_too_few_prices() -> None:
-    prices = torch.ones(600, 3, dtype=torch.double)
-    prices[:, 1] = torch.nan
-    config = HarConfig()
-    with pytest.raises(ValueError, match="must have positive prices; got none for B"):
-        check_fit(ModelInputs(prices), ("A", "B", "C"), config)
-    prices[:504, 1] = 1.0
-    with pytest.raises(ValueError, match=r"at least 505 positive prices .*; got B 504"):
-        check_fit(ModelInputs(prices), ("A", "B", "C"), config)
-    with pytest.raises(ValueError, match="at least one symbol"):
-        check_fit(ModelInputs(prices[:, :0]), (), config)

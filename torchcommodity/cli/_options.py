@@ -203,7 +203,7 @@ def read_prices(
 def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "Panel":
     """Drop the symbols that cannot be fitted, and print them."""
     from torchcommodity.data import summarize_names
-    from torchcommodity.forecast import usable_symbols
+    from torchcommodity.training import usable_symbols
 
     usable = usable_symbols(panel, settings)
     if not usable:

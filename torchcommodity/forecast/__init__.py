@@ -25,10 +25,8 @@ from torchcommodity.forecast._forecast import Forecast as Forecast
 from torchcommodity.forecast._forecaster import FitRecord as FitRecord
 from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
-from torchcommodity.forecast._history import check_history as check_history
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
-from torchcommodity.forecast._history import usable_symbols as usable_symbols
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
 from torchcommodity.forecast._plot import MUTED as MUTED
@@ -74,7 +72,6 @@ __all__ = [
     "cached_fit",
     "calendar",
     "chart_layout",
-    "check_history",
     "check_warmup",
     "clear_cache",
     "code_hash",
@@ -93,5 +90,4 @@ __all__ = [
     "score",
     "statistical",
     "summarize",
-    "usable_symbols",
 ]

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
-from torchcommodity.forecast._history import check_history, check_past
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
 from torchcommodity.models import HarConfig, model_name
@@ -23,6 +22,8 @@ from torchcommodity.training import (
     Fold,
     Progress,
     check_config,
+    check_history,
+    check_past,
     model_inputs,
     one_thread,
     run_fold,

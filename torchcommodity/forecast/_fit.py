@@ -7,7 +7,6 @@ import numpy as np
 
 from torchcommodity.data import check_not_synthetic, to_panel
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
-from torchcommodity.forecast._history import check_history, check_past
 from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
     FitConfig,
@@ -15,6 +14,8 @@ from torchcommodity.training import (
     RunOptions,
     calibrate,
     check_config,
+    check_history,
+    check_past,
     model_inputs,
     network_parameters,
     one_thread,
@@ -55,8 +56,8 @@ def fit(
 
     Raises:
         TypeError: `prices` or `config` has another type.
-        ValueError: a symbol has no positive, only constant or too few prices, see `usable_symbols`; the checkpoint is
-            damaged or belongs to another run; the panel is synthetic.
+        ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the
+            checkpoint is damaged or belongs to another run; the panel is synthetic.
 
     Example:
         >>> from torchcommodity import data

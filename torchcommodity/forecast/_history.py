@@ -1,77 +1,11 @@
-"""Checks of price histories, and the last price of each symbol."""
+"""What a forecast needs of a price history: enough prices for the warm-up, and the last price of each symbol."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, summarize_names, to_panel
-from torchcommodity.models import HarConfig
-from torchcommodity.training import FitConfig, min_fit_rows
-
-HINT = "select others with prices[list(forecast.usable_symbols(prices))] or --drop-unusable"
-
-
-def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, ...]:
-    """Select the symbols that `fit` accepts: those with enough positive prices that are not all equal.
-
-    Args:
-        prices: raw prices, anything that `data.to_panel` takes.
-        config: settings of the fit; the defaults if None.
-
-    >>> from torchcommodity import data
-    >>> usable_symbols(data.embedded().between("2017-01-01", "2018-12-31"))
-    ()
-    """
-    panel = to_panel(prices, operation="usable_symbols")
-    values, har = panel.values.plain(), (config or FitConfig()).model.har
-    usable = (_positive(values).sum(0) >= min_fit_rows(har)) & ~_constant(values)
-    return tuple(symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable)
-
-
-def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
-    """Raise ValueError if symbols have no positive, only constant or too few prices, and name them.
-
-    Args:
-        operation: public function that was called, for the error message.
-        panel: raw prices.
-        config: settings of the econometric part.
-        allow_short: accept symbols with too few prices.
-    """
-    values, required = panel.values.plain(), min_fit_rows(config)
-    counts = _positive(values).sum(0)
-    if empty := _names(panel, counts == 0):
-        raise ValueError(
-            f"{operation}: every symbol must have positive prices; got none for "
-            f"{summarize_names(empty)}{_hint(panel, empty)}"
-        )
-    if constant := _names(panel, _constant(values)):
-        raise ValueError(
-            f"{operation}: the prices of every symbol must vary; got constant prices for "
-            f"{summarize_names(constant)}{_hint(panel, constant)}"
-        )
-    short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts.tolist()) if count < required]
-    if short and not allow_short:
-        reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
-        raise ValueError(
-            f"{operation}: every symbol must have at least {required} positive prices ({reason}); got "
-            f"{summarize_names(short)}{_hint(panel, short)}"
-        )
-
-
-def check_past(operation: str, panel: Panel, config: HarConfig, rows: int) -> None:
-    """Raise ValueError if no symbol has enough prices that vary after the warm-up in the first `rows` rows."""
-    values = panel.values.plain()[:rows]
-    positive = _positive(values)
-    after = torch.where(positive.cumsum(0) > config.warmup, values, torch.nan)  # NaN up to the warm-up
-    if not ((_positive(after).sum(0) > config.horizons[-1]) & ~_constant(after)).any():
-        counts = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, positive.sum(0).tolist())]
-        raise ValueError(
-            f"{operation}: a symbol must have more than {config.warmup + config.horizons[-1]} positive prices by "
-            f"{panel.dates[rows - 1]} that vary after the first {config.warmup}; got "
-            f"{summarize_names(counts)}"
-        )
+from torchcommodity.data import summarize_names
 
 
 def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
@@ -87,20 +21,5 @@ def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (...
     return row, prices.gather(-2, row.unsqueeze(-2)).squeeze(-2)
 
 
-def _hint(panel: Panel, unusable: Sequence[str]) -> str:
-    return f"; {HINT}" if len(unusable) < len(panel.symbols) else ""
-
-
 def _positive(prices: Tensor) -> Tensor:
     return torch.isfinite(prices) & (prices > 0)
-
-
-def _constant(prices: Tensor) -> Tensor:  # (T, N) -> (N,); False without a positive price
-    positive = _positive(prices)
-    lowest = torch.where(positive, prices, torch.inf).amin(0)
-    highest = torch.where(positive, prices, -torch.inf).amax(0)
-    return lowest == highest
-
-
-def _names(panel: Panel, mask: Tensor) -> list[str]:
-    return [symbol for symbol, selected in zip(panel.symbols, mask.tolist()) if selected]

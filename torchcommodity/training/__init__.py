@@ -10,8 +10,6 @@ from torchcommodity.training._checkpoint import training_fingerprint as training
 from torchcommodity.training._config import FitConfig as FitConfig
 from torchcommodity.training._config import TrainConfig as TrainConfig
 from torchcommodity.training._config import check_config as check_config
-from torchcommodity.training._config import check_fit as check_fit
-from torchcommodity.training._config import min_fit_rows as min_fit_rows
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
 from torchcommodity.training._executors import ExecutorName as ExecutorName
@@ -22,6 +20,10 @@ from torchcommodity.training._folds import Fold as Fold
 from torchcommodity.training._folds import FoldResult as FoldResult
 from torchcommodity.training._folds import Prediction as Prediction
 from torchcommodity.training._folds import run_fold as run_fold
+from torchcommodity.training._history import check_history as check_history
+from torchcommodity.training._history import check_past as check_past
+from torchcommodity.training._history import min_fit_rows as min_fit_rows
+from torchcommodity.training._history import usable_symbols as usable_symbols
 from torchcommodity.training._inputs import ModelInputs as ModelInputs
 from torchcommodity.training._inputs import model_inputs as model_inputs
 from torchcommodity.training._returns import non_roll_returns as non_roll_returns
@@ -73,7 +75,8 @@ __all__ = [
     "TuneResult",
     "calibrate",
     "check_config",
-    "check_fit",
+    "check_history",
+    "check_past",
     "fit_mix",
     "from_toml",
     "load_config",
@@ -98,4 +101,5 @@ __all__ = [
     "train",
     "training_fingerprint",
     "tune",
+    "usable_symbols",
 ]

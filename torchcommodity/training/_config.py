@@ -4,14 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
-from torchcommodity.data import summarize_names
-from torchcommodity.models import HarConfig, HarGarchConfig, ModelConfig
-from torchcommodity.training._inputs import ModelInputs
+from torchcommodity.models import HarGarchConfig, ModelConfig
 from torchcommodity.training._runtime import Device, MatmulPrecision, Precision
-
-HINT = "select other symbols with panel[...] or --symbols"
 
 
 @dataclass(frozen=True)
@@ -97,30 +92,3 @@ def check_config(operation: str, config: Any) -> FitConfig:
     name = type(config).__name__
     hint = f"; use FitConfig(model={name}(...))" if hasattr(config, "har") else ""
     raise TypeError(f"{operation}: config must be a FitConfig; got {name}{hint}")
-
-
-def min_fit_rows(config: HarConfig) -> int:
-    """Minimum number of positive prices of a symbol for a fit: the warm-up and twice the longest horizon."""
-    return config.warmup + 2 * config.horizons[-1] + 1
-
-
-def check_fit(inputs: ModelInputs, symbols: tuple[str, ...], config: HarConfig) -> None:
-    """Raise ValueError if symbols have too few positive prices for a fit, and name them.
-
-    Args:
-        inputs: training prices.
-        symbols: N names for the error message.
-        config: settings of the econometric part, see `min_fit_rows`.
-    """
-    if not symbols:
-        raise ValueError("fit: the panel must have at least one symbol; got none")
-    counts = (torch.isfinite(inputs.prices) & (inputs.prices > 0)).sum(0).tolist()
-    if empty := [symbol for symbol, count in zip(symbols, counts) if count == 0]:
-        raise ValueError(f"fit: every symbol must have positive prices; got none for {summarize_names(empty)} ({HINT})")
-    min_rows = min_fit_rows(config)
-    if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count < min_rows]:
-        reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
-        raise ValueError(
-            f"fit: every symbol must have at least {min_rows} positive prices ({reason}); "
-            f"got {summarize_names(short)} ({HINT})"
-        )

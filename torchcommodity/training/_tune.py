@@ -12,9 +12,10 @@ from torch import Tensor
 from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarGarchConfig, build_model, model_name
-from torchcommodity.training._config import FitConfig, check_config, check_fit, min_fit_rows
+from torchcommodity.training._config import FitConfig, check_config
 from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
+from torchcommodity.training._history import check_history, usable_symbols
 from torchcommodity.training._inputs import model_inputs
 from torchcommodity.training._targets import targets
 from torchcommodity.training._toml import to_config, to_values
@@ -172,13 +173,13 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     har, last = config.model.har, int(str(panel.dates[-1])[:4])
     blocks = walk_forward(panel.dates, test_start=last - years + 1, horizon=har.horizons[-1])
     start = blocks[0].test.start
-    counts = (panel.values.plain()[:start] > 0).sum(0).tolist()
-    excluded = tuple(symbol for symbol, count in zip(panel.symbols, counts) if count < min_fit_rows(har))
-    if len(excluded) < len(panel.symbols):
-        panel = panel.select([symbol for symbol in panel.symbols if symbol not in excluded])
-    inputs = model_inputs(panel, har.horizons[-1])
-    check_fit(inputs.before(start), panel.symbols, har)
-    return Fold(inputs, {str(panel.dates[b.test.start])[:4]: b.test for b in blocks}, config, seed, {}), excluded
+    past = panel.between(None, panel.dates[start - 1])
+    usable = usable_symbols(past, config)
+    check_history("tune", past.select(usable or past.symbols), har)
+    inputs = model_inputs(panel.select(usable), har.horizons[-1])
+    return Fold(inputs, {str(panel.dates[b.test.start])[:4]: b.test for b in blocks}, config, seed, {}), tuple(
+        symbol for symbol in panel.symbols if symbol not in usable
+    )
 
 
 Suggest = Callable[["optuna.Trial"], Any]
