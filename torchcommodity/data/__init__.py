@@ -23,6 +23,10 @@ from torchcommodity.data._files import read_curve as read_curve
 from torchcommodity.data._folders import cache_dir as cache_dir
 from torchcommodity.data._folders import store_path as store_path
 from torchcommodity.data._fred import fred as fred
+from torchcommodity.data._frequency import FREQUENCIES as FREQUENCIES
+from torchcommodity.data._frequency import Frequency as Frequency
+from torchcommodity.data._frequency import infer_frequency as infer_frequency
+from torchcommodity.data._frequency import month_end as month_end
 from torchcommodity.data._http import Http as Http
 from torchcommodity.data._inspect import inspect as inspect
 from torchcommodity.data._layout import Layout as Layout
@@ -47,12 +51,14 @@ from torchcommodity.data._to_panel import to_panel as to_panel
 
 __all__ = [
     "CONTRACTS",
+    "FREQUENCIES",
     "SYNTHETIC",
     "TREATMENTS",
     "Contract",
     "Curve",
     "DataError",
     "Finding",
+    "Frequency",
     "Http",
     "Layout",
     "Panel",
@@ -71,8 +77,10 @@ __all__ = [
     "fred",
     "get_contract",
     "hold_out",
+    "infer_frequency",
     "inspect",
     "is_synthetic",
+    "month_end",
     "parse_date",
     "parse_price",
     "parse_prices",
