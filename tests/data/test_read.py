@@ -108,7 +108,7 @@ BAD = {
     "parquet_text": (parquet({"date": [DAY], "A": ["abc"]}), ["row 1", "'A'", "'abc'"]),
     "parquet_bool": (parquet({"date": [DAY], "A": [True]}), ["'A'", "bool"]),
     "parquet_inf": (parquet({"date": [DAY, DAY], "A": [1.0, float("inf")]}), ["row 2", "'A'", "finite"]),
-    "parquet_no_date": (parquet({"day": [DAY], "A": [1.0]}), ["date"]),
+    "parquet_no_date": (parquet({"day": [18369], "A": [1.0]}), ["date"]),
     "parquet_null_date": (parquet({"date": [DAY, None], "A": [1.0, 2.0]}), ["row 2", "date"]),
     "parquet_number_date": (parquet({"date": [20200417], "A": [1.0]}), ["row 1", "20200417"]),
     "parquet_name": (PARQUET.replace(b"WTI", b"W\xaaI"), ["Parquet"]),
@@ -201,6 +201,7 @@ GOOD = {
         ("A",),
     ),
     "parquet_row_numbers": (parquet({"date": [DAY], "A": [1.0], "__index_level_0__": [7]}), [[1]], ("A",)),
+    "parquet_other_name_of_dates": (parquet({"session": [DAY], "A": [1.0]}), [[1]], ("A",)),
     "parquet_before_1970": (
         parquet({"date": [pd.Timestamp("1965-03-01 23:59"), DAY], "A": [1.0, 2.0]}),
         [[1], [2]],

@@ -12,11 +12,12 @@ import torch
 
 from torchcommodity.data._assemble import assemble
 from torchcommodity.data._curve import Curve
-from torchcommodity.data._delimited import read_delimited
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._grid import Grid, Origin
+from torchcommodity.data._grid import Origin
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import utc_now
+from torchcommodity.data._tables import Table, read_delimited
+from torchcommodity.data._to_grid import to_grid
 
 MAX_BYTES = 2**30  # of a file, compressed and decompressed
 
@@ -96,7 +97,7 @@ def _panel(path: PathLike, publisher: str, license: str, *, curve: bool = False)
     body = _unpack(body, name)
     row_word = "row" if body.startswith(b"PAR1") else "line"
     origin = Origin(name, publisher, license, utc_now(), digest, row_word)
-    return assemble(_grid(body, origin, curve), origin)
+    return assemble(to_grid(_table(body, origin), origin, curve=curve), origin)
 
 
 def _file_type(mode: int) -> str:
@@ -120,14 +121,14 @@ def _unpack(body: bytes, name: str) -> bytes:
     return unpacked
 
 
-def _grid(body: bytes, origin: Origin, curve: bool) -> Grid:
+def _table(body: bytes, origin: Origin) -> Table:
     if body.startswith(b"PAR1"):
-        from torchcommodity.data._parquet import read_parquet  # imports pyarrow
+        from torchcommodity.data._tables._arrow import read_parquet  # imports pyarrow
 
-        return read_parquet(body, origin, curve=curve)
+        return read_parquet(body, origin)
     name = origin.label.lower().removesuffix(".gz")
     if name.endswith((".parquet", ".pq")):
         raise DataError(f"{origin.label}: expected Parquet, which begins with PAR1; got {body[:4]!r}")
     if body.startswith(b"PK\x03\x04"):
         raise DataError(f"{origin.label}: expected CSV or Parquet; got a zip archive or an Excel file")
-    return read_delimited(body, origin, curve=curve)
+    return read_delimited(body, origin)

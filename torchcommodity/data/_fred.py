@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from torchcommodity.data._delimited import read_delimited
 from torchcommodity.data._errors import DataError, make_finding
 from torchcommodity.data._grid import Grid, Origin
 from torchcommodity.data._http import Http, Response, get
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._publishers import base_address, join_series, parse_ids, series_panel
+from torchcommodity.data._tables import read_delimited
+from torchcommodity.data._to_grid import to_grid
 
 ADDRESS = "https://fred.stlouisfed.org"
 LICENSE = "as stated on the series' page of FRED"
@@ -55,7 +56,8 @@ def _origin(response: Response) -> Origin:
 
 
 def _grid(response: Response, name: str) -> Grid:
-    grid = read_delimited(response.body, _origin(response))
+    origin = _origin(response)
+    grid = to_grid(read_delimited(response.body, origin), origin)
     if grid.codes is not None or grid.symbols != (name,):
         raise DataError(
             f"{response.address}, line 1: expected columns observation_date,{name}; got {','.join(grid.symbols)}"

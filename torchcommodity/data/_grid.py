@@ -107,12 +107,12 @@ class SymbolTable:
         return self.codes.setdefault(symbol, len(self.codes))
 
 
-def check_years(days: Array, origin: Origin) -> None:
-    """A `DataError` with row and value for a day outside the accepted years."""
+def check_years(days: Array, lines: Array, origin: Origin) -> None:
+    """A `DataError` with line and value for a day outside the accepted years."""
     years = days.astype("datetime64[Y]").astype(np.int64) + 1970
     if (outside := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
-        row, day = int(outside[0]) + 1, days[outside[0]]
-        raise DataError(f"{origin.at(row)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")
+        line, day = int(lines[outside[0]]), days[outside[0]]
+        raise DataError(f"{origin.at(line)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")
 
 
 def nearby_symbol(symbol: str, nth: str, line: int, origin: Origin) -> str:

@@ -233,9 +233,7 @@ class Panel:
         >>> Panel.from_pandas(prices)
         Panel(2 dates 2020-04-17 to 2020-04-20, 1 symbol: WTI)
         """
-        from torchcommodity.data._frames import panel_from_pandas  # that module imports this one
-
-        return panel_from_pandas(table, "from_pandas", units, provenance, contracts)
+        return cls._from_frame(table, "from_pandas", units, provenance, contracts)
 
     @classmethod
     def from_polars(
@@ -247,10 +245,28 @@ class Panel:
         contracts: Iterable[str | None] = (),
     ) -> "Panel":
         """Build a panel from a wide or long polars DataFrame with a date column; see `from_pandas`."""
-        from torchcommodity.data._frames import panel_from_pandas, polars_to_pandas
+        return cls._from_frame(table, "from_polars", units, provenance, contracts)
 
-        frame = polars_to_pandas(table, "from_polars")
-        return panel_from_pandas(frame, "from_polars", units, provenance, contracts)
+    @classmethod
+    def _from_frame(
+        cls,
+        frame: Any,
+        operation: str,
+        units: Iterable[str] | None,
+        provenance: Iterable[Provenance] | None,
+        contracts: Iterable[str | None],
+    ) -> "Panel":
+        from torchcommodity.data._frames import panel_from_frame  # that module imports this one
+
+        panel = panel_from_frame(frame, operation)
+        if panel is None:
+            raise TypeError(f"{operation}: expected a table; got {type(frame).__name__}")
+        return replace(
+            panel,
+            units=panel.units if units is None else tuple(units),
+            provenance=panel.provenance if provenance is None else tuple(provenance),
+            contracts=tuple(contracts),
+        )
 
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.

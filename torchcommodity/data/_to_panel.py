@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._frames import is_instance_of, panel_from_pandas, polars_to_pandas
+from torchcommodity.data._frames import panel_from_frame
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._read import read
 
@@ -46,10 +46,8 @@ def _panel(prices: Any, operation: str) -> Panel:
             return read(prices)
         except DataError as error:
             raise DataError(f"{operation}: {error}") from None
-    if is_instance_of("pandas", prices, "DataFrame", "Series"):
-        return panel_from_pandas(prices, operation)
-    if is_instance_of("polars", prices, "DataFrame", "LazyFrame", "Series"):
-        return panel_from_pandas(polars_to_pandas(prices, operation), operation)
+    if (panel := panel_from_frame(prices, operation)) is not None:
+        return panel
     kind = type(prices)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise TypeError(

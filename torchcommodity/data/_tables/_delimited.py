@@ -1,38 +1,36 @@
-"""Read CSV text row by row, so that every error names the line and the value."""
+"""Read CSV text to a `Table` of text columns; every error names the line and the value."""
 
 import csv
 import io
 from collections.abc import Iterator
-from datetime import date
 
 import numpy as np
 
-from torchcommodity.data._cells import parse_price, parse_prices
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._grid import Array, DateParser, Grid, Origin, SymbolTable, long_grid, nearby_symbol
-from torchcommodity.data._layout import Layout, detect_layout
+from torchcommodity.data._grid import Origin
+from torchcommodity.data._tables._table import Column, Table
 
 SEPARATORS = ",;\t"
 
 Row = tuple[int, list[str]]  # line number, cells
 
 
-def read_delimited(body: bytes, origin: Origin, *, curve: bool = False) -> Grid:
-    """The grid of a long or wide table in UTF-8 (with or without BOM), separated by comma, semicolon or tab.
+def read_delimited(body: bytes, origin: Origin) -> Table:
+    """The table of a text in UTF-8 (with or without BOM), separated by comma, semicolon or tab.
 
     Lines end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. Anything else is a `DataError`.
 
-    >>> read_delimited(b"date,WTI\\n2020-04-20,-37.63\\n", Origin("wti.csv")).values.tolist()
-    [[-37.63]]
+    >>> read_delimited(b"date,WTI\\n2020-04-20,-37.63\\n", Origin("wti.csv")).names
+    ('date', 'WTI')
     """
     rows = _rows(_decode(body, origin), origin)
     first = next(rows, None)
     if first is None:
         raise DataError(f"{origin.label}: expected a header and rows; got only blank lines")
     line, header = first
-    columns = detect_layout(header, origin.at(line), curve=curve)
-    body_rows = _check_widths(rows, len(header), origin)
-    return _wide(columns, body_rows, origin) if columns.symbol is None else _long(columns, body_rows, origin)
+    lines, cells = zip(*_check_widths(rows, len(header), origin))
+    columns = tuple(Column(name.strip(), list(column)) for name, column in zip(header, zip(*cells)))
+    return Table(columns, np.array(lines), origin.at(line), "CSV")
 
 
 def _decode(body: bytes, origin: Origin) -> str:
@@ -84,52 +82,3 @@ def _check_widths(rows: Iterator[Row], width: int, origin: Origin) -> Iterator[R
         yield line, cells
     if not line:
         raise DataError(f"{origin.label}: expected rows after the header; got none")
-
-
-def _wide(columns: Layout, rows: Iterator[Row], origin: Origin) -> Grid:
-    days, lines, values = [], [], []
-    dates = DateParser(origin)
-    for line, cells in rows:
-        days.append(dates.parse(cells.pop(columns.date), line))
-        lines.append(line)
-        values.append(_prices(cells, columns.names, line, origin))
-    return Grid(
-        np.array(days, dtype="datetime64[D]"),
-        np.array(lines),
-        np.array(values),
-        columns.names,
-        findings=columns.findings,
-    )
-
-
-def _long(columns: Layout, rows: Iterator[Row], origin: Origin) -> Grid:
-    days: list[date] = []
-    lines, codes, prices = [], [], []
-    dates, symbols = DateParser(origin), SymbolTable(origin)
-    (price,) = columns.prices
-    for line, cells in rows:
-        symbol = cells[columns.symbol or 0].strip()
-        symbol = symbol if columns.nth is None else nearby_symbol(symbol, cells[columns.nth], line, origin)
-        unit = "" if columns.unit is None else cells[columns.unit].strip()
-        source = "" if columns.source is None else cells[columns.source].strip()
-        days.append(dates.parse(cells[columns.date], line))
-        codes.append(symbols.code(symbol, unit, source, line))
-        prices.append(_price(cells[price], symbol, line, origin))
-        lines.append(line)
-    return long_grid(columns, symbols, days, lines, codes, np.array(prices))
-
-
-def _prices(cells: list[str], names: tuple[str, ...], line: int, origin: Origin) -> Array:
-    try:
-        return np.array(parse_prices(cells))
-    except ValueError:
-        for cell, name in zip(cells, names):
-            _price(cell, name, line, origin)
-        raise
-
-
-def _price(cell: str, name: str, line: int, origin: Origin) -> float:
-    try:
-        return parse_price(cell)
-    except ValueError as error:
-        raise DataError(f"{origin.at(line)}: {name!r}: expected {error}") from None
