@@ -104,7 +104,7 @@ WRONG = {
     "two_date_columns": (LONG.assign(date=TEXTS[0]), "fit: expected one column date or .*; got ds, date"),
     "no_dates": (
         WIDE.reset_index(drop=True),
-        "fit: expected one column date or .*; got none among WTI, GOLD",
+        "fit: expected one column date or .*; got none among wti, gold",
     ),
     "no_price": (LONG[["unique_id", "ds"]], "fit: expected one column close or .*; got none among unique_id, ds"),
     "bars": (bars, "fit: expected one price per symbol"),

@@ -140,7 +140,7 @@ def test_panel_survives_copy_and_pickle():
     "frame", [pd.DataFrame({"A": [1.0]}), pd.DataFrame({"A": ["x"]}, index=pd.to_datetime(["2020"]))]
 )
 def test_from_pandas_rejects_frames_without_dates_or_numbers(frame):
-    with pytest.raises(data.DataError, match="from_pandas.*: expected"):
+    with pytest.raises(data.DataError, match=r"from_pandas.*: expected"):
         data.Panel.from_pandas(frame)
 
 
