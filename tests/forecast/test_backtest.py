@@ -57,7 +57,7 @@ def test_backtest_between_drops_targets_that_end_later(backtest: Backtest) -> No
 
 def test_backtest_to_pandas_has_a_row_per_forecast(backtest: Backtest) -> None:
     table = backtest.to_pandas(["har-lstm", "ewma"])
-    assert list(table.columns) == ["origin", "symbol", "horizon", "model", "level", "forecast", "target"]
+    assert list(table.columns) == ["origin", "symbol", "horizon", "date", "model", "level", "forecast", "target"]
     assert len(table) == 2 * len(backtest.origins) * 4 * 2 * 19
     origin = pd.Timestamp(str(backtest.origins[7]))
     at = (table.origin == origin) & (table.symbol == "SP500") & (table.horizon == 21) & (table.level == 0.9)

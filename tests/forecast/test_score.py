@@ -11,6 +11,7 @@ from scipy.fft import dct
 
 from torchcommodity import data, forecast
 from torchcommodity.forecast import Backtest, diebold_mariano
+from torchcommodity.forecast._score import _overlap
 
 
 def wti_returns(rows: int) -> np.ndarray:
@@ -101,3 +102,10 @@ def test_diebold_mariano_without_differences_or_dates() -> None:
     assert all(map(math.isnan, diebold_mariano(np.zeros(20), 1)))
     with pytest.raises(ValueError, match="diebold_mariano: differences must be finite on at least 5 dates; got 3"):
         diebold_mariano(wti_returns(3), 1)
+
+
+def test_overlap_of_targets_counts_the_rows_of_the_calendar() -> None:
+    origins = np.arange("2024-01-01", "2024-01-07", dtype="datetime64[D]")
+    ends = np.full((6, 2), np.datetime64("NaT"), dtype="datetime64[D]")
+    ends[0], ends[1, 0] = origins[[2, 5]], origins[3]  # two rows of the panel ahead, and five
+    assert _overlap(origins, ends) == 5

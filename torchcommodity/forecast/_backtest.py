@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import check_not_synthetic, summarize_names, to_panel, walk_forward
+from torchcommodity.data import Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast._baselines import BASELINES
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
@@ -27,6 +27,7 @@ from torchcommodity.training import (
     model_inputs,
     one_thread,
     run_fold,
+    target_rows,
     targets,
 )
 
@@ -49,6 +50,7 @@ class Backtest:
     horizons: tuple[int, ...]  # rows
     levels: tuple[float, ...]
     targets: Tensor  # (T, H, N) cumulative log-returns
+    target_dates: np.ndarray  # (T, H, N) datetime64[D], dates on which they end; NaT without a target
     quantiles: dict[str, Tensor]  # model: (T, H, N, Q)
     variances: dict[str, Tensor]  # model: (T, H, N)
     fits: tuple[str, ...]  # outcome of each training of the network, in words
@@ -63,13 +65,13 @@ class Backtest:
         """Select the origins of these years, both included; targets that end after `last_year` become NaN."""
         years, targets = _years(self.origins), self.targets.clone()
         start, stop = int((years < first_year).sum()), int((years <= last_year).sum())
-        for i, h in enumerate(self.horizons):
-            targets[max(stop - h, 0) :, i] = torch.nan
+        targets[torch.from_numpy(_years(self.target_dates) > last_year)] = torch.nan
         rows = slice(start, stop)
         return replace(
             self,
             origins=self.origins[rows],
             targets=targets[rows],
+            target_dates=np.where(targets[rows].isnan().numpy(), np.datetime64("NaT"), self.target_dates[rows]),
             quantiles={name: q[rows] for name, q in self.quantiles.items()},
             variances={name: v[rows] for name, v in self.variances.items()},
         )
@@ -77,8 +79,9 @@ class Backtest:
     def to_pandas(self, models: Sequence[str] | None = None) -> "pd.DataFrame":
         """Convert to a long DataFrame: one row per origin, symbol, horizon, model and level.
 
-        Columns: origin, symbol, horizon (rows), model, level, forecast and target (cumulative log-returns; the target
-        is NaN where it has not ended). Rows without a forecast are omitted.
+        Columns: origin, symbol, horizon (rows), date (on which the target ends), model, level, forecast and target
+        (cumulative log-returns). Date and target are missing where the target has not ended. Rows without a forecast
+        are omitted.
 
         Args:
             models: names of models; all of them if None.
@@ -115,6 +118,7 @@ class Backtest:
             "origin": self.origins[t].astype("datetime64[s]"),
             "symbol": pd.Categorical.from_codes(n, categories=pd.Index(self.symbols)),
             "horizon": np.array(self.horizons)[h],
+            "date": self.target_dates[t, h, n].astype("datetime64[s]"),
             "model": pd.Categorical([model] * len(t), categories=list(models)),
             "level": np.array(self.levels)[q],
             "forecast": quantiles[valid].numpy(),
@@ -194,11 +198,17 @@ def backtest(
         horizons=config.model.har.horizons,
         levels=config.model.har.levels,
         targets=targets(inputs.prices, config.model.har.horizons)[rows],
+        target_dates=_target_dates(panel, config.model.har.horizons)[rows],
         quantiles={name: torch.cat([p.quantiles for p in parts]) for name, parts in predictions.items()},
         variances={name: torch.cat([p.variance for p in parts]) for name, parts in predictions.items()},
         fits=tuple(result.fit_note for result in results),
         mix={year: mix for result in results for year, mix in result.mix.items()},
     )
+
+
+def _target_dates(panel: Panel, horizons: Sequence[int]) -> np.ndarray:  # (T, H, N)
+    ends = target_rows(panel.values.plain(), horizons).numpy()
+    return np.where(ends < 0, np.datetime64("NaT"), panel.dates[ends])
 
 
 def _years(dates: np.ndarray) -> np.ndarray:

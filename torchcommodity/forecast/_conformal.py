@@ -62,7 +62,7 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
     parts = []
     for start in range(0, len(raw), step):
         by_horizon = [
-            corrections(raw[past, i], backtest.targets[past, i], backtest.levels)
+            corrections(raw[past, i], _ended_targets(backtest, past, i, start), backtest.levels)
             for i, past in enumerate(
                 slice(max(start + 1 - h - window, 0), max(start + 1 - h, 0)) for h in backtest.horizons
             )
@@ -116,6 +116,12 @@ def corrected(
     shift = corrections * _width(quantiles)
     middle = quantiles.new_zeros(*shift.shape[:-1], quantiles.shape[-1] - 2 * shift.shape[-1])
     return (quantiles + torch.cat([-shift, middle, shift.flip(-1)], -1)).sort(-1).values
+
+
+def _ended_targets(backtest: Backtest, past: slice, i: int, row: int) -> Tensor:  # (P, N)
+    """Targets of past rows at the i-th horizon, NaN if they end after `row`: a symbol may trade on fewer rows."""
+    ended = torch.from_numpy(backtest.target_dates[past, i] <= backtest.origins[row])  # False for NaT
+    return torch.where(ended, backtest.targets[past, i], torch.nan)
 
 
 def _width(quantiles: Tensor) -> Tensor:

@@ -87,13 +87,13 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
         quantiles = {name: q[:, i] for name, q in backtest.quantiles.items()}
         valid = torch.isfinite(target) & torch.stack([torch.isfinite(q).all(-1) for q in quantiles.values()]).all(0)
         target = torch.where(valid, target, torch.nan)
-        dates = int(valid.any(1).sum())
+        dates, overlap = int(valid.any(1).sum()), _overlap(backtest.origins, backtest.target_dates[:, i])
         loss = {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}  # (T, N)
         for name, q in quantiles.items():
             mean = loss[name].nanmean().item()
             inside = (target >= q[..., 0]) & (target <= q[..., -1])
             differences = (loss[model] - loss[name]).nanmean(1).numpy()
-            dm, p = diebold_mariano(differences, horizon) if dates >= MIN_DATES else (math.nan, math.nan)
+            dm, p = diebold_mariano(differences, overlap) if dates >= MIN_DATES else (math.nan, math.nan)
             rows.append(
                 Score(
                     model=name,
@@ -110,6 +110,13 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
                 )
             )
     return Scores(tuple(rows), str(backtest.origins[0]), str(backtest.origins[-1]))
+
+
+def _overlap(origins: np.ndarray, target_dates: np.ndarray) -> int:  # (T,), (T, N)
+    """Rows of the longest target: its horizon, or more if the symbol does not trade on every row."""
+    ended = ~np.isnat(target_dates)
+    rows = np.searchsorted(origins, target_dates) - np.arange(len(origins))[:, None]
+    return int(rows[ended].max(initial=1))
 
 
 def diebold_mariano(

@@ -24,9 +24,9 @@ def coverage(past: PastForecasts, panel: Panel, metadata: Metadata) -> list[dict
     training_rows = int((panel.dates <= np.datetime64(metadata.trained_through, "D")).sum())
     records = []
     for h, horizon in enumerate(metadata.horizons):
-        origins = [(int(t), n) for n in range(len(metadata.symbols)) for t in past.known_origins(h, horizon, n)]
+        origins = [(int(t), n) for n in range(len(metadata.symbols)) for t in past.known_origins(h, n)]
         for in_sample in (True, False):
-            selected = [(t, n) for t, n in origins if (t + horizon < training_rows) == in_sample]
+            selected = [(t, n) for t, n in origins if (_end(past, h, t, n) < training_rows) == in_sample]
             groups = [
                 (None, selected),
                 *(
@@ -47,25 +47,29 @@ def coverage(past: PastForecasts, panel: Panel, metadata: Metadata) -> list[dict
     return records
 
 
-def count_independent(origins: Iterable[int], horizon: int) -> int:
-    """Largest number of forecasts, `horizon` rows ahead, whose periods do not overlap.
+def count_independent(periods: Iterable[tuple[int, int]]) -> int:
+    """Largest number of forecasts whose periods, from origin to target row, do not overlap.
 
-    >>> count_independent([0, 1, 2, 5, 6, 10], 5)
+    >>> count_independent([(0, 5), (1, 6), (2, 7), (5, 10), (6, 11), (10, 15)])
     3
     """
     count, next_start = 0, -1
-    for origin in sorted(origins):
+    for origin, end in sorted(periods, key=lambda period: period[1]):
         if origin >= next_start:
-            count, next_start = count + 1, origin + horizon
+            count, next_start = count + 1, end
     return count
+
+
+def _end(past: PastForecasts, h: int, row: int, n: int) -> int:
+    return int(past.target_rows[row - past.first_origin, h, n])
 
 
 def _record(past: PastForecasts, h: int, group: Origins, panel: Panel, metadata: Metadata) -> dict[str, Any]:
     rows, symbols = (np.array(column) for column in zip(*group))
-    horizon, index = metadata.horizons[h], level_index(metadata.levels)
+    index, ends = level_index(metadata.levels), [_end(past, h, *origin) for origin in group]
     outcomes = past.outcomes[rows - past.first_origin, h, symbols]
     quantiles = past.quantiles[rows - past.first_origin, h, symbols]
-    independent = count_independent(set(rows.tolist()), horizon)
+    independent = count_independent(set(zip(rows.tolist(), ends)))
     bands = []
     for low, high in BANDS:
         if low not in index or high not in index:
@@ -80,8 +84,8 @@ def _record(past: PastForecasts, h: int, group: Origins, panel: Panel, metadata:
             }
         )
     return {
-        "first": str(panel.dates[rows.min() + horizon]),
-        "last": str(panel.dates[rows.max() + horizon]),
+        "first": str(panel.dates[min(ends)]),
+        "last": str(panel.dates[max(ends)]),
         "forecasts": len(group),
         "independent": independent,
         "bands": bands,

@@ -136,13 +136,13 @@ def _symbol(past: PastForecasts, panel: Panel, metadata: Metadata, days_ahead: C
 def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int) -> Document:
     """Past forecasts of one symbol and horizon with a known outcome, oldest first; rows index `days`."""
     horizon, index = metadata.horizons[h], level_index(metadata.levels)
-    origins = past.known_origins(h, horizon, n)
+    origins = past.known_origins(h, n)
     start, rows = panel.values.plain()[origins, n], origins - past.first_origin
     prices = start[:, None] * past.quantiles[rows, h, n].exp()
     return {
         "rows": horizon,
         "origin": rows.tolist(),
-        "target": (rows + horizon).tolist(),
+        "target": (past.target_rows[rows, h, n] - past.first_origin).tolist(),
         "outcomes": (start * past.outcomes[rows, h, n].exp()).tolist(),
         "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(PAST_LEVELS) if level in index},
     }

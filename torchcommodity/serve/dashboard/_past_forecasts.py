@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel
 from torchcommodity.export import Artifact
-from torchcommodity.training import one_thread, targets
+from torchcommodity.training import one_thread, target_rows, targets
 
 OUTCOME_ROWS = 250  # about one year of trading days
 
@@ -19,20 +19,22 @@ OUTCOME_ROWS = 250  # about one year of trading days
 class PastForecasts:
     """Forecasts at all origins from `first_origin` to the last row of the panel, and their outcomes.
 
-    An outcome is the target of `forecast.score`: ln of the last positive price at or before row t + h over the
-    positive price of row t; NaN if row t has no price or row t + h is in the future.
+    An outcome is the target of `forecast.score`: ln of the symbol's h-th later positive price over the one of row t;
+    NaN if row t has no price or the h-th later one is in the future.
     """
 
     first_origin: int  # row
     first_outcome: int  # row; outcomes before it are left out
     quantiles: Tensor  # (P, H, N, Q) cumulative log-return
     outcomes: Tensor  # (P, H, N) cumulative log-return
+    target_rows: Tensor  # (P, H, N) int64, rows of the outcomes; -1 without one
 
-    def known_origins(self, h: int, horizon: int, n: int) -> np.ndarray:
-        """Rows of the origins of symbol n whose forecast at the h-th horizon, `horizon` rows, has an outcome."""
+    def known_origins(self, h: int, n: int) -> np.ndarray:
+        """Rows of the origins of symbol n whose forecast at the h-th horizon has an outcome."""
         known = torch.isfinite(self.outcomes[:, h, n]) & torch.isfinite(self.quantiles[:, h, n]).all(-1)
-        origins: np.ndarray = self.first_origin + np.flatnonzero(known.numpy())
-        return origins[origins + horizon >= self.first_outcome]
+        recent = self.target_rows[:, h, n] >= self.first_outcome
+        origins: np.ndarray = self.first_origin + np.flatnonzero((known & recent).numpy())
+        return origins
 
 
 @one_thread()
@@ -51,8 +53,8 @@ def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int = OUTCOME
     first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - max_horizon), last)
     origins = _until_exit(range(first_origin, len(panel)))
     quantiles = torch.cat([artifact(prices[:, : t + 1], days[:, : t + 1]) for t in origins])
-    outcomes = targets(prices[0], artifact.metadata.horizons)[first_origin:]
-    return PastForecasts(first_origin, first_outcome, quantiles, outcomes)
+    outcomes, ends = (f(prices[0], artifact.metadata.horizons)[first_origin:] for f in (targets, target_rows))
+    return PastForecasts(first_origin, first_outcome, quantiles, outcomes, ends)
 
 
 def _until_exit(rows: Iterable[int]) -> Iterator[int]:
