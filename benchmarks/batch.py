@@ -28,7 +28,7 @@ ROW_GROUP = 500  # panels
 
 def write_panels(path: Path, panels: int, rows: int) -> Path:
     """Windows of the embedded oil prices, each a day later than the one before it; the rows in random order."""
-    wti = data.embedded()["WTI"]
+    wti = data.embedded(["WTI"])
     priced = wti.values.plain().isfinite()[:, 0].numpy()
     prices, dates = wti.values.plain().numpy()[priced, 0], wti.dates[priced]
     generator = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         fitted = forecast.fit(
-            data.embedded()["WTI"].between("2012-01-01", "2018-12-31"),
+            data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"),
             FitConfig(MODELS[options.model].config(), TrainConfig(epochs=0)),
         )
         artifact = export.export(fitted, folder / "wti.artifact", options.format)

@@ -27,12 +27,12 @@ ROWS = 300  # input rows of a forecast
 
 
 def prices() -> Tensor:  # (T, 1), US dollars per barrel
-    return data.embedded().select(["WTI"]).between("2012-01-01", "2016-12-31").values.plain()
+    return data.embedded(["WTI"]).between("2012-01-01", "2016-12-31").values.plain()
 
 
 def export_forecaster(folder: Path) -> tuple[HarLstm, Path]:
     """Fit a forecaster on oil and export it to ONNX: prices (B, T, N) to quantiles (B, H, N, Q)."""
-    panel = data.embedded().select(["WTI"]).between("2008-01-01", "2013-12-31")
+    panel = data.embedded(["WTI"]).between("2008-01-01", "2013-12-31")
     model, window = forecast.fit(panel, seed=0).model.eval(), prices()[None, :ROWS]
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of the exporter
@@ -82,7 +82,7 @@ def figure(onnx: Tensor) -> go.Figure:  # (1, H, 1, Q)
 
 def main(out: Path | None = None):
     onnx, module = forecaster_as_operator()
-    source = data.embedded().select(["WTI"]).provenance[0]
+    source = data.embedded(["WTI"]).provenance[0]
     print(f"WTI to 2016-12-30; {source.publisher}; {source.location}")
     print(f"1 week to 6 months, median log-return: {', '.join(f'{x:+.4f}' for x in onnx[0, :, 0, 9].tolist())}")
     print(f"ONNX and PyTorch differ by at most {(onnx - module).abs().max():.1e}")

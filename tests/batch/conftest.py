@@ -19,7 +19,7 @@ Windows = Callable[..., pd.DataFrame]
 
 @pytest.fixture(scope="session")
 def prices() -> data.Panel:
-    return data.embedded()["WTI", "SP500"].between("2010-01-01", "2016-12-31")
+    return data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2016-12-31")
 
 
 @pytest.fixture(scope="session")

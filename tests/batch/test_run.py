@@ -88,7 +88,7 @@ def test_run_again_changes_nothing(artifact: Artifact, windows: Windows, tmp_pat
 
 
 BAD_PANELS: dict[str, tuple[Any, str]] = {
-    "other symbol": (lambda t: t[t.symbol == "WTI"], "expected rows of SP500; got 'WTI'"),
+    "other symbol": (lambda t: t[t.symbol == "WTI"], "expected rows of BRENT; got 'WTI'"),
     "twice": (lambda t: pd.concat([t, t.iloc[[5]]]), "expected one price of WTI on 2010-01-"),
     "few rows": (lambda t: t[t.date < "2010-02-01"], "at least 31 rows are needed; got 19"),
     "few prices": (lambda t: t.assign(price=t.price.where(t.date > "2010-03-01")), "more than 30 positive prices"),
@@ -122,7 +122,7 @@ def test_run_rejects_bad_text_and_panels_without_a_name(artifact: Artifact, wind
     rejected = reasons(tmp_path / "f.duckdb")
     assert rejected["p0"] == f"{path}, row 101: expected a price; got 'n.a.'"
     assert rejected[None] == f"{path}, row 151: expected the name of a panel; got none in {len(table) - 150} rows"
-    assert "expected rows of SP500; got 'WTI'" in rejected["p1"]
+    assert "expected rows of BRENT; got 'WTI'" in rejected["p1"]
 
 
 def test_run_takes_timestamps_integer_names_and_other_columns(

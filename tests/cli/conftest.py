@@ -28,7 +28,7 @@ def error() -> Callable[[Result], str]:
 def prices(tmp_path: Path) -> Path:
     """Prices of two symbols over three years: enough for a fit, too few for a walk-forward test."""
     path = tmp_path / "prices.csv"
-    embedded()["WTI", "SP500"].between("2015-07-01", "2018-12-31").to_pandas().to_csv(path)
+    embedded(["WTI", "BRENT"]).between("2015-07-01", "2018-12-31").to_pandas().to_csv(path)
     return path
 
 
@@ -36,7 +36,7 @@ def prices(tmp_path: Path) -> Path:
 def fitted(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model fitted on the embedded prices of WTI, 2012 to 2016."""
     folder = tmp_path_factory.mktemp("fitted")
-    embedded()["WTI"].between("2012-01-01", "2016-12-31").to_pandas().to_csv(folder / "prices.csv")
+    embedded(["WTI"]).between("2012-01-01", "2016-12-31").to_pandas().to_csv(folder / "prices.csv")
     result = run("fit", "--data", folder / "prices.csv", "--out", folder / "model.safetensors")
     assert result.exit_code == 0, result.output
     return folder / "model.safetensors"

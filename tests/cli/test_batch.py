@@ -17,7 +17,7 @@ Error = Callable[[Result], str]
 def panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table of two panels, and one with a second panel that is too short."""
     monkeypatch.chdir(tmp_path)
-    wti = embedded()["WTI"]
+    wti = embedded(["WTI"])
     years = {str(year): wti.between(f"{year - 1}-01-01", f"{year}-12-31").to_pandas() for year in (2017, 2018)}
     table = pd.concat(years, names=["panel"]).melt(var_name="symbol", value_name="price", ignore_index=False)
     table.reset_index().to_parquet(tmp_path / "p.parquet")

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
+from torchcommodity.data import read
+
 Run = Callable[..., Result]
 Error = Callable[[Result], str]
 
@@ -19,7 +21,7 @@ def test_data_add_list_remove_and_forecast_from_the_store(run: Run, error: Error
     assert run("data", "add", prices, "--name", "mine", *store).exit_code == 0
     listing = run("data", "list", *store).stdout
     assert "mine" in listing
-    assert "WTI, SP500" in listing
+    assert "WTI, BRENT" in listing
     assert "--replace" in error(run("data", "add", prices, "--name", "mine", *store))
     assert run("data", "add", prices, "--name", "mine", "--replace", "--quiet", *store).output == ""
     assert "Removed mine" in run("data", "remove", "mine", *store).stdout
@@ -35,6 +37,25 @@ def test_data_check_prints_findings_of_usable_prices(run: Run, prices: Path) -> 
     assert result.exit_code == 0
     assert re.search(r"warning: nonpositive WTI 2016-03-01 line \d+", result.stdout)
     assert "Usable, 1 warning." in result.stdout
+
+
+def test_data_sources_prints_span_publisher_license_and_credit(run: Run, error: Error) -> None:
+    text = run("data", "sources").stdout
+    assert re.search(r"JET_FUEL_USGC +\$/gal .* 1990-04-02 +2025-12-08", text)
+    for words in ("assessments by Refinitiv, an LSEG business", "CC BY 4.0", "US public domain", "World Bank", "TSP "):
+        assert words in text
+    assert "Read only by name, with --symbols: CRUDE_OIL_AVERAGE, " in text
+    assert set(re.findall(r"Credit line: (.*)", text)) == {
+        line for source in ("embedded", "monthly") for line in read(source).credits()
+    }
+    assert "GOLD" not in run("data", "sources", "embedded").stdout
+    assert "got 'nowhere', which does not exist" in error(run("data", "sources", "nowhere"))
+
+
+def test_data_sources_of_a_file_says_what_is_not_stated(run: Run, prices: Path) -> None:
+    text = run("data", "sources", prices).stdout
+    assert "Publisher: not stated" in text
+    assert "Credit line" not in text
 
 
 DAYS = pd.bdate_range("2015-01-01", periods=600)

@@ -20,7 +20,7 @@ NETWORKS = [name for name in MODELS if name != "har-garch"]
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("prices") / "prices.csv"
-    embedded()["WTI", "SP500"].between("2013-07-01", "2018-12-31").to_pandas().to_csv(path)
+    embedded(["WTI", "BRENT"]).between("2013-07-01", "2018-12-31").to_pandas().to_csv(path)
     return path
 
 
@@ -97,7 +97,7 @@ def test_fit_leaves_out_unusable_symbols_on_request(run: Run, error: Error, pric
     result = run(*command, "--drop-unusable")
     assert result.exit_code == 0, result.output
     assert "Dropped, cannot be fitted: SHORT, FLAT." in result.stdout
-    assert Forecaster.load(tmp_path / "model.safetensors").symbols == ("WTI", "SP500")
+    assert Forecaster.load(tmp_path / "model.safetensors").symbols == ("WTI", "BRENT")
 
 
 def test_fit_interrupted_says_how_to_resume(

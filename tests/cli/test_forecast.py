@@ -37,10 +37,10 @@ def test_forecast_writes_its_files_and_uses_the_cache(run: Run, prices: Path, tm
     again = run("forecast", "--data", prices, "--out", tmp_path / "b")
     assert "(from the cache)" in again.stdout
     assert (tmp_path / "a" / "forecast.csv").read_bytes() == (tmp_path / "b" / "forecast.csv").read_bytes()
-    other = run("forecast", "--data", prices, "--out", tmp_path / "b", "--seed", 1, "--symbols", "SP500")
+    other = run("forecast", "--data", prices, "--out", tmp_path / "b", "--seed", 1, "--symbols", "BRENT")
     assert "(from the cache)" not in other.stdout
     document = json.loads((tmp_path / "b" / "forecast.json").read_text())
-    assert (document["seed"], list(document["forecast"]["symbols"])) == (1, ["SP500"])
+    assert (document["seed"], list(document["forecast"]["symbols"])) == (1, ["BRENT"])
 
 
 def test_forecast_quiet_prints_nothing(run: Run, prices: Path, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_forecast_recomputes_a_damaged_cache(run: Run, prices: Path, tmp_path: P
 
 
 def test_forecast_starts_from_the_last_positive_price(run: Run, prices: Path, tmp_path: Path) -> None:
-    series = embedded()["WTI"].between("2015-07-01", "2018-12-31").to_pandas()["WTI"].dropna()
+    series = embedded(["WTI"]).between("2015-07-01", "2018-12-31").to_pandas()["WTI"].dropna()
     last, previous = series.index[-1], series.index[-2]
     assert isinstance(last, pd.Timestamp)
     replace(prices, rf"^{last.date()},[^,]*", f"{last.date()},-37.63")
@@ -98,7 +98,7 @@ def test_invalid_prices_are_rejected_with_file_and_line(
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_forecast_stopped_by_a_signal_leaves_no_files(number: signal.Signals, code: int, tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"
-    frame = embedded()["WTI"].to_pandas()
+    frame = embedded(["WTI"]).to_pandas()
     frame.iloc[-3] = 0.0  # a finding, which is printed before the fit
     frame.to_csv(path)
     command = [sys.executable, "-m", "torchcommodity", "forecast", "--data", str(path), "--out", str(tmp_path / "out")]

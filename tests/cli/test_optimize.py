@@ -21,7 +21,7 @@ def test_optimize_rejects_a_model_that_was_fitted_on_test_years(run: Run, error:
 
 @pytest.mark.slow
 def test_optimize_writes_a_model_and_a_table(run: Run, tmp_path: Path) -> None:
-    embedded()["WTI"].between("2013-01-01", "2017-12-31").to_pandas().to_csv(tmp_path / "prices.csv")
+    embedded(["WTI"]).between("2013-01-01", "2017-12-31").to_pandas().to_csv(tmp_path / "prices.csv")
     (tmp_path / "short.toml").write_text(
         '[train]\nepochs = 1\nwindow = 63\n[model]\nname = "har-lstm"\nhidden = 8\n[model.har]\nhorizons = [5, 21]\n'
     )

@@ -54,10 +54,10 @@ def test_check_panels_accepts_tables_of_panels(tmp_path: Path) -> None:
 
 def test_read_prices_attaches_contracts_and_curve(prices: Path, tmp_path: Path) -> None:
     curve = tmp_path / "curve.csv"
-    close = embedded()["WTI"].between("2015-07-01", "2018-12-31").to_pandas()["WTI"].dropna()
+    close = embedded(["WTI"]).between("2015-07-01", "2018-12-31").to_pandas()["WTI"].dropna()
     close.rename("close").rename_axis("date").reset_index().assign(symbol="WTI", nth=1).to_csv(curve, index=False)
-    spot = _options.read_prices(str(prices), "WTI,SP500")
-    futures = _options.read_prices(str(prices), "WTI,SP500", "WTI=CL", curve)
+    spot = _options.read_prices(str(prices), "WTI,BRENT")
+    futures = _options.read_prices(str(prices), "WTI,BRENT", "WTI=CL", curve)
     assert futures.contracts == ("CL", None)
     assert futures.curve is not None
     assert futures.curve.shape == (len(spot), 2, 1)

@@ -20,7 +20,7 @@ COLUMNS = ["symbol", "unit", "origin", "horizon", "date", "level", "log_return",
 def newer(tmp_path: Path) -> Path:
     """Prices after those of the fit, with another symbol before."""
     path = tmp_path / "newer.csv"
-    embedded()["SP500", "WTI"].between("2014-01-01", "2018-06-29").to_pandas().to_csv(path)
+    embedded(["BRENT", "WTI"]).between("2014-01-01", "2018-06-29").to_pandas().to_csv(path)
     return path
 
 
@@ -83,10 +83,10 @@ def test_export_writes_next_to_the_model_by_default(run: Run, fitted: Path) -> N
 def test_predict_names_missing_symbols_and_damaged_files(run: Run, error: Error, fitted: Path, tmp_path: Path) -> None:
     result = run("predict", fitted, "--symbols", "WTI")
     assert result.exit_code == 2
-    embedded()["SP500"].to_pandas().to_csv(tmp_path / "other.csv")
+    embedded(["BRENT"]).to_pandas().to_csv(tmp_path / "other.csv")
     result = run("predict", fitted, "--data", tmp_path / "other.csv")
     assert result.exit_code == 2
-    assert "got SP500 without WTI" in error(result)
+    assert "got BRENT without WTI" in error(result)
     for name in ("model.safetensors", "model.pt2", "model.onnx"):
         (tmp_path / name).write_bytes(fitted.read_bytes()[:1000])
         result = run("predict", tmp_path / name)

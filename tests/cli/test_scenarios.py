@@ -13,12 +13,12 @@ from torchcommodity.scenarios import ScenarioModel
 
 
 def test_scenarios_writes_marked_paths_and_one_page(run: Callable[..., Result], tmp_path: Path) -> None:
-    command = ("scenarios", "--symbols", "WTI,SP500", "--paths", 2, "--steps", 0, "--seed", 3, "--through")
+    command = ("scenarios", "--symbols", "WTI,BRENT", "--paths", 2, "--steps", 0, "--seed", 3, "--through")
     result = run(*command, "2012-12-31", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     table = pd.read_csv(tmp_path / "scenarios.csv")
     assert set(table["source"]) == {"synthetic"}
-    assert set(table["symbol"]) == {"synthetic:WTI", "synthetic:SP500"}
+    assert set(table["symbol"]) == {"synthetic:WTI", "synthetic:BRENT"}
     page = (tmp_path / "scenarios.html").read_text()
     assert "These paths are synthetic" in page
     assert "http" not in page.partition("<main")[2].partition("</main>")[0]

@@ -43,22 +43,22 @@ def test_store_keeps_every_bit(panel, tmp_path_factory):
 
 
 def test_store_adds_lists_and_replaces(tmp_path):
-    store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), data.embedded().between("2018-01-01")
+    store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
     assert store.list() == []
     with pytest.raises(data.DataError, match="none yet"):
         store.load()
     store.add(panel, "all")
     store.add(panel["WTI"], "oil")
     assert [(e.name, e.rows, e.symbols, e.first) for e in store.list()] == [
-        ("all", 254, panel.symbols, "2018-01-02"),
-        ("oil", 254, ("WTI",), "2018-01-02"),
+        ("all", 257, panel.symbols, "2018-01-02"),
+        ("oil", 257, ("WTI",), "2018-01-02"),
     ]
     with pytest.raises(data.DataError, match="'all', which is already taken"):
-        store.add(panel["VIX"], "all")
+        store.add(panel["BRENT"], "all")
     assert store.load("all").equals(panel)
-    store.add(panel["VIX"], "all", replace=True)
-    assert store.load("all").equals(panel["VIX"])
-    assert store.load().symbols == ("VIX",)
+    store.add(panel["BRENT"], "all", replace=True)
+    assert store.load("all").equals(panel["BRENT"])
+    assert store.load().symbols == ("BRENT",)
     with pytest.raises(data.DataError, match=r"oil, all\); got 'gold'"):
         store.load("gold")
     with pytest.raises(data.DataError, match="printable"):
@@ -66,7 +66,7 @@ def test_store_adds_lists_and_replaces(tmp_path):
 
 
 def test_store_is_unchanged_by_a_failed_add(tmp_path, monkeypatch):
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01")
+    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
     store.add(panel, "stored")
     from torchcommodity.data import _store as module
 
@@ -90,7 +90,7 @@ def test_store_rejects_a_file_that_is_no_store(tmp_path):
 
 
 def test_remove_deletes_one_panel(tmp_path):
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01")
+    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
     for name in ("all", "oil"):
         store.add(panel if name == "all" else panel["WTI"], name)
     store.remove("all")
@@ -111,7 +111,7 @@ def test_remove_deletes_one_panel(tmp_path):
 def test_remove_is_one_transaction(tmp_path, monkeypatch):
     from torchcommodity.data import _store as module
 
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-01")
+    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
     store.add(panel, "all")
     monkeypatch.setattr(module, "TABLES", (*module.TABLES, "no_such_table"))
     with pytest.raises(data.DataError, match="no_such_table"):

@@ -34,14 +34,14 @@ OPERATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.fixture
 def prices() -> Panel:
-    return data.embedded()["WTI", "SP500"].between("2014-01-01")
+    return data.embedded(["WTI", "BRENT"]).between("2014-01-01", "2019-01-03")
 
 
 @pytest.fixture
 def path(prices: Panel) -> Panel:
     """Twenty rows of generated prices."""
     noise = 0.01 * torch.randn(1, 20, 2, generator=torch.Generator().manual_seed(0)).double()
-    return Scenarios(SyntheticTensor(noise), ("WTI", "SP500"), "noise").to_panel(0, prices)
+    return Scenarios(SyntheticTensor(noise), ("WTI", "BRENT"), "noise").to_panel(0, prices)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

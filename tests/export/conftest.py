@@ -20,7 +20,7 @@ CONFIG = HarConfig(horizons=(2, 5), levels=(0.1, 0.5, 0.9), halflives=(8, 21), t
 @pytest.fixture(scope="package")
 def panel() -> Panel:
     """Spot oil treated as a front-month future, and a stock index; each has days without a price."""
-    panel = data.embedded()["WTI", "SP500"].between("2010-01-01", "2016-12-31")
+    panel = data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2016-12-31")
     assert panel.values.isnan().any()
     return panel.with_contracts({"WTI": "CL"})
 

@@ -8,7 +8,7 @@ from torchcommodity.forecast import Forecaster
 
 def test_metadata_describes_the_forecaster(artifact: Artifact, pt2_file: Path, forecaster: Forecaster) -> None:
     metadata = artifact.metadata
-    assert (metadata.format, metadata.symbols, metadata.contracts) == ("pt2", ("WTI", "SP500"), ("CL", None))
+    assert (metadata.format, metadata.symbols, metadata.contracts) == ("pt2", ("WTI", "BRENT"), ("CL", None))
     assert (metadata.horizons, metadata.levels, metadata.warmup) == ((2, 5), (0.1, 0.5, 0.9), 30)
     assert metadata.units == ("$/bbl", "index")
     assert metadata.provenance == forecaster.sources

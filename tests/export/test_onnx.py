@@ -28,7 +28,7 @@ arrays = np.load(inputs)
 for name in ("single", "batch"):
     feed = {"prices": arrays[f"{name}_prices"], "days": arrays[f"{name}_days"]}
     np.save(f"{output}_{name}.npy", session.run(["quantiles"], feed)[0])
-assert json.loads(session.get_modelmeta().custom_metadata_map["metadata"])["symbols"] == ["WTI", "SP500"]
+assert json.loads(session.get_modelmeta().custom_metadata_map["metadata"])["symbols"] == ["WTI", "BRENT"]
 assert not {"torch", "torchcommodity"} & sys.modules.keys()
 """
 WINDOWS = {"single": ("2014-06-02", 1), "batch": ("2011-01-03", 3)}  # first date, batch size

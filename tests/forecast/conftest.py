@@ -11,7 +11,7 @@ from torchcommodity.training import FitConfig, TrainConfig
 
 @pytest.fixture(scope="session")
 def panel() -> Panel:
-    return data.embedded().select(["WTI", "SP500"]).between("2010-01-01", "2016-12-31")
+    return data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2016-12-31")
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def forecaster(panel: Panel, two_epochs: FitConfig) -> Forecaster:
 
 @pytest.fixture(scope="session")
 def backtest_panel() -> Panel:
-    return data.embedded().select(["WTI", "SP500"]).between("2008-01-01", "2014-12-31")
+    return data.embedded(["WTI", "BRENT"]).between("2008-01-01", "2014-12-31")
 
 
 @pytest.fixture(scope="session")

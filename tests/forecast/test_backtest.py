@@ -60,7 +60,7 @@ def test_backtest_to_pandas_has_a_row_per_forecast(backtest: Backtest) -> None:
     assert list(table.columns) == ["origin", "symbol", "horizon", "date", "model", "level", "forecast", "target"]
     assert len(table) == 2 * len(backtest.origins) * 4 * 2 * 19
     origin = pd.Timestamp(str(backtest.origins[7]))
-    at = (table.origin == origin) & (table.symbol == "SP500") & (table.horizon == 21) & (table.level == 0.9)
+    at = (table.origin == origin) & (table.symbol == "BRENT") & (table.horizon == 21) & (table.level == 0.9)
     row = table[at & (table.model == "ewma")].squeeze()
     assert row.forecast == backtest.quantiles["ewma"][7, 1, 1, 17].item()
     assert row.target == backtest.targets[7, 1, 1].item()
@@ -85,7 +85,7 @@ def test_backtest_plot_shows_the_skill_of_every_model(backtest: Backtest) -> Non
 
 def test_backtest_repr_is_short(backtest: Backtest) -> None:
     assert repr(backtest) == (
-        "Backtest(har-lstm, WTI, SP500; 504 origins 2013-01-02 to 2014-12-31; horizons 5, 21, 63, 126; 7 models)"
+        "Backtest(har-lstm, WTI, BRENT; 504 origins 2013-01-02 to 2014-12-31; horizons 5, 21, 63, 126; 7 models)"
     )
 
 
@@ -117,7 +117,7 @@ def test_backtest_rejects_unusable_prices_by_name(backtest_panel: Panel) -> None
 
 def test_backtest_of_a_symbol_that_starts_later_has_no_forecast_before(backtest_panel: Panel) -> None:
     frame = backtest_panel.to_pandas()
-    frame.loc[:"2013-01-31", "SP500"] = np.nan
+    frame.loc[:"2013-01-31", "BRENT"] = np.nan
     late = forecast.backtest(frame, first_year=2013)
     assert late.quantiles["har-garch"][:, :, 0].isfinite().all()
     assert late.quantiles["har-garch"][:252, :, 1].isnan().all()
@@ -125,7 +125,7 @@ def test_backtest_of_a_symbol_that_starts_later_has_no_forecast_before(backtest_
     assert late.quantiles["garch"][:252, :, 1].isnan().all()
     assert all(np.isfinite(row.pinball) for row in late.scores.rows)
     table = late.to_pandas(["har-garch"])
-    assert table[table.symbol == "SP500"].origin.min() > pd.Timestamp("2014-01-01")
+    assert table[table.symbol == "BRENT"].origin.min() > pd.Timestamp("2014-01-01")
 
 
 def test_backtest_beats_unconditional_quantiles_and_ewma(shared_data: Path) -> None:

@@ -14,7 +14,7 @@ from torchcommodity.training import FitConfig
 
 @pytest.fixture
 def prices() -> Panel:
-    return data.embedded()["WTI"].between("2015-01-01", "2018-12-31")
+    return data.embedded(["WTI"]).between("2015-01-01", "2018-12-31")
 
 
 def entry_names() -> list[str]:

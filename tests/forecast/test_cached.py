@@ -7,8 +7,8 @@ from torchcommodity import data, forecast
 
 def test_backtest_span_leaves_out_young_symbols() -> None:
     panel = data.embedded()
-    assert forecast.backtest_span(panel) == (["WTI", "SP500", "NASDAQ"], (2012, 2018))
-    assert forecast.backtest_span(panel, 2005) == (["WTI", "SP500", "NASDAQ"], (2005, 2018))
+    assert forecast.backtest_span(panel) == (["WTI", "BRENT", "HENRY_HUB"], (2012, 2018))
+    assert forecast.backtest_span(panel, 2005) == (["WTI", "BRENT", "HENRY_HUB"], (2005, 2018))
     assert forecast.backtest_span(panel, 1995) == (["WTI"], (1995, 2018))
     with pytest.raises(
         ValueError,
@@ -18,7 +18,7 @@ def test_backtest_span_leaves_out_young_symbols() -> None:
 
 
 def test_cached_backtest_loads_what_it_stored() -> None:
-    prices = data.embedded()["WTI", "VIX"].between("2011-01-01", "2018-12-31")
+    prices = data.embedded(["WTI", "VIX"]).between("2011-01-01", "2018-12-31")
     first, was_cached = forecast.cached_backtest(prices, first_year=2018)
     assert not was_cached
     assert (first.symbols, first.excluded, first.first) == (("WTI",), ("VIX",), "2018-01-02")

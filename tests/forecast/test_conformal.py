@@ -17,7 +17,7 @@ MODEL, NAME = "har-garch", "har-garch conformal"
 
 @pytest.fixture(scope="module")
 def result() -> Backtest:
-    panel = data.embedded().select(["WTI", "SP500"]).between("2005-01-01", "2010-12-31")
+    panel = data.embedded(["WTI", "BRENT"]).between("2005-01-01", "2010-12-31")
     return forecast.backtest(panel, first_year=2008)
 
 

@@ -99,7 +99,7 @@ def test_fit_names_a_few_of_many_unusable_symbols() -> None:
 
 def test_fit_rejects_unusable_prices_by_name(panel: Panel) -> None:
     with pytest.raises(
-        ValueError, match=r"fit: every symbol must have at least 505 positive prices \(.*\); got WTI 252, SP500 252"
+        ValueError, match=r"fit: every symbol must have at least 505 positive prices \(.*\); got WTI 252, BRENT 252"
     ):
         forecast.fit(panel.between("2016-01-01", None))
     for missing in (np.nan, -1.0):
@@ -125,8 +125,8 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel
     assert "995 more" in str(error.value)
     assert "select others with prices[list(training.usable_symbols(prices))] or --drop-unusable" in str(error.value)
     everything = Panel.from_pandas(wide)
-    assert usable_symbols(wide) == ("WTI", "SP500")
-    assert everything[usable_symbols(everything)].symbols == ("WTI", "SP500")
+    assert usable_symbols(wide) == ("WTI", "BRENT")
+    assert everything[usable_symbols(everything)].symbols == ("WTI", "BRENT")
 
 
 def test_fit_does_not_record_the_time_of_retrieval(panel: Panel) -> None:

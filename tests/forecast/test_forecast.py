@@ -20,7 +20,7 @@ def test_forecast_to_pandas_long_has_a_row_per_symbol_horizon_and_level(result: 
     table = result.to_pandas()
     assert list(table.columns) == LONG
     assert len(table) == 2 * 4 * 19
-    row = table[(table.symbol == "SP500") & (table.horizon == 63) & (table.level == 0.9)].squeeze()
+    row = table[(table.symbol == "BRENT") & (table.horizon == 63) & (table.level == 0.9)].squeeze()
     assert row.price == result.prices[2, 1, 17].item()
     assert row.log_return == result.log_returns[2, 1, 17].item()
     assert row.unit == result.units[1]
@@ -51,8 +51,8 @@ def test_forecast_to_polars_has_the_same_table(result: Forecast, layout: str) ->
 
 def test_forecast_quantile_is_a_series_by_symbol(result: Forecast) -> None:
     quantile = result.quantile(0.95, 126)
-    assert list(quantile.index) == ["WTI", "SP500"]
-    assert quantile["SP500"] == result.prices[3, 1, 18].item()
+    assert list(quantile.index) == ["WTI", "BRENT"]
+    assert quantile["BRENT"] == result.prices[3, 1, 18].item()
     with pytest.raises(ValueError, match=r"quantile: level must be one of 0.05, 0.1, .*; got 0.99"):
         result.quantile(0.99, 126)
     with pytest.raises(ValueError, match="quantile: horizon must be one of 5, 21, 63, 126; got 10"):
@@ -65,19 +65,19 @@ def test_forecast_target_dates_follow_the_calendar(result: Forecast) -> None:
 
 
 def test_forecast_plot_is_a_fan_chart_with_history(result: Forecast) -> None:
-    figure = result.plot("SP500")
+    figure = result.plot("BRENT")
     assert isinstance(figure, go.Figure)
     traces = {trace.name: trace for trace in figure.data if trace.name}
     assert {"price", "median", "50% interval", "80% interval", "90% interval"} == set(traces)
-    history = result.history["SP500"].to_pandas()["SP500"].dropna()
+    history = result.history["BRENT"].to_pandas()["BRENT"].dropna()
     assert list(traces["price"].y) == pytest.approx(history.tolist(), rel=1e-5)
     assert 240 < len(history) <= len(result.history) == 260
     assert traces["price"].x[-1] == traces["median"].x[0] == "2016-12-30"
-    assert traces["median"].y[1] == pytest.approx(result.quantile(0.5, 5)["SP500"], rel=1e-5)
-    assert figure.layout.title.text == "SP500"
-    with pytest.raises(ValueError, match="plot: symbol must be one of WTI, SP500; got 'GOLD'"):
+    assert traces["median"].y[1] == pytest.approx(result.quantile(0.5, 5)["BRENT"], rel=1e-5)
+    assert figure.layout.title.text == "BRENT"
+    with pytest.raises(ValueError, match="plot: symbol must be one of WTI, BRENT; got 'GOLD'"):
         result.plot("GOLD")
 
 
 def test_forecast_repr_is_one_line(result: Forecast) -> None:
-    assert repr(result) == "Forecast(WTI, SP500; from 2016-12-30; horizons 5, 21, 63, 126; 19 levels)"
+    assert repr(result) == "Forecast(WTI, BRENT; from 2016-12-30; horizons 5, 21, 63, 126; 19 levels)"

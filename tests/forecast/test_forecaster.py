@@ -12,7 +12,7 @@ from torchcommodity.forecast import Forecaster
 
 def test_forecaster_repr_names_model_symbols_dates_and_horizons(forecaster: Forecaster) -> None:
     assert repr(forecaster) == (
-        "Forecaster(har-lstm, WTI, SP500; fitted 2010-01-04 to 2016-12-30, 1,764 rows; horizons 5, 21, 63, 126)"
+        "Forecaster(har-lstm, WTI, BRENT; fitted 2010-01-04 to 2016-12-30, 1,764 rows; horizons 5, 21, 63, 126)"
     )
 
 
@@ -45,9 +45,9 @@ def test_forecaster_load_rejects_a_damaged_file(forecaster: Forecaster, tmp_path
 
 
 def test_align_panel_names_missing_symbols_and_other_contracts(panel: Panel, forecaster: Forecaster) -> None:
-    assert forecaster.align_panel(panel["SP500", "WTI"]).symbols == ("WTI", "SP500")
+    assert forecaster.align_panel(panel["BRENT", "WTI"]).symbols == ("WTI", "BRENT")
     with pytest.raises(
-        ValueError, match="predict: prices must have every symbol of the forecaster; got WTI without SP500"
+        ValueError, match="predict: prices must have every symbol of the forecaster; got WTI without BRENT"
     ):
         forecaster.align_panel(panel["WTI"])
     with pytest.raises(ValueError, match="WTI must be a spot price, as in the fit; got contract CL"):

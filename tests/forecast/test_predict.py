@@ -30,8 +30,8 @@ def test_predict_starts_from_the_last_positive_price(panel: Panel, forecaster: F
 
 
 def test_predict_does_not_depend_on_the_order_of_columns(panel: Panel, forecaster: Forecaster) -> None:
-    reordered = forecast.predict(forecaster, panel.select(["SP500", "WTI"]))
-    assert reordered.symbols == ("WTI", "SP500")
+    reordered = forecast.predict(forecaster, panel.select(["BRENT", "WTI"]))
+    assert reordered.symbols == ("WTI", "BRENT")
     assert torch.equal(reordered.prices, forecast.predict(forecaster, panel).prices)
 
 
@@ -40,9 +40,9 @@ def test_predict_takes_frames(panel: Panel, forecaster: Forecaster) -> None:
 
 
 def test_predict_errors_name_the_symbols(panel: Panel, forecaster: Forecaster) -> None:
-    with pytest.raises(ValueError, match="got WTI without SP500"):
+    with pytest.raises(ValueError, match="got WTI without BRENT"):
         forecast.predict(forecaster, panel["WTI"])
-    with pytest.raises(ValueError, match=r"predict: .* more than 252 positive prices; got WTI 100, SP500 100"):
+    with pytest.raises(ValueError, match=r"predict: .* more than 252 positive prices; got WTI 100, BRENT 100"):
         forecast.predict(forecaster, panel.to_pandas().dropna().iloc[-100:])
     with pytest.raises(TypeError, match=r"predict: prices must be a Panel, .*; got numpy.ndarray"):
         forecast.predict(forecaster, np.ones((600, 2)))

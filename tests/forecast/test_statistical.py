@@ -55,7 +55,7 @@ def test_random_walk_is_its_formula(backtest_panel: Panel, random_walk: Baseline
 
 
 def test_fit_and_update_skips_missing_prices(random_walk: Baseline) -> None:
-    wti = data.embedded().select(["WTI"]).between("2010-01-01", "2014-12-31").values.plain()
+    wti = data.embedded(["WTI"]).between("2010-01-01", "2014-12-31").values.plain()
     dense = wti[torch.isfinite(wti[:, 0])]
     sparse = torch.cat([dense[:600], torch.tensor([[torch.nan], [-37.63], [0.0]]).double(), dense[600:]])
     expected, result = random_walk(dense, 500, CONFIG), random_walk(sparse, 500, CONFIG)

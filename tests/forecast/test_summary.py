@@ -16,7 +16,7 @@ def test_summarize_measures_calibration_and_coverage(backtest: Backtest) -> None
     assert summary.calibration["21"] == pytest.approx(below.tolist())
     sp500 = known[:, 1]
     inside = (target >= quantiles[..., 0]) & (target <= quantiles[..., -1])
-    assert summary.coverage["SP500"]["21"] == pytest.approx(inside[sp500, 1].double().mean().item())
+    assert summary.coverage["BRENT"]["21"] == pytest.approx(inside[sp500, 1].double().mean().item())
 
 
 def test_summary_json_round_trip(backtest: Backtest) -> None:
@@ -25,7 +25,7 @@ def test_summary_json_round_trip(backtest: Backtest) -> None:
     assert again.to_json() == summary.to_json()
     assert again.scores[1] == summary.scores[1]
     assert again.calibration == summary.calibration
-    assert json.loads(summary.to_json())["symbols"] == ["WTI", "SP500"]
+    assert json.loads(summary.to_json())["symbols"] == ["WTI", "BRENT"]
 
 
 @pytest.mark.parametrize("text", ['{"first": 1}', "[]", '{"scores": 1}'])

@@ -11,7 +11,7 @@ ROWS = 700
 
 def two_symbols() -> Tensor:  # (1, T, 2)
     """Spot oil and a share index with different holidays; oil with a negative price as on 20 April 2020."""
-    panel = data.embedded().select(["WTI", "SP500"]).between("2012-01-01", "2016-12-31")
+    panel = data.embedded(["WTI", "BRENT"]).between("2012-01-01", "2016-12-31")
     values = panel.values.plain().clone()[:ROWS]
     values[400, 0], values[401, 0] = -37.63, 0.0
     return values[None]

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.parametrize("name", NETWORKS)
 @pytest.fixture(scope="module")
 def prices() -> Tensor:  # (1, T, 3)
     """Oil, a share index and volatility with different holidays; oil with a negative price as on 20 April 2020."""
-    panel = data.embedded().select(["WTI", "SP500", "VIX"]).between("2014-01-01", "2015-06-30")
+    panel = data.embedded(["WTI", "BRENT", "VIX"]).between("2014-01-01", "2015-06-30")
     values = panel.values.plain().clone()
     values[200, 0], values[201, 0], values[230:240, 1] = -37.63, 0.0, torch.nan
     return values[None]
@@ -134,7 +134,7 @@ def test_strict_export_has_dynamic_batch_and_time(name: str, prices: Tensor) -> 
 
 
 def test_fitted_model_saves_and_loads(name: str, tmp_path: Path) -> None:
-    panel = data.embedded().select(["WTI", "SP500"]).between("2013-06-01", "2015-12-31")
+    panel = data.embedded(["WTI", "BRENT"]).between("2013-06-01", "2015-12-31")
     fitted = forecast.fit(panel, FitConfig(config(name), train=TrainConfig(epochs=1, window=120)))
     fitted.save(tmp_path / "model")
     loaded = Forecaster.load(tmp_path / "model")

@@ -19,7 +19,7 @@ MODES = pytest.mark.parametrize("long_short", [False, True], ids=["long", "long-
 
 @pytest.fixture
 def prices() -> Tensor:  # (1, 300, 3)
-    return embedded()["WTI", "SP500", "NASDAQ"].between("2014-01-01").values.plain()[:300].clone()[None]
+    return embedded(["WTI", "BRENT", "HENRY_HUB"]).between("2014-01-01").values.plain()[:300].clone()[None]
 
 
 def with_random_head(long_short: bool) -> PortfolioLstm:

@@ -20,7 +20,7 @@ def column(*values: float) -> Tensor:  # (1, T, 1)
 @pytest.fixture(scope="module")
 def panel() -> data.Panel:
     """Spot oil labelled as the front month: the roll days are those of the contract, the gaps are ordinary returns."""
-    return data.embedded()["WTI"].between("2013-01-01", "2016-12-31").with_contracts({"WTI": "CL"})
+    return data.embedded(["WTI"]).between("2013-01-01", "2016-12-31").with_contracts({"WTI": "CL"})
 
 
 def rolls_of(panel: data.Panel, ahead: int = 126) -> Tensor:  # (1, T + A, N)

@@ -18,7 +18,7 @@ OF_RETURNS = ("EwmVolatility", "GarchVariance")
 
 def three_symbols() -> Tensor:  # (T, 3)
     """Oil, a share index and volatility with different holidays; oil with a negative price as on 20 April 2020."""
-    panel = data.embedded().select(["WTI", "SP500", "VIX"]).between("2014-01-01", "2015-06-30")
+    panel = data.embedded(["WTI", "BRENT", "VIX"]).between("2014-01-01", "2015-06-30")
     values = panel.values.plain().clone()
     values[200, 0], values[201, 0] = -37.63, torch.nan
     return values

@@ -17,7 +17,7 @@ CONFIG = HarConfig(horizons=(5, 21), warmup=63)
 
 @pytest.fixture(scope="package")
 def panel() -> Panel:
-    return data.embedded().select(["WTI", "SP500"]).between("2014-01-01", "2016-12-31").with_contracts({"WTI": "CL"})
+    return data.embedded(["WTI", "BRENT"]).between("2014-01-01", "2016-12-31").with_contracts({"WTI": "CL"})
 
 
 @pytest.fixture(scope="package")

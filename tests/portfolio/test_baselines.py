@@ -24,7 +24,7 @@ BASELINES: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.fixture
 def returns() -> Tensor:  # (300, 3)
-    return log_returns(embedded()["WTI", "SP500", "NASDAQ"].between("2014-01-01").values.plain()[:300])
+    return log_returns(embedded(["WTI", "BRENT", "HENRY_HUB"]).between("2014-01-01").values.plain()[:300])
 
 
 @pytest.mark.parametrize("name", BASELINES)

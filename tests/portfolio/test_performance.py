@@ -11,7 +11,7 @@ from torchcommodity.ops import log_returns
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    return embedded()["WTI", "SP500", "NASDAQ"].between("2014-01-01", "2018-12-31")
+    return embedded(["WTI", "BRENT", "HENRY_HUB"]).between("2014-01-01", "2018-12-31")
 
 
 def test_performance_by_hand() -> None:

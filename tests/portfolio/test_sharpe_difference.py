@@ -10,7 +10,7 @@ from torchcommodity.portfolio import Series, SharpeDifference, sharpe_difference
 @pytest.fixture(scope="module")
 def pair() -> tuple[Series, Series]:
     """Daily returns of two stock indices."""
-    frame = embedded()["SP500", "NASDAQ"].between("2010-01-01", "2018-12-31").to_pandas()
+    frame = embedded(["BRENT", "HENRY_HUB"]).between("2010-01-01", "2018-12-31").to_pandas()
     daily = frame.pct_change().dropna().to_numpy()
     return daily[:, 0], daily[:, 1]
 

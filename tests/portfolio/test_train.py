@@ -13,7 +13,7 @@ MODEL = PortfolioLstmConfig(warmup=60, trends=(5, 21, 63), hidden=4)
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    return embedded()["WTI", "SP500", "NASDAQ"].between("2014-01-01", "2018-12-31")
+    return embedded(["WTI", "BRENT", "HENRY_HUB"]).between("2014-01-01", "2018-12-31")
 
 
 def config(**settings: object) -> PortfolioTrainConfig:

@@ -14,7 +14,8 @@ RUN = RunRecord("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "
 
 def make_report(panel: Panel, summary: BacktestSummary | None = None) -> ReportData:
     forecaster = fit(panel)
-    return ReportData(panel, forecaster.predict(panel), forecaster.record, RUN, summary, "too short.")
+    run = replace(RUN, credits=panel.credits())
+    return ReportData(panel, forecaster.predict(panel), forecaster.record, run, summary, "too short.")
 
 
 @pytest.fixture(scope="session")
@@ -24,27 +25,27 @@ def hostile_text() -> str:
 
 @pytest.fixture(scope="session")
 def summary() -> BacktestSummary:
-    panel = embedded()["WTI", "SP500"].between("2014-01-01", "2018-12-31")
+    panel = embedded(["WTI", "BRENT"]).between("2014-01-01", "2018-12-31")
     return summarize(backtest(panel, first_year=2018), ("VIX",))
 
 
 @pytest.fixture(scope="session")
 def report(summary: BacktestSummary) -> ReportData:
-    panel = embedded()["WTI", "SP500"].between("2016-01-01", "2018-12-31")
+    panel = embedded(["WTI", "BRENT"]).between("2016-01-01", "2018-12-31")
     finding = Finding("nonpositive", "WTI", "2016-01-04", 7, "-37.63", "kept; returns treat it as missing")
     return make_report(replace(panel, findings=(finding,)), summary)
 
 
 @pytest.fixture(scope="session")
 def single_symbol() -> ReportData:
-    return make_report(embedded()["WTI"].between("2016-01-01", "2018-12-31"))
+    return make_report(embedded(["WTI"]).between("2016-01-01", "2018-12-31"))
 
 
 @pytest.fixture(scope="session")
 def hostile() -> ReportData:
-    frame = embedded()["WTI", "SP500"].between("2016-01-01", "2018-12-31").to_pandas()
+    frame = embedded(["WTI", "BRENT"]).between("2016-01-01", "2018-12-31").to_pandas()
     frame.columns = [HOSTILE, "</table>$title${css}"]
-    provenance = [Provenance(*[HOSTILE] * 6), Provenance(*["</script><img src=http://x>"] * 6)]
+    provenance = [Provenance(*[HOSTILE] * 7), Provenance(*["</script><img src=http://x>"] * 7)]
     panel = Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=provenance)
     finding = Finding(HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE, HOSTILE)
     return make_report(replace(panel, findings=(finding,)))

@@ -21,7 +21,7 @@ def test_json_has_the_forecast_and_its_sources(report: ReportData) -> None:
     assert symbol["origin"] == "2018-12-28"
     assert symbol["dates"]["5"] == "2019-01-07"
     assert symbol["quantiles"]["5"]["0.5"] == report.forecast.prices[0, 0, 9].item()
-    assert document["backtest"]["symbols"] == ["WTI", "SP500"]
+    assert document["backtest"]["symbols"] == ["WTI", "BRENT"]
     assert document["backtest"]["model"] == "har-garch"
     own = [score for score in document["backtest"]["scores"] if score["model"] == "har-garch"]
     assert [score["dm"] for score in own] == [None] * 4
@@ -37,7 +37,7 @@ def test_csv_has_every_quantile_with_unit_and_target_date(report: ReportData, tm
     frame = pd.read_csv(path)
     assert list(frame.columns) == ["symbol", "unit", "origin", "horizon", "date", "level", "log_return", "price"]
     assert len(frame) == 4 * 2 * 19
-    dates = frame.loc[frame["symbol"] == "SP500", "date"]
+    dates = frame.loc[frame["symbol"] == "BRENT", "date"]
     assert set(dates) == {"2019-01-08", "2019-01-31", "2019-04-02", "2019-07-02"}
     np.testing.assert_allclose(frame["price"], report.forecast.to_pandas()["price"], rtol=1e-12)
 

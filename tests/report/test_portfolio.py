@@ -67,5 +67,5 @@ def test_portfolio_tables_have_a_row_per_day(result: PortfolioBacktest) -> None:
     np.testing.assert_array_equal(days.iloc[:, 0], result.results[0].net.numpy())
     weights = portfolio_weights(result)
     assert len(weights) == 2 * 250
-    assert list(weights.columns) == ["cost_bps", "WTI", "SP500"]
+    assert list(weights.columns) == ["cost_bps", "WTI", "BRENT"]
     assert set(weights["cost_bps"]) == {2.0, 10.0}

@@ -15,7 +15,7 @@ def test_scenarios_html_shows_distances_and_paths(report: ReportData) -> None:
     evaluation = evaluate_scenarios(model, panel, paths=8)
     page = scenarios_html(model.sample(5), evaluation, model.record, report.run)
     text = unescape(sub(r"<[^>]+>", " ", page.partition("<header")[2].partition("</main>")[0]))
-    assert "Synthetic scenarios: WTI, SP500" in text
+    assert "Synthetic scenarios: WTI, BRENT" in text
     assert "5 paths of 70 rows" in text
     assert describe_evaluation(evaluation) in text
     assert page.count('id="chart-paths-') == 2

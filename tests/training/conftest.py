@@ -31,7 +31,7 @@ def replace(*paths):
         os.kill(os.getpid(), signal.SIGKILL)
     os_replace(*paths)
 os.replace = replace
-panel = data.embedded().select(["WTI", "SP500"]).between("2010-01-01", "2014-12-31")
+panel = data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2014-12-31")
 config = FitConfig(HarLstmConfig(), TrainConfig(epochs=2, window=63, batch_size=4))
 checkpoint = None if kill_at < 0 else folder / "checkpoint.pt"
 fitted = forecast.fit(panel, config, seed=3, checkpoint=checkpoint, checkpoint_seconds=0)
@@ -43,7 +43,7 @@ RunScript = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="package")
 def panel() -> Panel:
-    return data.embedded().select(["WTI", "SP500"]).between("2010-01-01", "2014-12-31")
+    return data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2014-12-31")
 
 
 @pytest.fixture(scope="package")

@@ -9,7 +9,7 @@ from torchcommodity.training import fit_mix, standard_quantiles
 
 
 def test_fit_mix_recovers_non_negative_coefficients() -> None:
-    panel = data.embedded().select(["WTI", "SP500"]).between("2010-01-01", "2016-12-31")
+    panel = data.embedded(["WTI", "BRENT"]).between("2010-01-01", "2016-12-31")
     har = forecast.fit(panel).model.har
     returns, _, unpriced_rolls = har.adjust_rolls(panel.values.plain()[None])
     terms = har.variance_terms(returns, unpriced_rolls)[0, :, 0].detach()

@@ -18,7 +18,7 @@ TENSORS = {
     "int8": torch.tensor([-128, 127], dtype=torch.int8),
     "empty": torch.zeros(0, 3),
 }
-METADATA = {"symbols": ("WTI", "SP500"), "nested": {"rate": 3e-3, "text": "µ"}}
+METADATA = {"symbols": ("WTI", "BRENT"), "nested": {"rate": 3e-3, "text": "µ"}}
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_tensor_file_round_trips_every_dtype_bit_for_bit(path: Path) -> None:
     tensors, metadata = read_tensor_file(path, "kind.1", "Owner")
-    assert metadata == {"symbols": ["WTI", "SP500"], "nested": METADATA["nested"]}
+    assert metadata == {"symbols": ["WTI", "BRENT"], "nested": METADATA["nested"]}
     assert tensors.keys() == TENSORS.keys()
     for name, x in TENSORS.items():
         assert (tensors[name].dtype, tensors[name].shape) == (x.dtype, x.shape)
@@ -63,7 +63,7 @@ def test_tensor_file_detects_every_changed_byte(path: Path) -> None:
         except ValueError:
             continue
         # padding, or an equal JSON text such as another case of an escape
-        assert metadata["symbols"] == ["WTI", "SP500"]
+        assert metadata["symbols"] == ["WTI", "BRENT"]
         assert torch.equal(tensors["int8"], TENSORS["int8"])
         assert chr(original[offset]).isspace() or chr(content[offset]).isspace(), offset
 

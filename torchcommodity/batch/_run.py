@@ -66,7 +66,7 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
     Example:
         >>> import pandas as pd
         >>> from torchcommodity import batch, data, forecast
-        >>> wti, folder = data.embedded()["WTI"], getfixture("tmp_path")
+        >>> wti, folder = data.embedded(["WTI"]), getfixture("tmp_path")
         >>> forecaster = forecast.fit(wti.between("2012-01-01", "2016-12-31"))
         >>> years = {year: wti.between(f"{year - 1}-01-01", f"{year}-12-31") for year in (2016, 2017, 2018)}
         >>> prices = {year: panel.to_pandas() for year, panel in years.items()}

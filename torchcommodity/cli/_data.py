@@ -7,6 +7,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._data_sources import sources
 
 app = typer.Typer(
     help="Check prices and manage the price store.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -39,6 +40,9 @@ def check(source: Source) -> None:
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     count = sum(finding.count for finding in panel.findings)
     screen.print(f"Usable, {output.count(count, 'warning') if count else 'no warnings'}.")
+
+
+app.command("sources")(sources)
 
 
 @app.command("add")

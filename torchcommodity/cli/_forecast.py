@@ -60,7 +60,7 @@ def forecast(
         panel = options.drop_unusable(panel, config, screen)
     forecaster = _fit(screen, panel, config, seed)
     test = _test(screen, panel, config, seed)
-    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())
+    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
     report = ReportData(panel, forecaster.predict(panel), forecaster.record, run, *test)
     texts = (to_csv(report), to_json(report), to_html(report))
     write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchcommodity.forecast import Forecaster
     from torchcommodity.training import FitConfig
 
-SOURCES = "embedded, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
+SOURCES = "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
 PREFIXES = ("store:", "fred:", "eia:")
 TABLES = (".csv", ".parquet", ".json")
 DUCKDB_TABLE = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):[^:/\\]+")
@@ -34,7 +34,7 @@ MODELS = (
 
 def check_source(source: str | None) -> str | None:
     """Reject a missing or empty file before torch is imported."""
-    if source is None or source in ("embedded", "auto") or source.startswith(PREFIXES):
+    if source is None or source in ("embedded", "monthly", "auto") or source.startswith(PREFIXES):
         return source
     if not source.strip():
         raise typer.BadParameter(f"expected {SOURCES}; got an empty string")

@@ -83,7 +83,7 @@ def portfolio(
     config = library.PortfolioTrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with output.progress_bar(screen, "Walk-forward") as progress:
         result = library.backtest(panel, config, costs=costs, first_year=first_year, seed=seed, progress=progress)
-    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())
+    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
     frames = (result.to_pandas(), portfolio_days(result), portfolio_weights(result))
     texts = (
         frame_to_csv(frames[0]),

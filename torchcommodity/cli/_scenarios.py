@@ -72,7 +72,7 @@ def scenarios(
         model = library.fit_scenarios(panel, config, seed=seed, through=through, progress=progress)
     evaluation = library.evaluate_scenarios(model, panel, seed=seed)
     sample = model.sample(paths, seed=seed)
-    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions())
+    run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
     texts = (
         paths_csv(sample, panel),
         facts_csv(evaluation),

@@ -14,6 +14,7 @@ from torchcommodity.data._csv_text import quote_spreadsheet_cell as quote_spread
 from torchcommodity.data._curve import Curve as Curve
 from torchcommodity.data._eia import eia as eia
 from torchcommodity.data._embedded import embedded as embedded
+from torchcommodity.data._embedded import embedded_symbols as embedded_symbols
 from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
@@ -73,6 +74,7 @@ __all__ = [
     "detect_layout",
     "eia",
     "embedded",
+    "embedded_symbols",
     "frame_to_csv",
     "fred",
     "get_contract",

@@ -1,74 +1,111 @@
-"""Real prices that ship with the `arch` package: the default source, without a network."""
+"""Real prices that ship with the package: the default source, without a network."""
 
-import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
+import torch
 
+from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
+from torchcommodity.data._inspect import inspect
+from torchcommodity.data._open_prices import OpenPrices, TableFrequency, read_open_prices
 from torchcommodity.data._panel import Panel
-from torchcommodity.data._provenance import Provenance, utc_now
 from torchcommodity.opkit import MetadataTensor
 
-if TYPE_CHECKING:
-    import pandas as pd
+DAILY = ("WTI", "BRENT", "HENRY_HUB")  # the series that are still published; the other nine end in December 2025
+NOT_DEFAULT = {
+    "CRUDE_OIL_AVERAGE": "average of three others",
+    "TEA_AVG_3_AUCTIONS": "average of three others",
+    "NATURAL_GAS_INDEX": "index of three others",
+    "SUGAR_EU": "administered",
+    "PHOSPHATE_ROCK": "rarely revised",
+    "POTASSIUM_CHLORIDE": "rarely revised",
+    "SAWNWOOD_CAMEROON": "no price in 252 months",
+    "BARLEY": "ends in 2020",
+    "SORGHUM": "ends in 2020",
+    "SHRIMPS_MEXICAN": "ends in 2023",
+    "TOBACCO_US_IMPORT_U_V": "a unit value, which ends in March 2026",
+}  # monthly series that have to be asked for by name; rarely revised: equal to the month before in a third since 2015
 
 
-@dataclass(frozen=True)
-class EmbeddedSeries:
-    """One series: column `column` of `arch.data.<module>`; `series` is the publisher's name for it."""
+def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency = "daily") -> Panel:
+    """Load the prices that ship with the package.
 
-    symbol: str
-    module: str
-    column: str
-    unit: str
-    publisher: str
-    series: str
+    | frequency | prices | default |
+    |---|---|---|
+    | daily | 12 US EIA spot prices of energy, from 1986 | `WTI`, `BRENT`, `HENRY_HUB`, to 2026-08-18 |
+    | monthly | 71 World Bank prices, averages of the month, 1960 to May 2026 | 60 market prices without gaps |
 
+    By name only: the nine oil products, which end on 2025-12-08; and of the monthly prices those that end earlier, are
+    administered or rarely revised, or are averages of others. `torchcommodity data sources` lists all series with
+    their publishers, terms and credit lines. A month is dated on its last business day.
 
-SERIES = (
-    EmbeddedSeries("WTI", "wti", "DCOILWTICO", "$/bbl", "US EIA through FRED, St. Louis Fed", "DCOILWTICO"),
-    EmbeddedSeries("SP500", "sp500", "Adj Close", "index", "S&P Dow Jones Indices through Yahoo Finance", "^GSPC"),
-    EmbeddedSeries("NASDAQ", "nasdaq", "Adj Close", "index", "Nasdaq through Yahoo Finance", "^IXIC"),
-    EmbeddedSeries("VIX", "vix", "vix", "index", "Cboe through FRED, St. Louis Fed", "VIXCLS"),
-)
-
-
-def embedded() -> Panel:
-    """Load daily WTI spot ($/bbl, from 1986), S&P 500, NASDAQ (1999) and VIX (2014), to 2019-01-03.
-
-    The prices ship with the `arch` package. Rows are the days on which at least one series has a price; NaN = missing.
+    Args:
+        symbols: names, in this order; default: see the table.
+        frequency: "daily" or "monthly".
 
     Returns:
-        Prices `(T, 4)` float64; a copy that callers may write to.
+        Prices `(T, N)` float64, NaN = missing; rows are the days on which at least one symbol has a price. A copy that
+        callers may write to.
 
-    >>> embedded().symbols
-    ('WTI', 'SP500', 'NASDAQ', 'VIX')
+    Raises:
+        DataError: an unknown symbol; the folder of prices was left out of this copy of the package.
+
+    >>> embedded(), embedded(["GOLD"], frequency="monthly").units
+    (Panel(10411 dates 1986-01-02 to 2026-08-18, 3 symbols: WTI, BRENT, HENRY_HUB), ('$/troy oz',))
     """
-    panel = _read_package()
-    return replace(panel, values=MetadataTensor(panel.values.clone()))  # callers may write into their copy
+    if frequency not in ("daily", "monthly"):
+        raise ValueError(f"embedded: frequency must be daily or monthly; got {frequency!r}")
+    panel = _panel(frequency, None if symbols is None else tuple(symbols))
+    return replace(panel, values=MetadataTensor(panel.values.plain().clone()))  # callers may write into their copy
+
+
+def embedded_symbols(frequency: TableFrequency = "daily") -> tuple[str, ...]:
+    """All symbols of a frequency, those that have to be asked for by name too.
+
+    >>> embedded_symbols()[:4], len(embedded_symbols("monthly"))
+    (('WTI', 'BRENT', 'GASOLINE_NYH', 'GASOLINE_USGC'), 71)
+    """
+    return tuple(_read(frequency).units)
+
+
+_read = cache(read_open_prices)
 
 
 @cache
-def _read_package() -> Panel:
-    import pandas as pd
+def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
+    prices = _read(frequency)
+    names = list(_default(frequency, prices) if symbols is None else symbols)
+    _check_symbols(names, frequency, prices)
+    frame = prices.frame[names].dropna(how="all")
+    panel = Panel(
+        MetadataTensor(torch.from_numpy(frame.to_numpy(copy=True))),
+        frame.index.to_numpy(),
+        tuple(names),
+        tuple(prices.units[name] for name in names),
+        tuple(prices.provenance[name] for name in names),
+    )
+    return replace(panel, findings=(*inspect(panel), *_ended(names, prices)))
 
-    columns = {series.symbol: _column(series) for series in SERIES}
-    frame = pd.DataFrame(columns).sort_index().dropna(how="all")
-    return Panel.from_pandas(frame, units=[s.unit for s in SERIES], provenance=[_provenance(s) for s in SERIES])
+
+def _default(frequency: TableFrequency, prices: OpenPrices) -> Sequence[str]:
+    return DAILY if frequency == "daily" else [name for name in prices.units if name not in NOT_DEFAULT]
 
 
-def _column(series: EmbeddedSeries) -> "pd.Series[float]":
-    frame = import_module(f"arch.data.{series.module}").load()
-    return frame[series.column].astype(np.float64)  # type: ignore[no-any-return]
+def _check_symbols(names: Sequence[str], frequency: TableFrequency, prices: OpenPrices) -> None:
+    if not (unknown := [name for name in names if name not in prices.units]):
+        return
+    other: TableFrequency = "monthly" if frequency == "daily" else "daily"
+    hint = f"--data {'embedded' if other == 'daily' else other}, frequency={other!r}"
+    elsewhere = [name for name in unknown if name in _read(other).units]
+    words = f"{summarize_names(elsewhere)}: {other} ({hint})" if elsewhere else "torchcommodity data sources lists all"
+    known = summarize_names(prices.units, limit=20)
+    raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}; {words}")
 
 
-def _provenance(series: EmbeddedSeries) -> Provenance:
-    folder = Path(str(import_module(f"arch.data.{series.module}").__file__)).parent
-    digest = hashlib.sha256((folder / f"{series.module}.csv.gz").read_bytes()).hexdigest()
-    location = f"arch {version('arch')}, arch.data.{series.module}"
-    return Provenance(series.publisher, location, "as packaged by arch (NCSA)", utc_now(), digest, series.series)
+def _ended(names: Sequence[str], prices: OpenPrices) -> list[Finding]:
+    """Series whose last price is older than the last row of the table."""
+    days = prices.frame.index.to_numpy("datetime64[D]")
+    ends = {name: days[prices.frame[name].notna()][-1] for name in names}
+    words = f"the last price; others run to {days[-1]}"
+    return [make_finding("ended", name, end, value=words) for name, end in ends.items() if end != days[-1]]

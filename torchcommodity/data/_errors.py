@@ -68,6 +68,7 @@ TREATMENTS = {
     "ignored column": "dropped",
     "generic name": "kept as the symbol",
     "no trading": "row dropped",
+    "ended": "kept",
     "cached copy": "used, because the publisher did not answer",
 }
 

@@ -38,8 +38,8 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
         lines: `(T, N)` line numbers in the file; default: unknown.
 
     >>> from torchcommodity.data import embedded
-    >>> inspect(embedded())
-    ()
+    >>> print(inspect(embedded(["WTI"]))[0])
+    nonpositive WTI 2020-04-20: -36.98 (kept; returns treat it as missing)
     """
     prices = panel.values.plain().numpy()
     lines = np.zeros(prices.shape, dtype=np.int64) if lines is None else lines

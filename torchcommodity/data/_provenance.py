@@ -15,6 +15,7 @@ class Provenance:
         retrieved: time of retrieval, ISO 8601 in UTC.
         sha256: checksum of the bytes received.
         series: the publisher's name for the series.
+        credit: line that has to be shown wherever the prices are, or "".
 
     >>> Provenance("EIA", "https://api.eia.gov/v2/", "public", "2024-01-02T00:00:00Z", "", "PET.RWTC.D").publisher
     'EIA'
@@ -26,6 +27,7 @@ class Provenance:
     retrieved: str
     sha256: str
     series: str
+    credit: str = ""
 
 
 def utc_now() -> str:

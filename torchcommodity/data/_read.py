@@ -25,7 +25,8 @@ def read(
 
     | source | prices |
     |---|---|
-    | `embedded` | the series that ship with `arch` (`embedded()`); no network |
+    | `embedded` | the daily prices that ship with the package (`embedded()`); no network |
+    | `monthly` | the monthly prices that ship with the package (`embedded(frequency="monthly")`); no network |
     | `auto` | the panel added last to the store, if there is one; otherwise `embedded` |
     | `store:NAME` | the panel of this name in the store |
     | `fred:ID,ID` | FRED over HTTP (`fred()`) |
@@ -68,6 +69,8 @@ def read(
     >>> panel.values.shape, str(panel.findings[0])
     (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
     """
+    if source in ("embedded", "monthly"):  # most of their symbols are read by name only
+        return embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
     panel = _read(source, publisher, license, store or Store())
     return panel if symbols is None else panel.select(symbols)
 
@@ -77,12 +80,12 @@ def _read(source: str | os.PathLike[str], publisher: str, license: str, store: S
         return read_file(Path(source), publisher=publisher, license=license)
     if source == "auto":
         return store.load() if store.list() else embedded()
-    if source == "embedded":
-        return embedded()
     prefix, colon, names = source.partition(":")
     readers: dict[str, Callable[[str], Panel]] = {"fred": fred, "eia": eia, "store": store.load}
     if colon and prefix in readers:
         return readers[prefix](names)
     if not source.strip():
-        raise DataError("source: expected embedded, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string")
+        raise DataError(
+            "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"
+        )
     return read_file(source, publisher=publisher, license=license)

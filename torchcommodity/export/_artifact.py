@@ -51,8 +51,7 @@ class Artifact:
         """Build an artifact without a file, equal bit for bit to that of the `pt2` file.
 
         Raises:
-            ValueError: the forecaster was fitted with a futures curve, which an artifact does not take, or on series
-                that roll on other days than by the exchange's rule.
+            ValueError: the forecaster was fitted with a futures curve, which an artifact does not take.
         """
         if forecaster.record.curve:
             raise ValueError(
@@ -94,7 +93,7 @@ class Artifact:
 
         Example:
             >>> from torchcommodity import data, export, forecast
-            >>> forecaster = forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
+            >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
             >>> path = export.export(forecaster, getfixture("tmp_path") / "wti.pt2")
             >>> export.Artifact.load(path).predict(data.embedded())
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)

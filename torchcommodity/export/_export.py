@@ -32,12 +32,11 @@ def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, 
         The path.
 
     Raises:
-        ValueError: an unknown format, a forecaster with a curve and `without_curve=False`, or one of series that roll
-            on other days than by the exchange's rule.
+        ValueError: an unknown format, or a forecaster with a curve and `without_curve=False`.
 
     Example:
         >>> from torchcommodity import data, export, forecast
-        >>> fitted = forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
+        >>> fitted = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
         >>> path = export.export(fitted, getfixture("tmp_path") / "wti.pt2")
         >>> metadata = export.Artifact.load(path).metadata
         >>> metadata.symbols, metadata.trained_through

@@ -165,7 +165,7 @@ def backtest(
 
     Example:
         >>> from torchcommodity import data
-        >>> wti = data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
+        >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2016-12-31")
         >>> backtest(wti, first_year=2016)
         Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """

@@ -48,7 +48,7 @@ def conformal(backtest: Backtest, model: str | None = None, *, window: int = 504
 
     Example:
         >>> import torchcommodity as tc
-        >>> wti = tc.data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
+        >>> wti = tc.data.embedded(["WTI"]).between("2012-01-01", "2016-12-31")
         >>> result = tc.forecast.backtest(wti, first_year=2015)
         >>> list(conformal(result, "har").quantiles)[-1]
         'har conformal'

@@ -51,7 +51,7 @@ def correlation(panel: Panel) -> Correlation | None:
 
     Example:
         >>> from torchcommodity import data
-        >>> correlation(data.embedded()["SP500", "NASDAQ"].between("2018-01-01")).latest.round(2).tolist()
+        >>> correlation(data.embedded(["BRENT", "HENRY_HUB"]).between("2018-01-01")).latest.round(2).tolist()
         [[1.0, 0.97], [0.97, 1.0]]
     """
     symbols = panel.symbols[:MAX_SYMBOLS]

@@ -61,7 +61,7 @@ def fit(
 
     Example:
         >>> from torchcommodity import data
-        >>> fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))
+        >>> fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
         Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-31, 1,763 rows; horizons 5, 21, 63, 126)
     """
     panel = to_panel(prices, operation="fit")
@@ -87,7 +87,6 @@ def fit(
         validation=result.validation,
         note=f"{note}; {result.note}" if network_parameters(model) else note,
         curve=inputs.curve is not None,
-        own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them

@@ -126,7 +126,7 @@ class Forecast:
 
         Example:
             >>> from torchcommodity import data, forecast
-            >>> wti = data.embedded()["WTI"].between("2012-01-01", "2018-12-31")
+            >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
             >>> forecast.fit(wti).predict(wti).quantile(0.5, horizon=21).round(1).to_dict()
             {'WTI': 45.2}
         """

@@ -30,7 +30,6 @@ class FitRecord:
     validation: tuple[tuple[float, ...], ...]  # per epoch and horizon: change of the pinball loss, percent
     note: str  # the outcome in words
     curve: bool = False  # whether the fit had the curve of nearby contracts
-    own_rolls: bool = False  # whether a series rolled on other days than the exchange's rule
     settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
 
 
@@ -80,7 +79,7 @@ class Forecaster:
 
         Example:
             >>> from torchcommodity import data, forecast
-            >>> wti = data.embedded()["WTI"].between("2012-01-01", "2018-12-31")
+            >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
             >>> path = getfixture("tmp_path") / "wti.safetensors"
             >>> forecast.fit(wti).save(path)
             >>> forecast.Forecaster.load(path).predict(wti)

@@ -70,7 +70,7 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
 
     Example:
         >>> from torchcommodity import data, forecast
-        >>> wti = data.embedded()["WTI"].between("2012-01-01", "2016-12-31")
+        >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2016-12-31")
         >>> score(forecast.backtest(wti, first_year=2016)).rows[0].model
         'har-garch'
     """

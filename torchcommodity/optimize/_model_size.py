@@ -27,7 +27,7 @@ def model_size(forecaster: Forecaster) -> ModelSize:
 
     Example:
         >>> from torchcommodity import data, forecast
-        >>> model_size(forecast.fit(data.embedded()["WTI"].between("2012-01-01", "2018-12-31"))).parameters
+        >>> model_size(forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))).parameters
         0
     """
     tensors = network_state(forecaster.model).values()

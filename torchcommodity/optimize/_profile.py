@@ -80,7 +80,7 @@ def profile(
     Example:
         >>> from torchcommodity import data, forecast, models
         >>> from torchcommodity.training import FitConfig, TrainConfig, model_inputs
-        >>> panel = data.embedded().select(["WTI"]).between("2014-01-01", "2018-12-31")
+        >>> panel = data.embedded(["WTI"]).between("2014-01-01", "2018-12-31")
         >>> config = FitConfig(models.HarLstmConfig(), TrainConfig(epochs=0))
         >>> result = profile(forecast.fit(panel, config), model_inputs(panel, 126), rows=600)
         >>> sorted(result.stages)

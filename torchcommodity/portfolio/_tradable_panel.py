@@ -37,7 +37,7 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
 
     Example:
         >>> from torchcommodity import data
-        >>> panel = tradable_panel(data.embedded()["WTI"])
+        >>> panel = tradable_panel(data.embedded(["WTI"]))
         >>> panel.returns.shape == panel.prices.shape, bool(panel.rolls.any())  # spot prices have no contracts
         (True, False)
     """

@@ -91,7 +91,7 @@ def train(
 
     Example:
         >>> from torchcommodity import data
-        >>> train(data.embedded()["WTI", "SP500"], PortfolioTrainConfig(epochs=0)).note
+        >>> train(data.embedded(["WTI", "BRENT"]), PortfolioTrainConfig(epochs=0)).note
         'not trained (0 epochs)'
     """
     panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices, operation="portfolio.train")

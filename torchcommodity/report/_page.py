@@ -42,13 +42,14 @@ def to_html(report: ReportData) -> str:
 
 def page(title: str, header: Markup, parts: Iterable[Markup], figures: Mapping[str, Chart], run: RunRecord) -> str:
     """A page with its style, script and chart library; `figures` maps the id of a placeholder to its chart."""
+    version = paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.created}")
     return Template(_text("page.html")).substitute(
         title=escape(title),
         css=_text("page.css"),
         js=_text("page.js"),
         header=header,
         main=join(parts),
-        footer=paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.created}"),
+        footer=join([*map(paragraph, run.credits), version]),
         figures=_script_json(figures),
         plotly=compressed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT license; gzip in base64, decompressed by the script below",

@@ -24,6 +24,7 @@ class RunRecord:
         data_sha256: sha256 of prices, dates, symbols, contracts and curve.
         seed: random seed.
         versions: version by package.
+        credits: lines that the publishers of the prices ask to be shown, see `Panel.credits`.
     """
 
     created: str
@@ -32,6 +33,7 @@ class RunRecord:
     data_sha256: str
     seed: int
     versions: dict[str, str]
+    credits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ SOURCE_FIELDS = {
     "unit": "Unit",
     "location": "Address or file",
     "license": "License",
+    "credit": "Credit line",
     "retrieved": "Retrieved",
     "sha256": "sha256",
 }

@@ -13,7 +13,7 @@ def complete_returns(panel: Panel) -> tuple[Tensor, np.ndarray]:  # (R, N), (R,)
 
     Example:
         >>> from torchcommodity import data
-        >>> returns, dates = complete_returns(data.embedded()["WTI", "SP500"])
+        >>> returns, dates = complete_returns(data.embedded(["WTI", "BRENT"]))
         >>> returns.shape[1], bool(returns.isfinite().all()), len(dates) == len(returns)
         (2, True, True)
     """
@@ -35,7 +35,7 @@ def split_returns(panel: Panel, through: str, window: int) -> tuple[Tensor, Tens
 
     Example:
         >>> from torchcommodity import data
-        >>> _, later, dates = split_returns(data.embedded()["WTI"], "2016-12-30", 252)
+        >>> _, later, dates = split_returns(data.embedded(["WTI"]), "2016-12-30", 252)
         >>> len(later) == len(dates), str(dates[0])
         (True, '2017-01-03')
     """

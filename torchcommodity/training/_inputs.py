@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, roll_months
 
 
 class ModelInputs(NamedTuple):
@@ -29,7 +30,7 @@ class ModelInputs(NamedTuple):
 def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` business days.
 
-    Rolls are on the dates of the calendar even where prices are missing, so that the calendar known at a row does
+    Rolls are on the dates of the exchange rule even where prices are missing, so that the calendar known at a row does
     not depend on later prices.
 
     Args:
@@ -40,13 +41,16 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
         Prices only, for a panel without contracts; otherwise prices, rolls, and the curve if the panel has one.
 
     >>> from torchcommodity import data
-    >>> panel = data.embedded()["WTI"].between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
+    >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
     >>> inputs = model_inputs(panel, ahead=126)
     >>> inputs.prices.shape, inputs.rolls.shape
     (torch.Size([252, 1]), torch.Size([378, 1]))
     """
     prices = panel.values.plain().detach()
-    if not any(panel.contracts) and panel.deliveries is None:
+    if not any(panel.contracts):
         return ModelInputs(prices)
-    rolls = panel.roll_calendar(ahead)
+    rolls = torch.zeros(len(panel) + ahead, len(panel.symbols), dtype=torch.int64)
+    for n, code in enumerate(panel.contracts):
+        if code is not None:
+            rolls[:, n] = torch.from_numpy(roll_months(code, panel.dates, ahead))
     return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())

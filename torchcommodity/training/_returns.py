@@ -1,9 +1,10 @@
 """Returns of futures with and without the price gap between two contracts."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, roll_months
 from torchcommodity.ops import log_returns
 
 
@@ -26,7 +27,7 @@ def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
         their roll return, here on the day of the roll.
 
     >>> from torchcommodity import data
-    >>> panel = data.embedded()["WTI"].between("2018-12-18", "2018-12-21")
+    >>> panel = data.embedded(["WTI"]).between("2018-12-18", "2018-12-21")
     >>> roll_gaps(panel)[:, 0].tolist()  # spot
     [0.0, 0.0, 0.0, 0.0]
     >>> roll_gaps(panel.with_contracts({"WTI": "CL"}))[:, 0].tolist()  # treated as a front month without a curve
@@ -57,7 +58,7 @@ def roll_adjusted_returns(panel: Panel) -> Tensor:  # (T, N)
         zero would lower the volatility. A portfolio holds no position in the asset over such a row.
 
     >>> from torchcommodity import data
-    >>> panel = data.embedded()["WTI"].between("2018-12-18", "2018-12-21").with_contracts({"WTI": "CL"})
+    >>> panel = data.embedded(["WTI"]).between("2018-12-18", "2018-12-21").with_contracts({"WTI": "CL"})
     >>> [round(r, 3) for r in roll_adjusted_returns(panel)[:, 0].tolist()]
     [nan, 0.039, nan, -0.006]
     """
@@ -76,7 +77,7 @@ def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
         (T, N) float64, log-return; NaN on a roll, and where the log-return is missing.
 
     >>> from torchcommodity import data, ops
-    >>> panel = data.embedded()["WTI"].between("2018-01-01").with_contracts({"WTI": "CL"})
+    >>> panel = data.embedded(["WTI"]).between("2018-01-01").with_contracts({"WTI": "CL"})
     >>> int(non_roll_returns(panel).isnan().sum() - ops.log_returns(panel.values).isnan().sum())
     12
     """
@@ -94,7 +95,9 @@ def _last_priced_rows(panel: Panel) -> Tensor:  # (T, N)
 
 def _rolls_since(panel: Panel, rows: Tensor) -> Tensor:  # (T, N), (T, N) -> (T, N)
     """Number of rolls between `rows` and each priced row; 0 where there is no price."""
-    counts = (panel.roll_calendar(ahead=0) > 0).long().cumsum(0)
+    no_roll = np.zeros(len(panel), dtype=np.int64)
+    columns = [no_roll if code is None else roll_months(code, panel.dates, ahead=0) > 0 for code in panel.contracts]
+    counts = torch.from_numpy(np.stack(columns, axis=1).cumsum(axis=0))
     return torch.where(panel.values.plain() > 0, counts - counts.gather(0, rows), 0)
 
 

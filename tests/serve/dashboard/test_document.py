@@ -28,7 +28,7 @@ def make_artifact(panel: Panel, through: str) -> Artifact:
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    return embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31")
+    return embedded(["WTI", "BRENT"]).between("2015-01-01", "2018-12-31")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def quantiles(artifact: Artifact, panel: Panel) -> torch.Tensor:  # (H, N, Q)
 
 @pytest.mark.slow
 def test_past_forecasts_equal_an_exported_artifact_on_truncated_prices(tmp_path: Path) -> None:
-    wti = embedded()["WTI"].between("2015-01-01", "2018-12-31")
+    wti = embedded(["WTI"]).between("2015-01-01", "2018-12-31")
     artifact = Artifact.load(export(fit(wti), tmp_path / "wti.pt2"))
     document = make_document(artifact, wti, "embedded", TODAY)
     prices = outcome_prices(wti)
@@ -120,7 +120,7 @@ def test_coverage_of_all_symbols_sums_forecasts_but_not_independent_ones(documen
         for record in document["coverage"]
         if record["horizon"] == 63 and not record["in_sample"]
     }
-    assert records[None]["forecasts"] == records["WTI"]["forecasts"] + records["SP500"]["forecasts"]
+    assert records[None]["forecasts"] == records["WTI"]["forecasts"] + records["BRENT"]["forecasts"]
     assert records[None]["independent"] <= records["WTI"]["independent"] + 1
 
 
@@ -129,7 +129,7 @@ def test_document_is_json_with_ages_and_sources(document: dict[str, Any]) -> Non
     assert (document["prices"]["age"], document["prices"]["stale"], document["state"]) == ("5 days", False, "ready")
     assert document["prices"]["columns"][0]["publisher"].startswith("US EIA")
     assert document["model"]["trained_through"] == "2018-06-29"
-    assert document["correlation"]["symbols"] == ["WTI", "SP500"]
+    assert document["correlation"]["symbols"] == ["WTI", "BRENT"]
     assert document["correlation"]["dates"][-1] == "2018-12-31"
 
 
@@ -173,7 +173,7 @@ def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(
 
 
 def test_document_rejects_prices_that_do_not_fit_the_model(artifact: Artifact, panel: Panel) -> None:
-    with pytest.raises(ValueError, match="got WTI without SP500"):
+    with pytest.raises(ValueError, match="got WTI without BRENT"):
         make_document(artifact, panel.select(["WTI"]), "embedded", TODAY)
     with pytest.raises(ValueError, match="at least 253 rows"):
         make_document(artifact, panel.between("2018-10-01"), "embedded", TODAY)

@@ -84,7 +84,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    return embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31")
+    return embedded(["WTI", "BRENT"]).between("2015-01-01", "2018-12-31")
 
 
 @pytest.fixture(scope="module")
@@ -217,9 +217,9 @@ def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..
 
 
 def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
-    page = open_page("normal/#SP500/3m", DRAWN.format("past"), charts=True)
+    page = open_page("normal/#BRENT/3m", DRAWN.format("past"), charts=True)
     document = page.evaluate("fetch('dashboard').then((response) => response.json())")
-    sp500 = next(one for one in document["symbols"] if one["symbol"] == "SP500")
+    sp500 = next(one for one in document["symbols"] if one["symbol"] == "BRENT")
     median = sp500["forecasts"][2]["quantiles"]["0.5"]
     assert page.locator(".big strong").inner_text() == f"{median:,.2f}"
     drawn = page.evaluate("document.getElementById('chart-fan').data.find((one) => one.name === 'median').y")
@@ -231,16 +231,16 @@ def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) 
 
 
 def test_address_selects_commodity_and_horizon(open_page: Callable[..., Page]) -> None:
-    page = open_page("normal/#SP500/1w")
-    assert page.title() == "SP500, 1 week · Price forecasts"
+    page = open_page("normal/#BRENT/1w")
+    assert page.title() == "BRENT, 1 week · Price forecasts"
     page.get_by_label("6 months").check()
-    expect(page).to_have_url(re.compile("#SP500/6m$"))
+    expect(page).to_have_url(re.compile("#BRENT/6m$"))
     page.get_by_label("Commodity", exact=True).select_option("WTI")
     expect(page).to_have_title("WTI, 6 months · Price forecasts")
     assert page.locator("#status").inner_text() == "Showing WTI, 6 months ahead."
     page.go_back()
-    expect(page).to_have_title("SP500, 6 months · Price forecasts")
-    assert page.get_by_label("Commodity", exact=True).input_value() == "SP500"
+    expect(page).to_have_title("BRENT, 6 months · Price forecasts")
+    assert page.get_by_label("Commodity", exact=True).input_value() == "BRENT"
     page.goto(page.url.split("#")[0] + "#GOLD/1m")
     expect(page.locator("#status")).to_contain_text("Unknown commodity GOLD")
 
@@ -374,7 +374,7 @@ def test_page_of_forty_commodities(open_page: Callable[..., Page]) -> None:
 
 
 def test_page_of_a_commodity_in_warmup(open_page: Callable[..., Page]) -> None:
-    page = open_page("late/#SP500/1m")
+    page = open_page("late/#BRENT/1m")
     assert "needs more than 252" in page.locator("#forecast").inner_text()
     assert "no forecast yet" in page.locator("#all").inner_text()
     page.get_by_label("Commodity", exact=True).select_option("WTI")

@@ -14,7 +14,7 @@ from torchcommodity.serve.dashboard._past_forecasts import past_forecasts
 
 @pytest.fixture(scope="module")
 def panel() -> Panel:
-    return embedded()["WTI", "SP500"].between("2015-01-01", "2018-12-31")
+    return embedded(["WTI", "BRENT"]).between("2015-01-01", "2018-12-31")
 
 
 @pytest.fixture(scope="module")

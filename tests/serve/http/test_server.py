@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 TOKEN = "a-token-of-the-test"
 MAX_BYTES = 300_000
-PANEL = data.embedded()["WTI"].between("2012-01-01", "2018-12-31")
+PANEL = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
 
 
 class RunningServer:

@@ -133,7 +133,9 @@ function selection() {
 function showHead(card, prices) {
   const names = card.symbols.slice(0, 6).join(", ") + (card.symbols.length > 6 ? ` and ${card.symbols.length - 6} more` : "");
   byId("lead").textContent = prices ? `${names}. Prices through ${prices.last}; model trained through ${card.trained_through}.` : `Model for ${names}, trained through ${card.trained_through}.`;
-  byId("foot").textContent = `torchcommodity ${card.version}, artifact ${card.sha256.slice(0, 12)}`;
+  const credits = new Set((prices?.columns ?? card.provenance).map((one) => one.credit).filter(Boolean));
+  const version = `torchcommodity ${card.version}, artifact ${card.sha256.slice(0, 12)}${prices ? `, updated ${page.created}` : ""}`;
+  byId("foot").replaceChildren(...[...credits, version].map((line) => element("p", null, line)));
 }
 
 function showWarnings() {
@@ -172,7 +174,6 @@ function show() {
   fill("correlation", sections.correlation(page));
   fill("data", sections.data(page, symbol));
   fill("model", sections.model(page.model));
-  byId("foot").textContent += `, updated ${page.created}`;
   document.title = `${symbol.symbol}, ${horizon.name} · Price forecasts`;
   if (unknown === null) setStatus(`Showing ${symbol.symbol}, ${horizon.name} ahead.`, true);
   else setStatus(`Unknown commodity ${unknown}; showing ${symbol.symbol}.`);

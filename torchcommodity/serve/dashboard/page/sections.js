@@ -154,7 +154,7 @@ export const age = (column) => (column.age === "today" ? "today" : `${column.age
 export function data(page, symbol) {
   const {prices, findings} = page, column = prices.columns.find((one) => one.symbol === symbol.symbol);
   const source = definitions([["Publisher", column.publisher], ["Series", column.series], ["Unit", column.unit], ["Contract", contractName(page, symbol) || "none (spot price)"],
-    ["URL or file", column.location], ["License", column.license], ["Retrieved", column.retrieved], ["Last price", column.last ? `${column.last}, ${age(column)}` : "none"], ["SHA-256", code(column.sha256)]]);
+    ["URL or file", column.location], ["License", column.license], ["Credit line", column.credit || "none"], ["Retrieved", column.retrieved], ["Last price", column.last ? `${column.last}, ${age(column)}` : "none"], ["SHA-256", code(column.sha256)]]);
   const rows = prices.columns.map((one) => [one.symbol, one.last ?? "none", one.age ?? "none", one.publisher, one.license, one.location, one.retrieved]);
   const issues = findings.map((one) => [one.kind, one.symbol, one.date, String(one.line || ""), one.value, String(one.count), one.treatment]);
   return [
