@@ -1,6 +1,8 @@
 """Real prices for tests, settings of hypothesis, and no access to the user's own files."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,20 @@ def futures(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> "dat
     path = tmp_path_factory.mktemp("curve") / "curve.parquet"
     nearby[nearby["symbol"].isin(codes) & (nearby["nth"] <= 3)].to_parquet(path)
     return data.Panel.from_pandas(frame).with_contracts(codes).with_curve(data.read_curve(path))
+
+
+@pytest.fixture(scope="session")
+def unchecked_names() -> Callable[[], AbstractContextManager[None]]:
+    """A context in which every symbol and unit is accepted, to test that each output escapes them on its own."""
+
+    @contextmanager
+    def context() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("symbol_problem", "unit_problem"):
+                patch.setattr(f"torchcommodity.data._names.{name}", lambda text: "")
+            yield
+
+    return context
 
 
 @pytest.fixture(autouse=True)

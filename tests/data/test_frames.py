@@ -115,7 +115,7 @@ WRONG = {
     "number_dates": (LONG.assign(ds=20200417), "row 1: expected dates in 'ds'; got int64 20200417"),
     "day_first": (LONG.assign(ds="17/04/2020"), "day and month can be mistaken"),
     "old_date": (LONG.assign(ds=np.datetime64("1500-01-01", "s")), "row 1: expected a date from 1600 to 2200"),
-    "no_symbol": (LONG.assign(unique_id=None), "row 1: expected a printable symbol"),
+    "no_symbol": (LONG.assign(unique_id=None), "row 1: expected a symbol with a letter or a digit"),
     "infinite": (WIDE.assign(GOLD=np.inf), "row 1: 'GOLD': expected a finite price or NaN; got inf"),
     "no_name": (pd.Series([1.0], DAYS[:1]), "expected a named Series"),
     "no_rows": (WIDE.iloc[:0], "fit: expected rows; got none"),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
+from torchcommodity.data._names import symbol_problem
 from torchcommodity.opkit import MetadataTensor
 
 PRICE = st.floats(-1e9, 1e9) | st.just(float("nan"))
@@ -29,7 +30,12 @@ RESERVED = {
 @st.composite
 def panels(draw):
     symbols = draw(
-        st.lists(SYMBOL.map(str.strip).filter(lambda s: s.lower() not in RESERVED), min_size=1, max_size=4, unique=True)
+        st.lists(
+            SYMBOL.filter(lambda s: s.lower() not in RESERVED and not symbol_problem(s)),
+            min_size=1,
+            max_size=4,
+            unique=True,
+        )
     )
     offsets = draw(st.lists(st.integers(0, 20_000), min_size=1, max_size=12, unique=True))
     values = draw(hnp.arrays(np.float64, (len(offsets), len(symbols)), elements=PRICE))

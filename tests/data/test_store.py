@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
+from torchcommodity.data._names import symbol_problem
 from torchcommodity.opkit import MetadataTensor
 
 PRICES = st.floats(allow_nan=True, allow_infinity=False)
@@ -21,7 +22,12 @@ PRICES = st.floats(allow_nan=True, allow_infinity=False)
 def panels(draw):
     offsets = draw(st.lists(st.integers(0, 20_000), min_size=1, max_size=12, unique=True))
     symbols = draw(
-        st.lists(st.text(min_size=1, max_size=12).filter(str.isprintable), min_size=1, max_size=4, unique=True)
+        st.lists(
+            st.text(min_size=1, max_size=12).filter(lambda s: not symbol_problem(s)),
+            min_size=1,
+            max_size=4,
+            unique=True,
+        )
     )
     values = draw(hnp.arrays(np.float64, (len(offsets), len(symbols)), elements=PRICES))
     dates = np.datetime64("1970-01-01") + np.sort(offsets).astype("timedelta64[D]")

@@ -1,5 +1,7 @@
 """Reports on real prices: with a backtest, and with hostile text in every field that comes from data."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from torchcommodity.data import Finding, Panel, Provenance, embedded
 from torchcommodity.forecast import BacktestSummary, backtest, fit, summarize
 from torchcommodity.report import ReportData, RunRecord, package_versions
+
+Unchecked = Callable[[], AbstractContextManager[None]]
 
 HOSTILE = "<script>alert('&\"')</script>"
 RUN = RunRecord("2024-01-02T03:04:05Z", "torchcommodity forecast", "embedded", "0" * 64, 0, package_versions())
@@ -42,10 +46,17 @@ def single_symbol() -> ReportData:
 
 
 @pytest.fixture(scope="session")
-def hostile() -> ReportData:
+def hostile_report(unchecked_names: Unchecked) -> ReportData:
     frame = embedded(["WTI", "BRENT"]).between("2016-01-01", "2018-12-31").to_pandas()
     frame.columns = [HOSTILE, "</table>$title${css}"]
     provenance = [Provenance(*[HOSTILE] * 7), Provenance(*["</script><img src=http://x>"] * 7)]
-    panel = Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=provenance)
     finding = Finding(HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE, HOSTILE)
-    return make_report(replace(panel, findings=(finding,)))
+    with unchecked_names():
+        panel = Panel.from_pandas(frame, units=[HOSTILE, "<b>"], provenance=provenance)
+        return make_report(replace(panel, findings=(finding,)))
+
+
+@pytest.fixture
+def hostile(hostile_report: ReportData, unchecked_names: Unchecked) -> Iterator[ReportData]:
+    with unchecked_names():  # a report selects symbols, which checks their names again
+        yield hostile_report

@@ -96,6 +96,10 @@ def _print_error(message: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    if not message.isprintable():  # a file name may hold what a terminal obeys
+        from torchcommodity.data import printable
+
+        message = "\n".join(map(printable, message.splitlines()))
     Console(stderr=True, highlight=False).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
 
 

@@ -24,7 +24,16 @@ MAX_ROWS = 10  # findings, symbols or trials printed; files and reports hold all
 
 def console(quiet: bool = False) -> Console:
     """A console on standard output; with `quiet` it prints nothing."""
-    return Console(quiet=quiet, highlight=False)
+    return Console(quiet=quiet, highlight=False, emoji=False)
+
+
+def plain(text: str) -> str:
+    """Text as rich prints it unchanged: no markup, and characters that a terminal would obey are escaped."""
+    if not text.isprintable():
+        from torchcommodity.data import printable  # imports torch
+
+        text = printable(text)
+    return escape(text)
 
 
 @contextmanager
@@ -32,10 +41,10 @@ def progress_bar(screen: Console, title: str) -> Iterator[Callable[[int, int, st
     """Progress bar, passed as the `progress` argument of `fit`, `backtest` and others; removed when work is done."""
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True, disable=screen.quiet or not screen.is_terminal) as bar:
-        task = bar.add_task(escape(title), total=None)
+        task = bar.add_task(plain(title), total=None)
 
         def progress(done: int, total: int, description: str) -> None:
-            bar.update(task, completed=done, total=total, description=escape(f"{title}, {description}"))
+            bar.update(task, completed=done, total=total, description=plain(f"{title}, {description}"))
 
         yield progress
 
@@ -43,11 +52,11 @@ def progress_bar(screen: Console, title: str) -> Iterator[Callable[[int, int, st
 def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], left: Iterable[int] = (0,)) -> Table:
     """A plain table; cells are text, not markup; columns other than `left` are right-aligned."""
     left = set(left)
-    result = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    result = Table(title=plain(title), title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
     for i, head in enumerate(heads):
-        result.add_column(escape(head), justify="left" if i in left else "right", overflow="fold")
+        result.add_column(plain(head), justify="left" if i in left else "right", overflow="fold")
     for row in rows:
-        result.add_row(*(escape(str(cell)) for cell in row))
+        result.add_row(*(plain(str(cell)) for cell in row))
     return result
 
 
@@ -62,7 +71,7 @@ def count(number: int, noun: str) -> str:
 
 def print_line(screen: Console, text: str) -> None:
     """Print one line of plain text, unbroken, so that paths can be copied and searched."""
-    screen.print(escape(text), soft_wrap=True)
+    screen.print(plain(text), soft_wrap=True)
 
 
 def print_written(screen: Console, *paths: Path) -> None:
@@ -95,7 +104,7 @@ def print_forecast(screen: Console, forecast: "Forecast") -> None:
 def print_findings(screen: Console, findings: "Sequence[Finding]", max_rows: int | None = MAX_ROWS) -> None:
     """Print data-quality warnings, one line each."""
     for finding in findings[:max_rows]:
-        screen.print(f"[yellow]warning:[/] {escape(str(finding))}", soft_wrap=True)
+        screen.print(f"[yellow]warning:[/] {plain(str(finding))}", soft_wrap=True)
     if max_rows is not None and len(findings) > max_rows:
         screen.print(f"and {len(findings) - max_rows} more; `torchcommodity data check` prints all of them")
 
@@ -107,10 +116,10 @@ def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calen
     heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"DM test of {summary.model}")
     result = table(f"Walk-forward, {summary.first} to {summary.last}", heads, (), (0, 4))
     for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon):
-        result.add_row(f"[bold]{escape(calendar.name(horizon))}[/]")
+        result.add_row(f"[bold]{plain(calendar.name(horizon))}[/]")
         for score in scores:
             result.add_row(
-                escape(score.model),
+                plain(score.model),
                 f"{1e4 * score.pinball:.2f}",
                 f"{score.skill:+.2f} %",
                 f"{100 * score.coverage90:.1f} %",

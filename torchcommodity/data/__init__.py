@@ -32,6 +32,8 @@ from torchcommodity.data._http import Http as Http
 from torchcommodity.data._inspect import inspect as inspect
 from torchcommodity.data._layout import Layout as Layout
 from torchcommodity.data._layout import detect_layout as detect_layout
+from torchcommodity.data._names import printable as printable
+from torchcommodity.data._names import symbol_problem as symbol_problem
 from torchcommodity.data._panel import Panel as Panel
 from torchcommodity.data._provenance import Provenance as Provenance
 from torchcommodity.data._provenance import utc_now as utc_now
@@ -86,6 +88,7 @@ __all__ = [
     "parse_date",
     "parse_price",
     "parse_prices",
+    "printable",
     "quote_spreadsheet_cell",
     "read",
     "read_curve",
@@ -93,6 +96,7 @@ __all__ = [
     "roll_months",
     "store_path",
     "summarize_names",
+    "symbol_problem",
     "synthetic_symbol",
     "to_panel",
     "utc_now",

@@ -1,24 +1,27 @@
 """CSV text that is safe to open in a spreadsheet: symbols and units come from untrusted files."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# the start of a cell: of the text, of a line in it, and behind a separator of a spreadsheet of another language
+_FORMULA = re.compile(r"(^|[;\t\r\n])(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])|^([\t\r])")
 
 
 def quote_spreadsheet_cell(text: str) -> str:
-    """Prefix an apostrophe to text that a spreadsheet would run as a formula.
+    r"""Prefix an apostrophe to text that a spreadsheet would run as a formula.
 
-    Such text begins with `=`, `+`, `-`, `@`, a tab or a carriage return.
+    Such text begins with `=`, `+`, `-`, `@` (also in their full-width forms), a tab or a carriage return; or one of the
+    signs follows a semicolon, a tab or a line break, where a spreadsheet may begin a new cell.
 
     Source: https://owasp.org/www-community/attacks/CSV_Injection
 
-    >>> quote_spreadsheet_cell("=HYPERLINK(A1)"), quote_spreadsheet_cell("WTI")
-    ("'=HYPERLINK(A1)", 'WTI')
+    >>> quote_spreadsheet_cell("=HYPERLINK(A1)"), quote_spreadsheet_cell("a;=1+1"), quote_spreadsheet_cell("CL=F")
+    ("'=HYPERLINK(A1)", "a;'=1+1", 'CL=F')
     """
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    return _FORMULA.sub(lambda match: f"{match[1] or ''}'{match[2] or match[3]}", text)
 
 
 def frame_to_csv(frame: "pd.DataFrame", *, index: bool = False, index_label: str | None = None) -> str:

@@ -14,6 +14,7 @@ from torchcommodity.data._assemble import assemble
 from torchcommodity.data._curve import Curve
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Origin
+from torchcommodity.data._names import printable
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import utc_now
 from torchcommodity.data._tables import Table, read_delimited
@@ -74,18 +75,19 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
     torchcommodity.data.DataError: no/such/file.csv: expected a readable file; got No such file or directory
     """
     name = os.fspath(path)
+    label = printable(os.fsdecode(name))
     try:
         status = os.stat(name)
         if not stat.S_ISREG(status.st_mode):
-            raise DataError(f"{name}: expected a regular file; got {_file_type(status.st_mode)}")
+            raise DataError(f"{label}: expected a regular file; got {_file_type(status.st_mode)}")
         if status.st_size > max_bytes:
-            raise DataError(f"{name}: expected at most {max_bytes} bytes; got {status.st_size}")
+            raise DataError(f"{label}: expected at most {max_bytes} bytes; got {status.st_size}")
         return Path(name).read_bytes()
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise DataError(f"{name}: expected a readable file; got {reason}") from None
+        raise DataError(f"{label}: expected a readable file; got {reason}") from None
 
 
 def _panel(path: PathLike, publisher: str, license: str, *, curve: bool = False) -> Panel:

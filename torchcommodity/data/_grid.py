@@ -11,13 +11,14 @@ import numpy as np
 from torchcommodity.data._cells import FIRST_YEAR, LAST_YEAR, parse_date
 from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._layout import Layout
+from torchcommodity.data._names import check_symbol, printable
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a table comes from: `label` opens every message; the rest is provenance."""
+    """Where a table comes from: `label` opens every message, on one line; the rest is provenance."""
 
     label: str
     publisher: str = "not stated"
@@ -26,6 +27,9 @@ class Origin:
     sha256: str = ""
     row_word: str = "line"
     location: str = ""  # default: the label
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", printable(self.label))  # a file name may hold any character
 
     def at(self, line: int) -> str:
         """`prices.csv, line 7`."""
@@ -100,8 +104,7 @@ class SymbolTable:
         return code
 
     def _add(self, symbol: str, unit: str, line: int) -> int:
-        if not symbol or not symbol.isprintable():
-            raise DataError(f"{self.origin.at(line)}: expected a printable symbol; got {symbol!r}")
+        check_symbol(symbol, self.origin.at(line))
         self.units.append(unit)
         self.sources.append([])
         return self.codes.setdefault(symbol, len(self.codes))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchcommodity.data._errors import DataError, Finding, make_finding
+from torchcommodity.data._names import check_symbol
 
 DATES = ("date", "datetime", "timestamp", "ds", "observation_date")
 SYMBOLS = ("symbol", "unique_id", "ticker", "id")
@@ -64,6 +65,8 @@ def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> 
             f"{label}: expected one price per symbol (date,symbol,close or date and a column per symbol); "
             f"got bars {','.join(names)}"
         )
+    for column in columns:
+        check_symbol(names[column], label)
     generic = [make_finding("generic name", names[c], line=1, value=names[c]) for c in columns if lower[c] in PRICES]
     return Layout(date, columns, tuple(names[c] for c in columns), findings=tuple(generic))
 

@@ -10,6 +10,7 @@ import torch
 from torchcommodity.data._curve import Curve, check_curve, check_same_series
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 from torchcommodity.data._frequency import Frequency, infer_frequency
+from torchcommodity.data._names import check_names
 from torchcommodity.data._panel_checks import check_shape, check_values, is_generated
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._rolls import check_contracts, observed_rolls
@@ -32,8 +33,9 @@ class Panel:
         values: prices `(T, N)` in the units of their columns, float64, NaN = missing; stored as a `MetadataTensor` with
             `symbols`, `units` and `provenance`. Zero and negative prices are valid.
         dates: `(T,)`, strictly increasing, without NaT; stored as `datetime64[D]`.
-        symbols: N distinct names.
-        units: N units, such as "$/bbl"; "" where not stated.
+        symbols: N distinct names of 1 to 128 visible characters: not a path, not a formula of a spreadsheet (no
+            `= + - @` at the start), without `<`, `>` and backslash.
+        units: N units, such as "$/bbl", by the same rule; "" where not stated.
         provenance: N records.
         contracts: N product codes, keys of `data.CONTRACTS`; None = a spot price, or no futures calendar is known.
             Default: all None.
@@ -67,6 +69,7 @@ class Panel:
         dates.flags.writeable = False
         prices = torch.as_tensor(self.values).to(torch.float64)
         check_shape(prices, dates, symbols, units, provenance)
+        check_names(symbols, units)
         check_values(prices, dates, symbols, provenance)
         check_contracts(contracts, symbols)
         metadata = {"symbols": symbols, "units": units, "provenance": provenance}

@@ -1,7 +1,10 @@
 """Provenance: where the prices of a column come from."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timezone
+
+from torchcommodity.data._errors import DataError
+from torchcommodity.data._names import text_problem
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,9 @@ class Provenance:
         series: the publisher's name for the series.
         credit: line that has to be shown wherever the prices are, or "".
 
+    Raises:
+        DataError: a field is not one line of printable text.
+
     >>> Provenance("EIA", "https://api.eia.gov/v2/", "public", "2024-01-02T00:00:00Z", "", "PET.RWTC.D").publisher
     'EIA'
     """
@@ -28,6 +34,11 @@ class Provenance:
     sha256: str
     series: str
     credit: str = ""
+
+    def __post_init__(self) -> None:
+        for field, text in zip(fields(self), astuple(self)):
+            if problem := text_problem(text):
+                raise DataError(f"provenance: expected a {field.name} {problem}; got {repr(text)[:80]}")
 
 
 def utc_now() -> str:

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +55,7 @@ def repeat_symbol(panel: Panel, count: int) -> Panel:
 
 
 def with_markup(panel: Panel) -> Panel:
-    """Panel whose names, units and sources are HTML."""
+    """Within `unchecked_names`, a panel whose names, units and sources are HTML."""
     frame = panel.to_pandas()
     frame.columns = [MARKUP, '"><b>&amp;']
     return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 6)] * 2)
@@ -88,7 +89,13 @@ def panel() -> Panel:
 
 
 @pytest.fixture(scope="module")
-def site(panel: Panel) -> Iterator[Site]:
+def site(panel: Panel, unchecked_names: Callable[[], AbstractContextManager[None]]) -> Iterator[Site]:
+    with unchecked_names():  # panels are made on request: the page has to escape names on its own
+        yield from serve_states(panel)
+
+
+def serve_states(panel: Panel) -> Iterator[Site]:
+    """Run the server of all states."""
     normal = make_dashboard(panel)
     values = panel.values.plain().clone()
     values[:-100, 1] = np.nan
