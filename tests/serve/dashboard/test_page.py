@@ -58,7 +58,7 @@ def with_markup(panel: Panel) -> Panel:
     """Within `unchecked_names`, a panel whose names, units and sources are HTML."""
     frame = panel.to_pandas()
     frame.columns = [MARKUP, '"><b>&amp;']
-    return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 6)] * 2)
+    return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 7)] * 2)
 
 
 @dataclass
