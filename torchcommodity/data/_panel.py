@@ -8,12 +8,14 @@ import numpy as np
 import torch
 
 from torchcommodity.data._curve import Curve, check_curve, check_same_series
+from torchcommodity.data._deliveries import check_deliveries
 from torchcommodity.data._errors import DataError, Finding, summarize_names
+from torchcommodity.data._expiry import Months
 from torchcommodity.data._frequency import Frequency, infer_frequency
 from torchcommodity.data._names import check_names
-from torchcommodity.data._panel_checks import check_shape, check_values, is_generated
+from torchcommodity.data._panel_checks import check_shape, check_values, is_generated, same_months, same_values
 from torchcommodity.data._provenance import Provenance
-from torchcommodity.data._rolls import check_contracts, observed_rolls
+from torchcommodity.data._rolls import check_contracts, move_to_prices, roll_calendar
 from torchcommodity.data._synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 
@@ -42,6 +44,8 @@ class Panel:
         curve: closes of the nearby contracts `(T, N, C)`, the first in column 0, in the units of their symbols,
             float64, NaN = missing; or None.
         findings: data-quality warnings, each with its treatment.
+        deliveries: delivery month of the contract behind each price `(T, N) datetime64[M]`, NaT = not known; or None.
+            Where it is known, rolls are those that the series made; otherwise those of the exchange's rule.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
@@ -61,6 +65,7 @@ class Panel:
     contracts: tuple[str | None, ...] = ()
     curve: MetadataTensor | None = None
     findings: tuple[Finding, ...] = ()
+    deliveries: Months | None = None
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -78,6 +83,9 @@ class Panel:
         fields |= {"contracts": contracts, "findings": tuple(self.findings)}
         if self.curve is not None:
             fields["curve"] = MetadataTensor(check_curve(self.curve, prices, symbols, dates), **metadata)
+        if self.deliveries is not None:
+            fields["deliveries"] = np.array(self.deliveries, dtype="datetime64[M]")
+            check_deliveries(fields["deliveries"], dates, symbols)
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen; this is its constructor
 
@@ -121,6 +129,7 @@ class Panel:
             tuple(self.contracts[c] for c in indices),
             None if self.curve is None else MetadataTensor(self.curve[:, indices]),
             tuple(finding for finding in self.findings if finding.symbol in ("", *symbols)),
+            None if self.deliveries is None else self.deliveries[:, indices],
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -138,7 +147,9 @@ class Panel:
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
         rows = torch.from_numpy(inside)
         curve = None if self.curve is None else MetadataTensor(self.curve[rows])
-        return replace(self, values=MetadataTensor(self.values.plain()[rows]), dates=self.dates[inside], curve=curve)
+        deliveries = None if self.deliveries is None else self.deliveries[inside]
+        values = MetadataTensor(self.values.plain()[rows])
+        return replace(self, values=values, dates=self.dates[inside], curve=curve, deliveries=deliveries)
 
     def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
         """Declare symbols as front-month futures of products, or as spot (None); other symbols are unchanged.
@@ -178,9 +189,26 @@ class Panel:
         >>> wti.dates[wti.rolls(ahead=0)[:, 0] > 0]
         array(['2018-12-20'], dtype='datetime64[D]')
         """
-        prices = self.values.plain().detach().numpy()
-        columns = [observed_rolls(code, self.dates, prices[:, n], ahead) for n, code in enumerate(self.contracts)]
+        prices, flags = self.values.plain().detach().numpy(), self.roll_calendar(ahead).numpy()
+        return torch.from_numpy(np.stack([move_to_prices(flags[:, n], column) for n, column in enumerate(prices.T)], 1))
+
+    def roll_calendar(self, ahead: int = 126) -> torch.Tensor:
+        """`rolls` on the days of the roll, with or without a price: what is known of rolls without any price.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded(["WTI"]).between("2018-12-01", "2019-01-03").with_contracts({"WTI": "CL"})
+        >>> wti.roll_calendar(ahead=0).shape == wti.values.shape
+        True
+        """
+        deliveries = [None] * len(self.symbols) if self.deliveries is None else list(self.deliveries.T)
+        columns = [roll_calendar(code, self.dates, months, ahead) for code, months in zip(self.contracts, deliveries)]
         return torch.from_numpy(np.stack(columns, axis=1))
+
+    @property
+    def has_own_rolls(self) -> bool:
+        """Whether a column rolled on other days than by the rule of its exchange, as its `deliveries` tell."""
+        scheduled = replace(self, deliveries=None).roll_calendar(ahead=0)
+        return not torch.equal(self.roll_calendar(ahead=0), scheduled)
 
     def to_pandas(self, layout: TableLayout = "wide") -> "pd.DataFrame":
         """Copy the prices to a pandas DataFrame, NaN = missing.
@@ -274,14 +302,15 @@ class Panel:
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
 
-        Values, dates, symbols, units, provenance, contracts and curve are compared; findings are not.
+        Values, dates, symbols, units, provenance, contracts, curve and deliveries are compared; findings are not.
         """
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
             and self.contracts == other.contracts
             and np.array_equal(self.dates, other.dates)
-            and _equal(self.values, other.values)
-            and _equal(self.curve, other.curve)
+            and same_values(self.values, other.values)
+            and same_values(self.curve, other.curve)
+            and same_months(self.deliveries, other.deliveries)
         )
 
     def sources(self) -> list[dict[str, str]]:
@@ -304,12 +333,6 @@ class Panel:
         noun = "symbol" if len(self.symbols) == 1 else "symbols"
         symbols = f"{len(self.symbols)} {noun}: {summarize_names(self.symbols, limit=6)}"
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
-
-
-def _equal(x: torch.Tensor | None, y: torch.Tensor | None) -> bool:
-    if x is None or y is None:
-        return x is y
-    return bool(x.shape == y.shape) and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
 
 
 def _to_day(value: DateLike) -> np.datetime64:

@@ -1,4 +1,4 @@
-"""Checks of the fields of a panel; each raises a `DataError`."""
+"""Checks of the fields of a panel, each of which raises a `DataError`, and their comparison."""
 
 from typing import Any
 
@@ -58,3 +58,17 @@ def check_values(
         raise DataError(
             f"panel: expected finite prices or NaN; got an infinite one for {symbols[column]!r} on {dates[row]}"
         )
+
+
+def same_values(x: torch.Tensor | None, y: torch.Tensor | None) -> bool:
+    """Whether two tensors have the same shape and values; NaN equals NaN."""
+    if x is None or y is None:
+        return x is y
+    return bool(x.shape == y.shape) and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
+
+
+def same_months(x: Dates | None, y: Dates | None) -> bool:
+    """Whether two arrays of months are equal; NaT equals NaT."""
+    if x is None or y is None:
+        return x is y
+    return np.array_equal(x.astype(np.int64), y.astype(np.int64))

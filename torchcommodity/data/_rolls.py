@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.data._contracts import Contract, get_contract
+from torchcommodity.data._deliveries import expected_rolls, made_rolls
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._expiry import Dates, business_calendar
+from torchcommodity.data._expiry import Months as Deliveries
 
 Prices = np.ndarray[Any, np.dtype[np.float64]]
 Months = np.ndarray[Any, np.dtype[np.int64]]
@@ -57,23 +59,38 @@ def roll_months(code: str, dates: Dates, ahead: int = 126) -> Months:
     return flags
 
 
-def observed_rolls(code: str | None, dates: Dates, prices: Prices, ahead: int) -> Months:
-    """`roll_months` of a column with prices `(T,)`, each flag moved to the next row with a positive price.
+def roll_calendar(code: str | None, dates: Dates, deliveries: Deliveries | None, ahead: int) -> Months:
+    """Flags `(T + ahead,)` of a column: its own rolls where its delivery months `(T,)` are known, else `roll_months`.
 
-    A roll before the first price is dropped. A spot price (code None) has no rolls.
+    A spot price (no code, no delivery months) has no rolls.
     """
+    if deliveries is not None and not np.isnat(deliveries).all():
+        rows = _rows(code, dates, ahead)
+        flags = np.zeros(len(rows), dtype=np.int64)
+        rolls = np.append(
+            made_rolls(deliveries), len(dates) + expected_rolls(code, dates, deliveries, rows[len(dates) :])
+        )
+        flags[rolls] = rows[rolls].astype("datetime64[M]").astype(np.int64) % 12 + 1
+        return flags
     if code is None:
         return np.zeros(len(dates) + ahead, dtype=np.int64)
-    scheduled = roll_months(code, dates, ahead)
-    has_price = np.append(np.isfinite(prices) & (prices > 0), np.ones(ahead, dtype=bool))
+    return roll_months(code, dates, ahead)
+
+
+def move_to_prices(flags: Months, prices: Prices) -> Months:
+    """Move each flag of a column with prices `(T,)` to the next row with a positive price.
+
+    A roll before the first price is dropped.
+    """
+    has_price = np.append(np.isfinite(prices) & (prices > 0), np.ones(len(flags) - len(prices), dtype=bool))
     rows = np.flatnonzero(has_price)
-    rolls = np.flatnonzero(scheduled)
+    rolls = np.flatnonzero(flags)
     rolls = rolls[rolls >= rows[0]] if rows.size else rolls[:0]
     index = np.searchsorted(rows, rolls)
     in_range = index < rows.size
-    flags = np.zeros_like(scheduled)
-    flags[rows[index[in_range]]] = scheduled[rolls[in_range]]
-    return flags
+    moved = np.zeros_like(flags)
+    moved[rows[index[in_range]]] = flags[rolls[in_range]]
+    return moved
 
 
 def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...]) -> None:
@@ -87,7 +104,7 @@ def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...])
             get_contract(code)
 
 
-def _rows(code: str, dates: Dates, ahead: int) -> Dates:
+def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
     """The dates, and `ahead` business days of the exchange after them."""
     days = np.asarray(dates, dtype="datetime64[D]")
     if days.ndim != 1 or np.isnat(days).any() or (np.diff(days) <= np.timedelta64(0, "D")).any():
@@ -96,7 +113,7 @@ def _rows(code: str, dates: Dates, ahead: int) -> Dates:
         raise DataError(f"rolls: expected ahead >= 0 rows; got {ahead}")
     if not len(days):
         raise DataError("rolls: expected at least one date; got none")
-    calendar = business_calendar(get_contract(code).market)
+    calendar = business_calendar("US" if code is None else get_contract(code).market)
     following = np.busday_offset(days[-1], np.arange(1, ahead + 1), roll="backward", busdaycal=calendar)
     rows: Dates = np.concatenate([days, following])
     return rows

@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,10 +30,11 @@ ALTER TABLE columns ADD COLUMN IF NOT EXISTS credit TEXT DEFAULT '';
 CREATE TABLE IF NOT EXISTS prices (name TEXT, place INTEGER, date DATE, price DOUBLE);
 CREATE TABLE IF NOT EXISTS futures (name TEXT, place INTEGER, contract TEXT, contracts INTEGER);
 CREATE TABLE IF NOT EXISTS closes (name TEXT, place INTEGER, date DATE, nth INTEGER, close DOUBLE);
+CREATE TABLE IF NOT EXISTS deliveries (name TEXT, place INTEGER, date DATE, delivery DATE);
 CREATE TABLE IF NOT EXISTS findings (name TEXT, place INTEGER, kind TEXT, symbol TEXT, date TEXT, line BIGINT,
     value TEXT, treatment TEXT, count BIGINT);
 """
-TABLES = ("panels", "days", "columns", "prices", "futures", "closes", "findings")
+TABLES = ("panels", "days", "columns", "prices", "futures", "closes", "deliveries", "findings")
 
 
 class StoreEntry(NamedTuple):
@@ -210,7 +211,12 @@ def _futures_frames(panel: Panel, name: str, dates: np.ndarray[Any, Any]) -> "di
     codes = [(name, place, code, curve.shape[2]) for place, code in enumerate(panel.contracts)]
     row, place, column = np.nonzero(~np.isnan(curve))
     closes = {"place": place, "date": dates[row], "nth": column + 1, "close": curve[row, place, column]}
-    return {"futures": pd.DataFrame(codes), "closes": pd.DataFrame({"name": name, **closes})}
+    frames = {"futures": pd.DataFrame(codes), "closes": pd.DataFrame({"name": name, **closes})}
+    if panel.deliveries is not None:
+        row, place = np.nonzero(~np.isnat(panel.deliveries))
+        months = panel.deliveries[row, place].astype("datetime64[s]")
+        frames["deliveries"] = pd.DataFrame({"name": name, "place": place, "date": dates[row], "delivery": months})
+    return frames
 
 
 def _read_panel(connection: Any, name: str) -> Panel:
@@ -248,6 +254,7 @@ def _with_futures(panel: Panel, connection: Any, name: str) -> Panel:
     if not codes:  # stored by a version without contracts
         return panel
     panel = panel.with_contracts(dict(zip(panel.symbols, (code for code, _ in codes))))
+    panel = _with_deliveries(panel, connection, name)
     if not codes[0][1]:
         return panel
     cells = connection.execute("SELECT place, date, nth, close FROM closes WHERE name = ?", [name]).fetchnumpy()
@@ -255,3 +262,16 @@ def _with_futures(panel: Panel, connection: Any, name: str) -> Panel:
     rows = np.searchsorted(panel.dates, cells["date"].astype("datetime64[D]"))
     curve[rows, cells["place"], cells["nth"] - 1] = cells["close"]
     return panel.with_curve(torch.from_numpy(curve))
+
+
+def _with_deliveries(panel: Panel, connection: Any, name: str) -> Panel:
+    """The panel with the delivery months of its prices, if it was stored with them."""
+    if not connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'deliveries'").fetchone():
+        return panel
+    cells = connection.execute("SELECT place, date, delivery FROM deliveries WHERE name = ?", [name]).fetchnumpy()
+    if not len(cells["place"]):
+        return panel
+    deliveries = np.full(panel.values.shape, np.datetime64("NaT"), dtype="datetime64[M]")
+    rows = np.searchsorted(panel.dates, cells["date"].astype("datetime64[D]"))
+    deliveries[rows, cells["place"]] = cells["delivery"].astype("datetime64[M]")
+    return replace(panel, deliveries=deliveries)

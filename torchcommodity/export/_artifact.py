@@ -51,7 +51,8 @@ class Artifact:
         """Build an artifact without a file, equal bit for bit to that of the `pt2` file.
 
         Raises:
-            ValueError: the forecaster was fitted with a futures curve, which an artifact does not take.
+            ValueError: the forecaster was fitted with a futures curve, which an artifact does not take, or on series
+                that roll on other days than by the exchange's rule.
         """
         if forecaster.record.curve:
             raise ValueError(

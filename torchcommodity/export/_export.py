@@ -32,7 +32,8 @@ def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, 
         The path.
 
     Raises:
-        ValueError: an unknown format, or a forecaster with a curve and `without_curve=False`.
+        ValueError: an unknown format, a forecaster with a curve and `without_curve=False`, or one of series that roll
+            on other days than by the exchange's rule.
 
     Example:
         >>> from torchcommodity import data, export, forecast

@@ -15,6 +15,11 @@ class RawPriceForecaster(nn.Module):
 
     def __init__(self, forecaster: Forecaster) -> None:
         super().__init__()
+        if forecaster.record.own_rolls:
+            raise ValueError(
+                "export: the forecaster was fitted on series that roll on other days than by the rule of the exchange, "
+                "which is all that an artifact knows; fit it on prices that roll at expiry (--roll expiry)"
+            )
         self.model = forecaster.model.eval()
         has_rolls = any(forecaster.contracts)
         self.calendar = RollCalendar(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None

@@ -85,11 +85,13 @@ def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str) -> str:
 
 
 def data_hash(panel: Panel) -> str:
-    """sha256 of prices, dates, symbols, contracts and curve; provenance is ignored."""
+    """sha256 of prices, dates, symbols, contracts, curve and deliveries; provenance is ignored."""
     digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *map(str, panel.dates)]).encode())
     for values in (panel.values, panel.curve):
         if values is not None:
             digest.update(values.plain().numpy().tobytes())
+    if panel.deliveries is not None:
+        digest.update(panel.deliveries.tobytes())
     return digest.hexdigest()
 
 

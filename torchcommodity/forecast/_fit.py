@@ -87,6 +87,7 @@ def fit(
         validation=result.validation,
         note=f"{note}; {result.note}" if network_parameters(model) else note,
         curve=inputs.curve is not None,
+        own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, roll_months
+from torchcommodity.data import Panel
 
 
 class ModelInputs(NamedTuple):
@@ -30,7 +29,7 @@ class ModelInputs(NamedTuple):
 def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` business days.
 
-    Rolls are on the dates of the exchange rule even where prices are missing, so that the calendar known at a row does
+    Rolls are on the dates of the calendar even where prices are missing, so that the calendar known at a row does
     not depend on later prices.
 
     Args:
@@ -47,10 +46,7 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     (torch.Size([252, 1]), torch.Size([378, 1]))
     """
     prices = panel.values.plain().detach()
-    if not any(panel.contracts):
+    if not any(panel.contracts) and panel.deliveries is None:
         return ModelInputs(prices)
-    rolls = torch.zeros(len(panel) + ahead, len(panel.symbols), dtype=torch.int64)
-    for n, code in enumerate(panel.contracts):
-        if code is not None:
-            rolls[:, n] = torch.from_numpy(roll_months(code, panel.dates, ahead))
+    rolls = panel.roll_calendar(ahead)
     return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())

@@ -1,10 +1,9 @@
 """Returns of futures with and without the price gap between two contracts."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, roll_months
+from torchcommodity.data import Panel
 from torchcommodity.ops import log_returns
 
 
@@ -95,9 +94,7 @@ def _last_priced_rows(panel: Panel) -> Tensor:  # (T, N)
 
 def _rolls_since(panel: Panel, rows: Tensor) -> Tensor:  # (T, N), (T, N) -> (T, N)
     """Number of rolls between `rows` and each priced row; 0 where there is no price."""
-    no_roll = np.zeros(len(panel), dtype=np.int64)
-    columns = [no_roll if code is None else roll_months(code, panel.dates, ahead=0) > 0 for code in panel.contracts]
-    counts = torch.from_numpy(np.stack(columns, axis=1).cumsum(axis=0))
+    counts = (panel.roll_calendar(ahead=0) > 0).long().cumsum(0)
     return torch.where(panel.values.plain() > 0, counts - counts.gather(0, rows), 0)
 
 
