@@ -1,13 +1,12 @@
-"""Memory and speed of `torchcommodity batch` by the number of panels; the table of docs/results/serving.md.
+"""Memory and speed of `torchcommodity batch` by the number of panels; the table of docs/results/batch.md.
 
-python benchmarks/batch.py                          # 1,000, 5,000 and 20,000 panels of 512 rows of WTI
+python benchmarks/batch.py --page docs/results/batch.md  # 1,000, 10,000 and 100,000 panels of 512 rows of WTI
 python benchmarks/batch.py --panels 1000 100000 --model har-lstm --format onnx
 python benchmarks/batch.py --kill 20                # also kill -9 a run at 20 random times, and compare
 """
 
 import argparse
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -18,12 +17,18 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from markdown import environment, replace_table
+from timing import peak_memory
 
 from torchcommodity import batch, data, export, forecast
 from torchcommodity.models import MODELS
 from torchcommodity.training import FitConfig, TrainConfig
 
 ROW_GROUP = 500  # panels
+HEAD = (
+    "| panels | Parquet, MB | s | processor, s | panels/s | MB before | peak, MB |",
+    "|---:|---:|---:|---:|---:|---:|---:|",
+)
 
 
 def write_panels(path: Path, panels: int, rows: int) -> Path:
@@ -47,20 +52,14 @@ def write_panels(path: Path, panels: int, rows: int) -> Path:
 def measure(artifact: Path, table: Path, out: Path) -> None:
     """Time and memory of one run, in a process of its own."""
     loaded = export.Artifact.load(artifact)
-    before = peak_megabytes()
-    start = time.perf_counter()
+    before = peak_memory()
+    start, processor = time.perf_counter(), time.process_time()
     run = batch.run(loaded, table, out).run
-    seconds = time.perf_counter() - start
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor
     print(
-        f"| {run.panels:,} | {table.stat().st_size / 1e6:,.0f} | {seconds:,.1f} | {run.panels / seconds:,.0f} "
-        f"| {before:,.0f} | {peak_megabytes():,.0f} | {out.stat().st_size / 1e6:,.0f} |",
-        flush=True,
+        f"| {run.panels:,} | {table.stat().st_size / 1e6:,.0f} | {seconds:,.1f} | {processor:,.1f} "
+        f"| {run.panels / seconds:,.0f} | {before:,.0f} | {peak_memory():,.0f} |"
     )
-
-
-def peak_megabytes() -> float:
-    """Peak memory of this process."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def kill(artifact: Path, table: Path, folder: Path, times: int) -> None:
@@ -90,10 +89,11 @@ def checksum(out: Path, table: str) -> list[tuple[object, ...]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--panels", type=int, nargs="+", default=[1000, 5000, 20000])
+    parser.add_argument("--panels", type=int, nargs="+", default=[1000, 10000, 100000])
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--model", choices=MODELS, default="har-garch")
     parser.add_argument("--format", choices=("pt2", "aoti", "onnx"), default="pt2")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `batch` is replaced")
     parser.add_argument("--kill", type=int, default=0)
     parser.add_argument("--once", type=Path, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -107,11 +107,16 @@ def main() -> None:
             FitConfig(MODELS[options.model].config(), TrainConfig(epochs=0)),
         )
         artifact = export.export(fitted, folder / "wti.artifact", options.format)
-        print("| panels | Parquet, MB | s | panels/s | MB before | peak | results |\n|---|---|---|---|---|---|---|")
+        lines = list(HEAD)
         for panels in options.panels:
             table = write_panels(folder / f"{panels}.parquet", panels, options.rows)
-            out = folder / f"{panels}.duckdb"
-            subprocess.run([sys.executable, __file__, "--once", str(artifact), str(table), str(out)], check=True)
+            command = [sys.executable, __file__, "--once", artifact, table, folder / f"{panels}.duckdb"]
+            lines.append(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+            print(lines[-1], file=sys.stderr, flush=True)
+        text = "\n".join(
+            [*lines, "", environment(f"{options.model} as {options.format}, panels of {options.rows} rows")]
+        )
+        replace_table(options.page, "batch", text) if options.page else print(text)
         if options.kill:
             kill(artifact, folder / f"{options.panels[0]}.parquet", folder, options.kill)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from markdown import replace_table
+from markdown import processor, replace_table
 from row import Row
 from rows import ROWS
 from timing import copy_bandwidth, median_times
@@ -116,13 +116,6 @@ def environment(bandwidth: float, threads: int, runs: int) -> str:
         f"{processor()}, {threads} threads, copy {bandwidth / 1e6:.1f} GB/s; medians of {runs} interleaved runs. "
         "The floor is the time to read the inputs and write the outputs at that copy speed."
     )
-
-
-def processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def main() -> None:

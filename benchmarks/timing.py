@@ -1,6 +1,7 @@
-"""Interleaved timing: several calls in turn, so that disturbances of the machine affect all of them alike."""
+"""Interleaved timing: several calls in turn, so that disturbances of the machine affect all of them alike; memory."""
 
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -26,3 +27,9 @@ def copy_bandwidth(runs: int, elements: int = 1 << 24) -> float:
     source = torch.ones(elements)
     target = torch.empty_like(source)
     return 2 * 4 * elements / median_times({"copy": lambda: target.copy_(source)}, runs)["copy"]
+
+
+def peak_memory() -> float:
+    """Largest resident set of this process so far, in MB."""
+    status = Path("/proc/self/status").read_text()  # resource.getrusage would include the parent before exec
+    return next(int(line.split()[1]) / 1e3 for line in status.splitlines() if line.startswith("VmHWM:"))

@@ -87,6 +87,35 @@ def test_run_again_changes_nothing(artifact: Artifact, windows: Windows, tmp_pat
     assert [path.name for path in out.parent.iterdir()] == ["f.duckdb"]
 
 
+def test_run_writes_a_folder_of_parquet_files_with_the_rows_of_the_duckdb_file(
+    artifact: Artifact, windows: Windows, tmp_path: Path
+) -> None:
+    path, out = (
+        write(windows(4).assign(panel=lambda t: t.panel.where(t.panel != "p2")), tmp_path / "p.parquet"),
+        tmp_path,
+    )
+    batch.run(artifact, path, out / "f.duckdb")
+    run = batch.run(artifact, path, out / "f.parquet").run
+    folder = out / "f.parquet" / f"run={run.run[:16]}"
+    for table in ("forecasts", "rejected"):
+        written = duckdb.sql(f"SELECT * FROM read_parquet('{folder}/{table}.parquet') ORDER BY ALL").df()
+        assert written.drop(columns="run").equals(read(out / "f.duckdb", table).drop(columns="run"))
+    assert (run.completed, run.rejected) == (3, 1)
+    assert batch.run(artifact, path, out / "f.parquet") == batch.Summary(run, True)
+    second = batch.run(artifact, write(windows(2), tmp_path / "q.parquet"), out / "f.parquet").run
+    assert len(duckdb.sql(f"FROM read_parquet('{out}/f.parquet/*/runs.parquet')").df()) == 2
+    assert pd.read_parquet(out / "f.parquet" / f"run={second.run[:16]}" / "forecasts.parquet").shape == (2 * ROWS, 9)
+    assert {path.name for path in tmp_path.iterdir()} == {"p.parquet", "q.parquet", "f.duckdb", "f.parquet"}
+
+
+def test_run_rejects_a_parquet_file_as_out(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
+    path = write(windows(1), tmp_path / "p.parquet")
+    with pytest.raises(
+        ValueError, match=r"out must be a folder if it ends with \.parquet; got .*p\.parquet, which is a"
+    ):
+        batch.run(artifact, path, path)
+
+
 BAD_PANELS: dict[str, tuple[Any, str]] = {
     "other symbol": (lambda t: t[t.symbol == "WTI"], "expected rows of BRENT; got 'WTI'"),
     "twice": (lambda t: pd.concat([t, t.iloc[[5]]]), "expected one price of WTI on 2010-01-"),
@@ -212,13 +241,13 @@ def test_run_rejects_results_that_cannot_be_written(artifact: Artifact, windows:
             batch.run(artifact, path, tmp_path / f"{name}.duckdb")
 
 
-@pytest.mark.parametrize("name", ["forecasts.csv", "forecasts.parquet", "forecasts", ""])
-def test_run_rejects_out_files_that_are_not_duckdb(
+@pytest.mark.parametrize("name", ["forecasts.csv", "forecasts", ""])
+def test_run_rejects_out_that_is_neither_duckdb_nor_parquet(
     artifact: Artifact, windows: Windows, tmp_path: Path, name: str
 ) -> None:
     path = write(windows(1), tmp_path / "p.parquet")
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(ValueError, match=r"batch: out must be a DuckDB file, \*\.duckdb; got "):
+    with pytest.raises(ValueError, match=r"batch: out must be a DuckDB file, \*\.duckdb, or a folder .* got "):
         batch.run(artifact, path, tmp_path / name)
     assert sorted(tmp_path.iterdir()) == before
 

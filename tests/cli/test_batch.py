@@ -32,6 +32,7 @@ def test_batch_adds_a_run_once(run: Run, fitted: Path, panels: Path) -> None:
     assert Path("out/forecasts.duckdb").exists()
     assert "nothing was changed" in run("batch", fitted, "--data", panels).stdout
     assert run("batch", fitted, "--data", panels, "--quiet").output == ""
+    assert "Wrote f.parquet" in run("batch", fitted, "--data", panels, "--out", "f.parquet").stdout
 
 
 def test_batch_takes_one_panel_of_any_source(run: Run, fitted: Path, panels: Path) -> None:
@@ -49,7 +50,7 @@ def test_batch_rejects_other_endings_and_options_without_meaning(
 ) -> None:
     result = run("batch", fitted, "--data", panels, "--out", "forecasts.csv")
     assert result.exit_code == 2
-    assert "ends with .duckdb; got 'forecasts.csv'" in error(result)
+    assert "ends with .duckdb or .parquet; got 'forecasts.csv'" in error(result)
     assert not Path("forecasts.csv").exists()
     for option in ("--symbols", "--contracts", "--curve", "--seed"):
         assert f"No such option: {option}" in error(run("batch", fitted, "--data", panels, option, "x"))

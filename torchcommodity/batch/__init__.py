@@ -1,4 +1,4 @@
-"""Batch forecasts: any number of panels from DuckDB or Parquet, results in DuckDB."""
+"""Batch forecasts: any number of panels from DuckDB or Parquet, results in DuckDB or Parquet."""
 
 from torchcommodity.batch._results import Run as Run
 from torchcommodity.batch._run import Summary as Summary

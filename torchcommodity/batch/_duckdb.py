@@ -1,14 +1,14 @@
 """DuckDB helpers: connections with a memory limit, retries on a lock, transactions, and quoting in SQL."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-MEMORY_LIMIT = "128MB"  # per connection; a run opens two
+MEMORY_LIMIT = "128MB"  # per connection; a run has one open at a time
 
 
 def connect(path: Path | None = None, *, timeout: float = 0.0, read_only: bool = False) -> Any:
@@ -54,6 +54,11 @@ def readable_errors(path: Path) -> Iterator[None]:
         if "lock" in reason:
             raise ValueError(f"batch: another process is using {path}; try again when it has finished") from None
         raise ValueError(f"batch: expected {path} to be a writable DuckDB file; got {reason}") from None
+
+
+def parquet_files(files: Sequence[Path]) -> str:
+    """Table expression of the rows of Parquet files, in their order."""
+    return f"read_parquet([{', '.join(sql_text(str(file)) for file in files)}], hive_partitioning = false)"
 
 
 def sql_text(value: str) -> str:

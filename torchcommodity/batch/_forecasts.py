@@ -1,13 +1,15 @@
 """Forecast a block of panels: panels of equal length in one call where results stay bitwise equal, else one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
 
-from torchcommodity.batch._panels import ParsedPanel, RejectedPanel
+from torchcommodity.batch._panels import Array, PanelRows, ParsedPanel, RejectedPanel
+from torchcommodity.batch._parse_block import parse_block
+from torchcommodity.batch._sources import Source
 from torchcommodity.data import summarize_names
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import last_prices
@@ -18,19 +20,47 @@ MAX_CELLS = 65_536  # prices in one call
 SAME_BITS_IN_BATCHES = {("har-garch", "pt2")}
 
 
-def forecast_block(artifact: Artifact, block: Sequence[ParsedPanel]) -> tuple[Any, list[RejectedPanel]]:
-    """Forecast panels; return the table of forecasts in their order, and the panels whose forecast is not finite."""
-    quantiles: dict[int, Any] = {}
-    for group in group_by_length((len(panel.days) for panel in block), lambda rows: _max_batch(artifact, rows)):
-        prices = torch.from_numpy(np.stack([block[k].prices for k in group]))
-        days = torch.from_numpy(np.stack([block[k].days for k in group]))
-        quantiles |= zip(group, artifact(prices, days))
-    finite = [bool(quantiles[k].isfinite().all()) for k in range(len(block))]
-    rejected = [
-        RejectedPanel(panel.name, _reason(artifact, quantiles[k])) for k, panel in enumerate(block) if not finite[k]
-    ]
-    forecast = [k for k in range(len(block)) if finite[k]]
-    return _table(artifact, [block[k] for k in forecast], [quantiles[k] for k in forecast]), rejected
+class BlockResult(NamedTuple):
+    """Outcome of consecutive panels.
+
+    `last` is the name of the last one, `rows` the number of their rows in the table. `forecasts` and `rejected` are
+    Arrow tables in the order of the panels.
+    """
+
+    last: str | None
+    rows: int
+    completed: int
+    ignored_rows: int
+    forecasts: Any
+    rejected: Any
+
+
+class Quantiles(NamedTuple):
+    """Forecasts of P panels: origin (P, N) in days, last price (P, N), quantiles (P, N, H, Q) of the log-return."""
+
+    origins: Array
+    last: Array
+    log_returns: Array
+
+
+def forecast_block(artifact: Artifact, source: Source, block: Sequence[PanelRows]) -> BlockResult:
+    """Forecast consecutive panels of the sorted table; those that cannot be forecast are rejected with a reason."""
+    results = parse_block(block, artifact.metadata, source)
+    parsed = [panel for panel in results if isinstance(panel, ParsedPanel)]
+    quantiles = _call(artifact, parsed)
+    finite = np.asarray(np.isfinite(quantiles.log_returns).all(axis=(1, 2, 3)))
+    rejected = {panel.name: panel for panel in results if isinstance(panel, RejectedPanel)}
+    for k in np.flatnonzero(~finite):
+        rejected[parsed[k].name] = RejectedPanel(parsed[k].name, _reason(artifact, quantiles.log_returns[k]))
+    names = [parsed[k].name for k in np.flatnonzero(finite)]
+    return BlockResult(
+        block[-1].name,
+        sum(rows.total for rows in block),
+        len(names),
+        sum(panel.ignored_rows for panel in parsed),
+        _table(artifact, names, Quantiles(*(x[finite] for x in quantiles))),
+        _rejected_table([rejected[rows.name] for rows in block if rows.name in rejected]),
+    )
 
 
 def group_by_length(lengths: Iterable[int], max_size: Callable[[int], int]) -> Iterator[list[int]]:
@@ -47,6 +77,19 @@ def group_by_length(lengths: Iterable[int], max_size: Callable[[int], int]) -> I
         yield from (group[k : k + size] for k in range(0, len(group), size))
 
 
+def _call(artifact: Artifact, panels: Sequence[ParsedPanel]) -> Quantiles:
+    metadata = artifact.metadata
+    P, N, H, Q = len(panels), len(metadata.symbols), len(metadata.horizons), len(metadata.levels)
+    result = Quantiles(np.empty((P, N), dtype=np.int32), np.empty((P, N)), np.empty((P, N, H, Q)))
+    for group in group_by_length((len(panel.days) for panel in panels), lambda rows: _max_batch(artifact, rows)):
+        prices = torch.from_numpy(np.stack([panels[k].prices for k in group]))
+        days = torch.from_numpy(np.stack([panels[k].days for k in group]))
+        row, last = last_prices(prices)
+        result.origins[group], result.last[group] = days.gather(1, row), last
+        result.log_returns[group] = artifact(prices, days).transpose(1, 2)
+    return result
+
+
 def _max_batch(artifact: Artifact, rows: int) -> int:
     """Number of panels of `rows` rows in one call."""
     if (artifact.metadata.model, artifact.metadata.format) not in SAME_BITS_IN_BATCHES:
@@ -54,29 +97,22 @@ def _max_batch(artifact: Artifact, rows: int) -> int:
     return max(1, MAX_CELLS // (rows * len(artifact.metadata.symbols)))
 
 
-def _reason(artifact: Artifact, quantiles: torch.Tensor) -> str:
+def _reason(artifact: Artifact, log_returns: Array) -> str:
     metadata = artifact.metadata
-    symbols = [s for s, x in zip(metadata.symbols, quantiles.transpose(0, 1)) if not x.isfinite().all()]
-    few = summarize_names(symbols)
+    few = summarize_names(s for s, x in zip(metadata.symbols, log_returns) if not np.isfinite(x).all())
     return f"expected more than {metadata.warmup} returns of every symbol; got too few of {few}"
 
 
-def _table(artifact: Artifact, panels: Sequence[ParsedPanel], quantiles: Sequence[torch.Tensor]) -> Any:
+def _table(artifact: Artifact, names: Sequence[str], quantiles: Quantiles) -> Any:
     """One row per panel, symbol, horizon and level."""
     metadata = artifact.metadata
-    H, N, Q = len(metadata.horizons), len(metadata.symbols), len(metadata.levels)
-    lasts = [last_prices(torch.from_numpy(panel.prices)) for panel in panels]
-    origins = np.array([panel.days[row.numpy()] for panel, (row, _) in zip(panels, lasts)]).reshape(-1, N)
-    prices = np.array([price.numpy() for _, price in lasts]).reshape(-1, N)
-    log_returns = torch.stack(list(quantiles)).transpose(1, 2) if quantiles else torch.zeros(0, N, H, Q)
-    panel, symbol, horizon, level = (index.ravel() for index in np.indices((len(panels), N, H, Q)))
-    last_price = prices[panel, symbol]
-    log_return = log_returns.reshape(-1)
+    panel, symbol, horizon, level = (index.ravel() for index in np.indices(quantiles.log_returns.shape))
+    last_price, log_return = quantiles.last[panel, symbol], torch.from_numpy(quantiles.log_returns.reshape(-1))
     return pa.table(
         {
-            "panel": pa.array([panel.name for panel in panels], pa.string()).take(pa.array(panel)),
+            "panel": pa.array(names, pa.string()).take(pa.array(panel)),
             "symbol": pa.array(metadata.symbols, pa.string()).take(pa.array(symbol)),
-            "origin": pa.array(origins[panel, symbol].astype(np.int32), pa.int32()).cast(pa.date32()),
+            "origin": pa.array(quantiles.origins[panel, symbol], pa.int32()).cast(pa.date32()),
             "last_price": last_price,
             "horizon": np.array(metadata.horizons, dtype=np.int32)[horizon],
             "level": np.array(metadata.levels)[level],
@@ -84,3 +120,8 @@ def _table(artifact: Artifact, panels: Sequence[ParsedPanel], quantiles: Sequenc
             "price": (torch.from_numpy(last_price) * log_return.exp()).numpy(),
         }
     )
+
+
+def _rejected_table(rejected: Sequence[RejectedPanel]) -> Any:
+    columns = zip(*rejected) if rejected else ((), ())
+    return pa.table(dict(zip(("panel", "reason"), (pa.array(column, pa.string()) for column in columns))))

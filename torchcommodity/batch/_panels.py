@@ -1,6 +1,8 @@
 """Parse the rows of one panel into prices and days, or reject it with a reason."""
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from torchcommodity.export import Metadata
 from torchcommodity.forecast import check_warmup
 
 MAX_ROWS = 2_000_000  # per panel; the calendar has 33,237 days
+EPOCH = date(1970, 1, 1).toordinal()
 
 Array = np.ndarray[Any, Any]
 Locate = Callable[[int], str]  # row of a column -> `panels.parquet, row 7`
@@ -23,7 +26,7 @@ class PanelRows(NamedTuple):
     """Rows of a panel, in the order of the table; rows beyond `MAX_ROWS` are only counted."""
 
     name: str | None
-    table: Any  # pyarrow.Table
+    batches: list[Any]  # pyarrow.RecordBatch
     total: int
 
 
@@ -52,7 +55,7 @@ def split_by_panel(batches: Iterable[Any]) -> Iterator[PanelRows]:
         start = 0
         for end, panel in zip(runs.run_ends.to_pylist(), runs.values.to_pylist()):
             if parts and panel != name:
-                yield PanelRows(name, pa.Table.from_batches(parts), count)
+                yield PanelRows(name, parts, count)
                 parts, count = [], 0
             name = panel
             if count <= MAX_ROWS:
@@ -60,7 +63,7 @@ def split_by_panel(batches: Iterable[Any]) -> Iterator[PanelRows]:
             count += end - start
             start = end
     if parts:
-        yield PanelRows(name, pa.Table.from_batches(parts), count)
+        yield PanelRows(name, parts, count)
 
 
 def parse_panel(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel | RejectedPanel:
@@ -76,7 +79,8 @@ def parse_panel(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPa
 
 
 def _parse(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel:
-    columns = {name: rows.table.column(name).combine_chunks() for name in ("date", "symbol", "price", "file", "row")}
+    table = pa.Table.from_batches(rows.batches)
+    columns = {name: table.column(name).combine_chunks() for name in ("date", "symbol", "price", "file", "row")}
     files, numbers = columns["file"].to_numpy(), columns["row"].to_numpy()
 
     def locate(k: int) -> str:
@@ -135,12 +139,22 @@ def _parse_dates(column: Any, locate: Locate) -> Array:
     codes, days = encoded.indices.to_numpy(), []
     for code, text in enumerate(encoded.dictionary.to_pylist()):
         try:
-            days.append(parse_date(text)[0])
+            days.append(parse_day(text))
         except ValueError as error:
             row = int(np.flatnonzero(codes == code)[0])
             raise ValueError(f"{locate(row)}: expected {error}") from None
-    numbers: Array = np.array(days, dtype="datetime64[D]").astype(np.int64)[codes]
+    numbers: Array = np.array(days, dtype=np.int64)[codes]
     return numbers
+
+
+@lru_cache(maxsize=1 << 16)  # more than the days of the calendar
+def parse_day(text: str) -> int:
+    """Days from 1970-01-01 to an ISO date; a text that a table repeats is parsed once.
+
+    >>> parse_day("1970-01-31")
+    30
+    """
+    return parse_date(text)[0].toordinal() - EPOCH
 
 
 def _prices(column: Any, locate: Locate) -> Array:

@@ -1,9 +1,8 @@
-"""`run`: forecast every panel of a table, and add the forecasts to a DuckDB file."""
+"""`run`: forecast every panel of a table, and add the forecasts to a DuckDB file or a folder of Parquet files."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +12,12 @@ import torch
 
 import torchcommodity
 from torchcommodity.batch._duckdb import connect, sql_text
+from torchcommodity.batch._duckdb_results import DuckDBResults
 from torchcommodity.batch._forecasts import forecast_block
-from torchcommodity.batch._panels import PanelRows, ParsedPanel, RejectedPanel, parse_panel, split_by_panel
-from torchcommodity.batch._results import PartialRun, Run, check_out, find_run
+from torchcommodity.batch._panels import PanelRows, split_by_panel
+from torchcommodity.batch._parquet_results import ParquetResults
+from torchcommodity.batch._partial_run import PartialRun
+from torchcommodity.batch._results import Results, Run
 from torchcommodity.batch._sources import Source, is_panel_table, open_source
 from torchcommodity.data import to_panel, utc_now
 from torchcommodity.export import Artifact
@@ -36,7 +38,7 @@ class Summary(NamedTuple):
 
 @one_thread()
 def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress: Progress | None = None) -> Summary:
-    """Forecast a table of any number of panels, and add the forecasts to a DuckDB file as one run.
+    """Forecast a table of any number of panels, and add the forecasts to DuckDB or Parquet as one run.
 
     Each panel is forecast separately. Its rows are the days on which a symbol of the model has a row in the table; a
     price that is NULL or NaN is missing. Rows of other symbols are ignored and counted. A panel that cannot be forecast
@@ -51,7 +53,8 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
         source: a long table with columns `panel` (names or integers), `date`, `symbol` and `price`, its rows in any
             order: a Parquet file, a folder or glob pattern of Parquet files, or `FILE.duckdb:TABLE`. Or one panel:
             anything else that `data.to_panel` accepts.
-        out: the DuckDB file, `*.duckdb`; created if it does not exist.
+        out: a DuckDB file, `*.duckdb`, with the tables `runs`, `forecasts` and `rejected`; or a folder, `*.parquet`,
+            in which each run is a folder `run=ID` with a file of each name. Created if it does not exist.
         progress: called with the rows done, the rows of the table, and a message.
 
     Returns:
@@ -59,7 +62,7 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
 
     Raises:
         TypeError: a model or source of another type.
-        ValueError: there is no such table, it is empty or has other columns; `out` is no DuckDB file or cannot be
+        ValueError: there is no such table, it is empty or has other columns; `out` has another ending or cannot be
             written; another process computes this run, or has the results open for more than a minute; the forecaster
             was fitted with a futures curve.
 
@@ -78,8 +81,7 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
         >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    out = Path(out)
-    check_out(out)
+    results = _open_results(Path(out))
     artifact = _to_artifact(model)
     if not is_panel_table(source):
         panel = to_panel(source, operation="batch")
@@ -88,14 +90,25 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
         with _readable_errors(source):
             table = open_source(connection, source)
         new = _new_run(artifact, table)
-        if old := find_run(out, new.run):
+        if old := results.find(new.run):
             return Summary(old, True)
-        with closing(PartialRun(out, new)) as partial:
+        with closing(PartialRun(results, new)) as partial:
             with _readable_errors(table.label):
                 _forecast_all(artifact, connection, table, partial, progress)
             table.check_unchanged()
             connection.close()  # the table may be in the file of the results
             return Summary(partial.publish(), False)
+
+
+def _open_results(out: Path) -> Results:
+    if out.suffix.lower() == ".duckdb":
+        return DuckDBResults(out)
+    if out.suffix.lower() == ".parquet":
+        return ParquetResults(out)
+    raise ValueError(
+        f"batch: out must be a DuckDB file, *.duckdb, or a folder of Parquet files, *.parquet; got {str(out)!r}; write "
+        "a table of them with DuckDB: COPY forecasts TO 'forecasts.csv'"
+    )
 
 
 def _to_artifact(model: Forecaster | Artifact) -> Artifact:
@@ -128,29 +141,14 @@ def _readable_errors(source: object) -> Iterator[None]:
         raise
 
 
-@dataclass
-class Block:
-    """Consecutive panels, forecast and written together."""
-
-    panels: list[ParsedPanel] = field(default_factory=list)
-    rejected: list[RejectedPanel] = field(default_factory=list)
-    rows: int = 0
-    last: str | None = None
-
-    def append(self, rows: PanelRows, panel: ParsedPanel | RejectedPanel) -> None:
-        """Add one panel."""
-        (self.panels if isinstance(panel, ParsedPanel) else self.rejected).append(panel)  # type: ignore[arg-type]
-        self.rows, self.last = self.rows + rows.total, rows.name
-
-
 def _forecast_all(
     artifact: Artifact, connection: Any, table: Source, partial: PartialRun, progress: Progress | None
 ) -> None:
     total = connection.execute("SELECT count(*) FROM panels").fetchone()[0]
     if not total:
         raise ValueError(f"{table.label}: expected rows; got none")
-    for block in _blocks(split_by_panel(_sorted_rows(connection, partial)), artifact, table):
-        _forecast_block(artifact, partial, block)
+    for block in _blocks(split_by_panel(_sorted_rows(connection, partial))):
+        partial.add(forecast_block(artifact, table, block))
         if progress:
             progress(partial.rows, total, f"{partial.run.panels:,} panels")
 
@@ -167,26 +165,13 @@ def _sorted_rows(connection: Any, partial: PartialRun) -> Any:
     return pa.RecordBatchReader.from_stream(connection.sql(query, params=parameters))
 
 
-def _blocks(panels: Iterable[PanelRows], artifact: Artifact, table: Source) -> Iterator[Block]:
-    block = Block()
-    for rows in panels:
-        block.append(rows, parse_panel(rows, artifact.metadata, table))
-        if block.rows >= BLOCK_ROWS:
+def _blocks(panels: Iterable[PanelRows]) -> Iterator[list[PanelRows]]:
+    block, rows = list[PanelRows](), 0
+    for panel in panels:
+        block.append(panel)
+        rows += panel.total
+        if rows >= BLOCK_ROWS:
             yield block
-            block = Block()
-    if block.rows:
+            block, rows = [], 0
+    if block:
         yield block
-
-
-def _forecast_block(artifact: Artifact, partial: PartialRun, block: Block) -> None:
-    forecasts, not_finite = forecast_block(artifact, block.panels)
-    rejected, before = block.rejected + not_finite, partial.run
-    after = replace(
-        before,
-        panels=before.panels + len(block.panels) + len(block.rejected),
-        completed=before.completed + len(block.panels) - len(not_finite),
-        rejected=before.rejected + len(rejected),
-        forecasts=before.forecasts + forecasts.num_rows,
-        ignored_rows=before.ignored_rows + sum(panel.ignored_rows for panel in block.panels),
-    )
-    partial.add(after, forecasts, rejected, block.last, partial.rows + block.rows)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torchcommodity.batch._duckdb import sql_name, sql_text
@@ -202,7 +203,7 @@ def _checksum(path: Path) -> str:
 def _checksum_of_rows(connection: Any) -> str:
     """Checksum of the rows in order, each as one line of JSON, so that other content of the file has no effect."""
     digest = hashlib.sha256()
-    lines = connection.sql("SELECT to_json([panel, date::TEXT, symbol, price::TEXT])::TEXT AS line FROM panels")
-    for batch in pa.RecordBatchReader.from_stream(lines):
-        digest.update("".join(f"{line}\n" for line in batch.column(0).to_pylist()).encode())
+    line = "to_json([panel, date::TEXT, symbol, price::TEXT])::TEXT || chr(10)"
+    for batch in pa.RecordBatchReader.from_stream(connection.sql(f"SELECT {line} AS line FROM panels")):
+        digest.update(pc.binary_join(pa.ListArray.from_arrays([0, len(batch)], batch.column(0)), "")[0].as_buffer())
     return digest.hexdigest()

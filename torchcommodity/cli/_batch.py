@@ -1,4 +1,4 @@
-"""`torchcommodity batch`: forecast a table of any number of panels into a DuckDB file."""
+"""`torchcommodity batch`: forecast a table of any number of panels into DuckDB or Parquet."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,9 +15,9 @@ SOME_REJECTED = 3  # exit code
 
 
 def check_out(path: Path) -> Path:
-    """Reject a file name that does not end with .duckdb."""
-    if path.suffix.lower() != ".duckdb":
-        raise typer.BadParameter(f"expected a file name that ends with .duckdb; got {str(path)!r}")
+    """Reject a name that ends neither with .duckdb nor with .parquet."""
+    if path.suffix.lower() not in (".duckdb", ".parquet"):
+        raise typer.BadParameter(f"expected a name that ends with .duckdb or .parquet; got {str(path)!r}")
     return path
 
 
@@ -32,7 +32,13 @@ Panels = Annotated[
     ),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", metavar="FILE", callback=check_out, help="DuckDB file to add the forecasts to")
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        callback=check_out,
+        help="DuckDB file (.duckdb) or folder of Parquet files (.parquet) to add the forecasts to",
+    ),
 ]
 
 
@@ -44,8 +50,8 @@ def batch(
 ) -> None:
     """Forecast a table of any number of panels.
 
-    Adds one run to a DuckDB file; the same command resumes an interrupted run. Panels that cannot be forecast are
-    listed in the table `rejected` with the reason, and the exit code is 3.
+    Adds one run to a DuckDB file or a folder of Parquet files; the same command resumes an interrupted run. Panels that
+    cannot be forecast are listed in the table `rejected` with the reason, and the exit code is 3.
     """
     from torchcommodity.batch import is_panel_table
     from torchcommodity.batch import run as run_batch
