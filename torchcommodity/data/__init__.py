@@ -6,6 +6,8 @@ from torchcommodity.data._atomic_write import write_files_atomic as write_files_
 from torchcommodity.data._cells import parse_date as parse_date
 from torchcommodity.data._cells import parse_price as parse_price
 from torchcommodity.data._cells import parse_prices as parse_prices
+from torchcommodity.data._contract_codes import find_product as find_product
+from torchcommodity.data._contract_prices import ContractPrices as ContractPrices
 from torchcommodity.data._contracts import CONTRACTS as CONTRACTS
 from torchcommodity.data._contracts import Contract as Contract
 from torchcommodity.data._contracts import get_contract as get_contract
@@ -38,6 +40,7 @@ from torchcommodity.data._panel import Panel as Panel
 from torchcommodity.data._provenance import Provenance as Provenance
 from torchcommodity.data._provenance import utc_now as utc_now
 from torchcommodity.data._read import read as read
+from torchcommodity.data._roll_rule import RollRule as RollRule
 from torchcommodity.data._rolls import roll_days as roll_days
 from torchcommodity.data._rolls import roll_months as roll_months
 from torchcommodity.data._splits import Split as Split
@@ -58,6 +61,7 @@ __all__ = [
     "SYNTHETIC",
     "TREATMENTS",
     "Contract",
+    "ContractPrices",
     "Curve",
     "DataError",
     "Finding",
@@ -66,6 +70,7 @@ __all__ = [
     "Layout",
     "Panel",
     "Provenance",
+    "RollRule",
     "Split",
     "Store",
     "StoreEntry",
@@ -77,6 +82,7 @@ __all__ = [
     "eia",
     "embedded",
     "embedded_symbols",
+    "find_product",
     "frame_to_csv",
     "fred",
     "get_contract",
