@@ -50,8 +50,8 @@ INPUT_ERRORS = {
     "command": (("fti",), "torchcommodity: No such command 'fti'. Did you mean 'fit'?"),
     "option": (("fit", "--dat", "x"), "fit: No such option: --dat"),
     "option value": (("forecast", "--seed", "x"), "Invalid value for '--seed'"),
-    "file": (("forecast", "--data", "nosuch.csv"), "a CSV or Parquet file; got 'nosuch.csv', which does not exist"),
-    "folder": (("forecast", "--data", "."), "got '.', which is a folder"),
+    "file": (("forecast", "--data", "nosuch.csv"), "or sql:QUERY; got 'nosuch.csv', which does not exist"),
+    "folder": (("forecast", "--data", "docs"), "docs: expected a file, or Parquet files in a folder"),
     "empty source": (("forecast", "--data", ""), "got an empty string"),
     "model file": (("predict", "nosuch.pt2"), "'nosuch.pt2' does not exist"),
     "model name": (("backtest", "--model", "har-lsm"), "unknown model 'har-lsm'; did you mean 'har-lstm'?"),
@@ -70,8 +70,8 @@ INPUT_ERRORS = {
     "operator": (("op", "check", "rolling_meen"), "unknown operator 'rolling_meen'; did you mean 'rolling_mean'?"),
     "not a function": (("diagnose", "math:pi"), "expected a function; got math:pi, a float"),
     "fitted model": (("profile", __file__), "expected a fitted model, *.safetensors; got "),
-    "short history": (("backtest", "--symbols", "BRENT", "--first-year", "1990"), "must have 5 years"),
-    "year": (("backtest", "--symbols", "BRENT", "--first-year", "2050"), "2050"),
+    "short history": (("backtest", "--symbols", "VIX"), "must have 5 years"),
+    "year": (("backtest", "--symbols", "WTI", "--first-year", "2050"), "2050"),
 }
 
 

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     from torchcommodity.forecast import Forecaster
     from torchcommodity.training import FitConfig
 
-SOURCES = "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, or a CSV or Parquet file"
-PREFIXES = ("store:", "fred:", "eia:")
+SOURCES = (
+    "embedded, monthly, auto, store:NAME, fred:ID,ID, eia:ID,ID, a file, FILE:TABLE, s3://BUCKET/NAME or sql:QUERY"
+)
+PREFIXES = (
+    "store:", "fred:", "eia:", "sql:", "md:", "bq:", "s3://", "gs://", "az://", "http://", "https://",
+)  # fmt: skip
 TABLES = (".csv", ".parquet", ".json")
+FILE_PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):[^:/\\]+", re.IGNORECASE)
 DUCKDB_TABLE = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):[^:/\\]+")
 DEFAULT_MODEL, DEFAULT_NETWORK = "har-garch", "har-lstm"
 MODELS = (
@@ -33,14 +38,16 @@ MODELS = (
 
 
 def check_source(source: str | None) -> str | None:
-    """Reject a missing or empty file before torch is imported."""
+    """Reject a missing or empty file before torch is imported; a folder and a glob pattern are for Parquet files."""
     if source is None or source in ("embedded", "monthly", "auto") or source.startswith(PREFIXES):
         return source
     if not source.strip():
         raise typer.BadParameter(f"expected {SOURCES}; got an empty string")
-    if os.path.isfile(source) and os.path.getsize(source):
+    match = FILE_PART.fullmatch(source)
+    path = match["file"] if match and not os.path.exists(source) else source
+    if os.path.isdir(path) or glob.has_magic(path) or (os.path.isfile(path) and os.path.getsize(path)):
         return source
-    problem = "is a folder" if os.path.isdir(source) else "is empty" if os.path.isfile(source) else "does not exist"
+    problem = "is empty" if os.path.isfile(path) else "does not exist"
     raise typer.BadParameter(f"expected {SOURCES}; got {source!r}, which {problem}")
 
 
@@ -256,8 +263,8 @@ def parse_contracts(contracts: str) -> dict[str, str]:
 def parse_names(text: str, option: str = "--symbols") -> list[str]:
     """Parse `A, B` to a list of distinct names.
 
-    >>> parse_names("WTI, BRENT,WTI")
-    ['WTI', 'BRENT']
+    >>> parse_names("WTI, VIX,WTI")
+    ['WTI', 'VIX']
     """
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:

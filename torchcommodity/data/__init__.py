@@ -54,6 +54,7 @@ from torchcommodity.data._synthetic import check_not_synthetic as check_not_synt
 from torchcommodity.data._synthetic import is_synthetic as is_synthetic
 from torchcommodity.data._synthetic import synthetic_symbol as synthetic_symbol
 from torchcommodity.data._to_panel import to_panel as to_panel
+from torchcommodity.data._write import write as write
 
 __all__ = [
     "CONTRACTS",
@@ -107,6 +108,7 @@ __all__ = [
     "to_panel",
     "utc_now",
     "walk_forward",
+    "write",
     "write_atomic",
     "write_files_atomic",
 ]

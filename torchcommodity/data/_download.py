@@ -12,16 +12,18 @@ from torchcommodity.data._errors import DataError
 from torchcommodity.data._http import Http, UnreachableError
 
 BUSY = (429, 500, 502, 503, 504)
-MAX_BYTES = 2**26  # of one response
+MAX_BYTES = 2**26  # of one response of a publisher
 MAX_PAUSE = 30.0  # seconds, even if Retry-After asks for more
 
 
-def download(address: str, query: Mapping[str, str], url: str, http: Http, secrets: tuple[str, ...]) -> bytes:
+def download(
+    address: str, query: Mapping[str, str], url: str, http: Http, secrets: tuple[str, ...], max_bytes: int = MAX_BYTES
+) -> bytes:
     """The body of the response to a GET request; messages show `url`, and no `secrets`.
 
     Raises:
         UnreachableError: no complete response after all retries.
-        DataError: an error status, or a body above `MAX_BYTES`.
+        DataError: an error status, or a body above `max_bytes`.
     """
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
@@ -33,7 +35,7 @@ def download(address: str, query: Mapping[str, str], url: str, http: Http, secre
                 raise UnreachableError(f"{url}: expected a response; got {_reason(error)}") from None
             with response:
                 try:
-                    return _check_status(response, _body(response, url, http), url, secrets)
+                    return _check_status(response, _body(response, url, http, max_bytes), url, secrets)
                 except requests.RequestException as error:  # an incomplete response is requested again
                     reason = _reason(error)
             time.sleep(min(http.backoff * 2**attempt, MAX_PAUSE) if attempt < http.retries else 0)
@@ -58,13 +60,13 @@ def _retry(http: Http) -> Retry:
     )
 
 
-def _body(response: requests.Response, url: str, http: Http) -> bytes:
+def _body(response: requests.Response, url: str, http: Http, max_bytes: int) -> bytes:
     end, chunks, size = time.monotonic() + http.deadline, [], 0
     for chunk in response.iter_content(2**16):
         chunks.append(chunk)
         size += len(chunk)
-        if size > MAX_BYTES:
-            raise DataError(f"{url}: expected at most {MAX_BYTES} bytes; got more")
+        if size > max_bytes:
+            raise DataError(f"{url}: expected at most {max_bytes} bytes; got more")
         if time.monotonic() > end:
             raise UnreachableError(f"{url}: expected a complete response in {http.deadline:g} s; got {size} bytes")
     return b"".join(chunks)

@@ -77,6 +77,8 @@ TREATMENTS = {
     "unknown roll gap": "earlier prices are missing",
     "adjusted": "kept; differences or returns are those of the contracts held, levels are not prices",
     "ended": "kept",
+    "compressed without ending": "unpacked",
+    "ending without compression": "read as it is",
     "cached copy": "used, because the publisher did not answer",
 }
 

@@ -31,9 +31,17 @@ def read(
     | `store:NAME` | the panel of this name in the store |
     | `fred:ID,ID` | FRED over HTTP (`fred()`) |
     | `eia:ID,ID` | EIA over HTTP (`eia()`), with a key in `EIA_API_KEY` |
-    | anything else | a CSV or Parquet file |
+    | `FILE` | CSV, Parquet, Feather or another Arrow IPC file, Excel (extra `excel`), told apart by content |
+    | `FILE.xlsx:SHEET` | a sheet of a workbook; the only one with dates needs no name |
+    | `FILE.duckdb:TABLE`, `FILE.sqlite:TABLE` | a table of DuckDB or SQLite; the only one needs no name |
+    | a folder, `FOLDER/*.parquet` | its Parquet files as one table; a folder `symbol=WTI` is a column |
+    | `sql:SELECT ...` | the result of a query of DuckDB, which can only read CSV, Parquet and JSON files |
+    | `s3://BUCKET/NAME`, `gs://...` | any such file as an object (extra `cloud`) |
+    | `https://...` | any such file on a web server |
+    | `md:DATABASE.TABLE`, `bq:PROJECT.DATASET.TABLE` | a table of MotherDuck, of BigQuery (extra `bigquery`) |
 
-    A file may be gzipped, and long or wide. A long table has a date, a symbol and a price column, and optionally `unit`
+    A file may be compressed by gzip, zstd, bzip2 or xz, or be the only file of a zip archive; its content counts, not
+    its name. A table may be long or wide. A long table has a date, a symbol and a price column, and optionally `unit`
     and `source`; a wide table has a date column and one column per symbol. The names that are recognized:
 
     | column | names, in any case |

@@ -42,7 +42,7 @@ SOURCE_FIELDS = {
 
 
 def title(report: ReportData) -> str:
-    """`Price forecast: WTI, BRENT`."""
+    """`Price forecast: WTI, VIX`."""
     symbols: Sequence[str] = report.forecast.symbols
     return f"Price forecast: {', '.join(symbols[:6])}{f' and {len(symbols) - 6} more' if len(symbols) > 6 else ''}"
 

@@ -1,11 +1,12 @@
 """`Table`: what every reader returns, before a layout gives the columns their roles."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from torchcommodity.data._errors import Finding
+from torchcommodity.data._records import Records
 
 Array = np.ndarray[Any, Any]
 
@@ -59,6 +60,7 @@ class Table:
         titles: lines above the header, as written.
         notes: facts for whoever reads the data, such as the time zone that the times were in.
         findings: what the reader dropped.
+        records: unit, contract and provenance by symbol, where the source states them.
     """
 
     columns: tuple[Column, ...]
@@ -68,6 +70,7 @@ class Table:
     titles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    records: Records = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lines)
