@@ -1,6 +1,8 @@
 """Artifact: same bits as predict, dynamic shapes, input checks."""
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity import forecast
 from torchcommodity.data import Panel
-from torchcommodity.export import Artifact
+from torchcommodity.export import Artifact, Format, export
 from torchcommodity.forecast import Forecaster
 from torchcommodity.training import one_thread
 
@@ -31,6 +33,19 @@ def test_artifact_takes_any_batch_size_and_strides(artifact: Artifact, inputs: I
     for k in range(3):
         single = artifact(prices[k : k + 1], days[k : k + 1])
         torch.testing.assert_close(batch[k : k + 1], single, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("format", ["pt2", "forecaster", pytest.param("onnx", marks=pytest.mark.slow)])
+def test_artifact_pickled_copy_has_the_same_bits(
+    format: Format, forecaster: Forecaster, pt2_file: Path, inputs: Inputs, tmp_path: Path
+) -> None:
+    if format == "forecaster":
+        artifact = Artifact.from_forecaster(forecaster)
+    else:
+        artifact = Artifact.load(pt2_file if format == "pt2" else export(forecaster, tmp_path / "model", format))
+    copy = pickle.loads(pickle.dumps(artifact))
+    assert copy.metadata == artifact.metadata
+    assert torch.equal(copy(*inputs()), artifact(*inputs()))
 
 
 def test_artifact_rejects_wrong_inputs(artifact: Artifact, inputs: Inputs) -> None:

@@ -1,5 +1,6 @@
 """`Forecaster`: repr, file format, damaged files, alignment of panels."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ def test_forecaster_save_and_load_keep_every_bit(panel: Panel, forecaster: Forec
     assert loaded.model.config == forecaster.model.config
     assert loaded.symbols == forecaster.symbols
     assert torch.equal(loaded.predict(panel).prices, forecaster.predict(panel).prices)
+
+
+def test_forecaster_pickled_copy_keeps_every_bit(panel: Panel, forecaster: Forecaster) -> None:
+    copy = pickle.loads(pickle.dumps(forecaster))
+    assert copy.record == forecaster.record
+    assert torch.equal(copy.predict(panel).prices, forecaster.predict(panel).prices)
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "text", "header"])

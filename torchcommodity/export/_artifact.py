@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import to_panel
-from torchcommodity.export._checksum import read_verified
+from torchcommodity.export._checksum import verify
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
@@ -23,7 +23,7 @@ ZIP_MAGIC = b"PK\x03\x04"
 
 @dataclass(frozen=True)
 class Artifact:
-    """A forecaster exported to one file, in any format of `export`.
+    """A forecaster exported to one file, in any format of `export`. A pickled copy forecasts the same bits.
 
     Loading does not unpickle. A `pt2` file contains no code: a graph that names anything but tensor operators is
     rejected. An `aoti` file contains machine code: load it only from a source that you trust.
@@ -31,6 +31,9 @@ class Artifact:
 
     metadata: Metadata
     forward: Callable[[Tensor, Tensor], Tensor]
+    origin: bytes | Forecaster | None = field(
+        default=None, repr=False, compare=False
+    )  # from which a pickle is restored
 
     @classmethod
     def load(cls, path: str | Path) -> "Artifact":
@@ -39,12 +42,15 @@ class Artifact:
         Raises:
             ValueError: the file is damaged, truncated, or was not written by `export`.
         """
-        path = Path(path)
-        content, sha256 = read_verified(path)
+        return cls._from_bytes(Path(path).read_bytes(), str(path))
+
+    @classmethod
+    def _from_bytes(cls, content: bytes, label: str = "content") -> "Artifact":
+        sha256 = verify(content, label)
         try:
             return _load(content, sha256)
         except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"Artifact.load: {path} must be an artifact written by export; got {error}") from error
+            raise ValueError(f"Artifact.load: {label} must be an artifact written by export; got {error}") from error
 
     @classmethod
     def from_forecaster(cls, forecaster: Forecaster) -> "Artifact":
@@ -60,7 +66,16 @@ class Artifact:
                 "export it with without_curve=True (--without-curve)"
             )
         sha256 = hashlib.sha256(forecaster.to_bytes()).hexdigest()
-        return cls(replace(make_metadata(forecaster, "pt2"), sha256=sha256), RawPriceForecaster(forecaster))
+        metadata = replace(make_metadata(forecaster, "pt2"), sha256=sha256)
+        return cls(metadata, RawPriceForecaster(forecaster), forecaster)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the content of the file, or the forecaster: graphs, sessions and machine code cannot be pickled."""
+        if isinstance(self.origin, bytes):
+            return Artifact._from_bytes, (self.origin,)
+        if self.origin is None:
+            return Artifact, (self.metadata, self.forward)
+        return Artifact.from_forecaster, (self.origin,)
 
     @torch.no_grad()
     def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
@@ -138,8 +153,8 @@ def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:
 def _load(content: bytes, sha256: str) -> Artifact:
     if not content.startswith(ZIP_MAGIC):
         text, forward = onnx.from_bytes(content)
-        return Artifact(parse_metadata(text, sha256), forward)
+        return Artifact(parse_metadata(text, sha256), forward, content)
     records = pt2.read_records(content)
     metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
     forward = aoti.from_bytes(content) if metadata.format == "aoti" else pt2.from_records(records)
-    return Artifact(metadata, forward)
+    return Artifact(metadata, forward, content)

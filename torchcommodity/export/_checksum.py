@@ -6,7 +6,6 @@ message), so that other programs can still read the file.
 
 import hashlib
 import struct
-from pathlib import Path
 
 ZIP_END, ZIP_END_SIZE = b"PK\x05\x06", 22
 DIGEST_SIZE = 64  # hexadecimal sha256
@@ -29,22 +28,25 @@ def append_onnx_checksum(model: bytes) -> bytes:
     return _append(model, ONNX_MARKER)
 
 
-def read_verified(path: Path) -> tuple[bytes, str]:
-    """Read an artifact and verify its checksum; return both.
+def verify(content: bytes, label: str) -> str:
+    """Verify the checksum of an artifact, and return it.
+
+    Args:
+        content: bytes of the file.
+        label: name of the file, for messages.
 
     Raises:
         ValueError: the file was not written by `export`, is truncated, or a byte has changed.
     """
-    content = path.read_bytes()
     body, digest = content[:-DIGEST_SIZE], content[-DIGEST_SIZE:]
     if not body.endswith((ZIP_MARKER, ONNX_MARKER)):
         raise ValueError(
-            f"Artifact.load: expected a complete file written by torchcommodity export; got {path}, which is "
+            f"Artifact.load: expected a complete file written by torchcommodity export; got {label}, which is "
             "truncated, damaged at its end, or another kind of file"
         )
     if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ValueError(f"Artifact.load: {path} is damaged (checksum mismatch)")
-    return content, digest.decode()
+        raise ValueError(f"Artifact.load: {label} is damaged (checksum mismatch)")
+    return digest.decode()
 
 
 def _append(body: bytes, marker: bytes) -> bytes:

@@ -12,7 +12,7 @@ from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._predict import predict
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
-from torchcommodity.training import read_tensor_file, tensor_file_bytes
+from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
 FORMAT = "torchcommodity.forecaster.3"
 
@@ -36,7 +36,7 @@ class FitRecord:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forecaster:
-    """Fitted model with its symbols and the record of its fit.
+    """Fitted model with its symbols and the record of its fit. A pickled copy forecasts the same bits.
 
     Args:
         model: a Module of `models.MODELS`.
@@ -104,7 +104,11 @@ class Forecaster:
             ValueError: the file is damaged, truncated, or was not written by `Forecaster.save`.
             OSError: the file cannot be read.
         """
-        state, metadata = read_tensor_file(path, FORMAT, "Forecaster")
+        return cls._from_bytes(Path(path).read_bytes(), str(path))
+
+    @classmethod
+    def _from_bytes(cls, content: bytes, label: str = "content") -> "Forecaster":
+        state, metadata = parse_tensor_file(content, FORMAT, "Forecaster", label)
         config = model_config(metadata["model"]["name"], metadata["model"]["config"])
         model = build_model(config, len(metadata["symbols"]))
         for name, x in state.items():
@@ -119,6 +123,10 @@ class Forecaster:
         }
         symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
         return cls(model, symbols, FitRecord(**record), contracts, sources)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the content of the file: modules with parametrizations cannot be pickled."""
+        return Forecaster._from_bytes, (self.to_bytes(),)
 
     def __repr__(self) -> str:
         name, symbols = model_name(self.model.config), summarize_names(self.symbols)

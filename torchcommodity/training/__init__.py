@@ -32,6 +32,7 @@ from torchcommodity.training._returns import roll_gaps as roll_gaps
 from torchcommodity.training._runtime import Device as Device
 from torchcommodity.training._targets import target_rows as target_rows
 from torchcommodity.training._targets import targets as targets
+from torchcommodity.training._tensor_file import parse_tensor_file as parse_tensor_file
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
 from torchcommodity.training._threads import one_thread as one_thread
@@ -89,6 +90,7 @@ __all__ = [
     "network_state",
     "non_roll_returns",
     "one_thread",
+    "parse_tensor_file",
     "read_tensor_file",
     "roll_adjusted_returns",
     "roll_gaps",

@@ -47,22 +47,26 @@ def read_tensor_file(path: str | Path, kind: str, owner: str) -> tuple[dict[str,
         ValueError: the file is damaged, truncated, or has another format.
         OSError: the file cannot be read.
     """
-    with Path(path).open("rb"):  # raises OSError with errno and file name, which safetensors does not
-        pass
+    return parse_tensor_file(Path(path).read_bytes(), kind, owner, str(path))
+
+
+def parse_tensor_file(
+    content: bytes, kind: str, owner: str, label: str = "content"
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Inverse of `tensor_file_bytes`; see `read_tensor_file`. `label` names the content in messages."""
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            header = json.loads(file.metadata()[KEY])
-            # clones: safetensors maps the file into memory, where it could still change
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        tensors = {name: x.clone() for name, x in safetensors.torch.load(content).items()}
+        length = int.from_bytes(content[:8], "little")  # of the header, which is JSON
+        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
         file_kind, metadata, sha256 = header["kind"], header["metadata"], header["sha256"]
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{owner}.load: {path} must be a file written by {owner}.save; got another or a damaged file"
+            f"{owner}.load: {label} must be a file written by {owner}.save; got another or a damaged file"
         ) from error
     if file_kind != kind:
-        raise ValueError(f"{owner}.load: {path} must have format {kind}; got {file_kind!r}")
+        raise ValueError(f"{owner}.load: {label} must have format {kind}; got {file_kind!r}")
     if sha256 != _checksum(kind, tensors, metadata):
-        raise ValueError(f"{owner}.load: {path} is damaged (checksum mismatch)")
+        raise ValueError(f"{owner}.load: {label} is damaged (checksum mismatch)")
     return tensors, metadata
 
 
