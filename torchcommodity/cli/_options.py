@@ -107,6 +107,13 @@ def check_contracts(contracts: str | None) -> str | None:
     return contracts
 
 
+def check_curve(curve: str | None) -> str | None:
+    """Reject a missing file of `--curve` before torch is imported."""
+    if curve is None or curve == "eia:" or os.path.isfile(curve):
+        return curve
+    raise typer.BadParameter(f"expected a file date,symbol,nth,close or eia:; got {curve!r}")
+
+
 Data = Annotated[str, typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
 Symbols = Annotated[
     str | None,
@@ -122,9 +129,12 @@ Contracts = Annotated[
     ),
 ]
 CurveFile = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        "--curve", metavar="FILE", exists=True, dir_okay=False, help="Closes of nearby contracts: date,symbol,nth,close"
+        "--curve",
+        metavar="FILE",
+        callback=check_curve,
+        help="Closes of nearby contracts: a file date,symbol,nth,close, or eia: (to April 2024, key in EIA_API_KEY)",
     ),
 ]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder")]
@@ -196,14 +206,16 @@ AnyModelFile = Annotated[
 
 
 def read_prices(
-    source: str, symbols: str | None = None, contracts: str | None = None, curve: Path | None = None
+    source: str, symbols: str | None = None, contracts: str | None = None, curve: str | None = None
 ) -> "Panel":
     """Read the panel of `--data`, `--symbols`, `--contracts` and `--curve`."""
-    from torchcommodity.data import read, read_curve
+    from torchcommodity.data import eia_curve, read, read_curve
 
     panel = read(source, None if symbols is None else parse_names(symbols))
     if contracts is not None:
         panel = panel.with_contracts(parse_contracts(contracts))
+    if curve == "eia:":
+        return panel.with_curve(eia_curve(dict(zip(panel.symbols, panel.contracts))))
     return panel if curve is None else panel.with_curve(read_curve(curve))
 
 
@@ -248,12 +260,12 @@ def load_model(path: Path) -> "Forecaster | Artifact":
 
 
 def parse_contracts(contracts: str) -> dict[str, str]:
-    """Parse `WTI=CL,CORN=C` to symbol -> product code.
+    """Parse `WTI=CL,CORN=C` to symbol -> product code; the last `=` counts, as Yahoo's symbols have one.
 
-    >>> parse_contracts("WTI=CL, CORN=C")
-    {'WTI': 'CL', 'CORN': 'C'}
+    >>> parse_contracts("WTI=CL, ZC=F=C")
+    {'WTI': 'CL', 'ZC=F': 'C'}
     """
-    pairs = [name.partition("=") for name in parse_names(contracts, "--contracts")]
+    pairs = [name.rpartition("=") for name in parse_names(contracts, "--contracts")]
     codes = {symbol.strip(): code.strip() for symbol, _, code in pairs}
     if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
         raise ValueError(f"--contracts: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")

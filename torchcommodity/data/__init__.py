@@ -15,6 +15,7 @@ from torchcommodity.data._csv_text import frame_to_csv as frame_to_csv
 from torchcommodity.data._csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
 from torchcommodity.data._curve import Curve as Curve
 from torchcommodity.data._eia import eia as eia
+from torchcommodity.data._eia_curve import eia_curve as eia_curve
 from torchcommodity.data._embedded import embedded as embedded
 from torchcommodity.data._embedded import embedded_symbols as embedded_symbols
 from torchcommodity.data._errors import TREATMENTS as TREATMENTS
@@ -81,6 +82,7 @@ __all__ = [
     "check_not_synthetic",
     "detect_layout",
     "eia",
+    "eia_curve",
     "embedded",
     "embedded_symbols",
     "find_product",

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchcommodity.data._errors import DataError, Finding, summarize_names
+from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
 
 Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 MAX_MEDIAN_DISTANCE = 0.1  # in log price; a front contract further from the price is another series
+MAX_DAYS_BEFORE_END = np.timedelta64(10, "D")
 MAX_FACTOR = 2.0  # a front contract further from the price on any day is in another unit
 
 
@@ -48,6 +49,16 @@ class Curve:
             column = self.symbols.index(symbols[n])
             closes[torch.from_numpy(rows), n] = self.values[torch.from_numpy(curve_rows), column]
         return closes
+
+    def check_end(self, dates: Dates, symbols: Sequence[str]) -> list[Finding]:
+        """A finding for each symbol whose last close is more than `MAX_DAYS_BEFORE_END` days before the last date."""
+        findings = []
+        for n, symbol in enumerate(self.symbols):
+            rows = torch.isfinite(self.values[:, n, 0]).nonzero()
+            if symbol in symbols and len(rows) and dates[-1] - self.dates[int(rows[-1])] > MAX_DAYS_BEFORE_END:
+                last = self.dates[int(rows[-1])]
+                findings.append(make_finding("curve ended", symbol, last, value=f"the prices end on {dates[-1]}"))
+        return findings
 
 
 def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, ...], dates: Dates) -> torch.Tensor:

@@ -74,6 +74,8 @@ TREATMENTS = {
     "other expiry": "the stated day is used",
     "price after expiry": "left out",
     "late contract": "left out while a later one is held",
+    "curve ended": "later rows have no curve",
+    "vendor rolls": "kept",
     "unknown roll gap": "earlier prices are missing",
     "adjusted": "kept; differences or returns are those of the contracts held, levels are not prices",
     "ended": "kept",

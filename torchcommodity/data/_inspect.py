@@ -8,6 +8,7 @@ import numpy as np
 from torchcommodity.data._errors import Finding, condense, make_finding
 from torchcommodity.data._grid import Array
 from torchcommodity.data._panel import Panel
+from torchcommodity.data._vendor_rolls import vendor_rolls
 
 LONG_GAP = 10  # business days; a slower series (monthly) is measured against its own step
 SLOW_STEP = 3  # times the median step of the series
@@ -32,6 +33,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | short history | a symbol with fewer positive prices than a default fit needs, 505 |
     | constant price | a symbol whose positive prices are all equal |
     | mostly missing | a symbol without a price in most rows between its first and its last |
+    | vendor rolls | a series `=F` of Yahoo, whose rolls are not published |
 
     Args:
         panel: prices `(T, N)`.
@@ -51,7 +53,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
         for kind, row, value, count in _occurrences(prices[rows, column], clock[rows], dates):
             findings.append(make_finding(kind, symbol, dates[row], lines[rows[row], column], value, count))
         findings += _history(symbol, prices[rows, column], rows)
-    return condense(findings)
+    return condense([*findings, *vendor_rolls(panel)])
 
 
 def _rows(panel: Panel, prices: Array, lines: Array) -> Iterator[Finding]:

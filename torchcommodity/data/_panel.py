@@ -172,7 +172,7 @@ class Panel:
         """
         findings = self.findings
         if isinstance(curve, Curve):
-            findings += curve.findings
+            findings += (*curve.findings, *curve.check_end(self.dates, self.symbols))
             curve = curve.align(self.dates, self.symbols)
             check_same_series(curve, self.values.plain(), self.symbols)
         return replace(self, curve=MetadataTensor(curve), findings=findings)
