@@ -18,7 +18,7 @@ from futures import futures
 from markdown import replace_table
 
 from torchcommodity.data import Panel
-from torchcommodity.forecast import BASELINES, Score, backtest, score
+from torchcommodity.forecast import Score, backtest, baselines, score
 from torchcommodity.models import MODELS, HarConfig, HarGarchConfig, model_config
 from torchcommodity.training import HAR_GARCH, Baseline, FitConfig
 
@@ -56,9 +56,9 @@ def networks_table(panel: Panel) -> Iterator[str]:
 
 def scores(panel: Panel, config: FitConfig, reference: str) -> list[Score]:
     """Scores of the model per horizon, with skill and test against `reference`."""
-    baselines: dict[str, Baseline] = {"har": BASELINES["har"]} if reference == "har" else {}
+    compared: dict[str, Baseline] = {"har": baselines()["har"]} if reference == "har" else {}
     past = panel.between(None, f"{LAST_YEAR}-12-31")
-    result = backtest(past, config, first_year=FIRST_YEAR, baselines=baselines).between(FIRST_YEAR, LAST_YEAR)
+    result = backtest(past, config, first_year=FIRST_YEAR, baselines=compared).between(FIRST_YEAR, LAST_YEAR)
     return [row for row in score(result, reference=reference, model=reference).rows if row.model == result.model]
 
 

@@ -18,7 +18,7 @@ from futures import futures
 from markdown import replace_table
 
 from torchcommodity import data
-from torchcommodity.forecast import BASELINES, HORIZON_NAMES, Backtest, backtest, score, statistical
+from torchcommodity.forecast import Backtest, backtest, baselines, horizon_name, score, statistical
 from torchcommodity.models import MODELS, model_config
 from torchcommodity.training import HAR_GARCH, FitConfig
 
@@ -29,7 +29,7 @@ def table(result: Backtest, reference: str) -> Iterator[str]:
     frame = scores.to_pandas().set_index(["model", "horizon"])
     yield f"**{', '.join(result.symbols)}, {scores.first} to {scores.last}.**"
     yield ""
-    yield "| model | " + " | ".join(HORIZON_NAMES.get(h, str(h)) for h in result.horizons) + " |"
+    yield "| model | " + " | ".join(horizon_name(h, "daily") for h in result.horizons) + " |"
     yield "|---|" + "---:|" * len(result.horizons)
     for model in result.quantiles:
         cells = [cell(frame.loc[(model, h)], model == result.model) for h in result.horizons]
@@ -89,7 +89,7 @@ def main() -> None:
     additional = {name: statistical(name, options.every) for name in options.baselines.split(",") if name}
     config = FitConfig(model_config(options.model, {}))
     first_year = min(years, default=None)
-    result = backtest(panel, config, first_year=first_year, seed=options.seed, baselines=BASELINES | additional)
+    result = backtest(panel, config, first_year=first_year, seed=options.seed, baselines=baselines() | additional)
     text = report(result, options.years, options.reference)
     print(text)
     if options.page:

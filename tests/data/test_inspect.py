@@ -25,14 +25,14 @@ def test_inspect_accepts_a_long_series():
 
 
 def test_inspect_reports_what_a_forecast_rejects(tmp_path):
-    few, negative = np.linspace(10, 20, FIT_PRICES - 1), -np.linspace(10, 20, 600)
+    few, negative = np.linspace(10, 20, FIT_PRICES["daily"] - 1), -np.linspace(10, 20, 600)
     sparse = np.where(np.arange(600) % 3 == 0, np.linspace(10, 20, 600), np.nan)
     expected = {
         "one_row": (series([18.27]), [("short history", "A")]),
         "one_price_too_few": (series(few), [("short history", "A")]),
         "constant": (series(np.full(600, 50.0)), [("stale", "A"), ("constant price", "A")]),
         "negative": (series(negative), [("nonpositive", "A")] * 6 + [("no positive price", "A")]),
-        "sparse": (series(sparse), [("short history", "A"), ("mostly missing", "A")]),
+        "sparse": (series(sparse), [("mostly missing", "A"), ("mixed frequency", "A")]),
     }
     for name, (frame, findings) in expected.items():
         path = tmp_path / f"{name}.csv"
@@ -47,7 +47,8 @@ def test_inspect_says_how_many_prices_a_fit_needs():
 
 
 def test_short_history_is_what_a_default_fit_needs():
-    assert min_fit_rows(HarConfig()) == FIT_PRICES
+    for frequency, prices in FIT_PRICES.items():
+        assert min_fit_rows(HarConfig.for_frequency(frequency)) == prices
 
 
 def test_inspect_does_not_count_rows_before_the_first_price_as_missing():
@@ -71,3 +72,27 @@ def test_summarize_names_lists_a_few_and_counts_the_others(count):
     names = [f"S{i}" for i in range(count)]
     expected = {0: "", 1: "S0", 5: "S0, S1, S2, S3, S4", 6: "S0, S1, S2, S3, S4 and 1 more"}
     assert data.summarize_names(names) == expected.get(count, "S0, S1, S2, S3, S4 and 4,231 more")
+
+
+def test_inspect_names_a_symbol_of_another_frequency():
+    daily = np.linspace(10, 20, 600)
+    monthly = np.where(np.arange(600) % 21 == 0, daily, np.nan)
+    frame = series(daily).assign(B=monthly)
+    assert ("mixed frequency", "B") in kinds(data.to_panel(frame))
+    assert ("mixed frequency", "A") not in kinds(data.to_panel(frame))
+
+
+def test_inspect_names_quarterly_rows():
+    quarters = pd.date_range("1990-01-01", periods=80, freq="QE")
+    (finding,) = data.to_panel(pd.DataFrame({"A": np.linspace(10, 20, 80)}, index=quarters)).findings[-1:]
+    assert str(finding).startswith("mixed frequency A: 92 days apart; the rows of the panel are monthly")
+
+
+def test_stale_run_and_short_history_are_those_of_monthly_prices():
+    months = pd.date_range("2015-01-01", periods=60, freq="MS")
+    prices = np.linspace(10, 20, 60)
+    prices[30:36] = 15.0
+    monthly = pd.DataFrame({"A": prices}, index=months)
+    assert [kind for kind, _ in kinds(data.to_panel(monthly)) if kind != "weekend"] == ["stale"]
+    (finding,) = [f for f in data.to_panel(monthly[:48]).findings if f.kind == "short history"]
+    assert finding.value == "48 positive prices; a default fit needs 49"

@@ -10,7 +10,7 @@ import torch
 
 from torchcommodity import forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import BASELINES, Backtest
+from torchcommodity.forecast import Backtest
 from torchcommodity.training import FitConfig
 
 FIVE = ["SOYOIL", "SOYBEAN", "SOYMEAL", "CORN", "WTI"]
@@ -20,7 +20,7 @@ def test_backtest_has_every_forecast_in_every_row_of_the_test_years(backtest_pan
     assert backtest.origins[0] == backtest_panel.between("2013-01-01", None).dates[0]
     assert backtest.origins[-1] == backtest_panel.dates[-1]
     assert backtest.model == "har-lstm"
-    assert list(backtest.quantiles) == ["har-lstm", "har-garch", *BASELINES]
+    assert list(backtest.quantiles) == ["har-lstm", "har-garch", *forecast.baselines()]
     rows = len(backtest.origins)
     for name, quantiles in backtest.quantiles.items():
         assert quantiles.shape == (rows, 4, 2, 19), name

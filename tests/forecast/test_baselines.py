@@ -6,14 +6,14 @@ import pytest
 from arch import arch_model
 
 from torchcommodity.data import Panel
-from torchcommodity.forecast import BASELINES
+from torchcommodity.forecast import baselines
 from torchcommodity.models import Har, HarConfig
 from torchcommodity.training import targets
 
 
 def test_unconditional_baseline_is_the_empirical_quantiles_of_the_past(backtest_panel: Panel) -> None:
     prices, start = backtest_panel.values.plain(), 1000
-    result = BASELINES["unconditional"](prices, start, HarConfig())
+    result = baselines()["unconditional"](prices, start, HarConfig())
     past = targets(prices[:start], [21])[:, 0, 1]
     expected = np.quantile(past[past.isfinite()].numpy(), HarConfig().levels)
     np.testing.assert_allclose(result.quantiles[7, 1, 1].numpy(), expected)
@@ -27,13 +27,13 @@ def test_garch_baseline_is_the_forecast_of_arch(backtest_panel: Panel) -> None:
     model = arch_model(returns, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
     fitted = arch_model(returns[:past], mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False).fit(disp="off")
     variance = model.fix(fitted.params).forecast(horizon=5, start=len(returns) - 1, reindex=False).variance
-    result = BASELINES["garch"](prices, past + 1, config)
+    result = baselines()["garch"](prices, past + 1, config)
     assert result.variance[-1, 0, 0].item() == pytest.approx(variance.to_numpy().sum().item() / 1e4, rel=1e-6)
 
 
 def test_ewma_baseline_is_riskmetrics(backtest_panel: Panel) -> None:
     prices, config = backtest_panel.values.plain()[:, :1], HarConfig()
-    result = BASELINES["ewma"](prices, 1000, config)
+    result = baselines()["ewma"](prices, 1000, config)
     squared = pd.Series(Har(1, config).returns(prices)[:, 0].numpy()) ** 2
     v = squared.ewm(alpha=0.06, ignore_na=True).mean().iloc[-1]
     assert result.variance[-1, 2, 0].item() == pytest.approx(63 * v, rel=1e-9)

@@ -1,23 +1,44 @@
 """Dates ahead, and names of horizons."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from torchcommodity.forecast import calendar
 
-CASES = {
-    "trading days": (np.arange("2024-07-01", "2024-07-04", dtype="datetime64[D]"), "2024-07-05", "1 week", "1w"),
-    "every day": (np.arange("2024-06-01", "2024-07-04", dtype="datetime64[D]"), "2024-07-04", "5 rows", "5 rows"),
-    "months": (
-        np.array(["2024-05-01", "2024-06-01", "2024-07-01"], dtype="datetime64[D]"), "2024-07-31", "5 rows", "5 rows"
-    ),
-}  # fmt: skip
+CASES = {  # last rows of the panel; the date one row ahead; name and code of a horizon
+    "trading days": (["2024-07-01", "2024-07-02", "2024-07-03"], "2024-07-05", 5, "1 week", "1w"),
+    "weeks": (["2024-06-21", "2024-06-28", "2024-07-05"], "2024-07-12", 13, "3 months", "3m"),
+    "first of month": (["2024-05-01", "2024-06-01", "2024-07-01"], "2024-08-01", 1, "1 month", "1m"),
+    "fifteenth": (["2024-05-15", "2024-06-15", "2024-07-15"], "2024-08-15", 12, "12 months", "12m"),
+    "month ends": (["2024-05-31", "2024-06-30", "2024-07-31"], "2024-08-31", 6, "6 months", "6m"),
+    "last weekdays": (["2024-03-29", "2024-04-30", "2024-05-31"], "2024-06-28", 2, "2 rows", "2 rows"),
+    "last business days": (["2024-03-28", "2024-04-30", "2024-05-31"], "2024-06-28", 3, "3 months", "3m"),
+}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_calendar_follows_the_spacing_of_the_rows(case: str) -> None:
-    dates, ahead, name, code = CASES[case]
-    result = calendar(dates)
+    dates, ahead, rows, name, code = CASES[case]
+    result = calendar(np.array(dates, dtype="datetime64[D]"))
     assert result.ahead(dates[-1], 1) == ahead
-    assert result.name(5) == name
-    assert result.code(5) == code
+    assert (result.name(rows), result.code(rows)) == (name, code)
+
+
+def test_calendar_of_prices_on_weekends_counts_every_day() -> None:
+    result = calendar(np.arange("2024-06-01", "2024-07-04", dtype="datetime64[D]"))
+    assert result.ahead("2024-07-03", 1) == "2024-07-04"
+    assert (result.name(5), result.name(1)) == ("5 rows", "1 row")
+
+
+def test_calendar_of_a_product_has_the_holidays_of_its_exchange() -> None:
+    result = calendar(pd.bdate_range("2024-01-01", "2024-05-03").to_numpy().astype("datetime64[D]"))
+    # Early May bank holiday in London: ICE Brent trades. Memorial Day: New York and Chicago are closed, ICE is open.
+    assert result.ahead("2024-05-24", 1, "CL") == result.ahead("2024-05-24", 1) == "2024-05-28"
+    assert result.ahead("2024-05-24", 1, "BRN") == "2024-05-27"
+
+
+def test_calendar_of_last_business_days_knows_the_holidays() -> None:
+    result = calendar(np.array(["2024-02-29", "2024-03-28", "2024-04-30"], dtype="datetime64[D]"))
+    assert result.ahead("2027-04-30", 1, "CL") == "2027-05-28"  # Memorial Day is on the 31st
+    assert result.ahead("2027-04-30", 1, "BRN") == "2027-05-31"

@@ -10,7 +10,7 @@ import torch
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import BASELINES, statistical
+from torchcommodity.forecast import statistical
 from torchcommodity.forecast._statistical import INTERVALS, MAX_PAST, MIN_PAST, MODELS, Z, fit_and_update
 from torchcommodity.models import HarConfig
 from torchcommodity.training import Baseline, Prediction
@@ -73,7 +73,7 @@ def test_fit_and_update_of_a_symbol_that_starts_too_late_is_nan(backtest_panel: 
 
 def test_statistical_step_leaves_the_other_rows_unscored(backtest_panel: Panel) -> None:
     sparse = partial(fit_and_update, RandomWalk, 5)
-    baselines = {"unconditional": BASELINES["unconditional"], "random walk": sparse}
+    baselines = {"unconditional": forecast.baselines()["unconditional"], "random walk": sparse}
     result = forecast.backtest(backtest_panel, first_year=2014, baselines=baselines)
     valid = result.quantiles["random walk"].isfinite().all(-1).all(-1).all(-1)
     assert valid.nonzero()[:, 0].tolist() == list(range(0, len(valid), 5))

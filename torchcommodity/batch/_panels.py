@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import torch
 
 from torchcommodity.batch._sources import Source
-from torchcommodity.data import parse_date, parse_price, parse_prices, summarize_names
+from torchcommodity.data import check_frequency, parse_date, parse_price, parse_prices, summarize_names
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import check_warmup
 
@@ -103,6 +103,7 @@ def _parse(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel:
     matrix, days = _matrix(day, symbols[known], price, metadata, locate_known)
     if len(days) < metadata.min_rows:
         raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(days)}")
+    check_frequency("batch", days.astype("datetime64[D]"), metadata.frequency)
     check_warmup(torch.from_numpy(matrix), metadata.symbols, metadata.warmup)
     return ParsedPanel(rows.name, matrix, days, rows.total - len(known))
 

@@ -85,7 +85,7 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
     artifact = _to_artifact(model)
     if not is_panel_table(source):
         panel = to_panel(source, operation="batch")
-        source = align_panel(panel, artifact.metadata.symbols, artifact.metadata.contracts)
+        source = align_panel(panel, artifact.metadata.symbols, artifact.metadata.contracts, artifact.metadata.frequency)
     with closing(connect()) as connection:
         with _readable_errors(source):
             table = open_source(connection, source)

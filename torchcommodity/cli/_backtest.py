@@ -31,8 +31,8 @@ def backtest(
     from torchcommodity.training import make_executor
 
     screen = output.console(quiet)
-    settings = options.read_settings(model, config)
     panel = options.read_prices(data, symbols, contracts, curve)
+    settings = options.read_settings(model, config, panel.frequency)
     check_file(out)
     output.print_findings(screen, panel.findings)
     with make_executor(executor, address) as workers, output.progress_bar(screen, "Walk-forward") as progress:

@@ -20,7 +20,8 @@ StoreFile = Annotated[
     Path | None, typer.Option("--store", metavar="FILE", help="Store file; default: in the user's data folder")
 ]
 
-UNUSABLE = ("no positive price", "short history", "constant price")  # findings of symbols that `fit` rejects
+# findings of symbols that `fit` rejects
+UNUSABLE = ("no positive price", "short history", "constant price", "mixed frequency")
 
 
 @app.command("check")
@@ -35,7 +36,7 @@ def check(source: Source) -> None:
     panel = options.read_prices(source)
     output.print_line(screen, repr(panel))
     output.print_findings(screen, panel.findings, max_rows=None)
-    if unusable := [finding.symbol for finding in inspect(panel) if finding.kind in UNUSABLE]:
+    if unusable := list(dict.fromkeys(finding.symbol for finding in inspect(panel) if finding.kind in UNUSABLE)):
         others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     count = sum(finding.count for finding in panel.findings)

@@ -80,7 +80,8 @@ def fit(
     from torchcommodity.models import build_model
     from torchcommodity.training import to_toml
 
-    settings = options.read_settings(model, config)
+    panel = options.read_prices(data, symbols, contracts, curve)
+    settings = options.read_settings(model, config, panel.frequency)
     if device is not None:
         settings = replace(settings, train=replace(settings.train, device=device))
     if print_config:
@@ -88,7 +89,6 @@ def fit(
         return
     is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)
-    panel = options.read_prices(data, symbols, contracts, curve)
     output.print_findings(screen, panel.findings)
     if drop_unusable:
         panel = options.drop_unusable(panel, settings, screen)

@@ -35,8 +35,8 @@ def forecast(
 ) -> None:
     """Fit, test and forecast in one step, with a report.
 
-    Forecasts prices one week to six months ahead; writes forecast.csv, forecast.json and report.html. Fits and tests
-    are cached by prices, settings and seed, see torchcommodity cache.
+    Forecasts prices one week to six months ahead, monthly ones one month to one year; writes forecast.csv,
+    forecast.json and report.html. Fits and tests are cached by prices, settings and seed, see torchcommodity cache.
     """
     from torchcommodity.data import utc_now
     from torchcommodity.forecast import data_hash
@@ -52,8 +52,8 @@ def forecast(
     )
     from torchcommodity.training import FitConfig
 
-    screen, config = output.console(quiet), FitConfig()
-    panel = options.read_prices(data, symbols, contracts, curve)
+    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve)
+    config = FitConfig.for_frequency(panel.frequency)
     check_output_folder(out, FILES)
     output.print_findings(screen, panel.findings)
     if drop_unusable:

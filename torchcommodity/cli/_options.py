@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from torchcommodity.data import Panel
+    from torchcommodity.data import Frequency, Panel
     from torchcommodity.export import Artifact
     from torchcommodity.forecast import Forecaster
     from torchcommodity.training import FitConfig
@@ -175,7 +175,10 @@ Config = Annotated[
     ),
 ]
 FirstYear = Annotated[
-    int | None, typer.Option("--first-year", help="First test year; default: the last seven years are tested")
+    int | None,
+    typer.Option(
+        "--first-year", help="First test year; default: the last seven years are tested, of monthly prices twenty"
+    ),
 ]
 Executor = Annotated[
     Literal["local", "ray"], typer.Option("--executor", help="Where folds and trials run; results are identical")
@@ -232,14 +235,19 @@ def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "
     return panel.select(usable)
 
 
-def read_settings(model: str | None, config: Path | None, default: str = DEFAULT_MODEL) -> "FitConfig":
-    """Settings of `--model` and `--config` (TOML or a fitted model); if both name a model, it must be the same."""
+def read_settings(
+    model: str | None, config: Path | None, frequency: "Frequency" = "daily", default: str = DEFAULT_MODEL
+) -> "FitConfig":
+    """Settings of `--model` and `--config` (TOML or a fitted model); if both name a model, it must be the same.
+
+    The defaults are those for prices of `frequency`.
+    """
     from torchcommodity.training import from_toml, load_config, to_config
 
     if config is None:
-        return to_config({"model": {"name": model or default}})
+        return to_config({"model": {"name": model or default}}, frequency=frequency)
     if config.suffix.lower() != ".safetensors":
-        return load_config(config, model)
+        return load_config(config, model, frequency)
     from torchcommodity.forecast import Forecaster
 
     settings = Forecaster.load(config).record.settings

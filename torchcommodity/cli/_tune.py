@@ -54,8 +54,8 @@ def tune(
     from torchcommodity.training import make_executor, to_toml
     from torchcommodity.training import tune as search
 
-    screen, settings = output.console(quiet), options.read_settings(model, config, options.DEFAULT_NETWORK)
-    panel = options.read_prices(data, symbols, contracts, curve)
+    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve)
+    settings = options.read_settings(model, config, panel.frequency, options.DEFAULT_NETWORK)
     check_file(out)
     output.print_findings(screen, panel.findings)
     if through is None:

@@ -3,6 +3,9 @@
 from torchcommodity.data import _check_extra as _check_extra
 from torchcommodity.data._atomic_write import write_atomic as write_atomic
 from torchcommodity.data._atomic_write import write_files_atomic as write_files_atomic
+from torchcommodity.data._calendar import RowCalendar as RowCalendar
+from torchcommodity.data._calendar import row_calendar as row_calendar
+from torchcommodity.data._calendar import trading_calendar as trading_calendar
 from torchcommodity.data._cells import parse_date as parse_date
 from torchcommodity.data._cells import parse_price as parse_price
 from torchcommodity.data._cells import parse_prices as parse_prices
@@ -29,6 +32,8 @@ from torchcommodity.data._folders import store_path as store_path
 from torchcommodity.data._fred import fred as fred
 from torchcommodity.data._frequency import FREQUENCIES as FREQUENCIES
 from torchcommodity.data._frequency import Frequency as Frequency
+from torchcommodity.data._frequency import check_frequency as check_frequency
+from torchcommodity.data._frequency import frequency_mismatch as frequency_mismatch
 from torchcommodity.data._frequency import infer_frequency as infer_frequency
 from torchcommodity.data._frequency import month_end as month_end
 from torchcommodity.data._http import Http as Http
@@ -73,12 +78,14 @@ __all__ = [
     "Panel",
     "Provenance",
     "RollRule",
+    "RowCalendar",
     "Split",
     "Store",
     "StoreEntry",
     "SyntheticTensor",
     "business_calendar",
     "cache_dir",
+    "check_frequency",
     "check_not_synthetic",
     "detect_layout",
     "eia",
@@ -88,6 +95,7 @@ __all__ = [
     "find_product",
     "frame_to_csv",
     "fred",
+    "frequency_mismatch",
     "get_contract",
     "hold_out",
     "infer_frequency",
@@ -103,11 +111,13 @@ __all__ = [
     "read_curve",
     "roll_days",
     "roll_months",
+    "row_calendar",
     "store_path",
     "summarize_names",
     "symbol_problem",
     "synthetic_symbol",
     "to_panel",
+    "trading_calendar",
     "utc_now",
     "walk_forward",
     "write",

@@ -58,6 +58,7 @@ TREATMENTS = {
     "short history": "kept",
     "constant price": "kept; cannot be forecast",
     "mostly missing": "kept as missing",
+    "mixed frequency": "kept; cannot be forecast",
     "weekend": "kept",
     "future": "kept",
     "gap": "kept as missing",

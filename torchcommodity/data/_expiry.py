@@ -16,13 +16,18 @@ Rule = Callable[[Months, np.busdaycalendar], Dates]
 
 FIRST, LAST = "1970-01-01", "2100-12-31"  # the range of holidays
 FEBRUARY, NOVEMBER = 1, 10  # months since January
-CALENDARS = {"US": "CME_Agriculture", "ICE Europe": "ICE", "London": "LSE"}  # names in pandas_market_calendars
+CALENDARS = {
+    "US": "CME_Agriculture",
+    "ICE Europe": "ICE",
+    "London": "LSE",
+    "NYSE": "NYSE",
+}  # names in pandas_market_calendars
 FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # closed: New Year fell on the Saturday
 
 
 @cache
 def business_calendar(market: str) -> np.busdaycalendar:
-    """Business days of a market, `US`, `ICE Europe` or `London`: weekdays without its regular holidays.
+    """Business days of a market, `US`, `ICE Europe`, `London` or `NYSE`: weekdays without its regular holidays.
 
     ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them as business days.
     Unscheduled closures (days of mourning, disasters) count as business days: they were unknown in advance, and the

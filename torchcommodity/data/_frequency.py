@@ -4,11 +4,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from torchcommodity.data._errors import DataError
+
 Dates = np.ndarray[Any, np.dtype[np.datetime64]]
 Frequency = Literal["daily", "weekly", "monthly"]
 
 FREQUENCIES: tuple[Frequency, ...] = ("daily", "weekly", "monthly")
 DAILY, WEEKLY = 3, 14  # longest median spacing in days; in between are 1, 7 and 30, with holidays
+MIN_DATES = 20  # dates from which the frequency of a symbol is judged
+A_WEEK, A_MONTH = (6, 8), (28, 33)  # median spacings that are a week or a month
 
 
 def infer_frequency(dates: Dates) -> Frequency:
@@ -20,10 +24,47 @@ def infer_frequency(dates: Dates) -> Frequency:
     >>> infer_frequency(np.array(["2024-01-31", "2024-02-29", "2024-03-28"], dtype="datetime64[D]"))
     'monthly'
     """
-    if len(dates) < 2:
-        return "daily"
-    spacing = float(np.median(np.diff(dates.astype("datetime64[D]")).astype(np.int64)))
+    spacing = median_spacing(dates)
     return "daily" if spacing <= DAILY else "weekly" if spacing <= WEEKLY else "monthly"
+
+
+def median_spacing(dates: Dates) -> float:
+    """Median number of days between neighbors of increasing dates `(T,)`; 1 for fewer than two.
+
+    >>> median_spacing(np.array(["2024-01-05", "2024-01-12", "2024-01-26"], dtype="datetime64[D]"))
+    10.5
+    """
+    if len(dates) < 2:
+        return 1.0
+    return float(np.median(np.diff(dates.astype("datetime64[D]")).astype(np.int64)))
+
+
+def frequency_mismatch(dates: Dates, expected: Frequency) -> str:
+    """What increasing dates `(T,)` are, in words, if they are not of the expected frequency; "" if they are.
+
+    Two weeks or a quarter between prices are of no frequency. Fewer than 20 dates are not judged.
+
+    >>> frequency_mismatch(np.arange("1990", "2020", dtype="datetime64[Y]"), "monthly")
+    '365 days apart'
+    """
+    if len(dates) < MIN_DATES:
+        return ""
+    spacing, frequency = median_spacing(dates), infer_frequency(dates)
+    if frequency == "daily" or any(low <= spacing <= high for low, high in (A_WEEK, A_MONTH)):
+        return "" if frequency == expected else frequency
+    return f"{spacing:g} days apart"
+
+
+def check_frequency(operation: str, dates: Dates, expected: Frequency) -> None:
+    """Raise a `DataError` if increasing dates `(T,)` are not of the frequency that a model was fitted on.
+
+    >>> check_frequency("predict", np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]"), "monthly")
+    """
+    if len(dates) > 1 and (frequency := infer_frequency(dates)) != expected:
+        raise DataError(
+            f"{operation}: expected {expected} prices, as in the fit; got {frequency} ones, a median of "
+            f"{median_spacing(dates):g} days apart; resample them or fit a model on such prices"
+        )
 
 
 def month_end(months: Any) -> Dates:

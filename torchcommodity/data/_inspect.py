@@ -6,15 +6,17 @@ from datetime import datetime, timezone
 import numpy as np
 
 from torchcommodity.data._errors import Finding, condense, make_finding
+from torchcommodity.data._frequency import Frequency, frequency_mismatch
 from torchcommodity.data._grid import Array
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._vendor_rolls import vendor_rolls
 
 LONG_GAP = 10  # business days; a slower series (monthly) is measured against its own step
 SLOW_STEP = 3  # times the median step of the series
-STALE_RUN = 10  # equal prices in a row
+STALE_RUN = {"daily": 10, "weekly": 8, "monthly": 6}  # equal prices in a row
 JUMP = 100.0  # factor, up or down
-FIT_PRICES = 505  # positive prices that a default fit needs: warm-up of 252, twice the longest horizon of 126, and one
+# positive prices that a default fit needs: its warm-up, twice its longest horizon, and one
+FIT_PRICES = {"daily": 505, "weekly": 157, "monthly": 49}
 
 Occurrence = tuple[str, int, str, int]  # kind, row among the prices of the symbol, value in words, count
 
@@ -26,11 +28,12 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     |---|---|
     | nonpositive | a price <= 0 |
     | gap | more than 10 business days, and more than 3 median steps of the series, between two prices |
-    | stale | 10 or more equal prices in a row |
+    | stale | 10 or more equal prices in a row; 8 weekly or 6 monthly ones |
     | jump | a factor of 100 or more between neighboring positive prices |
     | weekend, future, empty row | a row on Saturday or Sunday, later than tomorrow, or without any price |
     | no positive price | a symbol that cannot be forecast |
-    | short history | a symbol with fewer positive prices than a default fit needs, 505 |
+    | short history | a symbol with fewer positive prices than a default fit needs: 505 daily, 157 weekly, 49 monthly |
+    | mixed frequency | a symbol whose prices are, say, monthly among daily rows, or rows of another spacing |
     | constant price | a symbol whose positive prices are all equal |
     | mostly missing | a symbol without a price in most rows between its first and its last |
     | vendor rolls | a series `=F` of Yahoo, whose rolls are not published |
@@ -45,14 +48,16 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     """
     prices = panel.values.plain().numpy()
     lines = np.zeros(prices.shape, dtype=np.int64) if lines is None else lines
+    frequency = panel.frequency
     findings = list(_rows(panel, prices, lines))
     clock = np.busday_count(panel.dates[0], panel.dates)
     for column, symbol in enumerate(panel.symbols):
         rows = np.flatnonzero(~np.isnan(prices[:, column]))
         dates = panel.dates[rows]
-        for kind, row, value, count in _occurrences(prices[rows, column], clock[rows], dates):
+        for kind, row, value, count in _occurrences(prices[rows, column], clock[rows], dates, frequency):
             findings.append(make_finding(kind, symbol, dates[row], lines[rows[row], column], value, count))
-        findings += _history(symbol, prices[rows, column], rows)
+        findings += _history(symbol, prices[rows, column], rows, frequency)
+        findings += _mixed(symbol, dates, frequency)
     return condense([*findings, *vendor_rolls(panel)])
 
 
@@ -68,12 +73,12 @@ def _rows(panel: Panel, prices: Array, lines: Array) -> Iterator[Finding]:
             yield make_finding(kind, "", panel.dates[row], lines[row].max(), value)
 
 
-def _occurrences(prices: Array, clock: Array, dates: Array) -> Iterator[Occurrence]:
+def _occurrences(prices: Array, clock: Array, dates: Array, frequency: Frequency) -> Iterator[Occurrence]:
     """Findings of one symbol, from its prices `(P,)`, their business-day numbers and their dates."""
     for row in np.flatnonzero(prices <= 0):
         yield "nonpositive", int(row), f"{prices[row]:g}", 1
     yield from _gaps(clock, dates)
-    yield from _stale_runs(prices, dates)
+    yield from _stale_runs(prices, dates, STALE_RUN[frequency])
     yield from _jumps(prices)
 
 
@@ -85,10 +90,10 @@ def _gaps(clock: Array, dates: Array) -> Iterator[Occurrence]:
         yield "gap", int(row + 1), f"{steps[row]} business days since {dates[row]}", 1
 
 
-def _stale_runs(prices: Array, dates: Array) -> Iterator[Occurrence]:
+def _stale_runs(prices: Array, dates: Array, shortest: int) -> Iterator[Occurrence]:
     starts = np.flatnonzero(np.concatenate([[True], prices[1:] != prices[:-1]])) if prices.size else np.zeros(0, int)
     lengths = np.diff(np.append(starts, prices.size))
-    for start, length in zip(starts[lengths >= STALE_RUN], lengths[lengths >= STALE_RUN]):
+    for start, length in zip(starts[lengths >= shortest], lengths[lengths >= shortest]):
         yield "stale", int(start), f"{length} equal prices {prices[start]:g} to {dates[start + length - 1]}", 1
 
 
@@ -100,13 +105,18 @@ def _jumps(prices: Array) -> Iterator[Occurrence]:
         yield "jump", int(after), f"{prices[after]:g} after {prices[before]:g}", 1
 
 
-def _history(symbol: str, prices: Array, rows: Array) -> Iterator[Finding]:
+def _mixed(symbol: str, dates: Array, frequency: Frequency) -> Iterator[Finding]:
+    if mismatch := frequency_mismatch(dates, frequency):
+        yield make_finding("mixed frequency", symbol, value=f"{mismatch}; the rows of the panel are {frequency}")
+
+
+def _history(symbol: str, prices: Array, rows: Array, frequency: Frequency) -> Iterator[Finding]:
     """Findings that keep a symbol from being forecast: no, few, equal or mostly missing prices."""
-    positive = prices[prices > 0]
+    positive, required = prices[prices > 0], FIT_PRICES[frequency]
     if not positive.size:
         yield make_finding("no positive price", symbol, value=f"{len(prices):,} prices, none above zero")
-    elif positive.size < FIT_PRICES:
-        value = f"{positive.size} positive prices; a default fit needs {FIT_PRICES}"
+    elif positive.size < required:
+        value = f"{positive.size} positive prices; a default fit needs {required}"
         yield make_finding("short history", symbol, value=value)
     elif positive.min() == positive.max():
         yield make_finding("constant price", symbol, value=f"{positive.size:,} positive prices, all {positive[0]:g}")

@@ -115,7 +115,8 @@ class Artifact:
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
         metadata = self.metadata
-        panel = align_panel(to_panel(prices, operation="predict"), metadata.symbols, metadata.contracts)
+        panel = to_panel(prices, operation="predict")
+        panel = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
         values, days = panel.values.plain().detach(), torch.from_numpy(panel.dates.astype(np.int64))
         try:
             check_warmup(values, panel.symbols, metadata.warmup)

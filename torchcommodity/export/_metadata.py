@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 import torchcommodity
+from torchcommodity.data import Frequency
 from torchcommodity.export._roll_calendar import FIRST, LAST
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
@@ -36,6 +37,7 @@ class Metadata:
         version: version of torchcommodity that wrote the file.
         torch: version of torch that wrote the file.
         sha256: the checksum stored in the file.
+        frequency: of the prices: what a row is. A file without it is for daily prices.
     """
 
     format: Format
@@ -53,6 +55,7 @@ class Metadata:
     version: str
     torch: str
     sha256: str = ""
+    frequency: Frequency = "daily"
 
     @property
     def min_rows(self) -> int:
@@ -93,6 +96,7 @@ def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
         note=forecaster.record.note,
         version=torchcommodity.__version__,
         torch=torch.__version__,
+        frequency=forecaster.frequency,
     )
 
 

@@ -3,7 +3,7 @@
 from torchcommodity.forecast._backtest import TEST_YEARS as TEST_YEARS
 from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import backtest as backtest
-from torchcommodity.forecast._baselines import BASELINES as BASELINES
+from torchcommodity.forecast._baselines import baselines as baselines
 from torchcommodity.forecast._cache import CacheEntry as CacheEntry
 from torchcommodity.forecast._cache import cache_entries as cache_entries
 from torchcommodity.forecast._cache import clear_cache as clear_cache
@@ -12,9 +12,9 @@ from torchcommodity.forecast._cache import data_hash as data_hash
 from torchcommodity.forecast._cached import backtest_span as backtest_span
 from torchcommodity.forecast._cached import cached_backtest as cached_backtest
 from torchcommodity.forecast._cached import cached_fit as cached_fit
-from torchcommodity.forecast._calendar import HORIZON_NAMES as HORIZON_NAMES
 from torchcommodity.forecast._calendar import Calendar as Calendar
 from torchcommodity.forecast._calendar import calendar as calendar
+from torchcommodity.forecast._calendar import horizon_name as horizon_name
 from torchcommodity.forecast._conformal import conformal as conformal
 from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
 from torchcommodity.forecast._correlation import Correlation as Correlation
@@ -47,10 +47,8 @@ from torchcommodity.forecast._summary import summarize as summarize
 
 __all__ = [
     "BANDS",
-    "BASELINES",
     "COLORS",
     "CORRELATION_WINDOW",
-    "HORIZON_NAMES",
     "MUTED",
     "TEST_YEARS",
     "Backtest",
@@ -67,6 +65,7 @@ __all__ = [
     "align_panel",
     "backtest",
     "backtest_span",
+    "baselines",
     "cache_entries",
     "cached_backtest",
     "cached_fit",
@@ -82,6 +81,7 @@ __all__ = [
     "diebold_mariano",
     "fan_chart",
     "fit",
+    "horizon_name",
     "last_prices",
     "level_index",
     "line_trace",

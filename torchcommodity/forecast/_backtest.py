@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
-from torchcommodity.forecast._baselines import BASELINES
+from torchcommodity.forecast._baselines import baselines as default_baselines
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
 from torchcommodity.models import HarConfig, model_name
@@ -34,7 +34,8 @@ from torchcommodity.training import (
 if TYPE_CHECKING:
     import pandas as pd
 
-TEST_YEARS = 7  # number of last years tested, unless `first_year` is given
+# number of last years tested, unless `first_year` is given: a year of months has one target of twelve months
+TEST_YEARS = {"daily": 7, "weekly": 7, "monthly": 20}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +137,7 @@ def backtest(
     first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
-    baselines: Mapping[str, Baseline] = BASELINES,
+    baselines: Mapping[str, Baseline] | None = None,
     progress: Progress | None = None,
     executor: Executor = LOCAL,
 ) -> Backtest:
@@ -147,11 +148,12 @@ def backtest(
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
-        config: model and fit settings; the defaults if None.
-        first_year: first test year; by default the last seven years are tested, or fewer in a short panel.
+        config: model and fit settings; the defaults for the frequency of the prices if None.
+        first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
+            short panel.
         refit_network: years between trainings of the network.
         seed: random seed for initialization and shuffling of the network.
-        baselines: models to compare with, by name; see `statistical` for more.
+        baselines: models to compare with, by name; those of `forecast.baselines` if None. See `statistical` for more.
         progress: called as progress(done, total, description) after each fold.
         executor: runs the folds, see `training.make_executor`; the result does not depend on it.
 
@@ -171,10 +173,11 @@ def backtest(
     """
     panel = to_panel(prices, operation="backtest")
     check_not_synthetic("backtest", panel)
-    config = check_config("backtest", config)
+    config = check_config("backtest", config, panel)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     check_history("backtest", panel, config.model.har, allow_short=True)
+    baselines = default_baselines(panel.frequency) if baselines is None else baselines
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
     check_past("backtest", panel, config.model.har, rows=blocks[0].start)
     inputs = model_inputs(panel, config.model.har.horizons[-1])
@@ -223,7 +226,7 @@ def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -
     if first_year is not None and not isinstance(first_year, (int, np.integer)):
         raise TypeError(f"backtest: first_year must be an int; got {first_year!r}")
     if first_year is None:
-        first_year = max(int(years[-1]) - TEST_YEARS + 1, int(years[min_rows - 1]) + 1)
+        first_year = max(int(years[-1]) - TEST_YEARS[config.frequency] + 1, int(years[min_rows - 1]) + 1)
     before = int((years < first_year).sum())
     if before < min_rows or before == len(years):
         raise ValueError(

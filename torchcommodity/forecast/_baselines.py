@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.models import Har, HarConfig
+from torchcommodity.models import Frequency, Har, HarConfig
 from torchcommodity.ops import garch_variance, riskmetrics_variance
 from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
 
-RISKMETRICS = float(np.log(0.5) / np.log(0.94))  # the half-life of lambda = 0.94, 11.2 rows
+RISKMETRICS = {"daily": 0.94, "weekly": 0.94, "monthly": 0.97}  # lambda: half-lives of 11.2 and 22.8 rows
+QUARTER = {"daily": 63, "weekly": 13, "monthly": 3}  # rows
 MIN_RETURNS = 100  # returns of a symbol for a GARCH fit
 
 
@@ -71,13 +72,20 @@ def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     return _scaled(prices, start, torch.stack(columns, 1), config)
 
 
-BASELINES: dict[str, Baseline] = {
-    "unconditional": unconditional,
-    "ewma": ewma(RISKMETRICS),
-    "ewma63": ewma(63),
-    "garch": garch,
-    "har": har,
-}
+def baselines(frequency: Frequency = "daily") -> dict[str, Baseline]:
+    """Models that a backtest compares with, by name; the half-lives of the EWMA variances depend on the frequency.
+
+    >>> list(baselines("monthly"))
+    ['unconditional', 'ewma', 'ewma3', 'garch', 'har']
+    """
+    decay, quarter = RISKMETRICS[frequency], QUARTER[frequency]
+    return {
+        "unconditional": unconditional,
+        "ewma": ewma(float(np.log(0.5) / np.log(decay))),
+        f"ewma{quarter}": ewma(quarter),
+        "garch": garch,
+        "har": har,
+    }
 
 
 def _returns(prices: Tensor, config: HarConfig) -> Tensor:

@@ -13,7 +13,7 @@ from torchcommodity.forecast._summary import BacktestSummary, summarize
 from torchcommodity.training import LOCAL, Executor, FitConfig, Progress, check_config
 
 TRAIN_YEARS = 5  # minimum years of prices before the first test year
-MIN_ROWS = 20  # a last year with no more rows is not tested
+MIN_ROWS = {"daily": 20, "weekly": 4, "monthly": 1}  # a last year with no more rows is not tested
 
 
 def cached_fit(
@@ -24,7 +24,8 @@ def cached_fit(
     The cache key covers prices, dates, symbols, contracts, curve, settings, seed, torch version and the code of this
     package. Arguments and errors are those of `fit`.
     """
-    config, panel = check_config("fit", config), to_panel(prices, operation="fit")
+    panel = to_panel(prices, operation="fit")
+    config = check_config("fit", config, panel)
     return load_or_compute(
         f"{cache_key(panel, config, seed, 'forecaster')}.safetensors",
         Forecaster.load,
@@ -45,12 +46,14 @@ def cached_backtest(
     """Backtest the symbols with enough history, or load the summary from the cache; also return whether it was cached.
 
     A symbol is tested if its prices start at least five years before the first test year; the others are listed in
-    `BacktestSummary.excluded`. A last year with 20 rows or fewer is not tested. Arguments are those of `backtest`.
+    `BacktestSummary.excluded`. A last year with 20 rows or fewer is not tested,
+    nor one with 4 weeks or 1 month. Arguments are those of `backtest`.
 
     Raises:
         ValueError: no symbol has enough history; what `backtest` raises.
     """
-    config, panel = check_config("backtest", config), to_panel(prices, operation="backtest")
+    panel = to_panel(prices, operation="backtest")
+    config = check_config("backtest", config, panel)
     symbols, (first, last) = backtest_span(panel, first_year)
     excluded = tuple(symbol for symbol in panel.symbols if symbol not in symbols)
     panel = panel.select(symbols).between(None, f"{last}-12-31")
@@ -75,7 +78,9 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
     """
     years, rows = np.unique(panel.dates.astype("datetime64[Y]").astype(int) + 1970, return_counts=True)
     prices = panel.values.plain().numpy()
-    last = int(years[rows > MIN_ROWS][-1]) if (rows > MIN_ROWS).any() else int(years[-1])
+    frequency = panel.frequency
+    tested = rows > MIN_ROWS[frequency]
+    last = int(years[tested][-1] if tested.any() else years[-1])
     starts = {s: _year_of_first_price(panel.dates, prices[:, n]) for n, s in enumerate(panel.symbols)}
     symbols = [s for s, year in starts.items() if year + TRAIN_YEARS <= (last if first_year is None else first_year)]
     if not symbols:
@@ -84,7 +89,7 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
             f"{panel.dates[0]} to {panel.dates[-1]}"
         )
     earliest = max(starts[s] for s in symbols) + TRAIN_YEARS
-    return symbols, (max(earliest, last - TEST_YEARS + 1) if first_year is None else first_year, last)
+    return symbols, (max(earliest, last - TEST_YEARS[frequency] + 1) if first_year is None else first_year, last)
 
 
 def _year_of_first_price(dates: np.ndarray, prices: np.ndarray) -> int:

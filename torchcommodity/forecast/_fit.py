@@ -41,7 +41,7 @@ def fit(
     Args:
         prices: raw prices, anything that `data.to_panel` takes. Missing, zero and negative prices are skipped: the next
             return spans the gap.
-        config: model and fit settings; the defaults if None.
+        config: model and fit settings; the defaults for the frequency of the prices if None.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
@@ -57,7 +57,8 @@ def fit(
     Raises:
         TypeError: `prices` or `config` has another type.
         ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the
-            checkpoint is damaged or belongs to another run; the panel is synthetic.
+            checkpoint is damaged or belongs to another run; the panel is synthetic; the settings are for prices of
+            another frequency.
 
     Example:
         >>> from torchcommodity import data
@@ -66,8 +67,8 @@ def fit(
     """
     panel = to_panel(prices, operation="fit")
     check_not_synthetic("fit", panel)
-    config = check_config("fit", config)
     panel = panel if through is None else panel.between(None, through)
+    config = check_config("fit", config, panel)
     check_history("fit", panel, config.model.har)
     check_past("fit", panel, config.model.har, rows=len(panel))
     inputs = model_inputs(panel, config.model.har.horizons[-1])

@@ -69,10 +69,10 @@ class Forecast:
 
     @cached_property
     def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]
-        """Target date of each horizon, from each symbol's origin, according to `calendar`."""
-        origins, index = np.unique(self.origins, return_inverse=True)
-        dates = [[self.calendar.ahead(origin, h) for origin in origins] for h in self.horizons]
-        return np.array(dates, dtype="datetime64[D]")[:, index]
+        """Target date of each horizon, from each symbol's origin and on the calendar of its exchange."""
+        pairs = zip(self.origins, self.history.contracts)
+        dates = [self.calendar.rows.following(origin, self.horizons, contract) for origin, contract in pairs]
+        return np.stack(dates, axis=1)
 
     def to_pandas(self, layout: Literal["long", "wide"] = "long") -> "pd.DataFrame":
         """Convert to a pandas DataFrame.

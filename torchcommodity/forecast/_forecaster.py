@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchcommodity.data import Panel, summarize_names, write_atomic
+from torchcommodity.data import Frequency, Panel, check_frequency, summarize_names, write_atomic
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._predict import predict
 from torchcommodity.models import build_model, model_config, model_name
@@ -62,6 +62,12 @@ class Forecaster:
         return horizons
 
     @property
+    def frequency(self) -> Frequency:
+        """Of the prices: what a row is."""
+        frequency: Frequency = self.model.har.config.frequency
+        return frequency
+
+    @property
     def levels(self) -> tuple[float, ...]:
         """Quantile levels."""
         levels: tuple[float, ...] = self.model.har.config.levels
@@ -73,7 +79,7 @@ class Forecaster:
 
     def align_panel(self, panel: Panel) -> Panel:
         """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
-        return align_panel(panel, self.symbols, self.contracts)
+        return align_panel(panel, self.symbols, self.contracts, self.frequency)
 
     def save(self, path: str | Path) -> None:
         """Write the forecaster to one safetensors file, atomically, with settings, symbols, record and a checksum.
@@ -135,7 +141,12 @@ class Forecaster:
 
 
 def align_panel(
-    panel: Panel, symbols: Sequence[str], contracts: Sequence[str | None], *, operation: str = "predict"
+    panel: Panel,
+    symbols: Sequence[str],
+    contracts: Sequence[str | None],
+    frequency: Frequency = "daily",
+    *,
+    operation: str = "predict",
 ) -> Panel:
     """Select the symbols of a forecaster from a panel, in its order and with its contracts.
 
@@ -143,10 +154,11 @@ def align_panel(
         panel: raw prices.
         symbols: N symbols of the forecaster.
         contracts: their N product codes; None = spot.
+        frequency: of the prices of the fit.
         operation: public function that was called, for the error message.
 
     Raises:
-        ValueError: the panel has no such symbol, or another contract for it.
+        ValueError: the panel has no such symbol, another contract for it, or prices of another frequency.
 
     Example:
         >>> from torchcommodity import data
@@ -159,6 +171,7 @@ def align_panel(
             f"without {summarize_names(missing)}"
         )
     panel = panel.select(symbols)
+    check_frequency(operation, panel.dates[torch.isfinite(panel.values.plain()).any(1).numpy()], frequency)
     for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
         if contract is not None and contract != fitted:
             expected = "a spot price" if fitted is None else f"contract {fitted}"

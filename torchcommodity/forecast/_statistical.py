@@ -18,16 +18,16 @@ from torch import Tensor
 from torchcommodity.models import HarConfig
 from torchcommodity.training import Baseline, Prediction
 
-MAX_PAST = 1260  # prices on which a model is selected and fitted, five years
+MAX_PAST = 1260  # prices on which a model is selected and fitted, five years of daily ones
 MIN_PAST = 100  # prices before the first fit
 
-# no season: these models do not support one of 252 days. Additive errors: multiplicative errors of a log price would
-# depend on the unit of the price.
+# Additive errors: multiplicative errors of a log price would depend on the unit of the price.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "autoarima": ("AutoARIMA", {"season_length": 1}),
-    "autoets": ("AutoETS", {"season_length": 1, "model": "AZN"}),
-    "theta": ("Theta", {"season_length": 1}),
+    "autoarima": ("AutoARIMA", {}),
+    "autoets": ("AutoETS", {"model": "AZN"}),
+    "theta": ("Theta", {}),
 }
+SEASONS = {"daily": 1, "weekly": 1, "monthly": 12}  # rows; the models do not support seasons of 252 days or 52 weeks
 INTERVALS = tuple(range(10, 100, 10))  # percent; used to estimate the deviation
 Z = torch.special.ndtri(torch.tensor(INTERVALS, dtype=torch.double) / 200 + 0.5).numpy()
 
@@ -64,7 +64,11 @@ def statistical(name: str, step: int = 1) -> Baseline:
         raise ValueError(f"statistical: name must be one of {', '.join(MODELS)}; got {name!r}")
     if step < 1:
         raise ValueError(f"statistical: step must be at least 1; got {step}")
-    return partial(fit_and_update, partial(_create, name), step)
+    return partial(_forecast, name, step)
+
+
+def _forecast(name: str, step: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
+    return fit_and_update(partial(_create, name, SEASONS[config.frequency]), step, prices, start, config)
 
 
 def fit_and_update(create: Callable[[], Any], step: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
@@ -104,7 +108,7 @@ def _moments(forecast: dict[str, np.ndarray], last: float, horizons: Sequence[in
     return np.stack([paths["mean"] - last, (widths / (2 * Z)).mean(-1)])
 
 
-def _create(name: str) -> Any:
+def _create(name: str, season: int) -> Any:
     try:
         models = import_module("statsforecast.models")
     except ImportError as error:
@@ -113,4 +117,4 @@ def _create(name: str) -> Any:
             f"pandas < 3; got {error}"
         ) from error
     kind, settings = MODELS[name]
-    return getattr(models, kind)(**settings)
+    return getattr(models, kind)(season_length=season, **settings)

@@ -1,6 +1,7 @@
 """Forecasters, the portfolio model and the scenario GAN: for each, a frozen config and a Module."""
 
 from torchcommodity.models._config_from_dict import config_from_dict as config_from_dict
+from torchcommodity.models._frequency import Frequency as Frequency
 from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm
 from torchcommodity.models._garch_lstm import GarchLstmConfig as GarchLstmConfig
 from torchcommodity.models._har import Har as Har
@@ -30,6 +31,7 @@ from torchcommodity.models._registry import MODELS as MODELS
 from torchcommodity.models._registry import ModelConfig as ModelConfig
 from torchcommodity.models._registry import ModelEntry as ModelEntry
 from torchcommodity.models._registry import build_model as build_model
+from torchcommodity.models._registry import default_config as default_config
 from torchcommodity.models._registry import model_config as model_config
 from torchcommodity.models._registry import model_entry as model_entry
 from torchcommodity.models._registry import model_name as model_name
@@ -39,6 +41,7 @@ from torchcommodity.models._scenario_gan import ScenarioGenerator as ScenarioGen
 
 __all__ = [
     "MODELS",
+    "Frequency",
     "GarchLstm",
     "GarchLstmConfig",
     "Har",
@@ -70,6 +73,7 @@ __all__ = [
     "ScenarioGenerator",
     "build_model",
     "config_from_dict",
+    "default_config",
     "learned_parameters",
     "model_config",
     "model_entry",

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.ops import garch_variance, log_returns, riskmetrics_variance
@@ -25,7 +26,7 @@ LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
 
 @dataclass(frozen=True)
 class HarConfig:
-    """Settings of `Har`; the defaults are those of the published results."""
+    """Settings of `Har`; the defaults are those of the published results, on daily prices. See `for_frequency`."""
 
     horizons: tuple[int, ...] = (5, 21, 63, 126)  # rows: a week, a month, a quarter, half a year
     levels: tuple[float, ...] = LEVELS
@@ -37,6 +38,7 @@ class HarConfig:
     gap_weight: float = 0.5  # weight of a symbol's own past roll gaps where no curve is known
     bound: float = 0.3  # limit of a network's correction of log sigma before it is multiplied by shrink
     shrink: float = 0.5  # factor applied to a learned correction: 0.5 limits the damage of overfitting
+    frequency: Frequency = "daily"  # of the prices: what a row is
 
     def __post_init__(self) -> None:
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
@@ -50,6 +52,17 @@ class HarConfig:
             raise ValueError(f"HarConfig: {rule}; got {self}")
         if self.warmup < 1:
             raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
+        frequency_settings("har", self.frequency)  # raises for an unknown frequency
+
+    @classmethod
+    def for_frequency(cls, frequency: Frequency) -> "HarConfig":
+        """Defaults for daily, weekly or monthly prices: horizons, half-lives, trends, cap and warm-up in their rows.
+
+        Example:
+            >>> HarConfig.for_frequency("monthly").horizons
+            (1, 3, 6, 12)
+        """
+        return cls(frequency=frequency, **frequency_settings("har", frequency))
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from torchcommodity.models._config_from_dict import config_from_dict
+from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._garch_lstm import GarchLstm, GarchLstmConfig
 from torchcommodity.models._har import HarConfig
 from torchcommodity.models._har_attention import HarAttention, HarAttentionConfig
@@ -111,6 +112,21 @@ def model_config(name: str, values: dict[str, Any]) -> ModelConfig:
         4
     """
     config: ModelConfig = config_from_dict(model_entry(name).config, values)
+    return config
+
+
+def default_config(name: str, frequency: Frequency = "daily") -> ModelConfig:
+    """Default config of a registered model for prices of a frequency.
+
+    Raises:
+        ValueError: an unknown name or frequency.
+
+    Example:
+        >>> default_config("har-lstm", "weekly").har.horizons
+        (1, 4, 13, 26)
+    """
+    har = HarConfig.for_frequency(frequency)
+    config: ModelConfig = model_entry(name).config(har=har, **frequency_settings(name, frequency))
     return config
 
 

@@ -11,8 +11,10 @@ from torchcommodity.report._report_data import ReportData
 
 MODEL_LABELS = {
     "unconditional": "Unconditional quantiles",
-    "ewma": "EWMA (RiskMetrics, half-life 11 rows)",
+    "ewma": "EWMA (RiskMetrics)",
     "ewma63": "EWMA (half-life 63 rows)",
+    "ewma13": "EWMA (half-life 13 rows)",
+    "ewma3": "EWMA (half-life 3 rows)",
     "garch": "GARCH(1,1)",
     "har": "HAR",
 }

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.models import HarGarchConfig, ModelConfig
+from torchcommodity.data import Panel
+from torchcommodity.models import Frequency, HarGarchConfig, ModelConfig, default_config, model_name
 from torchcommodity.training._runtime import Device, MatmulPrecision, Precision
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Settings of network training; the defaults are those of the published results."""
+    """Settings of network training; the defaults are those of the published results, on daily prices."""
 
     epochs: int = 10  # 0 skips training: the model keeps its econometric baseline
     patience: int = 4  # epochs without improvement before early stopping
@@ -50,10 +51,20 @@ class TrainConfig:
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"TrainConfig: validation_fraction must be in (0, 1); got {self.validation_fraction}")
 
+    @classmethod
+    def for_frequency(cls, frequency: Frequency) -> "TrainConfig":
+        """Defaults for daily, weekly or monthly prices: the window and the longest corrected horizon in their rows."""
+        window, max_horizon = TRAIN_ROWS[frequency]
+        return cls(window=window, max_horizon=max_horizon)
+
+
+TRAIN_ROWS: dict[Frequency, tuple[int, int]] = {"daily": (252, 63), "weekly": (104, 13), "monthly": (36, 6)}
+"""Window of a training sequence, and the longest horizon that a network corrects."""
+
 
 @dataclass(frozen=True)
 class FitConfig:
-    """Model, training settings and calibration; the defaults are those of the published results."""
+    """Model, training settings and calibration; the defaults are those of the published results, on daily prices."""
 
     model: ModelConfig = field(default_factory=HarGarchConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
@@ -68,27 +79,50 @@ class FitConfig:
         if not 0 <= self.symmetry <= 1:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
+    @classmethod
+    def for_frequency(cls, frequency: Frequency, model: str = "har-garch") -> "FitConfig":
+        """Default settings of a model for daily, weekly or monthly prices.
 
-def check_config(operation: str, config: Any) -> FitConfig:
-    """Return the config, or the default one if it is None.
+        Args:
+            frequency: see `Panel.frequency`.
+            model: name of a registered model.
+
+        Example:
+            >>> FitConfig.for_frequency("monthly", "har-lstm").train.window
+            36
+        """
+        return cls(default_config(model, frequency), TrainConfig.for_frequency(frequency))
+
+
+def check_config(operation: str, config: Any, panel: Panel) -> FitConfig:
+    """Return the config, or the default one for the frequency of the panel if it is None.
 
     Args:
         operation: public function that was called, for the error message.
         config: settings of a fit, or None.
+        panel: raw prices.
 
     Raises:
         TypeError: another type; for the config of a model the message says how to wrap it.
+        ValueError: settings for prices of another frequency.
 
     Example:
+        >>> from torchcommodity import data
         >>> from torchcommodity.models import HarLstmConfig
-        >>> check_config("fit", HarLstmConfig())
+        >>> check_config("fit", HarLstmConfig(), data.embedded())
         Traceback (most recent call last):
         TypeError: fit: config must be a FitConfig; got HarLstmConfig; use FitConfig(model=HarLstmConfig(...))
     """
     if config is None:
-        return FitConfig()
-    if isinstance(config, FitConfig):
-        return config
-    name = type(config).__name__
-    hint = f"; use FitConfig(model={name}(...))" if hasattr(config, "har") else ""
-    raise TypeError(f"{operation}: config must be a FitConfig; got {name}{hint}")
+        return FitConfig.for_frequency(panel.frequency)
+    if not isinstance(config, FitConfig):
+        name = type(config).__name__
+        hint = f"; use FitConfig(model={name}(...))" if hasattr(config, "har") else ""
+        raise TypeError(f"{operation}: config must be a FitConfig; got {name}{hint}")
+    if config.model.har.frequency != panel.frequency:
+        raise ValueError(
+            f"{operation}: config must be for {panel.frequency} prices; got model.har.frequency="
+            f"{config.model.har.frequency!r}; start from FitConfig.for_frequency({panel.frequency!r}, "
+            f"{model_name(config.model)!r})"
+        )
+    return config

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, summarize_names, to_panel
+from torchcommodity.data import Frequency, Panel, frequency_mismatch, summarize_names, to_panel
 from torchcommodity.models import HarConfig
 from torchcommodity.training._config import FitConfig
 
@@ -23,20 +23,22 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
 
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
-        config: settings of the fit; the defaults if None.
+        config: settings of the fit; the defaults for the frequency of the prices if None.
 
     >>> from torchcommodity import data
     >>> usable_symbols(data.embedded().between("2017-01-01", "2018-12-31"))
     ()
     """
     panel = to_panel(prices, operation="usable_symbols")
-    values, har = panel.values.plain(), (config or FitConfig()).model.har
+    values, har = panel.values.plain(), (config or FitConfig.for_frequency(panel.frequency)).model.har
     usable = (_positive(values).sum(0) >= min_fit_rows(har)) & ~_constant(values)
-    return tuple(symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable)
+    mismatches = _mismatches(panel, har.frequency)
+    symbols = [symbol for symbol, is_usable in zip(panel.symbols, usable.tolist()) if is_usable]
+    return tuple(symbol for symbol in symbols if symbol not in mismatches)
 
 
 def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
-    """Raise ValueError if symbols have no positive, only constant or too few prices, and name them.
+    """Raise ValueError if symbols have no positive, constant, too few or, say, monthly prices, and name them.
 
     Args:
         operation: public function that was called, for the error message.
@@ -55,6 +57,12 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
         raise ValueError(
             f"{operation}: the prices of every symbol must vary; got constant prices for "
             f"{summarize_names(constant)}{_hint(panel, constant)}"
+        )
+    if mismatches := _mismatches(panel, config.frequency):
+        got = summarize_names(f"{symbol} {mismatch}" for symbol, mismatch in mismatches.items())
+        raise ValueError(
+            f"{operation}: the prices of every symbol must be {config.frequency}, like the panel's rows; got {got}"
+            f"{_hint(panel, list(mismatches))}; make one panel of each frequency, daily, weekly or monthly"
         )
     short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts.tolist()) if count < required]
     if short and not allow_short:
@@ -77,6 +85,13 @@ def check_past(operation: str, panel: Panel, config: HarConfig, rows: int) -> No
             f"{panel.dates[rows - 1]} that vary after the first {config.warmup}; got "
             f"{summarize_names(counts)}"
         )
+
+
+def _mismatches(panel: Panel, frequency: Frequency) -> dict[str, str]:
+    """Symbols whose own prices are of another frequency, and what they are."""
+    positive = _positive(panel.values.plain()).numpy()
+    words = {s: frequency_mismatch(panel.dates[positive[:, n]], frequency) for n, s in enumerate(panel.symbols)}
+    return {symbol: mismatch for symbol, mismatch in words.items() if mismatch}
 
 
 def _hint(panel: Panel, unusable: Sequence[str]) -> str:

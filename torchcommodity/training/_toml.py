@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from torchcommodity.models import config_from_dict, model_entry, model_name
+from torchcommodity.models import Frequency, config_from_dict, model_entry, model_name
 from torchcommodity.training._config import FitConfig
 
 if sys.version_info >= (3, 11):
@@ -18,34 +18,35 @@ else:
 DEFAULT_MODEL = model_name(FitConfig().model)
 
 
-def load_config(path: str | Path, model: str | None = None) -> FitConfig:
+def load_config(path: str | Path, model: str | None = None, frequency: Frequency = "daily") -> FitConfig:
     """Read settings from a TOML file; missing keys keep their defaults.
 
     Args:
         path: the file.
         model: name of a registered model; by default the one in the file.
+        frequency: of the prices, unless the file has `model.har.frequency`; the defaults depend on it.
 
     Raises:
         ValueError: invalid TOML, an unknown key (the message suggests the nearest one), a value of the wrong type, or a
             model in the file other than `model`.
     """
     try:
-        return from_toml(Path(path).read_text("utf-8"), model)
+        return from_toml(Path(path).read_text("utf-8"), model, frequency)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"config: {path} must be TOML; {error}") from None
 
 
-def from_toml(text: str, model: str | None = None) -> FitConfig:
+def from_toml(text: str, model: str | None = None, frequency: Frequency = "daily") -> FitConfig:
     """Parse settings from TOML, the inverse of `to_toml`; missing keys keep their defaults.
 
     >>> from_toml(to_toml(FitConfig())) == FitConfig()
     True
     """
-    return to_config(tomllib.loads(text), model)
+    return to_config(tomllib.loads(text), model, frequency)
 
 
-def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
-    """Build settings from nested dicts of plain values, as parsed from TOML or JSON.
+def to_config(values: dict[str, Any], model: str | None = None, frequency: Frequency = "daily") -> FitConfig:
+    """Build settings from nested dicts of plain values, as parsed from TOML or JSON; see `load_config`.
 
     >>> to_config({"train": {"epochs": 3}, "model": {"name": "har-lstm", "hidden": 4}}).model.hidden
     4
@@ -62,7 +63,19 @@ def to_config(values: dict[str, Any], model: str | None = None) -> FitConfig:
     if model not in (None, name):
         raise ValueError(f"config: model.name must match --model {model}; got {name}")
     settings = {key: value for key, value in table.items() if key != "name"}
-    return config_from_dict(FitConfig, {**values, "model": settings}, {"model": model_entry(name).config})
+    tables = {"model": model_entry(name).config}
+    config_from_dict(FitConfig, {**values, "model": settings}, tables)  # raises for what is wrong with the values
+    har = settings.get("har", {})
+    defaults = to_values(FitConfig.for_frequency(har.get("frequency", frequency), name))
+    del defaults["model"]["name"]
+    return config_from_dict(FitConfig, _merge(defaults, {**values, "model": settings}), tables)
+
+
+def _merge(defaults: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """The defaults, overridden by nested values."""
+    merged = {**defaults, **values}
+    nested = [key for key in values if isinstance(values[key], dict) and isinstance(defaults.get(key), dict)]
+    return merged | {key: _merge(defaults[key], values[key]) for key in nested}
 
 
 def to_values(config: FitConfig) -> dict[str, Any]:

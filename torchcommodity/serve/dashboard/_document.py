@@ -57,7 +57,7 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
     """
     check_not_synthetic("dashboard", prices)
     metadata = artifact.metadata
-    panel = align_panel(prices, metadata.symbols, metadata.contracts)
+    panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency)
     past, days_ahead = past_forecasts(artifact, panel), calendar(panel.dates)
     created = utc_now()
     document = {
@@ -124,7 +124,7 @@ def _symbol(past: PastForecasts, panel: Panel, metadata: Metadata, days_ahead: C
         "forecasts": [
             {
                 "rows": horizon,
-                "date": days_ahead.ahead(origin, horizon),
+                "date": days_ahead.ahead(origin, horizon, metadata.contracts[n]),
                 "quantiles": dict(zip(map(str, metadata.levels), quantiles[h])),
             }
             for h, horizon in enumerate(metadata.horizons)

@@ -5,7 +5,7 @@ from typing import Any
 
 from torchcommodity.data import CONTRACTS
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import HORIZON_NAMES
+from torchcommodity.forecast import horizon_name
 
 STALE_DAYS = 7  # age from which prices are reported as old
 USE = (
@@ -40,7 +40,7 @@ def model_card(metadata: Metadata) -> dict[str, Any]:
     return {
         **asdict(metadata),
         "contract_names": contracts,
-        "horizon_names": [HORIZON_NAMES.get(rows, f"{rows} rows") for rows in metadata.horizons],
+        "horizon_names": [horizon_name(rows, metadata.frequency) for rows in metadata.horizons],
         "use": USE,
         "limitations": LIMITATIONS,
         "docs": DOCS,

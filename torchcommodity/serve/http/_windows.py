@@ -7,6 +7,7 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 
+from torchcommodity.data import DataError, check_frequency
 from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
@@ -117,6 +118,10 @@ def _days(dates: Sequence[str], field: str, metadata: Metadata) -> npt.NDArray[n
     if unordered.size:
         row = int(unordered[0])
         raise invalid_field(f"{field}[{row}]", f"a date after {dates[row - 1]}, the previous row's", dates[row])
+    try:
+        check_frequency(field, days.astype("datetime64[D]"), metadata.frequency)
+    except DataError as error:
+        raise RequestError(422, str(error), field) from None
     return days
 
 
