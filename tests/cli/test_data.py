@@ -22,8 +22,10 @@ def test_data_add_list_remove_and_forecast_from_the_store(run: Run, error: Error
     listing = run("data", "list", *store).stdout
     assert "mine" in listing
     assert "WTI, BRENT" in listing
-    assert "--replace" in error(run("data", "add", prices, "--name", "mine", *store))
-    assert run("data", "add", prices, "--name", "mine", "--replace", "--quiet", *store).output == ""
+    assert (
+        "vintage 1, no new, revised or withdrawn prices" in run("data", "add", prices, "--name", "mine", *store).stdout
+    )
+    assert run("data", "add", prices, "--name", "mine", "--quiet", *store).output == ""
     assert "Removed mine" in run("data", "remove", "mine", *store).stdout
     assert "No panels in" in run("data", "list", *store).stdout
     assert run("data", "remove", "mine", *store).exit_code == 2

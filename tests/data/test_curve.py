@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -141,20 +140,8 @@ def test_store_keeps_contracts_and_curve(tmp_path):
     store.add(part.with_contracts({"WTI": None}), "other")
     assert store.load("part").equals(part)
     assert store.load("other").contracts == ("C", None)
-    store.add(small(), "part", replace=True)
+    store.add(small(), "part")
     assert store.load("part").equals(small())
-
-
-def test_store_without_tables_of_contracts_is_read(tmp_path):
-    store = data.Store(tmp_path / "prices.duckdb")
-    store.add(small(), "old")
-    with duckdb.connect(str(store.path)) as connection:
-        connection.execute("DROP TABLE futures")
-        connection.execute("DROP TABLE closes")
-    assert store.load("old").equals(small())
-    store.add(small().with_contracts({"WTI": "CL"}), "new")
-    assert store.load("old").equals(small())
-    assert store.load("new").contracts == (None, "CL")
 
 
 @given(missing=st.lists(st.integers(0, 250), unique=True, max_size=200), cut=st.integers(1, 251))

@@ -1,4 +1,4 @@
-"""`Store`: panels in a DuckDB file, added, listed, loaded, replaced and removed in transactions."""
+"""`Store`: panels in a DuckDB file, added, listed, loaded and removed in transactions."""
 
 from pathlib import Path
 
@@ -45,42 +45,53 @@ def test_store_keeps_every_bit(panel, tmp_path_factory):
     store.add(panel, "all")
     loaded = store.load("all")
     assert loaded.equals(panel)
+    assert loaded.values.plain().signbit().equal(panel.values.plain().signbit() & ~panel.values.plain().isnan())
     assert loaded.findings == panel.findings
 
 
-def test_store_adds_lists_and_replaces(tmp_path):
-    store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
+def oil(first="2018-01-02", last="2018-12-31"):
+    return data.embedded(["WTI", "BRENT"]).between(first, last)
+
+
+def test_store_adds_lists_and_loads(tmp_path):
+    store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), oil()
     assert store.list() == []
     with pytest.raises(data.DataError, match="none yet"):
         store.load()
-    store.add(panel, "all")
-    store.add(panel["WTI"], "oil")
-    assert [(e.name, e.rows, e.symbols, e.first) for e in store.list()] == [
-        ("all", 257, panel.symbols, "2018-01-02"),
-        ("oil", 257, ("WTI",), "2018-01-02"),
+    vintage = store.add(panel, "both")
+    assert (vintage.number, vintage.rows, vintage.first, vintage.last) == (
+        1,
+        len(panel),
+        "2018-01-02",
+        str(panel.dates[-1]),
+    )
+    assert (vintage.new, vintage.revised, vintage.withdrawn) == (int(panel.values.isfinite().sum()), 0, 0)
+    store.add(panel["WTI"], "one")
+    assert [(e.name, e.rows, e.symbols, e.first, e.vintages) for e in store.list()] == [
+        ("both", len(panel), panel.symbols, "2018-01-02", 1),
+        ("one", len(panel), ("WTI",), "2018-01-02", 1),
     ]
-    with pytest.raises(data.DataError, match="'all', which is already taken"):
-        store.add(panel["BRENT"], "all")
-    assert store.load("all").equals(panel)
-    store.add(panel["BRENT"], "all", replace=True)
-    assert store.load("all").equals(panel["BRENT"])
-    assert store.load().symbols == ("BRENT",)
-    with pytest.raises(data.DataError, match=r"oil, all\); got 'gold'"):
+    assert store.load().symbols == ("WTI",)
+    store.add(panel["BRENT"], "both")
+    assert store.load().symbols == ("BRENT",)  # the panel added last
+    with pytest.raises(data.DataError, match=r"both, one\); got 'gold'"):
         store.load("gold")
     with pytest.raises(data.DataError, match="printable"):
         store.add(panel, "  ")
 
 
 def test_store_is_unchanged_by_a_failed_add(tmp_path, monkeypatch):
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
-    store.add(panel, "stored")
-    from torchcommodity.data import _store as module
+    from torchcommodity.data._store import append as module
 
-    monkeypatch.setattr(module, "_frames", lambda *_: {"days": pd.DataFrame({"name": ["x"], "date": ["no date"]})})
-    for arguments in ({}, {"replace": True}):
-        with pytest.raises(data.DataError):
-            store.add(panel, "stored" if arguments else "new", **arguments)
-    assert [entry.name for entry in store.list()] == ["stored"]
+    store, panel = data.Store(tmp_path / "prices.duckdb"), oil()
+    store.add(panel, "stored")
+    wrong = module.Changes(pd.DataFrame({"series": [1], "nth": [0], "date": ["no date"], "price": [1.0]}), 1, 0, 0)
+    monkeypatch.setattr(module, "diff", lambda *_: wrong)
+    for name in ("stored", "new"):
+        with pytest.raises(data.DataError, match="no date"):
+            store.add(panel["WTI"], name)
+    monkeypatch.undo()
+    assert [(entry.name, entry.vintages) for entry in store.list()] == [("stored", 1)]
     assert store.load("stored").equals(panel)
 
 
@@ -96,28 +107,30 @@ def test_store_rejects_a_file_that_is_no_store(tmp_path):
 
 
 def test_remove_deletes_one_panel(tmp_path):
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
-    for name in ("all", "oil"):
-        store.add(panel if name == "all" else panel["WTI"], name)
+    store, panel = data.Store(tmp_path / "prices.duckdb"), oil()
+    store.add(panel, "all")
+    store.add(panel["WTI"], "oil")
+    store.add(panel["BRENT"], "all")
     store.remove("all")
     assert [entry.name for entry in store.list()] == ["oil"]
     assert store.load().equals(panel["WTI"])
     with duckdb.connect(str(store.path), read_only=True) as connection:
         tables = [row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         assert all(
-            connection.execute(f"SELECT count(*) FROM {table} WHERE name = 'all'").fetchone() == (0,)
-            for table in tables
+            connection.execute(f"SELECT count(*) FROM {table} WHERE panel = 1").fetchone() == (0,)
+            for table in set(tables) - {"store_format"}
         )
     with pytest.raises(data.DataError, match=r"stored panel \(oil\); got 'all'"):
         store.remove("all")
     store.add(panel, "all")
     assert store.load("all").equals(panel)
+    assert len(store.vintages("all")) == 1
 
 
 def test_remove_is_one_transaction(tmp_path, monkeypatch):
-    from torchcommodity.data import _store as module
+    from torchcommodity.data._store import store as module
 
-    store, panel = data.Store(tmp_path / "prices.duckdb"), data.embedded().between("2018-01-02", "2019-01-03")
+    store, panel = data.Store(tmp_path / "prices.duckdb"), oil()
     store.add(panel, "all")
     monkeypatch.setattr(module, "TABLES", (*module.TABLES, "no_such_table"))
     with pytest.raises(data.DataError, match="no_such_table"):

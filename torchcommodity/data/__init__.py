@@ -52,8 +52,9 @@ from torchcommodity.data._rolls import roll_months as roll_months
 from torchcommodity.data._splits import Split as Split
 from torchcommodity.data._splits import hold_out as hold_out
 from torchcommodity.data._splits import walk_forward as walk_forward
-from torchcommodity.data._store import Store as Store
-from torchcommodity.data._store import StoreEntry as StoreEntry
+from torchcommodity.data._store.state import Vintage as Vintage
+from torchcommodity.data._store.store import Store as Store
+from torchcommodity.data._store.store import StoreEntry as StoreEntry
 from torchcommodity.data._synthetic import SYNTHETIC as SYNTHETIC
 from torchcommodity.data._synthetic import SyntheticTensor as SyntheticTensor
 from torchcommodity.data._synthetic import check_not_synthetic as check_not_synthetic
@@ -83,6 +84,7 @@ __all__ = [
     "Store",
     "StoreEntry",
     "SyntheticTensor",
+    "Vintage",
     "business_calendar",
     "cache_dir",
     "check_frequency",

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from torchcommodity.data._eia import eia
@@ -10,7 +11,8 @@ from torchcommodity.data._errors import DataError
 from torchcommodity.data._files import read_file
 from torchcommodity.data._fred import fred
 from torchcommodity.data._panel import Panel
-from torchcommodity.data._store import Store
+from torchcommodity.data._store.store import Store
+from torchcommodity.data._store.times import AsOf
 
 
 def read(
@@ -20,6 +22,7 @@ def read(
     publisher: str = "not stated",
     license: str = "not stated",
     store: Store | None = None,
+    as_of: AsOf | None = None,
 ) -> Panel:
     """Read prices from a file, the store, a publisher, or the embedded data.
 
@@ -59,13 +62,15 @@ def read(
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
+        as_of: read the stored panel as it stood at this date or time, as for `Store.load`.
 
     Returns:
         Prices `(T, N)` float64 in the units of the source, NaN = missing. `Panel.findings` lists data-quality warnings
         and how each was treated.
 
     Raises:
-        DataError: data that cannot be trusted, with file, line and value; an unknown symbol.
+        DataError: data that cannot be trusted, with file, line and value; an unknown symbol; `as_of` with a source that
+            is not in the store.
 
     >>> read("embedded", ["WTI"]).units
     ('$/bbl',)
@@ -77,19 +82,24 @@ def read(
     >>> panel.values.shape, str(panel.findings[0])
     (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
     """
+    if as_of is not None and not str(source).startswith(("store:", "auto")):
+        raise DataError(
+            f"as_of: expected the source store:NAME, which records what was known when; got {source}; "
+            "store its prices first (torchcommodity data add, or Store.add)"
+        )
     if source in ("embedded", "monthly"):  # most of their symbols are read by name only
         return embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
-    panel = _read(source, publisher, license, store or Store())
+    panel = _read(source, publisher, license, store or Store(), as_of)
     return panel if symbols is None else panel.select(symbols)
 
 
-def _read(source: str | os.PathLike[str], publisher: str, license: str, store: Store) -> Panel:
+def _read(source: str | os.PathLike[str], publisher: str, license: str, store: Store, as_of: AsOf | None) -> Panel:
     if not isinstance(source, str):
         return read_file(Path(source), publisher=publisher, license=license)
     if source == "auto":
-        return store.load() if store.list() else embedded()
+        return store.load(as_of=as_of) if store.list() or as_of is not None else embedded()
     prefix, colon, names = source.partition(":")
-    readers: dict[str, Callable[[str], Panel]] = {"fred": fred, "eia": eia, "store": store.load}
+    readers: dict[str, Callable[[str], Panel]] = {"fred": fred, "eia": eia, "store": partial(store.load, as_of=as_of)}
     if colon and prefix in readers:
         return readers[prefix](names)
     if not source.strip():
