@@ -1,5 +1,6 @@
 """`torchcommodity data`: check, add, list, remove."""
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def test_data_check_prints_findings_of_usable_prices(run: Run, prices: Path) -> 
     result = run("data", "check", prices)
     assert result.exit_code == 0
     assert re.search(r"warning: nonpositive WTI 2016-03-01 line \d+", result.stdout)
-    assert "Usable, 1 warning." in result.stdout
+    assert "Usable, 3 warnings." in result.stdout  # its origin is not stated, and it is old
 
 
 def test_data_sources_prints_span_publisher_license_and_credit(run: Run, error: Error) -> None:
@@ -58,6 +59,39 @@ def test_data_sources_of_a_file_says_what_is_not_stated(run: Run, prices: Path) 
     text = run("data", "sources", prices).stdout
     assert "Publisher: not stated" in text
     assert "Credit line" not in text
+
+
+def test_data_check_takes_the_publisher(run: Run, prices: Path) -> None:
+    assert "origin not stated" in run("data", "check", prices).stdout
+    assert "origin not stated" not in run("data", "check", prices, "--publisher", "EIA").stdout
+
+
+def test_data_check_prints_json_with_every_finding(run: Run, prices: Path) -> None:
+    table = pd.read_csv(prices, index_col="date")
+    table.iloc[100:140, 0] = -1.0
+    table.assign(FLAT=1.0, SHORT=table["WTI"].where(table["WTI"].index < "2016")).to_csv(prices)
+    result = run("data", "check", prices, "--json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 2
+    assert document["format"] == "torchcommodity.check.1"
+    assert document["panel"]["symbols"] == ["WTI", "BRENT", "FLAT", "SHORT"]
+    assert document["panel"]["frequency"] == "daily"
+    assert document["usable"] == ["WTI", "BRENT"]
+    assert list(document["unusable"]) == ["FLAT", "SHORT"]
+    assert document["unusable"]["FLAT"].startswith("constant price: ")
+    negative = [finding for finding in document["findings"] if finding["kind"] == "nonpositive"]
+    assert sum(finding["count"] for finding in negative if finding["symbol"] == "WTI") == 40
+    assert document["findings"][0].keys() == {"kind", "symbol", "date", "line", "value", "treatment", "count"}
+
+
+def test_data_check_of_many_symbols_is_a_few_lines(run: Run, tmp_path: Path) -> None:
+    days = pd.bdate_range("2024-01-01", periods=20).rename("date")
+    pd.DataFrame({f"S{n}": [5.0 + n + i % 7 for i in range(20)] for n in range(5000)}, index=days).to_csv(
+        tmp_path / "wide.csv"
+    )
+    lines = run("data", "check", tmp_path / "wide.csv").stdout.splitlines()
+    assert len(lines) < 8
+    assert any("short history 5,000 symbols: S0, S1, S2, S3, S4 and 4,995 more" in line for line in lines)
 
 
 DAYS = pd.bdate_range("2015-01-01", periods=600)

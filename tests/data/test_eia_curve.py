@@ -51,9 +51,7 @@ def test_curve_of_a_command_comes_from_the_eia_and_says_where_it_ends(tmp_path, 
     finding = next(finding for finding in panel.findings if finding.kind == "curve ended")
     assert (finding.symbol, finding.date, finding.value) == ("WTI", "2024-04-05", "the prices end on 2024-06-28")
     assert panel.curve[len(DAYS) :].isnan().all()
-    with pytest.raises(
-        data.DataError, match=r"expected a symbol of CL, NG, HO or RB \(--contracts WTI=CL\)"
-    ):
+    with pytest.raises(data.DataError, match=r"expected a symbol of CL, NG, HO or RB \(--contracts WTI=CL\)"):
         _options.read_prices(str(tmp_path / "prices.csv"), curve="eia:")
 
 

@@ -14,6 +14,7 @@ def test_fred_reads_the_published_format(http):
     assert panel.values[:, 0].tolist() == [18.31, -36.98, 15.99]
     assert [str(day) for day in panel.dates] == ["2020-04-17", "2020-04-20", "2020-04-23"]
     assert [(f.kind, f.symbol, f.date, f.count) for f in panel.findings] == [
+        ("ended", "DCOILWTICO", "2020-04-23", 1),
         ("nonpositive", "DCOILWTICO", "2020-04-20", 1),
         ("short history", "DCOILWTICO", "", 1),
         ("no trading", "DCOILWTICO", "2020-04-21", 2),

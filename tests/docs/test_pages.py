@@ -1,6 +1,7 @@
 """README and docs: Python blocks run and print what the page shows, commands parse, links and tables are complete."""
 
 import contextlib
+import inspect
 import io
 import math
 import re
@@ -146,7 +147,20 @@ def test_every_marker_of_a_table_is_closed() -> None:
         assert sorted(re.findall(r"<!-- (\w+) -->", text)) == sorted(re.findall(r"<!-- /(\w+) -->", text)), page
 
 
-def test_prices_page_lists_every_finding() -> None:
-    page = (ROOT / "docs" / "how-to" / "prices.md").read_text("utf-8")
-    kinds = re.findall(r"^\| ([a-z, ]+) \|", page[page.index("| finding |") :], re.MULTILINE)
-    assert {kind for row in kinds for kind in row.split(", ")} >= data.TREATMENTS.keys()
+def test_panels_page_lists_every_finding_with_its_rule_and_treatment() -> None:
+    page = (ROOT / "docs" / "concepts" / "panels.md").read_text("utf-8")
+    table = page.partition("<!-- findings -->\n")[2].partition("<!-- /findings -->")[0]
+    assert table == findings_table()
+
+
+def findings_table() -> str:
+    """The table of kinds, from the docstrings that state the rules and from the treatments."""
+    rows = [
+        row.split(" | ", 1)
+        for documented in (data.Finding, data.inspect)
+        for row in re.findall(r"^ *\| ([a-z].*) \|$", inspect.cleandoc(documented.__doc__ or ""), re.MULTILINE)
+    ]
+    rules = {kind: rule for kinds, rule in rows for kind in kinds.split(", ") if kind != "kind"}
+    assert rules.keys() == data.TREATMENTS.keys()
+    lines = [f"| {kind} | {rule} | {data.TREATMENTS[kind]} |" for kind, rule in rules.items()]
+    return "\n".join(["| kind | rule | treatment |", "|---|---|---|", *lines]) + "\n"

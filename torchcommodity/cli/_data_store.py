@@ -30,6 +30,7 @@ def add(
     source: Source,
     name: Annotated[str | None, typer.Option("--name", help="Name in the store; default: the source's name")] = None,
     symbols: options.Symbols = None,
+    publisher: options.Publisher = None,
     store: StoreFile = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -38,10 +39,11 @@ def add(
     A name that is stored already gets a new vintage: what is new, revised or withdrawn is appended, and --as-of reads
     the panel as it stood before.
     """
-    from torchcommodity.data import Store, read
+    from torchcommodity.data import NOT_STATED, Store, read
 
     screen, target = output.console(quiet), Store(store)
-    panel = read(source, None if symbols is None else options.parse_names(symbols), store=target)
+    names = None if symbols is None else options.parse_names(symbols)
+    panel = read(source, names, publisher=publisher or NOT_STATED, store=target)
     name = name or Path(source).name.split(".")[0] or source
     vintage = target.add(panel, name)
     output.print_findings(screen, panel.findings)

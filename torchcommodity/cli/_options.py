@@ -156,6 +156,9 @@ AsOf = Annotated[
         help="Read store:NAME as it stood at the end of this day, or at this time, UTC",
     ),
 ]
+Publisher = Annotated[
+    str | None, typer.Option("--publisher", metavar="NAME", help="Publisher of a file without a column source")
+]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder")]
 OutTable = Annotated[
     Path | None,
@@ -228,12 +231,16 @@ AnyModelFile = Annotated[
 
 
 def read_prices(
-    source: str, symbols: str | None = None, contracts: str | None = None, curve: str | None = None
+    source: str,
+    symbols: str | None = None,
+    contracts: str | None = None,
+    curve: str | None = None,
+    publisher: str | None = None,
 ) -> "Panel":
-    """Read the panel of `--data`, `--symbols`, `--contracts` and `--curve`."""
-    from torchcommodity.data import eia_curve, read, read_curve
+    """Read the panel of `--data`, `--symbols`, `--contracts`, `--curve` and `--publisher`."""
+    from torchcommodity.data import NOT_STATED, eia_curve, read, read_curve
 
-    panel = read(source, None if symbols is None else parse_names(symbols))
+    panel = read(source, None if symbols is None else parse_names(symbols), publisher=publisher or NOT_STATED)
     if contracts is not None:
         panel = panel.with_contracts(parse_contracts(contracts))
     if curve == "eia:":

@@ -102,11 +102,14 @@ def print_forecast(screen: Console, forecast: "Forecast") -> None:
 
 
 def print_findings(screen: Console, findings: "Sequence[Finding]", max_rows: int | None = MAX_ROWS) -> None:
-    """Print data-quality warnings, one line each."""
-    for finding in findings[:max_rows]:
+    """Print data-quality warnings, one line each; many of one kind are one line with a count."""
+    from torchcommodity.data import summarize_findings
+
+    lines = summarize_findings(findings)
+    for finding in lines[:max_rows]:
         screen.print(f"[yellow]warning:[/] {plain(str(finding))}", soft_wrap=True)
-    if max_rows is not None and len(findings) > max_rows:
-        screen.print(f"and {len(findings) - max_rows} more; `torchcommodity data check` prints all of them")
+    if max_rows is not None and len(lines) > max_rows:
+        screen.print(f"and {len(lines) - max_rows} more; `torchcommodity data check` prints all of them")
 
 
 def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calendar") -> None:

@@ -24,6 +24,7 @@ from torchcommodity.data._embedded import embedded_symbols as embedded_symbols
 from torchcommodity.data._errors import TREATMENTS as TREATMENTS
 from torchcommodity.data._errors import DataError as DataError
 from torchcommodity.data._errors import Finding as Finding
+from torchcommodity.data._errors import summarize_findings as summarize_findings
 from torchcommodity.data._errors import summarize_names as summarize_names
 from torchcommodity.data._expiry import business_calendar as business_calendar
 from torchcommodity.data._files import read_curve as read_curve
@@ -43,6 +44,7 @@ from torchcommodity.data._layout import detect_layout as detect_layout
 from torchcommodity.data._names import printable as printable
 from torchcommodity.data._names import symbol_problem as symbol_problem
 from torchcommodity.data._panel import Panel as Panel
+from torchcommodity.data._provenance import NOT_STATED as NOT_STATED
 from torchcommodity.data._provenance import Provenance as Provenance
 from torchcommodity.data._provenance import utc_now as utc_now
 from torchcommodity.data._read import read as read
@@ -66,6 +68,7 @@ from torchcommodity.data._write import write as write
 __all__ = [
     "CONTRACTS",
     "FREQUENCIES",
+    "NOT_STATED",
     "SYNTHETIC",
     "TREATMENTS",
     "Contract",
@@ -115,6 +118,7 @@ __all__ = [
     "roll_months",
     "row_calendar",
     "store_path",
+    "summarize_findings",
     "summarize_names",
     "symbol_problem",
     "synthetic_symbol",

@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
+from torchcommodity.data._errors import DataError, summarize_names
 from torchcommodity.data._inspect import inspect
 from torchcommodity.data._open_prices import OpenPrices, TableFrequency, read_open_prices
 from torchcommodity.data._panel import Panel
@@ -85,7 +85,7 @@ def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
         tuple(prices.units[name] for name in names),
         tuple(prices.provenance[name] for name in names),
     )
-    return replace(panel, findings=(*inspect(panel), *_ended(names, prices)))
+    return replace(panel, findings=inspect(panel))
 
 
 def _default(frequency: TableFrequency, prices: OpenPrices) -> Sequence[str]:
@@ -101,11 +101,3 @@ def _check_symbols(names: Sequence[str], frequency: TableFrequency, prices: Open
     words = f"{summarize_names(elsewhere)}: {other} ({hint})" if elsewhere else "torchcommodity data sources lists all"
     known = summarize_names(prices.units, limit=20)
     raise DataError(f"symbols: expected names among {known}; got {summarize_names(map(repr, unknown))}; {words}")
-
-
-def _ended(names: Sequence[str], prices: OpenPrices) -> list[Finding]:
-    """Series whose last price is older than the last row of the table."""
-    days = prices.frame.index.to_numpy("datetime64[D]")
-    ends = {name: days[prices.frame[name].notna()][-1] for name in names}
-    words = f"the last price; others run to {days[-1]}"
-    return [make_finding("ended", name, end, value=words) for name, end in ends.items() if end != days[-1]]

@@ -22,6 +22,32 @@ class DataError(ValueError):
 class Finding:
     """A data-quality warning, and how the data was treated.
 
+    `inspect` makes those about prices; reading makes these:
+
+    | kind | rule |
+    |---|---|
+    | compressed without ending | a file that is compressed but not named so |
+    | ending without compression | a file that is named as compressed but is not |
+    | ignored column | a column that is neither date, symbol, price, unit nor source |
+    | generic name | a wide table with a column named `close` or `price` |
+    | text numbers | numbers that are stored as text in Parquet, Excel or a frame |
+    | time of day | dates with a time other than midnight |
+    | unsorted | rows out of order |
+    | duplicate | the same day twice with the same prices |
+    | split row | the same day twice, the prices of one row where the other has none |
+    | empty column | a symbol without any price in the file |
+    | no trading | a day that a publisher lists without a price |
+    | cached copy | the publisher did not respond |
+    | combined contract | prices by contract: a row of a spread or strip, not of one contract |
+    | other delivery month | prices by contract: a delivery month that was not chosen |
+    | other expiry | prices by contract: a stated last day that differs from the exchange's rule |
+    | unknown expiry | prices by contract: neither a stated last day nor a rule |
+    | price after expiry | prices by contract: a price after the last day |
+    | late contract | prices by contract: one that begins while a later one is held |
+    | curve ended | the futures curve ends more than 10 days before the prices |
+    | unknown roll gap | an adjusted front month: no earlier day with prices of both contracts |
+    | adjusted | a front month adjusted for the gaps of its rolls |
+
     Args:
         kind: one of the keys of `TREATMENTS`.
         symbol: the symbol concerned, or "" for a whole row or file.
@@ -45,29 +71,24 @@ class Finding:
 
     def __str__(self) -> str:
         words = [self.kind, self.symbol, self.date, f"line {self.line}" if self.line else ""]
-        times = f", {self.count} times" if self.count > 1 else ""
+        times = f", {self.count:,} times" if self.count > 1 else ""
         return f"{' '.join(filter(None, words))}: {self.value}{times} ({self.treatment})"
 
 
 TREATMENTS = {
+    "origin not stated": "kept; a column source, publisher= or --publisher states it",
+    "ignored column": "dropped",
+    "generic name": "kept as the symbol",
+    "similar symbols": "kept apart",
+    "text numbers": "read as numbers",
+    "time of day": "the day counts as written",
     "unsorted": "sorted by date",
     "duplicate": "merged into one",
     "split row": "merged into one",
-    "nonpositive": "kept; returns treat it as missing",
-    "no positive price": "kept; cannot be forecast",
-    "short history": "kept",
-    "constant price": "kept; cannot be forecast",
-    "mostly missing": "kept as missing",
-    "mixed frequency": "kept; cannot be forecast",
     "weekend": "kept",
     "future": "kept",
-    "gap": "kept as missing",
-    "stale": "kept",
-    "jump": "kept",
     "empty row": "kept as missing",
     "empty column": "dropped",
-    "ignored column": "dropped",
-    "generic name": "kept as the symbol",
     "no trading": "row dropped",
     "combined contract": "left out",
     "other delivery month": "left out",
@@ -79,7 +100,25 @@ TREATMENTS = {
     "vendor rolls": "kept",
     "unknown roll gap": "earlier prices are missing",
     "adjusted": "kept; differences or returns are those of the contracts held, levels are not prices",
+    "no overlap": "kept",
+    "identical columns": "kept",
+    "month average": "kept",
+    "nonpositive": "kept; returns treat it as missing",
+    "extreme price": "kept",
+    "gap": "kept as missing",
+    "stale": "kept",
+    "frozen": "kept",
+    "few changes": "kept",
+    "jump": "kept",
+    "decimal slip": "kept",
+    "repeated block": "kept",
+    "looks like returns": "kept; forecasts need prices",
     "ended": "kept",
+    "no positive price": "kept; cannot be forecast",
+    "constant price": "kept; cannot be forecast",
+    "short history": "kept",
+    "mostly missing": "kept as missing",
+    "mixed frequency": "kept; cannot be forecast",
     "compressed without ending": "unpacked",
     "ending without compression": "read as it is",
     "cached copy": "used, because the publisher did not answer",
@@ -104,6 +143,29 @@ def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if rest := group[MAX_LISTED:]:
             condensed.append(replace(rest[0], count=sum(finding.count for finding in rest)))
     return tuple(condensed)
+
+
+def summarize_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Merge the findings of each kind that has more than `MAX_LISTED` of them, over all symbols, into one to read.
+
+    >>> findings = [make_finding("short history", f"S{i}", value="80 positive prices") for i in range(200)]
+    >>> print(*summarize_findings(findings))
+    short history 200 symbols: S0, S1, S2, S3, S4 and 195 more; the first: 80 positive prices, 200 times (kept)
+    """
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.kind, []).append(finding)
+    merged = (group if len(group) <= MAX_LISTED else [_merge(group)] for group in groups.values())
+    return tuple(finding for group in merged for finding in group)
+
+
+def _merge(findings: list[Finding]) -> Finding:
+    first, count = findings[0], sum(finding.count for finding in findings)
+    symbols = list(dict.fromkeys(finding.symbol for finding in findings))
+    if len(symbols) == 1:
+        return replace(first, count=count)
+    value = f"{summarize_names(symbols)}; the first: {first.value}"
+    return replace(first, symbol=f"{len(symbols):,} symbols", date="", line=0, value=value, count=count)
 
 
 def summarize_names(names: Iterable[str], limit: int = MAX_LISTED) -> str:

@@ -8,6 +8,7 @@ from torchcommodity.data._assemble import assemble
 from torchcommodity.data._curve import Curve
 from torchcommodity.data._open_table import open_table
 from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import NOT_STATED
 from torchcommodity.data._records import apply_records
 from torchcommodity.data._to_grid import to_grid
 
@@ -43,13 +44,14 @@ def read_curve(path: PathLike) -> Curve:
     >>> curve.values.tolist(), curve.symbols
     ([[[-37.63, 20.43]]], ('WTI',))
     """
-    panel = _panel(path, "not stated", "not stated", curve=True)
+    panel = _panel(path, NOT_STATED, NOT_STATED, curve=True)
     pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # see `nearby_symbol`
     symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))
     values = torch.full((len(panel), len(symbols), max(int(nth) for _, nth in pairs)), torch.nan, dtype=torch.float64)
     for column, (symbol, nth) in enumerate(pairs):
         values[:, symbols.index(symbol), int(nth) - 1] = panel.values.plain()[:, column]
-    return Curve(values, panel.dates, symbols, panel.findings)
+    findings = tuple(finding for finding in panel.findings if finding.kind != "origin not stated")  # no provenance
+    return Curve(values, panel.dates, symbols, findings)
 
 
 def _panel(path: PathLike, publisher: str, license: str, *, curve: bool = False) -> Panel:

@@ -12,6 +12,7 @@ from torchcommodity.data._cells import FIRST_YEAR, LAST_YEAR, parse_date
 from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._layout import Layout
 from torchcommodity.data._names import check_symbol, printable
+from torchcommodity.data._provenance import NOT_STATED
 
 Array = np.ndarray[Any, Any]
 
@@ -21,8 +22,8 @@ class Origin:
     """Where a table comes from: `label` opens every message, on one line; the rest is provenance."""
 
     label: str
-    publisher: str = "not stated"
-    license: str = "not stated"
+    publisher: str = NOT_STATED
+    license: str = NOT_STATED
     retrieved: str = ""
     sha256: str = ""
     row_word: str = "line"

@@ -14,7 +14,7 @@ from torchcommodity.data._expiry import Months
 from torchcommodity.data._frequency import Frequency, infer_frequency
 from torchcommodity.data._names import check_names
 from torchcommodity.data._panel_checks import check_shape, check_values, is_generated, same_months, same_values
-from torchcommodity.data._provenance import Provenance
+from torchcommodity.data._provenance import Provenance, drop_origin_findings
 from torchcommodity.data._rolls import check_contracts, move_to_prices, roll_calendar
 from torchcommodity.data._synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
@@ -292,11 +292,13 @@ class Panel:
         panel = panel_from_frame(frame, operation)
         if panel is None:
             raise TypeError(f"{operation}: expected a table; got {type(frame).__name__}")
+        records = panel.provenance if provenance is None else tuple(provenance)
         return replace(
             panel,
             units=panel.units if units is None else tuple(units),
-            provenance=panel.provenance if provenance is None else tuple(provenance),
+            provenance=records,
             contracts=tuple(contracts),
+            findings=drop_origin_findings(panel.findings, records),
         )
 
     def equals(self, other: "Panel") -> bool:

@@ -1,10 +1,13 @@
 """Provenance: where the prices of a column come from."""
 
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timezone
 
-from torchcommodity.data._errors import DataError
+from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._names import text_problem
+
+NOT_STATED = "not stated"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ class Provenance:
         for field, text in zip(fields(self), astuple(self)):
             if problem := text_problem(text):
                 raise DataError(f"provenance: expected a {field.name} {problem}; got {repr(text)[:80]}")
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether a publisher is named."""
+        return self.publisher not in ("", NOT_STATED)
+
+
+def drop_origin_findings(findings: Iterable[Finding], records: Iterable[Provenance]) -> tuple[Finding, ...]:
+    """The findings without "origin not stated", if every record names a publisher."""
+    is_stated = all(record.is_stated for record in records)
+    return tuple(finding for finding in findings if not (is_stated and finding.kind == "origin not stated"))
 
 
 def utc_now() -> str:

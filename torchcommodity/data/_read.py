@@ -11,6 +11,7 @@ from torchcommodity.data._errors import DataError
 from torchcommodity.data._files import read_file
 from torchcommodity.data._fred import fred
 from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import NOT_STATED
 from torchcommodity.data._store.store import Store
 from torchcommodity.data._store.times import AsOf
 
@@ -19,8 +20,8 @@ def read(
     source: str | os.PathLike[str],
     symbols: Sequence[str] | None = None,
     *,
-    publisher: str = "not stated",
-    license: str = "not stated",
+    publisher: str = NOT_STATED,
+    license: str = NOT_STATED,
     store: Store | None = None,
     as_of: AsOf | None = None,
 ) -> Panel:
@@ -79,8 +80,8 @@ def read(
     ...     _ = file.write("date,symbol,close\\n2020-04-17,WTI,18.27\\n2020-04-20,WTI,-37.63\\n")
     ...     file.flush()
     ...     panel = read(file.name)
-    >>> panel.values.shape, str(panel.findings[0])
-    (torch.Size([2, 1]), 'nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)')
+    >>> print(panel.values.shape, *(finding for finding in panel.findings if finding.kind == "nonpositive"))
+    torch.Size([2, 1]) nonpositive WTI 2020-04-20 line 3: -37.63 (kept; returns treat it as missing)
     """
     if as_of is not None and not str(source).startswith(("store:", "auto")):
         raise DataError(

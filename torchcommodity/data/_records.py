@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from torchcommodity.data._provenance import Provenance
+from torchcommodity.data._provenance import Provenance, drop_origin_findings
 
 if TYPE_CHECKING:
     from torchcommodity.data._panel import Panel
@@ -43,7 +43,8 @@ def apply_records(panel: "Panel", records: Records) -> "Panel":
         _provenance(record, records.get(symbol, {})) for symbol, record in zip(panel.symbols, panel.provenance)
     ]
     codes = [records.get(symbol, {}).get("contract") or code for symbol, code in zip(panel.symbols, panel.contracts)]
-    return replace(panel, units=tuple(units), provenance=tuple(provenance), contracts=tuple(codes))
+    findings = drop_origin_findings(panel.findings, provenance)
+    return replace(panel, units=tuple(units), provenance=tuple(provenance), contracts=tuple(codes), findings=findings)
 
 
 def _provenance(default: Provenance, record: Mapping[str, str]) -> Provenance:

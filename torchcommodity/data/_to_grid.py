@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from torchcommodity.data._assemble import assemble
+from torchcommodity.data._column_findings import column_findings
 from torchcommodity.data._columns import to_days, to_prices, to_texts
 from torchcommodity.data._errors import DataError, make_finding
 from torchcommodity.data._grid import Array, Grid, Origin, SymbolTable, long_grid, nearby_symbol
@@ -28,8 +29,9 @@ def to_grid(table: Table, origin: Origin, *, curve: bool = False) -> Grid:
         raise DataError(f"{origin.label}: expected rows; got none")
     table = _name_date(_name_index(table))
     layout = detect_layout(table.names, table.header, curve=curve)
-    layout = replace(layout, findings=(*layout.findings, *table.findings))
     days = to_days(table.columns[layout.date], table, origin)
+    cells = column_findings(table.columns[layout.date], [table.columns[c] for c in layout.prices], table)
+    layout = replace(layout, findings=(*layout.findings, *table.findings, *cells))
     if layout.symbol is None:
         prices = [to_prices(table.columns[c], table, origin) for c in layout.prices]
         return Grid(days, table.lines, np.stack(prices, axis=1), layout.names, findings=layout.findings)

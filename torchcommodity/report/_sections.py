@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from torchcommodity.data import CONTRACTS, Finding, Panel
+from torchcommodity.data import CONTRACTS, Finding, Panel, summarize_findings
 from torchcommodity.report._blocks import code, paragraph, section
 from torchcommodity.report._markup import Markup, element, join, table
 from torchcommodity.report._report_data import ReportData, RunRecord
@@ -121,7 +121,9 @@ def versions_table(run: RunRecord) -> Markup:
 def _findings(findings: Sequence[Finding]) -> Markup:
     if not findings:
         return paragraph("No data problems were found.")
-    rows = [(f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in findings]
+    rows = [
+        (f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in summarize_findings(findings)
+    ]
     columns = ("Problem", "Symbol", "Date", "Line", "Value", "Count", "Treatment")
     return table("Data problems and their treatment", columns, rows, text_columns=(0, 1, 2, 4, 6))
 

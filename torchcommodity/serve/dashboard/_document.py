@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Panel, check_not_synthetic, utc_now
+from torchcommodity.data import Panel, check_not_synthetic, summarize_findings, utc_now
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.forecast import (
     BANDS,
@@ -72,7 +72,10 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
         "symbols": [_symbol(past, panel, metadata, days_ahead, n) for n in range(len(metadata.symbols))],
         "coverage": coverage(past, panel, metadata),
         "correlation": _correlation(correlation(panel), panel),
-        "findings": [asdict(finding) for finding in prices.findings if finding.symbol in ("", *metadata.symbols)],
+        "findings": [
+            asdict(finding)
+            for finding in summarize_findings(f for f in prices.findings if f.symbol in ("", *metadata.symbols))
+        ],
     }
     rounded: Document = _round(document)
     return rounded

@@ -1,0 +1,70 @@
+"""`torchcommodity data check`: data-quality warnings, for people or as JSON."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from torchcommodity.cli import _data_store as store
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _output as output
+
+if TYPE_CHECKING:
+    from torchcommodity.data import Panel
+
+# findings of symbols that `fit` rejects
+UNUSABLE = ("no positive price", "short history", "constant price", "mixed frequency")
+
+
+def check(
+    source: store.Source,
+    publisher: options.Publisher = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document, with every finding")] = False,
+) -> None:
+    """Check prices and print data-quality warnings.
+
+    Exit code 0: the prices can be forecast; 2: they cannot, and the message says why.
+    """
+    from torchcommodity.data import summarize_names
+
+    screen = output.console()
+    panel = options.read_prices(source, publisher=publisher)
+    unusable = _unusable(panel)
+    if json:
+        screen.print_json(_check_json(panel, unusable))
+    else:
+        output.print_line(screen, repr(panel))
+        output.print_findings(screen, panel.findings, max_rows=None)
+    if unusable:
+        others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
+        raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
+    if not json:
+        count = sum(finding.count for finding in panel.findings)
+        screen.print(f"Usable, {output.count(count, 'warning') if count else 'no warnings'}.")
+
+
+def _unusable(panel: "Panel") -> dict[str, str]:
+    """Symbols that cannot be forecast, and why."""
+    from torchcommodity.data import inspect
+
+    reasons = ((finding, f"{finding.kind}: {finding.value}") for finding in inspect(panel) if finding.kind in UNUSABLE)
+    return {finding.symbol: reason for finding, reason in reasons}
+
+
+def _check_json(panel: "Panel", unusable: dict[str, str]) -> str:
+    from dataclasses import asdict
+    from json import dumps
+
+    document = {
+        "format": "torchcommodity.check.1",
+        "panel": {
+            "rows": len(panel),
+            "symbols": list(panel.symbols),
+            "first": str(panel.dates[0]),
+            "last": str(panel.dates[-1]),
+            "frequency": panel.frequency,
+        },
+        "usable": [symbol for symbol in panel.symbols if symbol not in unusable],
+        "unusable": unusable,
+        "findings": [asdict(finding) for finding in panel.findings],
+    }
+    return dumps(document, allow_nan=False)
