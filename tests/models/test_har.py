@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from har_models import ROWS, all_rows, baseline, equal_with_nan, two_symbols, with_random_head
@@ -25,7 +26,7 @@ def test_har_quantiles_are_finite_after_the_warmup(prices: Tensor) -> None:
 
 def test_har_variance_terms_carry_over_missing_prices(prices: Tensor) -> None:
     returns, _, no_rolls = Har(2).adjust_rolls(prices)
-    variances = Har(2).variance_terms(returns, no_rolls)[0, :, 0, 0, :5]
+    variances = Har(2).variance_terms(returns, no_rolls)[0, :, 0, 0]
     torch.testing.assert_close(variances[401], variances[399])
 
 
@@ -41,8 +42,8 @@ def test_har_garch_term_is_the_mean_of_the_expected_variances(prices: Tensor) ->
     terms = har.variance_terms(returns, no_rolls)[0, :, :, :, -2]
     for n in range(2):
         h = omega[n] / (1 - alpha[n] - beta[n])
-        for r in returns[0, :, n].tolist():
-            h = omega[n] + alpha[n] * (h if math.isnan(r) else r * r) + beta[n] * h
+        for r in filter(math.isfinite, returns[0, :, n].tolist()):
+            h = omega[n] + alpha[n] * r * r + beta[n] * h
         for i, horizon in enumerate(har.config.horizons):
             expected, total = h, 0.0
             for _ in range(horizon):
@@ -111,3 +112,17 @@ def test_har_rejects_bad_input(prices: Tensor) -> None:
 def test_har_config_rejects(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=f"^HarConfig: {message}"):
         HarConfig(**settings)  # type: ignore[arg-type]
+
+
+@given(rows=st.lists(st.integers(1, ROWS), min_size=1, max_size=40))
+@settings(max_examples=15)
+def test_har_rows_without_a_price_of_a_symbol_change_nothing(prices: Tensor, rows: list[int]) -> None:
+    """Rows on which the first symbol does not trade are inserted; the second symbol trades on half of them."""
+    har, inserted = Har(2), sorted(rows)
+    spread = torch.from_numpy(np.insert(prices[0].numpy(), inserted, np.nan, axis=0))
+    old_rows = torch.from_numpy(np.insert(np.ones(ROWS, dtype=bool), inserted, False))
+    spread[~old_rows, 1] = torch.where(torch.arange(len(inserted)) % 2 == 0, 50.0, torch.nan).double()
+    expected, actual = har(prices), har(spread[None])
+    assert equal_with_nan(expected.features[:, :, 0], actual.features[:, old_rows, 0])
+    assert equal_with_nan(expected.log_scale[..., 0], actual.log_scale[:, old_rows, :, 0])
+    assert equal_with_nan(har.quantiles(expected)[0, -1, :, 0], har.quantiles(actual)[0, -1, :, 0])

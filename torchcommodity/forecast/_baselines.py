@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.models import Frequency, Har, HarConfig
+from torchcommodity.models import Frequency, Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance, riskmetrics_variance
 from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
 
@@ -45,9 +45,9 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     fitted = torch.isfinite(parameters).all(-1)  # (N,)
     omega, alpha, beta = torch.where(fitted[:, None], parameters, 0.0).unbind(-1)
     initial = torch.where(fitted, returns[:start].square().nanmean(0), 0.0)
-    # one more, missing row: the variance of the day after the last
-    extended = torch.cat([returns, torch.full_like(returns[:1], torch.nan)])
-    step = torch.where(fitted, garch_variance(extended, omega, alpha, beta, initial=initial)[1:], torch.nan)
+    own = own_rows(returns[None])
+    variance = garch_variance(own.returns[0], omega, alpha, beta, initial=initial)
+    step = torch.where(fitted, variance.gather(0, own.counts[0]), torch.nan)  # of the row after each row
     total, sums = torch.zeros_like(step), []
     for day in range(1, config.horizons[-1] + 1):
         total = total + step

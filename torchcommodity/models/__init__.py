@@ -24,6 +24,8 @@ from torchcommodity.models._har_regime import HarRegimeConfig as HarRegimeConfig
 from torchcommodity.models._har_tcn import HarTcn as HarTcn
 from torchcommodity.models._har_tcn import HarTcnConfig as HarTcnConfig
 from torchcommodity.models._learned_parameters import learned_parameters as learned_parameters
+from torchcommodity.models._own_rows import OwnRows as OwnRows
+from torchcommodity.models._own_rows import own_rows as own_rows
 from torchcommodity.models._portfolio_lstm import PortfolioInputs as PortfolioInputs
 from torchcommodity.models._portfolio_lstm import PortfolioLstm as PortfolioLstm
 from torchcommodity.models._portfolio_lstm import PortfolioLstmConfig as PortfolioLstmConfig
@@ -65,6 +67,7 @@ __all__ = [
     "HarTcnConfig",
     "ModelConfig",
     "ModelEntry",
+    "OwnRows",
     "PortfolioInputs",
     "PortfolioLstm",
     "PortfolioLstmConfig",
@@ -78,4 +81,5 @@ __all__ = [
     "model_config",
     "model_entry",
     "model_name",
+    "own_rows",
 ]

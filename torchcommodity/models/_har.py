@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity.models._frequency import Frequency, frequency_settings
+from torchcommodity.models._own_rows import OwnRows, own_rows
 from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.ops import garch_variance, log_returns, riskmetrics_variance
@@ -31,7 +32,7 @@ class HarConfig:
     horizons: tuple[int, ...] = (5, 21, 63, 126)  # rows: a week, a month, a quarter, half a year
     levels: tuple[float, ...] = LEVELS
     halflives: tuple[int, ...] = (8, 21, 63, 252)  # rows with a return
-    trends: tuple[int, ...] = (21, 63, 252)  # rows
+    trends: tuple[int, ...] = (21, 63, 252)  # rows with a return
     cap: float = 0.25  # log-returns are clipped to +-cap in variances and features: limits the weight of a single day
     floor: float = 1e-10  # minimum variance per row (0.001 % a day), so that the scale of constant prices is positive
     warmup: int = 252  # returns that a symbol needs before its first forecast
@@ -93,8 +94,9 @@ class Har(nn.Module):
         config: settings.
 
     Prices are in any unit. A price that is NaN, zero or negative is missing and leaves the variances unchanged. A
-    symbol with fewer than `config.warmup` returns is NaN. Horizons count rows. Row t depends on rows <= t and on the
-    roll calendar, which is known in advance. Computed in the dtype of the prices.
+    symbol with fewer than `config.warmup` returns is NaN. Horizons, half-lives and trends count its rows with a price:
+    other rows change nothing. Row t depends on rows <= t and on the roll calendar, which is known in
+    advance. Computed in the dtype of the prices.
 
     Before calibration all weight is on the longest EWMA and the quantiles are Gaussian.
 
@@ -204,13 +206,12 @@ class Har(nn.Module):
         self, returns: Tensor, unpriced_rolls: Tensor
     ) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
         """The K variances per row of the mix; NaN during warm-up. GARCH and rolls depend on the horizon."""
-        rows = unpriced_rolls.shape[1]
-        valid = torch.isfinite(returns)
-        count = valid.cumsum(-2)
+        rows, own = unpriced_rolls.shape[1], own_rows(returns)
+        valid, count = torch.isfinite(returns), own.counts
         squared = torch.where(valid, returns, 0.0).square()
         shared = [riskmetrics_variance(returns, halflife) for halflife in self.config.halflives]
         shared.append(squared.cumsum(-2) / count.clamp(min=1))
-        garch = self._garch_term(returns, rows)
+        garch = self._garch_term(own, rows)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
         terms = terms.clamp(min=self.config.floor)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
@@ -236,23 +237,25 @@ class Har(nn.Module):
         rows, terms = terms.shape[1], terms[..., 0, :, :-1]
         ratios = terms.log().diff(dim=-1)
         steps = torch.where(torch.isfinite(returns), returns, 0.0)
-        path = steps.cumsum(-2)
+        own = own_rows(returns)
+        path, count = F.pad(own.returns.nan_to_num().cumsum(1), (0, 0, 1, 0)), tail(own.counts, rows)
         sizes = [tail(steps, rows) / terms[..., 1].sqrt()]
         for k in self.config.trends:
-            past = F.pad(path, (0, 0, k, 0))[..., : path.shape[-2], :]
-            sizes.append(tail(path - past, rows) / (k * terms[..., len(self.config.halflives)]).sqrt())
+            trend = path.gather(1, count) - path.gather(1, (count - k).clamp(min=0))
+            sizes.append(trend / (k * terms[..., len(self.config.halflives)]).sqrt())
         features = torch.cat([ratios, torch.stack(sizes, -1).abs().log1p()], -1)
         return torch.where(torch.isfinite(features), features, 0.0)
 
-    def _garch_term(self, returns: Tensor, rows: int) -> Tensor:  # (B, T, N) -> (B, L, H, N)
-        omega, alpha, beta = (x.to(returns) for x in self.garch_parameters())
-        # row t of garch_variance uses r_{t-1}, the forecast at t may use r_t: hence one more, missing row
-        next_variance = garch_variance(F.pad(returns, (0, 0, 0, 1), value=torch.nan), omega, alpha, beta)[..., 1:, :]
-        long_run, persistence = self.long_run.to(returns), alpha + beta
-        steps = returns.new_tensor(self.config.horizons)[:, None]
+    def _garch_term(self, own: OwnRows, rows: int) -> Tensor:  # (B, L, H, N)
+        omega, alpha, beta = (x.to(own.returns) for x in self.garch_parameters())
+        # row k of garch_variance uses the first k returns, and so does the forecast at a row with k returns up to it
+        variance = garch_variance(own.returns, omega, alpha, beta)
+        next_variance = variance.gather(1, tail(own.counts, rows))
+        long_run, persistence = self.long_run.to(variance), alpha + beta
+        steps = variance.new_tensor(self.config.horizons)[:, None]
         # mean over k < h of E h_{t+1+k} = long_run + persistence^k (h_{t+1} - long_run)
         share = (1 - persistence**steps) / ((1 - persistence) * steps)
-        return long_run + share * (tail(next_variance, rows) - long_run).unsqueeze(-2)
+        return long_run + share * (next_variance - long_run).unsqueeze(-2)
 
     def _check(self, prices: Tensor, rolls: Tensor | None, curve: Tensor | None) -> None:
         if prices.dim() != 3 or prices.shape[-1] != self.assets or not prices.is_floating_point():

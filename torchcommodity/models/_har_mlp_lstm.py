@@ -47,9 +47,9 @@ class HarMlpLstm(nn.Module):
     Example:
         >>> import torch
         >>> from torchcommodity import data
-        >>> prices = data.embedded().values.plain()[-700:]  # (T, N = 4)
-        >>> HarMlpLstm(4).eval()(prices[None]).shape
-        torch.Size([1, 4, 4, 19])
+        >>> prices = data.embedded().values.plain()[-700:]  # (T, N = 3)
+        >>> HarMlpLstm(3).eval()(prices[None]).shape
+        torch.Size([1, 4, 3, 19])
     """
 
     def __init__(self, assets: int, config: HarMlpLstmConfig = HarMlpLstmConfig()) -> None:

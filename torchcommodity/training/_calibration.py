@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses import qlike
-from torchcommodity.models import Har
+from torchcommodity.models import Har, own_rows
 from torchcommodity.ops import garch_variance
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._targets import targets
@@ -48,6 +48,7 @@ def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
     The long-run variance is the mean squared return. An asset without returns gets the mean variance of the others and
     keeps its initial parameters.
     """
+    returns = own_rows(returns[None]).returns[0]  # a row on which only other symbols trade is none of a symbol's rows
     squared = returns.square()
     variance = squared.nanmean(0)
     har.long_run.copy_(torch.where(variance > 0, variance, variance.nanmean()))
