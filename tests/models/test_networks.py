@@ -27,8 +27,8 @@ pytestmark = pytest.mark.parametrize("name", NETWORKS)
 
 @pytest.fixture(scope="module")
 def prices() -> Tensor:  # (1, T, 3)
-    """Oil, a share index and volatility with different holidays; oil with a negative price as on 20 April 2020."""
-    panel = data.embedded(["WTI", "BRENT", "VIX"]).between("2014-01-01", "2015-06-30")
+    """Two oils and gas with different holidays; oil with a negative price as on 20 April 2020."""
+    panel = data.embedded(["WTI", "BRENT", "HENRY_HUB"]).between("2014-01-01", "2015-06-30")
     values = panel.values.plain().clone()
     values[200, 0], values[201, 0], values[230:240, 1] = -37.63, 0.0, torch.nan
     return values[None]
@@ -143,7 +143,7 @@ def test_fitted_model_saves_and_loads(name: str, tmp_path: Path) -> None:
 
 def test_five_symbols_by_four_horizons(name: str) -> None:
     prices = data.embedded().between("2012-01-01", "2016-12-31").values.plain()
-    five = torch.cat([prices, prices[:, :1].flip(0)], 1)[None]
+    five = torch.cat([prices, prices[:, :2].flip(0)], 1)[None]
     quantiles = build_model(MODELS[name].config(), 5).eval()(five)
     assert quantiles.shape == (1, 4, 5, 19)
     assert quantiles.isfinite().all()
