@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._lake._arrow import to_database_table
+from torchcommodity.data._lake._secrets import first_line
 
 if TYPE_CHECKING:
     from torchcommodity.data._panel import Panel
@@ -63,5 +64,4 @@ def _client(target: str) -> Iterator[tuple[Any, Any, str]]:
         with closing(bigquery.Client(project=match["project"])) as client:
             yield bigquery, client, target.removeprefix("bq:")
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
-        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-        raise DataError(f"{target}: expected a table of BigQuery; got {reason}") from None
+        raise DataError(f"{target}: expected a table of BigQuery; got {first_line(error)}") from None

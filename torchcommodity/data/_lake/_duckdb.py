@@ -10,13 +10,14 @@ import duckdb
 
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._lake._arrow import to_database_table
+from torchcommodity.data._lake._secrets import first_line
 from torchcommodity.data._tables._databases import fetch, quote, readable_errors
 
 if TYPE_CHECKING:
     from torchcommodity.data._panel import Panel
 
 FILE = re.compile(r"(?P<database>.+\.(duckdb|ddb|db)):(?P<table>[^:/\\]+)", re.IGNORECASE)
-MOTHERDUCK = re.compile(r"(?P<database>md:[A-Za-z_][A-Za-z0-9_]*)\.(?P<table>[^:/\\]+)")
+MOTHERDUCK = re.compile(r"(?P<database>md:[A-Za-z_][A-Za-z0-9_]*)\.(?P<table>[\w -]+)")
 
 
 def is_table(target: str) -> bool:
@@ -54,7 +55,8 @@ def read_rows(source: str, max_bytes: int) -> Any:
 def _parse(target: str) -> tuple[str, str]:
     if match := MOTHERDUCK.fullmatch(target) or FILE.fullmatch(target):
         return match["database"], match["table"]
-    raise DataError(f"{target}: expected md:DATABASE.TABLE; got another form")
+    label = target.partition("?")[0]  # DuckDB accepts a token after it
+    raise DataError(f"{label}: expected md:DATABASE.TABLE, with the token in motherduck_token; got another form")
 
 
 @contextmanager
@@ -72,10 +74,9 @@ def _connect(database: str, label: str) -> Iterator[Any]:
 
 
 def _reason(error: duckdb.Error) -> str:
-    reason = str(error).splitlines()[0]
-    if "extension" in reason.lower():
-        return f"{reason}; install it where there is a network: duckdb.sql('INSTALL motherduck')"
-    return f"{reason}; set motherduck_token to your access token"
+    if "extension" in str(error).lower():
+        return f"{first_line(error)}; install it where there is a network: duckdb.sql('INSTALL motherduck')"
+    return f"{first_line(error)}; set motherduck_token to your access token"
 
 
 def _check_replaceable(connection: Any, table: str, target: str) -> None:

@@ -1,7 +1,6 @@
 """Objects of S3, Google Cloud Storage and Azure through fsspec; files of web servers by HTTP."""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._http import Http
+from torchcommodity.data._lake._secrets import first_line
 
 STORES = {"s3": "torchcommodity[cloud]", "gs": "torchcommodity[cloud]", "az": "adlfs"}  # scheme: what to install
 WEB = ("http", "https")
@@ -20,7 +20,6 @@ HINTS = {
     "PermissionError": "no permission; check the credentials and the policy of the bucket",
     "NoCredentialsError": "no credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }
-SECRET = re.compile("SECRET|TOKEN|PASSWORD|ACCESS_KEY|CREDENTIAL", re.IGNORECASE)
 
 
 def is_remote(source: str) -> bool:
@@ -136,16 +135,8 @@ def _readable_errors(address: str, expected: str) -> Iterator[None]:
         raise
     except Exception as error:
         hints = [HINTS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in HINTS]
-        reason = hints[0] if hints else _reason(error)
+        reason = hints[0] if hints else f"{type(error).__name__}: {first_line(error)}"
         raise DataError(f"{public_address(address)}: expected {expected}; got {reason}") from None
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).splitlines()[0][:300] if str(error) else ""
-    for name, value in os.environ.items():
-        if SECRET.search(name) and len(value) > 3:
-            text = text.replace(value, "***")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _download(address: str, max_bytes: int) -> bytes:
