@@ -2,15 +2,14 @@
 
 Soybeans are crushed into meal and oil, and the three prices usually move together. When one of them decouples, a spread
 trade that looked hedged is not. The rolling correlation measures how closely they move; a new *regime* begins when the
-correlation structure has shifted by more than a threshold within a quarter.
+correlation structure has shifted by more than a threshold within `lag` rows.
 
 `ops.rolling_correlation` and `ops.correlation_regime` are causal and differentiable, so the gradient of the shift with
-respect to the returns shows which days caused it. (`nn.RollingCorrelation` combines both in one layer.)
+respect to the returns shows which rows caused it. (`nn.RollingCorrelation` combines both in one layer.)
 
-The prices of the soybean crush cannot be redistributed with this library. Run the script on a file of your own with the
-front months SOYBEAN, SOYMEAL and SOYOIL (`--data prices.csv`), or on the monthly prices of the IMF
-(`--data fred:PSOYBUSDM,PSMEAUSDM,PSOILUSDM --window 36 --lag 12`). By default it uses the embedded prices of crude oil
-and two stock indices. `make docs CRUSH=prices.csv` draws the figure of this page from your file.
+By default the prices are monthly averages of the World Bank, a window is three years, and a regime lasts at least one.
+Run the script on a file of your own with the daily front months SOYBEAN, SOYMEAL and SOYOIL
+(`--data prices.csv --window 120 --lag 63`); `make docs CRUSH=prices.csv` draws the figure of this page from that file.
 """
 
 from pathlib import Path
@@ -27,6 +26,7 @@ from torchcommodity.training import roll_adjusted_returns
 
 PLOTLY = {"displayModeBar": False, "responsive": True}
 CRUSH = {"SOYBEAN": "S", "SOYMEAL": "SM", "SOYOIL": "BO"}  # symbols and contract codes, for the roll calendar
+MONTHLY_CRUSH = ["SOYBEANS", "SOYBEAN_MEAL", "SOYBEAN_OIL"]  # of the World Bank: no contracts, no rolls
 
 
 class Regimes(NamedTuple):
@@ -36,11 +36,11 @@ class Regimes(NamedTuple):
 
 
 def read_prices(source: str) -> Panel:
-    """The crush if the source has it, else all symbols; of the embedded ones, those with a long history."""
+    """The crush, of the World Bank or of front months, if the source has it; else all symbols."""
     panel = data.read(source)
     if CRUSH.keys() <= set(panel.symbols):
         return panel.select(CRUSH).with_contracts(CRUSH)
-    return panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04") if source == "embedded" else panel
+    return panel.select(MONTHLY_CRUSH) if set(MONTHLY_CRUSH) <= set(panel.symbols) else panel
 
 
 def regimes(returns: Tensor, window: int, lag: int) -> Regimes:  # (T, N)
@@ -50,7 +50,7 @@ def regimes(returns: Tensor, window: int, lag: int) -> Regimes:  # (T, N)
 
 
 def sensitivity(returns: Tensor, window: int, lag: int, row: int) -> Tensor:  # (T, N) -> (T,)
-    """Change of the shift at `row` if a day's returns were one percent larger, for every day."""
+    """Change of the shift at `row` if the returns of a row were one percent larger, for every row."""
     returns = returns.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(regimes(returns, window, lag).shift[row], returns)
     return (gradient * returns).nan_to_num().sum(-1).detach() / 100
@@ -76,7 +76,7 @@ def plot(panel: Panel, result: Regimes) -> go.Figure:
     )  # fmt: skip
 
 
-def main(source: str = typer.Option("embedded", "--data"), window: int = 120, lag: int = 63, out: Path | None = None):
+def main(source: str = typer.Option("monthly", "--data"), window: int = 36, lag: int = 12, out: Path | None = None):
     panel = read_prices(source)
     returns = roll_adjusted_returns(panel)  # without roll gaps, which would distort the correlations
     result = regimes(returns, window, lag)
@@ -87,7 +87,7 @@ def main(source: str = typer.Option("embedded", "--data"), window: int = 120, la
     largest = max(starts, key=lambda row: result.shift[row])
     change = sensitivity(returns, window, lag, largest)
     print(f"The largest shift at a new regime is {result.shift[largest]:.2f}, on {panel.dates[largest]}.")
-    print("Its change if the returns of one day were one percent larger:")
+    print("Its change if the returns of one row were one percent larger:")
     for row in change.abs().topk(3).indices.tolist():
         print(f"  {panel.dates[row]}  {change[row]:+.4f}")
     if out:

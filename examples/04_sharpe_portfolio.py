@@ -65,7 +65,7 @@ def main(source: str = typer.Option("embedded", "--data"), split: str = "2011-01
     torch.set_num_threads(1)  # steps are too small for more threads
     panel = data.read(source)
     if source == "embedded":
-        panel = panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04")
+        panel = panel.between("1997-01-07")  # where Henry Hub begins
     untrained = PortfolioLstm()
     trained = train(PortfolioLstm(), panel.between(None, split))
     prices = panel.values.plain()

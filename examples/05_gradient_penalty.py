@@ -76,7 +76,7 @@ def main(source: str = typer.Option("embedded", "--data"), split: str = "2010-12
     torch.set_num_threads(1)  # steps are too small for more threads
     panel = data.read(source)
     if source == "embedded":
-        panel = panel.select(["WTI", "SP500", "NASDAQ"]).between("1999-01-04")
+        panel = panel.between("1997-01-07")  # where Henry Hub begins
     moments_only = ScenarioFitConfig(train=AdversarialConfig(steps=0))
     model, windows = fit_scenarios(panel, moments_only, through=split), real_windows(panel.between(None, split))
     train(model.generator, ScenarioCritic(windows.std((0, 1))), windows, steps=40)

@@ -41,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 def _data_option(script: Path) -> list[str]:
     """CRUSH names a file with prices of the soybean crush, which the project does not ship."""
     crush = os.environ.get("CRUSH") if script.stem == "01_correlation_regimes" else None
-    return ["--data", crush] if crush else []
+    return ["--data", crush, "--window", "120", "--lag", "63"] if crush else []
 
 
 def _run(script: Path, figures: Path) -> str:

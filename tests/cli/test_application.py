@@ -70,8 +70,8 @@ INPUT_ERRORS = {
     "operator": (("op", "check", "rolling_meen"), "unknown operator 'rolling_meen'; did you mean 'rolling_mean'?"),
     "not a function": (("diagnose", "math:pi"), "expected a function; got math:pi, a float"),
     "fitted model": (("profile", __file__), "expected a fitted model, *.safetensors; got "),
-    "short history": (("backtest", "--symbols", "VIX"), "must have 5 years"),
-    "year": (("backtest", "--symbols", "WTI", "--first-year", "2050"), "2050"),
+    "short history": (("backtest", "--symbols", "BRENT", "--first-year", "1990"), "must have 5 years"),
+    "year": (("backtest", "--symbols", "BRENT", "--first-year", "2050"), "2050"),
 }
 
 

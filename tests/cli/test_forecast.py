@@ -31,7 +31,7 @@ def test_forecast_writes_its_files_and_uses_the_cache(run: Run, prices: Path, tm
     first = run("forecast", "--data", prices, "--out", tmp_path / "a")
     assert first.exit_code == 0, first.output
     assert {path.name for path in (tmp_path / "a").iterdir()} == FILES
-    assert first.stdout.startswith("Fitted HAR-GARCH on 2 symbols, 2015-07-01 to 2018-12-31")
+    assert first.stdout.startswith("Fitted HAR-GARCH on 2 symbols, 2015-07-01 to 2018-12-28")
     assert "median" in first.stdout
     assert "No walk-forward test: backtest: a symbol must have 5 years" in first.stdout
     again = run("forecast", "--data", prices, "--out", tmp_path / "b")

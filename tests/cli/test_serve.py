@@ -33,7 +33,7 @@ def test_serve_rejects_prices_without_the_symbols_at_start(
 ) -> None:
     assert run("export", fitted, "--out", tmp_path / "model.pt2").exit_code == 0
     embedded(["BRENT"]).to_pandas().to_csv(tmp_path / "other.csv")
-    embedded(["WTI"]).between("2018-10-01").to_pandas().to_csv(tmp_path / "short.csv")
+    embedded(["WTI"]).between("2018-10-01", "2018-12-31").to_pandas().to_csv(tmp_path / "short.csv")
     for name, message in (("other.csv", "got BRENT without WTI"), ("short.csv", "positive prices")):
         result = run("serve", tmp_path / "model.pt2", "--data", tmp_path / name)
         assert result.exit_code == 2
@@ -76,7 +76,7 @@ def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> Non
             server.send_signal(signal.SIGTERM)
     assert server.returncode == 0
     assert document["state"] == "ready"
-    assert [symbol["symbol"] for symbol in document["symbols"]] == ["WTI", "BRENT", "HENRY_HUB", "VIX"]
+    assert [symbol["symbol"] for symbol in document["symbols"]] == ["WTI", "BRENT", "HENRY_HUB"]
 
 
 def test_read_token_of_file_or_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

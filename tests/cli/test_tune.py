@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from torchcommodity import training
 from torchcommodity.data import Panel
-from torchcommodity.models import HarGarchConfig
+from torchcommodity.models import HarLstmConfig
 from torchcommodity.training import FitConfig, Trial, TuneResult, load_config
 
 Run = Callable[..., Result]
@@ -29,11 +29,10 @@ def test_tune_on_the_default_data_writes_settings(run: Run, error: Error, short:
     command = ("tune", "--model", "har-lstm", "--config", short, "--trials", 2, "--out", tmp_path / "new" / "best.toml")
     result = run(*command)
     text = " ".join(result.stdout.split())
-    assert "Excluded, with too short a history: VIX." in text
-    assert "2010-01-04 to 2011-12-30; lower is better" in text
-    assert "None of 2 trials improved on the baseline, which is kept: +" in text
+    assert "2018-01-02 to 2019-12-31; lower is better" in text
+    assert "Best of 2 trials: -" in text
     assert result.exit_code == 0
-    assert isinstance(load_config(tmp_path / "new" / "best.toml").model, HarGarchConfig)
+    assert isinstance(load_config(tmp_path / "new" / "best.toml").model, HarLstmConfig)
     assert "address must be None for the local executor" in error(run(*command, "--address", "10.0.0.1:6379"))
 
 
@@ -41,13 +40,14 @@ def test_tune_writes_the_best_settings(run: Run, prices: Path, tmp_path: Path, m
     def search(panel: Panel, config: FitConfig, **_: Any) -> TuneResult:
         assert str(panel.dates[-1]) == "2017-12-29"
         best = replace(config, train=replace(config.train, epochs=3))
-        return TuneResult(best, (Trial({"train.epochs": 3}, -0.25),), "2017-01-03", "2017-12-29")
+        return TuneResult(best, (Trial({"train.epochs": 3}, -0.25),), "2017-01-03", "2017-12-29", ("WTI",))
 
     monkeypatch.setattr(training, "tune", search)
     command = ("tune", "--model", "har-lstm", "--data", prices, "--through", "2017-12-31")
     result = run(*command, "--out", tmp_path / "best.toml")
     assert result.exit_code == 0, result.output
     assert "-0.250 %" in result.stdout
+    assert "Excluded, with too short a history: WTI." in result.stdout
     assert load_config(tmp_path / "best.toml").train.epochs == 3
 
 

@@ -80,7 +80,7 @@ def _runs(page: Path) -> bool:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory of a page, with the files that the pages read: embedded prices of WTI, once as a curve."""
-    closes = data.read("embedded", symbols=["WTI"]).between("2016-01-01").to_pandas().dropna()
+    closes = data.read("embedded", symbols=["WTI"]).between("2016-01-01", "2019-01-03").to_pandas().dropna()
     closes.to_csv(tmp_path / "prices.csv")
     front = closes.rename_axis(columns="symbol").stack().rename("close").reset_index().assign(nth=1)
     front.to_csv(tmp_path / "curve.csv", index=False)

@@ -10,9 +10,9 @@ def test_metadata_describes_the_forecaster(artifact: Artifact, pt2_file: Path, f
     metadata = artifact.metadata
     assert (metadata.format, metadata.symbols, metadata.contracts) == ("pt2", ("WTI", "BRENT"), ("CL", None))
     assert (metadata.horizons, metadata.levels, metadata.warmup) == ((2, 5), (0.1, 0.5, 0.9), 30)
-    assert metadata.units == ("$/bbl", "index")
+    assert metadata.units == ("$/bbl", "$/bbl")
     assert metadata.provenance == forecaster.sources
-    assert metadata.provenance[0]["publisher"].startswith("US EIA")
+    assert metadata.provenance[0]["publisher"].startswith("U.S. Energy")
     assert metadata.trained_through == "2016-12-30"
     assert pt2_file.read_bytes().endswith(metadata.sha256.encode())
 

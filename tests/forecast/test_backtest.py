@@ -85,7 +85,7 @@ def test_backtest_plot_shows_the_skill_of_every_model(backtest: Backtest) -> Non
 
 def test_backtest_repr_is_short(backtest: Backtest) -> None:
     assert repr(backtest) == (
-        "Backtest(har-lstm, WTI, BRENT; 504 origins 2013-01-02 to 2014-12-31; horizons 5, 21, 63, 126; 7 models)"
+        "Backtest(har-lstm, WTI, BRENT; 506 origins 2013-01-02 to 2014-12-31; horizons 5, 21, 63, 126; 7 models)"
     )
 
 
@@ -98,7 +98,7 @@ def test_backtest_rejects_bad_arguments(backtest_panel: Panel) -> None:
         forecast.backtest(backtest_panel, first_year=2009)
     with pytest.raises(ValueError, match="got first_year=2020"):
         forecast.backtest(backtest_panel, first_year=2020)
-    with pytest.raises(ValueError, match="must have more than 504 rows; got 252"):
+    with pytest.raises(ValueError, match="must have more than 504 rows; got 254"):
         forecast.backtest(backtest_panel.between("2014-01-01", None))
     with pytest.raises(TypeError, match=r"backtest: prices must be a Panel, .*; got list"):
         forecast.backtest([1.0])

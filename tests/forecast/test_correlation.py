@@ -24,7 +24,12 @@ def test_pairs_by_strength_ignores_the_sign() -> None:
     values = [abs(value) for _, _, value in pairs_by_strength(result)]
     assert values == sorted(values, reverse=True)
     assert pairs_by_strength(result)[1][2] < 0
-    assert result.dense == ("WTI", "BRENT", "HENRY_HUB")  # VIX has prices in fewer than half of the rows
+
+
+def test_correlation_is_dense_in_symbols_with_prices_in_half_of_the_rows() -> None:
+    result = correlation(data.embedded(["WTI", "BRENT", "ULSD_NYH"]))  # ULSD begins in 2006
+    assert result is not None
+    assert result.dense == ("WTI", "BRENT")
 
 
 def test_correlation_needs_two_symbols_and_enough_rows() -> None:

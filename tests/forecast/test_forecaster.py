@@ -13,7 +13,7 @@ from torchcommodity.forecast import Forecaster
 
 def test_forecaster_repr_names_model_symbols_dates_and_horizons(forecaster: Forecaster) -> None:
     assert repr(forecaster) == (
-        "Forecaster(har-lstm, WTI, BRENT; fitted 2010-01-04 to 2016-12-30, 1,764 rows; horizons 5, 21, 63, 126)"
+        "Forecaster(har-lstm, WTI, BRENT; fitted 2010-01-04 to 2016-12-30, 1,774 rows; horizons 5, 21, 63, 126)"
     )
 
 

@@ -17,8 +17,8 @@ OF_RETURNS = ("EwmVolatility", "GarchVariance")
 
 
 def three_symbols() -> Tensor:  # (T, 3)
-    """Oil, a share index and volatility with different holidays; oil with a negative price as on 20 April 2020."""
-    panel = data.embedded(["WTI", "BRENT", "VIX"]).between("2014-01-01", "2015-06-30")
+    """Oil and gas with different holidays; WTI with a negative price as on 20 April 2020."""
+    panel = data.embedded(["WTI", "BRENT", "HENRY_HUB"]).between("2014-01-01", "2015-06-30")
     values = panel.values.plain().clone()
     values[200, 0], values[201, 0] = -37.63, torch.nan
     return values

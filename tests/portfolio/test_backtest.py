@@ -47,7 +47,7 @@ def test_portfolio_backtest_to_pandas_and_repr(backtest: PortfolioBacktest) -> N
     assert table[["cost_bps", "portfolio"]].iloc[0].tolist() == [2.0, "lstm"]
     assert table["difference"].isna().sum() == 2
     assert table["sharpe_ratio"].iloc[0] == backtest.results[0].performance.sharpe_ratio
-    assert repr(backtest).startswith("PortfolioBacktest(WTI, BRENT, HENRY_HUB; 503 rows 2017-01-03 to 2018-12-31; lstm")
+    assert repr(backtest).startswith("PortfolioBacktest(WTI, BRENT, HENRY_HUB; 514 rows 2017-01-02 to 2018-12-28; lstm")
 
 
 def test_portfolio_backtest_is_causal(backtest: PortfolioBacktest) -> None:

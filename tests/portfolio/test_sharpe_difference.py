@@ -9,8 +9,8 @@ from torchcommodity.portfolio import Series, SharpeDifference, sharpe_difference
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[Series, Series]:
-    """Daily returns of two stock indices."""
-    frame = embedded(["BRENT", "HENRY_HUB"]).between("2010-01-01", "2018-12-31").to_pandas()
+    """Daily returns of two crude oils."""
+    frame = embedded(["WTI", "BRENT"]).between("2010-01-01", "2018-12-31").to_pandas()
     daily = frame.pct_change().dropna().to_numpy()
     return daily[:, 0], daily[:, 1]
 

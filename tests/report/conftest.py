@@ -30,7 +30,7 @@ def hostile_text() -> str:
 @pytest.fixture(scope="session")
 def summary() -> BacktestSummary:
     panel = embedded(["WTI", "BRENT"]).between("2014-01-01", "2018-12-31")
-    return summarize(backtest(panel, first_year=2018), ("VIX",))
+    return summarize(backtest(panel, first_year=2018), ("HENRY_HUB",))
 
 
 @pytest.fixture(scope="session")

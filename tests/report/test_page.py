@@ -78,9 +78,9 @@ def test_page_has_a_placeholder_per_chart_and_unique_ids(page: Page) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["What this forecast covers", "Fitted HAR-GARCH on 2 symbols, 2016-01-04 to 2018-12-31", "Backtest",
+    ["What this forecast covers", "Fitted HAR-GARCH on 2 symbols, 2016-01-04 to 2018-12-28", "Backtest",
      "DM test of har-garch", "In 20 comparisons har-garch has the lower loss in", "GARCH(1,1)", "RWTC", "-37.63",
-     "kept;", "Not enough history: VIX", "torchcommodity forecast", "US public domain", "6 months", "regime",
+     "kept;", "Not enough history: HENRY_HUB", "torchcommodity forecast", "US public domain", "6 months", "regime",
      "Treated as spot prices, without rolls: WTI, BRENT",
      "Source: U.S. Energy Information Administration (Aug 2026; petroleum products Dec 2025)"],
 )  # fmt: skip

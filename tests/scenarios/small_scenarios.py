@@ -13,4 +13,4 @@ CONFIG = ScenarioFitConfig(SMALL, AdversarialConfig(steps=2, critic_steps=1, bat
 
 
 def oil_and_shares() -> Panel:
-    return data.embedded(["WTI", "BRENT"]).between("2014-01-01")
+    return data.embedded(["WTI", "BRENT"]).between("2014-01-01", "2019-01-03")

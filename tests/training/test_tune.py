@@ -51,9 +51,9 @@ def test_tune_keeps_the_baseline_if_no_trial_beats_it(
 
 def test_tune_excludes_symbols_without_history(one_epoch: FitConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "evaluate_fold", lambda fold: fold.inputs.prices.shape[1])
-    result = tune(data.embedded().between(None, "2015-12-31"), one_epoch, trials=1)
-    assert result.excluded == ("VIX",)  # starts in 2014
-    assert result.trials[0].change == 3
+    result = tune(data.embedded().between("1990-01-01", "2000-12-31"), one_epoch, trials=1)
+    assert result.excluded == ("HENRY_HUB",)  # starts in 1997
+    assert result.trials[0].change == 2
     with pytest.raises(ValueError, match="every symbol must have at least 505 positive prices"):
         tune(data.embedded().between("2014-01-01", "2015-12-31"), one_epoch, trials=1, years=1)
 

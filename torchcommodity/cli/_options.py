@@ -309,8 +309,8 @@ def parse_contracts(contracts: str) -> dict[str, str]:
 def parse_names(text: str, option: str = "--symbols") -> list[str]:
     """Parse `A, B` to a list of distinct names.
 
-    >>> parse_names("WTI, VIX,WTI")
-    ['WTI', 'VIX']
+    >>> parse_names("WTI, BRENT,WTI")
+    ['WTI', 'BRENT']
     """
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:

@@ -111,7 +111,7 @@ class Artifact:
             >>> from torchcommodity import data, export, forecast
             >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
             >>> path = export.export(forecaster, getfixture("tmp_path") / "wti.pt2")
-            >>> export.Artifact.load(path).predict(data.embedded())
+            >>> export.Artifact.load(path).predict(data.embedded().between(None, "2019-01-03"))
             Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
         """
         metadata = self.metadata

@@ -41,7 +41,7 @@ def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, 
         >>> path = export.export(fitted, getfixture("tmp_path") / "wti.pt2")
         >>> metadata = export.Artifact.load(path).metadata
         >>> metadata.symbols, metadata.trained_through
-        (('WTI',), '2018-12-31')
+        (('WTI',), '2018-12-28')
     """
     if format not in FORMATS:
         raise ValueError(f"export: format must be one of {', '.join(FORMATS)}; got {format!r}")

@@ -51,8 +51,8 @@ def correlation(panel: Panel) -> Correlation | None:
 
     Example:
         >>> from torchcommodity import data
-        >>> correlation(data.embedded(["BRENT", "HENRY_HUB"]).between("2018-01-01")).latest.round(2).tolist()
-        [[1.0, 0.97], [0.97, 1.0]]
+        >>> correlation(data.embedded(["WTI", "BRENT"]).between("2018-01-01", "2018-12-31")).latest.round(2).tolist()
+        [[1.0, 0.57], [0.57, 1.0]]
     """
     symbols = panel.symbols[:MAX_SYMBOLS]
     if len(symbols) < 2 or len(panel) < 2 * CORRELATION_WINDOW:

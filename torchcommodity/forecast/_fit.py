@@ -63,7 +63,7 @@ def fit(
     Example:
         >>> from torchcommodity import data
         >>> fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
-        Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-31, 1,763 rows; horizons 5, 21, 63, 126)
+        Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-28, 1,759 rows; horizons 5, 21, 63, 126)
     """
     panel = to_panel(prices, operation="fit")
     check_not_synthetic("fit", panel)

@@ -90,7 +90,7 @@ class Forecaster:
             >>> path = getfixture("tmp_path") / "wti.safetensors"
             >>> forecast.fit(wti).save(path)
             >>> forecast.Forecaster.load(path).predict(wti)
-            Forecast(WTI; from 2018-12-31; horizons 5, 21, 63, 126; 19 levels)
+            Forecast(WTI; from 2018-12-28; horizons 5, 21, 63, 126; 19 levels)
         """
         write_atomic(path, self.to_bytes())
 
@@ -162,8 +162,8 @@ def align_panel(
 
     Example:
         >>> from torchcommodity import data
-        >>> align_panel(data.embedded(), ("VIX", "WTI"), (None, None)).symbols
-        ('VIX', 'WTI')
+        >>> align_panel(data.embedded(), ("HENRY_HUB", "WTI"), (None, None)).symbols
+        ('HENRY_HUB', 'WTI')
     """
     if missing := [symbol for symbol in symbols if symbol not in panel.symbols]:
         raise ValueError(

@@ -31,7 +31,7 @@ def predict(forecaster: "Forecaster", prices: Any) -> Forecast:
     Example:
         >>> from torchcommodity import data, forecast
         >>> forecaster = forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2017-12-31"))
-        >>> predict(forecaster, data.embedded())
+        >>> predict(forecaster, data.embedded().between(None, "2019-01-03"))
         Forecast(WTI; from 2019-01-03; horizons 5, 21, 63, 126; 19 levels)
     """
     if not hasattr(forecaster, "align_panel"):

@@ -29,7 +29,7 @@ def benchmark_inputs(inputs: ModelInputs, rows: int, batch_size: int, ahead: int
         >>> from torchcommodity.training import model_inputs
         >>> prices, rolls, curve = benchmark_inputs(model_inputs(data.embedded(), 126), 500, 8, 126)
         >>> prices.shape, rolls, curve
-        (torch.Size([8, 500, 4]), None, None)
+        (torch.Size([8, 500, 3]), None, None)
     """
     total = len(inputs.prices)
     if not 1 <= rows <= total or batch_size < 1:

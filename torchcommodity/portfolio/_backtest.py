@@ -126,7 +126,7 @@ def backtest(
         >>> from torchcommodity import data
         >>> panel = data.embedded(["WTI", "BRENT"]).between("2013-01-01", "2018-12-31")
         >>> backtest(panel, PortfolioTrainConfig(epochs=0), costs=[0.0002], first_year=2018)
-        PortfolioBacktest(WTI, BRENT; 252 rows 2018-01-02 to 2018-12-31; lstm, untrained, ...)
+        PortfolioBacktest(WTI, BRENT; 255 rows 2018-01-02 to 2018-12-28; lstm, untrained, ...)
     """
     panel = to_panel(prices, operation="portfolio.backtest")
     check_not_synthetic("portfolio.backtest", panel)

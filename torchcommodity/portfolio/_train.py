@@ -91,7 +91,8 @@ def train(
 
     Example:
         >>> from torchcommodity import data
-        >>> train(data.embedded(["WTI", "BRENT"]), PortfolioTrainConfig(epochs=0)).note
+        >>> prices = data.embedded(["WTI", "BRENT"]).between("2014-01-01", "2018-12-31")
+        >>> train(prices, PortfolioTrainConfig(epochs=0)).note
         'not trained (0 epochs)'
     """
     panel = prices if isinstance(prices, TradablePanel) else tradable_panel(prices, operation="portfolio.train")

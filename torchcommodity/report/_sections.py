@@ -42,7 +42,7 @@ SOURCE_FIELDS = {
 
 
 def title(report: ReportData) -> str:
-    """`Price forecast: WTI, VIX`."""
+    """`Price forecast: WTI, BRENT`."""
     symbols: Sequence[str] = report.forecast.symbols
     return f"Price forecast: {', '.join(symbols[:6])}{f' and {len(symbols) - 6} more' if len(symbols) > 6 else ''}"
 

@@ -40,7 +40,7 @@ def stationary_bootstrap(
         >>> from torchcommodity import data, ops
         >>> returns = ops.log_returns(data.embedded(["BRENT"]).values.plain())[1:]
         >>> stationary_bootstrap(returns[returns.isfinite().all(1)], ("BRENT",), 3, 20, block=10.0)
-        Scenarios(3 paths of 20 rows; synthetic:BRENT; stationary bootstrap of 5030 rows, mean block 10.0, seed 0)
+        Scenarios(3 paths of 20 rows; synthetic:BRENT; stationary bootstrap of 9957 rows, mean block 10.0, seed 0)
     """
     past = returns.double().numpy()
     if rows > len(past) or paths < 1:

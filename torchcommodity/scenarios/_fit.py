@@ -53,7 +53,7 @@ def fit_scenarios(
         >>> from torchcommodity import data
         >>> config = ScenarioFitConfig(train=AdversarialConfig(steps=0))  # by moments only
         >>> fit_scenarios(data.embedded(["BRENT", "HENRY_HUB"]), config, through="2016-12-31")
-        ScenarioModel(BRENT, HENRY_HUB; fitted on 4,528 rows 1999-01-05 to 2016-12-30; 0 steps)
+        ScenarioModel(BRENT, HENRY_HUB; fitted on 4,975 rows 1997-01-08 to 2016-12-30; 0 steps)
     """
     panel = to_panel(prices, operation="fit_scenarios")
     check_not_synthetic("fit_scenarios", panel)

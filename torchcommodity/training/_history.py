@@ -27,7 +27,7 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
 
     >>> from torchcommodity import data
     >>> usable_symbols(data.embedded().between("2017-01-01", "2018-12-31"))
-    ()
+    ('BRENT', 'HENRY_HUB')
     """
     panel = to_panel(prices, operation="usable_symbols")
     values, har = panel.values.plain(), (config or FitConfig.for_frequency(panel.frequency)).model.har

@@ -43,7 +43,7 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
     >>> inputs = model_inputs(panel, ahead=126)
     >>> inputs.prices.shape, inputs.rolls.shape
-    (torch.Size([252, 1]), torch.Size([378, 1]))
+    (torch.Size([249, 1]), torch.Size([375, 1]))
     """
     prices = panel.values.plain().detach()
     if not any(panel.contracts) and panel.deliveries is None:

@@ -76,7 +76,7 @@ def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
         (T, N) float64, log-return; NaN on a roll, and where the log-return is missing.
 
     >>> from torchcommodity import data, ops
-    >>> panel = data.embedded(["WTI"]).between("2018-01-01").with_contracts({"WTI": "CL"})
+    >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
     >>> int(non_roll_returns(panel).isnan().sum() - ops.log_returns(panel.values).isnan().sum())
     12
     """

@@ -17,7 +17,7 @@ from torchcommodity.serve.dashboard import Dashboard, empty_document, make_docum
 from torchcommodity.serve.dashboard._model_card import format_age
 from torchcommodity.serve.dashboard._past_forecasts import OUTCOME_ROWS
 
-TODAY = date(2019, 1, 5)
+TODAY = date(2019, 1, 2)
 
 
 def make_artifact(panel: Panel, through: str) -> Artifact:
@@ -127,10 +127,10 @@ def test_coverage_of_all_symbols_sums_forecasts_but_not_independent_ones(documen
 def test_document_is_json_with_ages_and_sources(document: dict[str, Any]) -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(json.dumps(document))
     assert (document["prices"]["age"], document["prices"]["stale"], document["state"]) == ("5 days", False, "ready")
-    assert document["prices"]["columns"][0]["publisher"].startswith("US EIA")
+    assert document["prices"]["columns"][0]["publisher"].startswith("U.S. Energy")
     assert document["model"]["trained_through"] == "2018-06-29"
     assert document["correlation"]["symbols"] == ["WTI", "BRENT"]
-    assert document["correlation"]["dates"][-1] == "2018-12-31"
+    assert document["correlation"]["dates"][-1] == "2018-12-28"
 
 
 def test_document_reports_stale_prices(artifact: Artifact, short_panel: Panel) -> None:
@@ -154,10 +154,10 @@ def test_document_of_a_symbol_in_warmup_says_so(artifact: Artifact, short_panel:
     values = short_panel.values.plain().clone()
     values[:-100, 1] = torch.nan
     document = make_document(artifact, replace(short_panel, values=values), "embedded", TODAY)
-    wti, sp500 = document["symbols"]
+    wti, brent = document["symbols"]
     assert len(wti["forecasts"]) == 4
-    assert sp500["forecasts"] == []
-    assert sp500["missing"].startswith("no forecast yet: needs more than 252 positive prices; has ")
+    assert brent["forecasts"] == []
+    assert brent["missing"].startswith("no forecast yet: needs more than 252 positive prices; has ")
 
 
 def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(

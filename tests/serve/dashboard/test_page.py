@@ -226,12 +226,12 @@ def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..
 def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/#BRENT/3m", DRAWN.format("past"), charts=True)
     document = page.evaluate("fetch('dashboard').then((response) => response.json())")
-    sp500 = next(one for one in document["symbols"] if one["symbol"] == "BRENT")
-    median = sp500["forecasts"][2]["quantiles"]["0.5"]
+    brent = next(one for one in document["symbols"] if one["symbol"] == "BRENT")
+    median = brent["forecasts"][2]["quantiles"]["0.5"]
     assert page.locator(".big strong").inner_text() == f"{median:,.2f}"
     drawn = page.evaluate("document.getElementById('chart-fan').data.find((one) => one.name === 'median').y")
     assert drawn[-1] == median
-    past = sp500["past"][2]
+    past = brent["past"][2]
     assert page.evaluate("document.getElementById('chart-past').data.at(-1).y") == past["outcomes"]
     page.get_by_text("forecasts 3 months ahead as a table").click()
     expect(page.locator("#past details tbody tr")).to_have_count(len(past["target"]))

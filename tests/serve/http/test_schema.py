@@ -18,7 +18,7 @@ from torchcommodity.serve.http._windows import Window, make_windows, select_outp
 
 METADATA = Metadata(
     format="pt2",
-    symbols=("WTI", "SP500"),
+    symbols=("WTI", "BRENT"),
     units=("$/bbl", ""),
     contracts=(None, None),
     horizons=(5, 21),
@@ -33,7 +33,7 @@ METADATA = Metadata(
     torch="2",
 )
 DATES = ["2018-12-27", "2018-12-28", "2018-12-31"]
-PRICES = [[44.6, 2488.8], [45.1, 2485.7], [None, 2506.9]]
+PRICES = [[44.6, 51.49], [45.1, 50.57], [None, 53.8]]
 
 
 def request(**fields: Any) -> bytes:
@@ -58,7 +58,7 @@ def windows(body: bytes) -> list[Window]:
 
 
 def test_make_windows_of_rows_equal_those_of_prices_by_symbol() -> None:
-    by_symbol = {"SP500": [row[1] for row in PRICES], "WTI": [row[0] for row in PRICES]}
+    by_symbol = {"BRENT": [row[1] for row in PRICES], "WTI": [row[0] for row in PRICES]}
     (rows,) = windows(request())
     (columns,) = windows(request(instances=[{"prices": by_symbol, "dates": DATES}]))
     assert rows.prices.tobytes() == columns.prices.tobytes()
@@ -85,12 +85,12 @@ INVALID: list[tuple[bytes, int, str]] = [
     (cell("1e400"), 422, "instances[0].prices[1][0]: expected a finite number or null; got Infinity"),
     (cell("1" + "0" * 400), 422, "instances[0].prices[1][0]: expected a finite number or null; got 1000"),
     (instance(prices=7), 422, "instances[1].prices: expected an array of rows, or an object of prices by symbol"),
-    (instance(prices=[*PRICES[:2], [1.0]]), 422, "instances[1].prices[2]: expected 2 prices (WTI, SP500); got [1.0]"),
+    (instance(prices=[*PRICES[:2], [1.0]]), 422, "instances[1].prices[2]: expected 2 prices (WTI, BRENT); got [1.0]"),
     (instance(prices=PRICES[:2]), 422, "instances[1].prices: expected 3 rows, one per date; got 2"),
-    (instance(prices={"WTI": [1, 2, 3]}), 422, "instances[1].prices.SP500: expected 3 prices; got null"),
-    (instance(prices={"WTI": [1, 2], "SP500": [1, 2, 3]}), 422, "instances[1].prices.WTI: expected 3 prices, one per"),
+    (instance(prices={"WTI": [1, 2, 3]}), 422, "instances[1].prices.BRENT: expected 3 prices; got null"),
+    (instance(prices={"WTI": [1, 2], "BRENT": [1, 2, 3]}), 422, "instances[1].prices.WTI: expected 3 prices, one per"),
     (instance(prices={"WTI": [1, 2, "x"]}), 422, 'instances[1].prices.WTI[2]: expected a number or null; got "x"'),
-    (instance(prices={"GOLD": [1, 2, 3]}), 422, 'instances[1].prices: expected the symbols WTI, SP500; got "GOLD"'),
+    (instance(prices={"GOLD": [1, 2, 3]}), 422, 'instances[1].prices: expected the symbols WTI, BRENT; got "GOLD"'),
     (instance(dates=DATES[:2]), 422, "instances[1].dates: expected 3 to 4 dates; got 2"),
     (instance(dates=DATES * 2), 422, "instances[1].dates: expected 3 to 4 dates; got 6"),
     (instance(dates=[*DATES[:2], DATES[1]]), 422, "instances[1].dates[2]: expected a date after 2018-12-28, the prev"),
@@ -127,7 +127,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([*DATES, *METADATA.symbols]),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["prices", "dates", "WTI", "SP500", "levels"]) | st.text(max_size=3), inner)
+        | st.dictionaries(st.sampled_from(["prices", "dates", "WTI", "BRENT", "levels"]) | st.text(max_size=3), inner)
     ),
     max_leaves=12,
 )
@@ -157,8 +157,8 @@ def test_prediction_is_null_with_a_note_during_warmup() -> None:
     quantiles[:, 0] = torch.nan
     parameters = parse_request(request(parameters={"levels": [0.5], "horizons": [21]})).parameters
     response = prediction(METADATA, window, quantiles, select_outputs(parameters, METADATA))
-    assert response["quantiles"] == [[[None], [2506.9]]]
-    assert (response["origins"], response["last"]) == (["2018-12-28", "2018-12-31"], [45.1, 2506.9])
+    assert response["quantiles"] == [[[None], [53.8]]]
+    assert (response["origins"], response["last"]) == (["2018-12-28", "2018-12-31"], [45.1, 53.8])
     assert response["notes"] == ["WTI: no forecast yet: needs more than 2 positive prices; has 2"]
     without_prices = Window(np.full((3, 2), np.nan), window.days)
     response = prediction(METADATA, without_prices, quantiles, select_outputs(None, METADATA))
