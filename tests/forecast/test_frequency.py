@@ -104,6 +104,21 @@ def test_model_file_records_the_frequency(forecaster: Forecaster, monthly: Panel
     assert torch.equal(loaded.predict(monthly).log_returns, forecaster.predict(monthly).log_returns)
 
 
+def test_contracts_of_weekly_prices_roll_by_weeks_and_are_not_exported(weekly: Panel) -> None:
+    futures = weekly.with_contracts({"WTI": "CL"})  # treat spot as futures
+    rolls = futures.rolls(ahead=26)[:, 0] > 0
+    assert int(rolls[-26:].sum()) == 5
+    fitted = forecast.fit(futures)
+    assert fitted.predict(futures).log_returns.isfinite().all()
+    with pytest.raises(ValueError, match="export: a forecaster of weekly prices must have no contracts"):
+        export.Artifact.from_forecaster(fitted)
+
+
+def test_contracts_of_monthly_prices_are_refused(monthly: Panel) -> None:
+    with pytest.raises(ValueError, match=r"fit: monthly prices must be spot prices: nearly every month .* has a roll"):
+        forecast.fit(monthly.with_contracts({"WHEAT_US_HRW": "KW"}))
+
+
 def test_a_monthly_symbol_in_a_daily_panel_is_refused() -> None:
     daily = data.embedded(["WTI"]).between("2010-01-01").to_pandas()
     monthly = data.embedded(["GOLD"], frequency="monthly").between("2010-01-01").to_pandas()

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity.data._calendar import RowCalendar, row_calendar
 from torchcommodity.data._contracts import Contract, get_contract
 from torchcommodity.data._deliveries import expected_rolls, made_rolls
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._expiry import Dates, business_calendar
+from torchcommodity.data._expiry import Dates
 from torchcommodity.data._expiry import Months as Deliveries
 
 Prices = np.ndarray[Any, np.dtype[np.float64]]
@@ -32,12 +33,13 @@ def roll_months(code: str, dates: Dates, ahead: int = 126) -> Months:
     """Flag the rows that begin a new front contract: the calendar month 1 ... 12 of the roll, or 0.
 
     A roll is flagged on the first row on or after its day; one before the first row is not. The rows ahead are the next
-    business days of the exchange, so that a flag depends on the rule and on earlier rows, never on later ones.
+    business days of the exchange, or weeks or months if the dates are such, so that a flag depends on the rule and on
+    earlier rows, never on later ones.
 
     Args:
         code: an exchange product code, a key of `CONTRACTS`.
         dates: `(T,)`, strictly increasing.
-        ahead: business days after the last row.
+        ahead: rows after the last one.
 
     Returns:
         `(T + ahead,)` int64. Where two rolls fall on one row (a gap in the dates), the month of the later one.
@@ -105,7 +107,7 @@ def check_contracts(contracts: tuple[str | None, ...], symbols: tuple[str, ...])
 
 
 def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
-    """The dates, and `ahead` business days of the exchange after them."""
+    """The dates, and `ahead` rows after them: business days of the exchange, or weeks or months."""
     days = np.asarray(dates, dtype="datetime64[D]")
     if days.ndim != 1 or np.isnat(days).any() or (np.diff(days) <= np.timedelta64(0, "D")).any():
         raise DataError(f"rolls: expected strictly increasing dates (T,); got shape {days.shape}, {days[:3]} ...")
@@ -113,8 +115,10 @@ def _rows(code: str | None, dates: Dates, ahead: int) -> Dates:
         raise DataError(f"rolls: expected ahead >= 0 rows; got {ahead}")
     if not len(days):
         raise DataError("rolls: expected at least one date; got none")
-    calendar = business_calendar("US" if code is None else get_contract(code).market)
-    following = np.busday_offset(days[-1], np.arange(1, ahead + 1), roll="backward", busdaycal=calendar)
+    calendar = row_calendar(days)
+    if calendar.frequency == "daily":
+        calendar = RowCalendar("daily")  # contracts do not trade on weekends
+    following = calendar.following(days[-1], np.arange(1, ahead + 1), "CL" if code is None else code)
     rows: Dates = np.concatenate([days, following])
     return rows
 

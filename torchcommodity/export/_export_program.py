@@ -22,6 +22,11 @@ class RawPriceForecaster(nn.Module):
             )
         self.model = forecaster.model.eval()
         has_rolls = any(forecaster.contracts)
+        if has_rolls and forecaster.frequency != "daily":
+            raise ValueError(
+                f"export: a forecaster of {forecaster.frequency} prices must have no contracts, because the roll "
+                f"calendar of the graph counts trading days; got {', '.join(filter(None, forecaster.contracts))}"
+            )
         self.calendar = RollCalendar(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
 
     def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N), (B, T) int64 -> (B, H, N, Q)

@@ -64,6 +64,11 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
             f"{operation}: the prices of every symbol must be {config.frequency}, like the panel's rows; got {got}"
             f"{_hint(panel, list(mismatches))}; make one panel of each frequency, daily, weekly or monthly"
         )
+    if config.frequency == "monthly" and (rolling := [s for s, code in zip(panel.symbols, panel.contracts) if code]):
+        raise ValueError(
+            f"{operation}: monthly prices must be spot prices: nearly every month of a front-month future has a roll; "
+            f"got contracts of {summarize_names(rolling)}; use daily prices, or no --contracts to ignore the rolls"
+        )
     short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts.tolist()) if count < required]
     if short and not allow_short:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"

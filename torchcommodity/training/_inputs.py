@@ -27,7 +27,7 @@ class ModelInputs(NamedTuple):
 
 
 def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
-    """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` business days.
+    """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` rows.
 
     Rolls are on the dates of the calendar even where prices are missing, so that the calendar known at a row does
     not depend on later prices.
