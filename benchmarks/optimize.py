@@ -1,6 +1,6 @@
 """Markdown table of `torchcommodity optimize`.
 
-torchcommodity optimize --symbols WTI,SP500,NASDAQ --out out
+torchcommodity optimize --out out
 python benchmarks/optimize.py out/optimize.csv                                   # to standard output
 python benchmarks/optimize.py out/optimize.csv --page docs/results/optimize.md --name table
 """

@@ -69,7 +69,7 @@ def read_prices(options: argparse.Namespace) -> data.Panel:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="embedded", help="Source of prices, as for `torchcommodity forecast`")
-    parser.add_argument("--symbols", default="WTI,SP500,NASDAQ", help="Columns of --data")
+    parser.add_argument("--symbols", default="WTI,BRENT,HENRY_HUB", help="Columns of --data")
     parser.add_argument("--futures", type=Path, help="Folder with the ten futures, in place of --data; see futures.py")
     parser.add_argument("--no-curve", action="store_true", help="Use the roll calendar only")
     parser.add_argument("--no-calendar", action="store_true", help="Treat futures as spot prices")

@@ -47,7 +47,7 @@ def test_data_sources_prints_span_publisher_license_and_credit(run: Run, error: 
     assert re.search(r"JET_FUEL_USGC +\$/gal .* 1990-04-02 +2025-12-08", text)
     for words in ("assessments by Refinitiv, an LSEG business", "CC BY 4.0", "US public domain", "World Bank", "TSP "):
         assert words in text
-    assert "Read only by name, with --symbols: CRUDE_OIL_AVERAGE, " in text
+    assert "Read only by name, with --symbols: CRUDE_OIL_AVERAGE, CRUDE_OIL_DUBAI, " in text
     assert set(re.findall(r"Credit line: (.*)", text)) == {
         line for source in ("embedded", "monthly") for line in read(source).credits()
     }

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from torchcommodity import data
-from torchcommodity.data import _embedded, _open_prices
+from torchcommodity.data import _open_prices
 from torchcommodity.data._open_prices import FOLDER, TABLES
 
 
@@ -50,6 +50,8 @@ def test_embedded_products_are_read_by_name_with_a_finding_that_they_ended():
     assert [(f.symbol, f.date, f.treatment) for f in panel.findings if f.kind == "ended"] == [
         ("JET_FUEL_USGC", "2025-12-08", "kept")
     ]
+    alone = data.embedded(["JET_FUEL_USGC", "RBOB_LA"]).findings
+    assert [(f.symbol, f.date) for f in alone] == [("JET_FUEL_USGC", "2025-12-08"), ("RBOB_LA", "2025-12-08")]
 
 
 def test_embedded_months_are_dated_on_their_last_business_day():
@@ -59,12 +61,12 @@ def test_embedded_months_are_dated_on_their_last_business_day():
     assert panel.frequency == "monthly"
 
 
-def test_embedded_monthly_default_leaves_out_what_is_no_market_price():
-    default, everything = data.read("monthly").symbols, data.embedded_symbols("monthly")
-    assert set(everything) - set(default) == set(_embedded.NOT_DEFAULT)
-    frame = data.embedded(frequency="monthly").between("2015-01-01").to_pandas()
-    assert frame.iloc[-1].notna().all()
-    assert (frame.diff().iloc[1:] == 0).mean().max() < 0.25
+def test_embedded_monthly_default_is_still_published_and_moves():
+    frame = data.read("monthly").to_pandas()
+    assert set(frame) < set(data.embedded_symbols("monthly"))
+    assert frame["2015":].notna().all(axis=None)
+    assert (frame["2015":].diff().iloc[1:] == 0).mean().max() < 0.25
+    assert not [name for name in frame if name.endswith("_AVERAGE") or "AVG" in name or name == "NATURAL_GAS_INDEX"]
 
 
 def test_embedded_provenance_names_publisher_series_license_and_credit():

@@ -6,26 +6,24 @@ from functools import cache
 
 import torch
 
-from torchcommodity.data._errors import DataError, summarize_names
+from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
 from torchcommodity.data._inspect import inspect
 from torchcommodity.data._open_prices import OpenPrices, TableFrequency, read_open_prices
 from torchcommodity.data._panel import Panel
 from torchcommodity.opkit import MetadataTensor
 
-DAILY = ("WTI", "BRENT", "HENRY_HUB")  # the series that are still published; the other nine end in December 2025
-NOT_DEFAULT = {
-    "CRUDE_OIL_AVERAGE": "average of three others",
-    "TEA_AVG_3_AUCTIONS": "average of three others",
-    "NATURAL_GAS_INDEX": "index of three others",
-    "SUGAR_EU": "administered",
-    "PHOSPHATE_ROCK": "rarely revised",
-    "POTASSIUM_CHLORIDE": "rarely revised",
-    "SAWNWOOD_CAMEROON": "no price in 252 months",
-    "BARLEY": "ends in 2020",
-    "SORGHUM": "ends in 2020",
-    "SHRIMPS_MEXICAN": "ends in 2023",
-    "TOBACCO_US_IMPORT_U_V": "a unit value, which ends in March 2026",
-}  # monthly series that have to be asked for by name; rarely revised: equal to the month before in a third since 2015
+DEFAULTS: dict[TableFrequency, tuple[str, ...]] = {
+    "daily": ("WTI", "BRENT", "HENRY_HUB"),  # the series that are still published; the other nine end in December 2025
+    # One price of each commodity, two where two grades are traded: published to the last month, without gaps, no index
+    # or average of others, not administered. Few enough for a chart of each in the report.
+    "monthly": (
+        "CRUDE_OIL_BRENT", "CRUDE_OIL_WTI", "NATURAL_GAS_US", "NATURAL_GAS_EUROPE", "LIQUEFIED_NATURAL_GAS_JAPAN",
+        "COAL_AUSTRALIAN", "GOLD", "SILVER", "PLATINUM", "COPPER", "ALUMINUM", "NICKEL", "ZINC", "LEAD", "TIN",
+        "IRON_ORE_CFR_SPOT", "MAIZE", "WHEAT_US_HRW", "RICE_THAI_5", "SOYBEANS", "SOYBEAN_MEAL", "SOYBEAN_OIL",
+        "PALM_OIL", "COCONUT_OIL", "RAPESEED_OIL", "COCOA", "COFFEE_ARABICA", "COFFEE_ROBUSTA", "TEA_MOMBASA",
+        "SUGAR_WORLD", "COTTON_A_INDEX", "RUBBER_TSR20", "ORANGE", "BEEF", "CHICKEN", "LOGS_MALAYSIAN", "UREA", "DAP",
+    ),
+}  # fmt: skip
 
 
 def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency = "daily") -> Panel:
@@ -34,11 +32,11 @@ def embedded(symbols: Sequence[str] | None = None, *, frequency: TableFrequency 
     | frequency | prices | default |
     |---|---|---|
     | daily | 12 US EIA spot prices of energy, from 1986 | `WTI`, `BRENT`, `HENRY_HUB`, to 2026-08-18 |
-    | monthly | 71 World Bank prices, averages of the month, 1960 to May 2026 | 60 market prices without gaps |
+    | monthly | 71 World Bank prices, averages of the month, 1960 to May 2026 | 38, of every commodity |
 
-    By name only: the nine oil products, which end on 2025-12-08; and of the monthly prices those that end earlier, are
-    administered or rarely revised, or are averages of others. `torchcommodity data sources` lists all series with
-    their publishers, terms and credit lines. A month is dated on its last business day.
+    By name only: the nine oil products, which end on 2025-12-08; and of the monthly prices further grades, indices, and
+    those that end earlier, have gaps or are administered. `torchcommodity data sources` lists all series with their
+    publishers, terms and credit lines. A month is dated on its last business day.
 
     Args:
         symbols: names, in this order; default: see the table.
@@ -75,7 +73,7 @@ _read = cache(read_open_prices)
 @cache
 def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
     prices = _read(frequency)
-    names = list(_default(frequency, prices) if symbols is None else symbols)
+    names = list(DEFAULTS[frequency] if symbols is None else symbols)
     _check_symbols(names, frequency, prices)
     frame = prices.frame[names].dropna(how="all")
     panel = Panel(
@@ -85,11 +83,17 @@ def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
         tuple(prices.units[name] for name in names),
         tuple(prices.provenance[name] for name in names),
     )
-    return replace(panel, findings=inspect(panel))
+    findings = inspect(panel)
+    reported = {finding.symbol for finding in findings if finding.kind == "ended"}
+    return replace(panel, findings=findings + _ended([name for name in names if name not in reported], prices))
 
 
-def _default(frequency: TableFrequency, prices: OpenPrices) -> Sequence[str]:
-    return DAILY if frequency == "daily" else [name for name in prices.units if name not in NOT_DEFAULT]
+def _ended(names: Sequence[str], prices: OpenPrices) -> tuple[Finding, ...]:
+    """Series that end before their table does; `inspect` knows only those that end before others of the panel."""
+    days = prices.frame.index.to_numpy("datetime64[D]")
+    ends = {name: days[prices.frame[name].notna()][-1] for name in names}
+    value = f"last price; others of the publisher run to {days[-1]}"
+    return tuple(make_finding("ended", name, end, value=value) for name, end in ends.items() if end != days[-1])
 
 
 def _check_symbols(names: Sequence[str], frequency: TableFrequency, prices: OpenPrices) -> None:

@@ -216,7 +216,7 @@ def test_page_shows_all_charts_is_accessible_and_fits_small_screens(open_page: C
 def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..., Page]) -> None:
     page = open_page("single/")
     page.locator("#past summary").click()
-    expect(page.locator("#past details tbody tr")).to_have_count(60)
+    expect(page.locator("#past details tbody tr")).to_have_count(59)  # one of 60 rows is a holiday of WTI
     page.emulate_media(color_scheme="dark")
     assert_accessible(page)
     assert "needs at least two symbols" in page.locator("#correlation").inner_text()
