@@ -91,7 +91,7 @@ def test_with_curve_rejects_another_unit_series_or_shape():
     assert panel.with_curve(good * 1.2).between("2020-04-22").curve is not None
     with pytest.raises(data.DataError, match=r"curve: expected closes of shape \(3, 2, contracts\); got \(3, 2\)"):
         panel.with_curve(panel.values)
-    with pytest.raises(data.DataError, match="expected finite closes or NaN"):
+    with pytest.raises(data.DataError, match="curve: expected a finite price or NaN"):
         panel.with_curve(good * torch.inf)
 
 

@@ -19,7 +19,7 @@ from torchcommodity import data
 from torchcommodity.data._names import symbol_problem
 from torchcommodity.opkit import MetadataTensor
 
-PRICE = st.floats(-1e9, 1e9) | st.just(float("nan"))
+PRICE = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-99) | st.just(float("nan"))
 SYMBOL = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), min_size=1, max_size=12)
 RESERVED = {
     "", "date", "datetime", "timestamp", "observation_date", "ds", "symbol", "unique_id", "ticker", "id",
@@ -107,6 +107,14 @@ BAD_PANELS = {
     "same_day": (torch.zeros(2, 1), DAYS[[0, 0]], ("A",), ("",), (MARK,), "increasing"),
     "nat": (torch.zeros(2, 1), np.array(["2020-01-02", "NaT"], dtype="datetime64[D]"), ("A",), ("",), (MARK,), "NaT"),
     "infinite": (torch.tensor([[1.0], [float("inf")]]), DAYS, ("A",), ("",), (MARK,), "2020-01-03"),
+    "overflow": (
+        torch.full((2, 1), 1e300, dtype=torch.float64),
+        DAYS,
+        ("A",),
+        ("",),
+        (MARK,),
+        "1e-100 and 1e\\+100; got",
+    ),
 }
 
 

@@ -47,6 +47,8 @@ BAD = {
     "decimal_comma": ("date;WTI\n2020-04-17;18,27\n", ["line 2", "decimal comma", "'18,27'"]),
     "decimal_comma_fields": ("date,WTI\n2020-04-17,18,27\n", ["line 2", "2 fields", "decimal comma"]),
     "infinite": (WIDE + "2020-04-20,inf\n", ["line 3", "finite", "'inf'"]),
+    "huge": (WIDE + "2020-04-20,1e300\n", ["line 3", "'WTI'", "between 1e-100 and 1e+100; got 1e+300"]),
+    "subnormal": (WIDE + "2020-04-20,5e-324\n", ["line 3", "got 4.94066e-324"]),
     "minus_infinite": (WIDE + "2020-04-20,-Infinity\n", ["line 3", "finite"]),
     "overflow": (WIDE + "2020-04-20,1e999\n", ["line 3", "finite", "'1e999'"]),
     "no_such_day": (WIDE + "2020-02-30,1\n", ["line 3", "'2020-02-30'"]),

@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 import torch
 
 from torchcommodity.batch._sources import Source
-from torchcommodity.data import check_frequency, parse_date, parse_price, parse_prices, summarize_names
+from torchcommodity.data import (
+    check_frequency,
+    expected_range,
+    overflows,
+    parse_date,
+    parse_price,
+    parse_prices,
+    summarize_names,
+)
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import check_warmup
 
@@ -163,8 +171,8 @@ def _prices(column: Any, locate: Locate) -> Array:
         prices: Array = pc.fill_null(column, np.nan).to_numpy()
     else:
         prices = _parse_texts([text or "" for text in column.to_pylist()], locate)
-    if (infinite := np.flatnonzero(np.isinf(prices))).size:
-        raise ValueError(f"{locate(int(infinite[0]))}: expected a finite price; got {prices[infinite[0]]}")
+    if (unusable := np.flatnonzero(overflows(prices))).size:
+        raise ValueError(f"{locate(int(unusable[0]))}: expected {expected_range(float(prices[unusable[0]]))}")
     return prices
 
 

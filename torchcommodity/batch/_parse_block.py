@@ -18,7 +18,7 @@ from torchcommodity.batch._panels import (
     parse_panel,
 )
 from torchcommodity.batch._sources import Source
-from torchcommodity.data import parse_price, parse_prices
+from torchcommodity.data import overflows, parse_price, parse_prices
 from torchcommodity.export import Metadata
 
 NO_DAY = -(2**31)  # outside every calendar
@@ -62,7 +62,7 @@ def _read_rows(block: Sequence[PanelRows], totals: Array, metadata: Metadata) ->
     known = symbol >= 0
     rows = Rows(*(x[known] for x in (panel, symbol, _days(date), _prices(prices))))
     first, last = metadata.day_range
-    valid[rows.panel[(rows.day < first) | (rows.day > last) | np.isinf(rows.price)]] = False
+    valid[rows.panel[(rows.day < first) | (rows.day > last) | overflows(rows.price)]] = False
     return rows, valid
 
 

@@ -6,6 +6,8 @@ from torchcommodity.data._atomic_write import write_files_atomic as write_files_
 from torchcommodity.data._calendar import RowCalendar as RowCalendar
 from torchcommodity.data._calendar import row_calendar as row_calendar
 from torchcommodity.data._calendar import trading_calendar as trading_calendar
+from torchcommodity.data._cells import expected_range as expected_range
+from torchcommodity.data._cells import overflows as overflows
 from torchcommodity.data._cells import parse_date as parse_date
 from torchcommodity.data._cells import parse_price as parse_price
 from torchcommodity.data._cells import parse_prices as parse_prices
@@ -97,6 +99,7 @@ __all__ = [
     "eia_curve",
     "embedded",
     "embedded_symbols",
+    "expected_range",
     "find_product",
     "frame_to_csv",
     "fred",
@@ -107,6 +110,7 @@ __all__ = [
     "inspect",
     "is_synthetic",
     "month_end",
+    "overflows",
     "parse_date",
     "parse_price",
     "parse_prices",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from torchcommodity.data._cells import parse_price, parse_prices
+from torchcommodity.data._cells import expected_range, overflows, parse_price, parse_prices
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Array, DateParser, Origin, check_years
 from torchcommodity.data._tables import Column, Table
@@ -35,19 +35,21 @@ def to_prices(column: Column, table: Table, origin: Origin, names: Sequence[str]
     Raises:
         DataError: a cell that is not a finite price.
     """
+    prices = _numbers(column, table, origin, names)
+    if (unusable := np.flatnonzero(overflows(prices))).size:
+        row = int(unusable[0])
+        name, where = names[row] if names else column.name, origin.at(int(table.lines[row]))
+        raise DataError(f"{where}: {name!r}: expected {expected_range(float(prices[row]))}")
+    return prices
+
+
+def _numbers(column: Column, table: Table, origin: Origin, names: Sequence[str]) -> Array:
     if isinstance(column.cells, list):
         return _parse(column, column.cells, table, origin, names)
     if not column.is_number:
         got = f"{column.dtype} {column.cells.tolist()[0]!r}"
         raise DataError(f"{origin.at(int(table.lines[0]))}: {column.name!r}: expected prices; got {got}")
-    prices: Array = column.cells.astype(np.float64)
-    if (infinite := np.flatnonzero(np.isinf(prices))).size:
-        row = int(infinite[0])
-        name = names[row] if names else column.name
-        raise DataError(
-            f"{origin.at(int(table.lines[row]))}: {name!r}: expected a finite price or NaN; got {prices[row]}"
-        )
-    return prices
+    return column.cells.astype(np.float64)
 
 
 def to_texts(column: Column | None, table: Table) -> list[str]:

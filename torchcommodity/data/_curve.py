@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchcommodity.data._cells import expected_range, overflows
 from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
 
 Dates = np.ndarray[Any, np.dtype[np.datetime64]]
@@ -74,8 +75,8 @@ def check_curve(curve: torch.Tensor, prices: torch.Tensor, symbols: tuple[str, .
     if closes.ndim != 3 or closes.shape[:2] != prices.shape or not closes.shape[2]:
         expected = f"({prices.shape[0]}, {prices.shape[1]}, contracts)"
         raise DataError(f"curve: expected closes of shape {expected}; got {tuple(closes.shape)}")
-    if torch.isinf(closes).any():
-        raise DataError("curve: expected finite closes or NaN; got an infinite one")
+    if (unusable := closes[overflows(closes)]).numel():
+        raise DataError(f"curve: expected {expected_range(unusable[0].item())}")
     for n, symbol in enumerate(symbols):
         distance = _log_distance(closes[:, n, 0], prices[:, n])
         row = int(distance.argmax())

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchcommodity.data._cells import expected_range, overflows
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._synthetic import SYNTHETIC, is_synthetic
@@ -53,11 +54,10 @@ def check_values(
         raise DataError(
             f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"
         )
-    if (infinite := torch.nonzero(torch.isinf(prices))).numel():
-        row, column = infinite[0].tolist()
-        raise DataError(
-            f"panel: expected finite prices or NaN; got an infinite one for {symbols[column]!r} on {dates[row]}"
-        )
+    if (unusable := torch.nonzero(overflows(prices))).numel():
+        row, column = unusable[0].tolist()
+        where = f"for {symbols[column]!r} on {dates[row]}"
+        raise DataError(f"panel: expected {expected_range(prices[row, column].item())} {where}")
 
 
 def same_values(x: torch.Tensor | None, y: torch.Tensor | None) -> bool:

@@ -83,6 +83,8 @@ INVALID: list[tuple[bytes, int, str]] = [
     (cell("true"), 422, "instances[0].prices[1][0]: expected a number or null; got true"),
     (cell("NaN"), 422, "instances[0].prices[1][0]: expected a finite number or null; got NaN"),
     (cell("1e400"), 422, "instances[0].prices[1][0]: expected a finite number or null; got Infinity"),
+    (cell("1e300"), 422, "instances[0].prices[1][0]: expected zero, or a magnitude from 1e-100 to 1e100; got 1e+300"),
+    (instance(prices={"WTI": [1, 2, 3], "SP500": [1, 5e-324, 3]}), 422, "instances[1].prices.SP500[1]: expected zero"),
     (cell("1" + "0" * 400), 422, "instances[0].prices[1][0]: expected a finite number or null; got 1000"),
     (instance(prices=7), 422, "instances[1].prices: expected an array of rows, or an object of prices by symbol"),
     (instance(prices=[*PRICES[:2], [1.0]]), 422, "instances[1].prices[2]: expected 2 prices (WTI, BRENT); got [1.0]"),

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import DataError, check_frequency
+from torchcommodity.data import DataError, check_frequency, overflows
 from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
@@ -75,6 +75,11 @@ def _window(instance: Instance, field: str, metadata: Metadata, limits: Limits) 
         prices = np.stack(_price_columns(instance.prices, f"{field}.prices", metadata, rows), axis=1)
     else:
         prices = _price_rows(instance.prices, f"{field}.prices", metadata, rows)
+    if (unusable := np.argwhere(overflows(prices))).size:
+        row, n = map(int, unusable[0])
+        by_symbol = isinstance(instance.prices, Mapping)
+        cell = f".{metadata.symbols[n]}[{row}]" if by_symbol else f"[{row}][{n}]"
+        raise invalid_field(f"{field}.prices{cell}", "zero, or a magnitude from 1e-100 to 1e100", prices[row, n])
     return Window(prices, days)
 
 
