@@ -46,7 +46,7 @@ def test_read_curve_from_csv_and_parquet(tmp_path):
         ("WTI,2,20.43", "WTI,2.5,20.43", "line 3: expected nth, .* got '2.5'"),
         ("WTI,2,20.43", "WTI,2,n.a.", "line 3: 'WTI 2': expected a price; got 'n.a.'"),
         ("WTI,2,20.43", "WTI,1,20.43", "line 3: 'WTI 1': expected one price for 2020-04-20; got 20.43 after -37.63"),
-        ("2020-04-21,WTI,1", "21/04/2020,WTI,1", "line 4: expected an ISO date"),
+        ("2020-04-21,WTI,1", "21/04/2020,WTI,1", "line 4: expected a date such as 2020-04-20"),
         (",nth,", ",month,", "line 1: expected one column nth; got none among date, symbol, month"),
         ("date,symbol", "date,name", "line 1: expected one column symbol"),
     ],

@@ -96,24 +96,25 @@ def test_to_panel_keeps_an_empty_column():
 
 
 twice = pd.concat([LONG, LONG.iloc[:1].assign(y=99.0)])
-bars = WIDE.set_axis(["Close", "High"], axis=1).assign(Low=1.0, Open=1.0)
 WRONG = {
     "two_prices": (twice, r"fit, row 6: 'WTI': expected one price for 2020-04-17; got 99 after 18.27 \(row 1\)"),
-    "two_price_columns": (LONG.assign(close=1.0), "fit: expected one column .*; got y, close"),
+    "two_price_columns": (
+        LONG.assign(close=1.0),
+        "fit: expected one price column; got y, close; name it with --column y",
+    ),
     "two_id_columns": (LONG.assign(ticker="A"), "fit: expected one column symbol or .*; got unique_id, ticker"),
-    "two_date_columns": (LONG.assign(date=TEXTS[0]), "fit: expected one column date or .*; got ds, date"),
+    "two_date_columns": (LONG.assign(date=TEXTS[0]), "fit: expected one column of dates; got ds, date"),
     "no_dates": (
         WIDE.reset_index(drop=True),
-        "fit: expected one column date or .*; got none among wti, gold",
+        "fit: expected one column of dates.*; got none among WTI, GOLD",
     ),
-    "no_price": (LONG[["unique_id", "ds"]], "fit: expected one column close or .*; got none among unique_id, ds"),
-    "bars": (bars, "fit: expected one price per symbol"),
-    "fields": (pd.concat({"Close": WIDE}, axis=1), r"select one field first, such as frame\['Close'\]"),
+    "no_price": (LONG[["unique_id", "ds"]], "fit: expected a price column.*; got none among unique_id, ds"),
+    "levels": (pd.concat({"NYMEX": WIDE}, axis=1), r"select one first, such as frame\['Close'\]"),
     "text_prices": (WIDE.assign(GOLD="x"), "fit, row 1: 'GOLD': expected a price; got 'x'"),
     "booleans": (WIDE.assign(GOLD=True), "fit, row 1: 'GOLD': expected prices; got bool True"),
     "missing_date": (LONG.assign(ds=DAYS[:1].append(pd.DatetimeIndex([None] * 4))), "row 2: expected a date; got a m"),
-    "number_dates": (LONG.assign(ds=20200417), "row 1: expected dates in 'ds'; got int64 20200417"),
-    "day_first": (LONG.assign(ds="17/04/2020"), "day and month can be mistaken"),
+    "number_dates": (LONG.assign(ds=43938), "row 1: expected a date, such as 2020-04-20; got '43938'"),
+    "day_first": (LONG.assign(ds="03/04/2020"), "day and month can be mistaken"),
     "old_date": (LONG.assign(ds=np.datetime64("1500-01-01", "s")), "row 1: expected a date from 1600 to 2200"),
     "no_symbol": (LONG.assign(unique_id=None), "row 1: expected a symbol with a letter or a digit"),
     "infinite": (WIDE.assign(GOLD=np.inf), "row 1: 'GOLD': expected a finite price or NaN; got inf"),

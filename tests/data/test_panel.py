@@ -16,22 +16,25 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
+from torchcommodity.data._formats._names import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
 from torchcommodity.data._names import symbol_problem
 from torchcommodity.opkit import MetadataTensor
 
 PRICE = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-99) | st.just(float("nan"))
 SYMBOL = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), min_size=1, max_size=12)
-RESERVED = {
-    "", "date", "datetime", "timestamp", "observation_date", "ds", "symbol", "unique_id", "ticker", "id",
-    "open", "high", "low",
-}  # fmt: skip
+RESERVED = {*DATES, *SYMBOLS, *OTHER_SYMBOLS, *FIELDS, "", "unit", "source", "nth"}
+
+
+def is_plain(symbol):
+    """Whether a column of this name can only be a price."""
+    return key(symbol) not in RESERVED and not is_never_price(key(symbol))
 
 
 @st.composite
 def panels(draw):
     symbols = draw(
         st.lists(
-            SYMBOL.filter(lambda s: s.lower() not in RESERVED and not symbol_problem(s)),
+            SYMBOL.filter(lambda s: is_plain(s) and not symbol_problem(s)),
             min_size=1,
             max_size=4,
             unique=True,

@@ -4,14 +4,17 @@ from dataclasses import asdict
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 
+@with_layout
 def backtest(
     model: options.Model = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     config: options.Config = None,
     first_year: options.FirstYear = None,
     out: options.OutTable = None,
@@ -31,10 +34,10 @@ def backtest(
     from torchcommodity.training import make_executor
 
     screen = output.console(quiet)
-    panel = options.read_prices(data, symbols, contracts, curve)
+    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(model, config, panel.frequency)
     check_file(out)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     with make_executor(executor, address) as workers, output.progress_bar(screen, "Walk-forward") as progress:
         summary, cached = cached_backtest(
             panel, settings, first_year=first_year, seed=seed, progress=progress, executor=workers

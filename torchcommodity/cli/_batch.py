@@ -7,6 +7,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.batch import Summary
@@ -42,11 +43,13 @@ Out = Annotated[
 ]
 
 
+@with_layout
 def batch(
     model: options.AnyModelFile,
     data: Panels,
     out: Out = Path("out/forecasts.duckdb"),
     quiet: options.Quiet = False,
+    layout: Layout = DETECTED,
 ) -> None:
     """Forecast a table of any number of panels.
 
@@ -57,7 +60,7 @@ def batch(
     from torchcommodity.batch import run as run_batch
 
     screen, loaded = output.console(quiet), options.load_model(model)
-    source = data if is_panel_table(data) else options.read_prices(data)
+    source = data if is_panel_table(data) else options.read_prices(data, layout=layout)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
             summary = run_batch(loaded, source, out, progress=progress)

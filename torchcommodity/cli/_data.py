@@ -3,6 +3,7 @@
 import typer
 
 from torchcommodity.cli import _data_store as store
+from torchcommodity.cli import _output as output
 from torchcommodity.cli._data_check import check
 from torchcommodity.cli._data_sources import sources
 
@@ -17,3 +18,12 @@ app.command("show")(store.show)
 app.command("export")(store.export)
 app.command("remove")(store.remove)
 app.command("sources")(sources)
+
+
+@app.command("formats")
+def formats() -> None:
+    """List the layouts of files that are recognized, for `--format`."""
+    from torchcommodity.data import FORMATS
+
+    rows = [(record.name, record.title, record.header) for record in FORMATS]
+    output.console().print(output.table("Layouts", ("name", "vendor", "columns"), rows, range(3)))

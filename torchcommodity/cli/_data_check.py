@@ -7,6 +7,7 @@ import typer
 from torchcommodity.cli import _data_store as store
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
 UNUSABLE = ("no positive price", "short history", "constant price", "mixed frequency")
 
 
+@with_layout
 def check(
     source: store.Source,
     publisher: options.Publisher = None,
+    layout: Layout = DETECTED,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document, with every finding")] = False,
 ) -> None:
     """Check prices and print data-quality warnings.
@@ -27,13 +30,13 @@ def check(
     from torchcommodity.data import summarize_names
 
     screen = output.console()
-    panel = options.read_prices(source, publisher=publisher)
+    panel = options.read_prices(source, publisher=publisher, layout=layout)
     unusable = _unusable(panel)
     if json:
         screen.print_json(_check_json(panel, unusable))
     else:
         output.print_line(screen, repr(panel))
-        output.print_findings(screen, panel.findings, max_rows=None)
+        output.print_reading(screen, panel, max_rows=None)
     if unusable:
         others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
@@ -56,6 +59,7 @@ def _check_json(panel: "Panel", unusable: dict[str, str]) -> str:
 
     document = {
         "format": "torchcommodity.check.1",
+        "read_as": panel.read_as,
         "panel": {
             "rows": len(panel),
             "symbols": list(panel.symbols),

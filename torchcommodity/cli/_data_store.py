@@ -8,6 +8,7 @@ import typer
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._data_sources import print_sources
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,11 +27,13 @@ MAX_COLUMNS = 8  # symbols in the table of prices
 MAX_VINTAGES = 10
 
 
+@with_layout
 def add(
     source: Source,
     name: Annotated[str | None, typer.Option("--name", help="Name in the store; default: the source's name")] = None,
     symbols: options.Symbols = None,
     publisher: options.Publisher = None,
+    layout: Layout = DETECTED,
     store: StoreFile = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -43,10 +46,10 @@ def add(
 
     screen, target = output.console(quiet), Store(store)
     names = None if symbols is None else options.parse_names(symbols)
-    panel = read(source, names, publisher=publisher or NOT_STATED, store=target)
+    panel = read(source, names, publisher=publisher or NOT_STATED, store=target, **layout._asdict())
     name = name or Path(source).name.split(".")[0] or source
     vintage = target.add(panel, name)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     output.print_line(screen, f"Stored {panel!r} as {name} in {target.path}: {describe_vintage(vintage)}")
 
 

@@ -11,6 +11,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,12 +49,14 @@ ListModels = Annotated[bool, typer.Option("--list", help="List the models and ex
 PrintConfig = Annotated[bool, typer.Option("--print-config", help="Print the settings as TOML and exit")]
 
 
+@with_layout
 def fit(
     model: options.Model = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     config: options.Config = None,
     drop_unusable: options.DropUnusable = False,
     out: Out = Path("out/model.safetensors"),
@@ -80,7 +83,7 @@ def fit(
     from torchcommodity.models import build_model
     from torchcommodity.training import to_toml
 
-    panel = options.read_prices(data, symbols, contracts, curve)
+    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(model, config, panel.frequency)
     if device is not None:
         settings = replace(settings, train=replace(settings.train, device=device))
@@ -89,7 +92,7 @@ def fit(
         return
     is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     if drop_unusable:
         panel = options.drop_unusable(panel, settings, screen)
     checkpoint = checkpoint or out.with_suffix(".checkpoint.pt")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,11 +24,13 @@ class Test(NamedTuple):
     missing: str = ""
 
 
+@with_layout
 def forecast(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
@@ -52,10 +55,10 @@ def forecast(
     )
     from torchcommodity.training import FitConfig
 
-    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve)
+    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
     config = FitConfig.for_frequency(panel.frequency)
     check_output_folder(out, FILES)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     if drop_unusable:
         panel = options.drop_unusable(panel, config, screen)
     forecaster = _fit(screen, panel, config, seed)

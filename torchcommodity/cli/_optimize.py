@@ -8,6 +8,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
@@ -34,12 +35,14 @@ Calls = Annotated[int, typer.Option("--calls", min=5, help="Timed calls at batch
 Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Include the compiled variants (minutes each)")]
 
 
+@with_layout
 def optimize(
     model: ModelFile = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     config: options.Config = None,
     first_year: FirstYear = 2017,
     rows: Rows = 512,
@@ -62,7 +65,7 @@ def optimize(
     from torchcommodity.training import model_inputs
 
     screen = output.console(quiet)
-    panel = options.read_prices(data, symbols, contracts, curve)
+    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     check_output_folder(out, FILES)
     forecaster = _fitted(model, panel, config, first_year, seed)
     panel = forecaster.align_panel(panel)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from torchcommodity.cli._layout import DETECTED, Layout
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -236,11 +238,13 @@ def read_prices(
     contracts: str | None = None,
     curve: str | None = None,
     publisher: str | None = None,
+    layout: Layout = DETECTED,
 ) -> "Panel":
-    """Read the panel of `--data`, `--symbols`, `--contracts`, `--curve` and `--publisher`."""
+    """Read the panel of `--data`, `--symbols`, `--contracts`, `--curve`, `--publisher` and `with_layout`."""
     from torchcommodity.data import NOT_STATED, eia_curve, read, read_curve
 
-    panel = read(source, None if symbols is None else parse_names(symbols), publisher=publisher or NOT_STATED)
+    names = None if symbols is None else parse_names(symbols)
+    panel = read(source, names, publisher=publisher or NOT_STATED, **layout._asdict())
     if contracts is not None:
         panel = panel.with_contracts(parse_contracts(contracts))
     if curve == "eia:":

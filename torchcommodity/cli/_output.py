@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from torchcommodity.data import Finding
+    from torchcommodity.data import Finding, Panel
     from torchcommodity.forecast import BacktestSummary, Calendar, Forecast
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -99,6 +99,18 @@ def print_forecast(screen: Console, forecast: "Forecast") -> None:
         screen.print(table(f"{symbol}: {last} on {origin}", heads, rows, (0, 1)))
     if (more := len(forecast.symbols) - MAX_ROWS) > 0:
         screen.print(f"and {more} more symbols; --out writes all of them")
+
+
+def print_reading(screen: Console, panel: "Panel", max_rows: int | None = MAX_ROWS) -> None:
+    """Print how a file was read, and its data-quality warnings."""
+    print_read_as(screen, panel)
+    print_findings(screen, panel.findings, max_rows)
+
+
+def print_read_as(screen: Console, panel: "Panel") -> None:
+    """Print how a file was read."""
+    if panel.read_as:
+        print_line(screen, f"Read as {panel.read_as}.")
 
 
 def print_findings(screen: Console, findings: "Sequence[Finding]", max_rows: int | None = MAX_ROWS) -> None:

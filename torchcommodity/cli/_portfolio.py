@@ -7,6 +7,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.portfolio import PortfolioBacktest, PortfolioResult
@@ -42,11 +43,13 @@ Volatility = Annotated[
 ]
 
 
+@with_layout
 def portfolio(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     cost_bps: CostBps = "2,10",
     long_short: LongShort = False,
     volatility: Volatility = 0.10,
@@ -76,9 +79,9 @@ def portfolio(
     )
 
     screen, costs = output.console(quiet), parse_costs(cost_bps)
-    panel = options.read_prices(data, symbols, contracts, curve)
+    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     check_output_folder(out, FILES)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     output.print_line(screen, describe_contracts(panel))
     config = library.PortfolioTrainConfig(model=PortfolioLstmConfig(long_short=long_short, volatility=volatility))
     with output.progress_bar(screen, "Walk-forward") as progress:

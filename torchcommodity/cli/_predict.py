@@ -2,12 +2,15 @@
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 
+@with_layout
 def predict(
     model: options.AnyModelFile,
     data: options.Data = "embedded",
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     out: options.OutTable = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -20,7 +23,8 @@ def predict(
     screen = output.console(quiet)
     check_file(out)
     forecaster = options.load_model(model)
-    panel = options.read_prices(data, curve=curve)
+    panel = options.read_prices(data, curve=curve, layout=layout)
+    output.print_read_as(screen, panel)
     output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])
     forecast = forecaster.predict(panel)
     output.print_forecast(screen, forecast)

@@ -7,6 +7,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.optimize import Profile
@@ -19,10 +20,12 @@ Trace = Annotated[
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of operators to print")]
 
 
+@with_layout
 def profile(
     model: options.ModelFile,
     data: options.Data = "embedded",
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     rows: Rows = 1024,
     batch: BatchSize = 1,
     trace: Trace = None,
@@ -37,7 +40,7 @@ def profile(
     from torchcommodity.training import model_inputs
 
     screen, forecaster = output.console(), Forecaster.load(model)
-    panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve))
+    panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve, layout=layout))
     inputs = model_inputs(panel, forecaster.horizons[-1])
     result = optimize.profile(forecaster, inputs, rows=rows, batch_size=batch, trace=trace)
     screen.print(

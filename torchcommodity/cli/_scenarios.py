@@ -7,6 +7,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.data import Panel
@@ -31,11 +32,13 @@ Steps = Annotated[
 ]
 
 
+@with_layout
 def scenarios(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     paths: Paths = 100,
     through: Through = None,
     steps: Steps = None,
@@ -61,9 +64,9 @@ def scenarios(
     )
 
     screen = output.console(quiet)
-    panel = options.read_prices(data, symbols, contracts, curve)
+    panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     check_output_folder(out, FILES)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     through = through or _default_through(panel)
     train = library.AdversarialConfig() if steps is None else library.AdversarialConfig(steps=steps)
     config = library.ScenarioFitConfig(train=train)

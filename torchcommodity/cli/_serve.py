@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchcommodity.cli import _options as options
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from torchcommodity.export import Artifact
@@ -55,11 +56,13 @@ MaxBytes = Annotated[int, typer.Option("--max-bytes", help="Maximum size of a re
 MaxWaiting = Annotated[int, typer.Option("--max-waiting", help="Maximum queued requests; further ones receive 503")]
 
 
+@with_layout
 def serve(
     model: ArtifactFile,
     data: DashboardData = None,
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
+    layout: Layout = DETECTED,
     host: Host = "127.0.0.1",
     port: Port = 8080,
     health_route: HealthRoute = "/health",
@@ -82,7 +85,7 @@ def serve(
     limits = http.Limits(max_bytes=max_bytes, max_waiting=max_waiting, timeout=timeout)
     stopped_on_request = http.serve(
         model,
-        dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts),
+        dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts, layout=layout),
         host=host,
         port=port,
         routes=http.Routes(health_route, predict_route),
@@ -95,14 +98,14 @@ def serve(
 
 
 def _dashboard(
-    artifact: "Artifact", data: str | None, symbols: str | None, contracts: str | None
+    artifact: "Artifact", data: str | None, symbols: str | None, contracts: str | None, layout: Layout
 ) -> Callable[[], dict[str, Any]]:
     from torchcommodity.data import check_not_synthetic
     from torchcommodity.serve.dashboard import Dashboard
 
     if data is None:
         return Dashboard(artifact)
-    read = partial(options.read_prices, data, symbols, contracts)
+    read = partial(options.read_prices, data, symbols, contracts, layout=layout)
     try:
         panel = read()
         check_not_synthetic("dashboard", panel)

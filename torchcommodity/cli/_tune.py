@@ -8,6 +8,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 Trials = Annotated[int, typer.Option("--trials", min=1, help="Maximum number of trials")]
 Budget = Annotated[
@@ -26,12 +27,14 @@ Years = Annotated[int, typer.Option("--years", min=1, help="Number of validation
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Output file (TOML), for --config")]
 
 
+@with_layout
 def tune(
     model: options.NetworkModel = None,
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
     config: options.Config = None,
     trials: Trials = 20,
     budget_seconds: Budget = None,
@@ -54,10 +57,10 @@ def tune(
     from torchcommodity.training import make_executor, to_toml
     from torchcommodity.training import tune as search
 
-    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve)
+    screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(model, config, panel.frequency, options.DEFAULT_NETWORK)
     check_file(out)
-    output.print_findings(screen, panel.findings)
+    output.print_reading(screen, panel)
     if through is None:
         _, (first_year, _) = backtest_span(panel)
         through = f"{first_year - 1}-12-31"

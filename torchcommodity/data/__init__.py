@@ -32,6 +32,9 @@ from torchcommodity.data._expiry import business_calendar as business_calendar
 from torchcommodity.data._files import read_curve as read_curve
 from torchcommodity.data._folders import cache_dir as cache_dir
 from torchcommodity.data._folders import store_path as store_path
+from torchcommodity.data._formats import FORMATS as FORMATS
+from torchcommodity.data._formats import Format as Format
+from torchcommodity.data._formats import ReadOptions as ReadOptions
 from torchcommodity.data._fred import fred as fred
 from torchcommodity.data._frequency import FREQUENCIES as FREQUENCIES
 from torchcommodity.data._frequency import Frequency as Frequency
@@ -69,6 +72,7 @@ from torchcommodity.data._write import write as write
 
 __all__ = [
     "CONTRACTS",
+    "FORMATS",
     "FREQUENCIES",
     "NOT_STATED",
     "SYNTHETIC",
@@ -78,11 +82,13 @@ __all__ = [
     "Curve",
     "DataError",
     "Finding",
+    "Format",
     "Frequency",
     "Http",
     "Layout",
     "Panel",
     "Provenance",
+    "ReadOptions",
     "RollRule",
     "RowCalendar",
     "Split",

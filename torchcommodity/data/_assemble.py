@@ -30,7 +30,7 @@ def assemble(grid: Grid, origin: Origin, *, drop_empty: bool = True) -> Panel:
     empty = np.flatnonzero(~has_price)
     findings += [make_finding("empty column", grid.symbols[column], value="no price") for column in empty]
     panel = _panel(grid, origin, dates, matrix, np.flatnonzero(has_price))
-    return replace(panel, findings=condense([*findings, *inspect(panel, lines)]))
+    return replace(panel, findings=condense([*findings, *inspect(panel, lines)]), read_as=grid.read_as)
 
 
 def _unsorted(grid: Grid) -> list[Finding]:

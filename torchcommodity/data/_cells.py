@@ -4,7 +4,7 @@ import re
 from datetime import date
 from typing import Any
 
-MISSING = frozenset({"", ".", "nan", "na", "n/a", "#n/a", "null"})
+MISSING = frozenset({"", ".", "..", "-", "--", "nan", "<na>", "na", "n/a", "#n/a", "#n/a n/a", "null", "none"})
 MAX_PRICE = 1e100  # the squares and ratios of prices up to it are finite
 FIRST_YEAR, LAST_YEAR = 1600, 2200
 

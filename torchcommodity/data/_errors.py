@@ -29,7 +29,10 @@ class Finding:
     | compressed without ending | a file that is compressed but not named so |
     | ending without compression | a file that is named as compressed but is not |
     | ignored column | a column that is neither date, symbol, price, unit nor source |
-    | generic name | a wide table with a column named `close` or `price` |
+    | ignored line | a note below the table |
+    | encoding | text that is not UTF-8 |
+    | snapshots | several rows of one day, in a layout of snapshots such as pysystemtrade's |
+    | generic name | a column named `close` or `price`, in a source whose name is no symbol either |
     | text numbers | numbers that are stored as text in Parquet, Excel or a frame |
     | time of day | dates with a time other than midnight |
     | unsorted | rows out of order |
@@ -78,6 +81,9 @@ class Finding:
 TREATMENTS = {
     "origin not stated": "kept; a column source, publisher= or --publisher states it",
     "ignored column": "dropped",
+    "ignored line": "dropped",
+    "encoding": "read as Windows-1252",
+    "snapshots": "the last of each day is the price",
     "generic name": "kept as the symbol",
     "similar symbols": "kept apart",
     "text numbers": "read as numbers",

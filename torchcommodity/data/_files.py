@@ -6,18 +6,19 @@ import torch
 
 from torchcommodity.data._assemble import assemble
 from torchcommodity.data._curve import Curve
+from torchcommodity.data._formats import ReadOptions
 from torchcommodity.data._open_table import open_table
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import NOT_STATED
 from torchcommodity.data._records import apply_records
-from torchcommodity.data._to_grid import to_grid
+from torchcommodity.data._to_grid import AUTOMATIC, to_grid
 
 PathLike = str | os.PathLike[str]
 
 
-def read_file(path: PathLike, *, publisher: str, license: str) -> Panel:
+def read_file(path: PathLike, *, publisher: str, license: str, options: ReadOptions = AUTOMATIC) -> Panel:
     """Read prices from a file, an object, a database table or a query, told apart by content. See `read`."""
-    return _panel(path, publisher, license)
+    return _panel(path, publisher, license, options)
 
 
 def read_curve(path: PathLike) -> Curve:
@@ -44,7 +45,7 @@ def read_curve(path: PathLike) -> Curve:
     >>> curve.values.tolist(), curve.symbols
     ([[[-37.63, 20.43]]], ('WTI',))
     """
-    panel = _panel(path, NOT_STATED, NOT_STATED, curve=True)
+    panel = _panel(path, NOT_STATED, NOT_STATED, AUTOMATIC, curve=True)
     pairs = [name.rsplit(" ", 1) for name in panel.symbols]  # see `nearby_symbol`
     symbols = tuple(dict.fromkeys(symbol for symbol, _ in pairs))
     values = torch.full((len(panel), len(symbols), max(int(nth) for _, nth in pairs)), torch.nan, dtype=torch.float64)
@@ -54,6 +55,6 @@ def read_curve(path: PathLike) -> Curve:
     return Curve(values, panel.dates, symbols, findings)
 
 
-def _panel(path: PathLike, publisher: str, license: str, *, curve: bool = False) -> Panel:
+def _panel(path: PathLike, publisher: str, license: str, options: ReadOptions, *, curve: bool = False) -> Panel:
     table, origin = open_table(path, publisher, license)
-    return apply_records(assemble(to_grid(table, origin, curve=curve), origin), table.records)
+    return apply_records(assemble(to_grid(table, origin, options, curve=curve), origin), table.records)

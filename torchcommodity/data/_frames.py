@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchcommodity.data._assemble import assemble
+from torchcommodity.data._formats import ReadOptions
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import utc_now
 from torchcommodity.data._tables import read_frame
-from torchcommodity.data._to_grid import to_grid
+from torchcommodity.data._to_grid import AUTOMATIC, to_grid
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def panel_from_frame(frame: Any, operation: str) -> Panel | None:
+def panel_from_frame(frame: Any, operation: str, options: ReadOptions = AUTOMATIC) -> Panel | None:
     """The panel of a pandas, polars, DuckDB or Arrow frame; None for any other object.
 
     `operation` opens the error messages.
@@ -25,7 +26,7 @@ def panel_from_frame(frame: Any, operation: str) -> Panel | None:
     origin = Origin(operation, location="memory", retrieved=utc_now(), row_word="row")
     if (table := read_frame(frame, origin)) is None:
         return None
-    grid = to_grid(table, origin)
+    grid = to_grid(table, origin, options)
     digest = hashlib.sha256(grid.values.tobytes()).hexdigest()
     return assemble(grid, replace(origin, sha256=digest), drop_empty=False)
 

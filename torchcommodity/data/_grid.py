@@ -28,6 +28,7 @@ class Origin:
     sha256: str = ""
     row_word: str = "line"
     location: str = ""  # default: the label
+    file: str = ""  # its name may be the symbol of a series without one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", printable(self.label))  # a file name may hold any character
@@ -52,6 +53,7 @@ class Grid:
     units: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    read_as: str = ""
 
 
 @dataclass

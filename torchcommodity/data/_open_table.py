@@ -46,6 +46,7 @@ def open_table(source: PathLike, publisher: str = "not stated", license: str = "
     if isinstance(source, str) and name.startswith(QUERIES):
         return _from_rows(_query(name), origin, "query" if name.startswith("sql:") else "table")
     path, part = split_part(name)
+    origin = replace(origin, file=part or path)
     if files := find_files(path):
         return _from_files(files, origin)
     with local_copy(path, MAX_BYTES) as file:

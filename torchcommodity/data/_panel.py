@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torchcommodity.data._curve import Curve, check_curve, check_same_series
 from torchcommodity.data._deliveries import check_deliveries
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 from torchcommodity.data._expiry import Months
+from torchcommodity.data._formats._format import DateOrder, Decimal, ReadOptions
 from torchcommodity.data._frequency import Frequency, infer_frequency
 from torchcommodity.data._names import check_names
 from torchcommodity.data._panel_checks import check_shape, check_values, is_generated, same_months, same_values
@@ -20,6 +21,7 @@ from torchcommodity.data._synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import polars as pl
 
@@ -46,6 +48,7 @@ class Panel:
         findings: data-quality warnings, each with its treatment.
         deliveries: delivery month of the contract behind each price `(T, N) datetime64[M]`, NaT = not known; or None.
             Where it is known, rolls are those that the series made; otherwise those of the exchange's rule.
+        read_as: how the source was read, such as "yfinance, column Close, 1 symbol"; "" if it was not a file or frame.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
@@ -66,6 +69,7 @@ class Panel:
     curve: MetadataTensor | None = None
     findings: tuple[Finding, ...] = ()
     deliveries: Months | None = None
+    read_as: str = ""
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -130,6 +134,7 @@ class Panel:
             None if self.curve is None else MetadataTensor(self.curve[:, indices]),
             tuple(finding for finding in self.findings if finding.symbol in ("", *symbols)),
             None if self.deliveries is None else self.deliveries[:, indices],
+            self.read_as,
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -243,11 +248,15 @@ class Panel:
         units: Iterable[str] | None = None,
         provenance: Iterable[Provenance] | None = None,
         contracts: Iterable[str | None] = (),
+        format: str | None = None,
+        column: str | None = None,
+        decimal: Decimal | None = None,
+        date_order: DateOrder | None = None,
     ) -> "Panel":
-        """Build a panel from a wide or long DataFrame, or from a named Series.
+        """Build a panel from a wide or long DataFrame, from bars as yfinance returns them, or from a named Series.
 
-        A wide table has its dates as index or column and one numeric column per symbol; a long table has a date, a
-        symbol and a price column. Column names are recognized as by `data.read`, `unique_id, ds, y` too. Rows may be in
+        A wide table has its dates as index or column and one column per symbol; a long table has a date, a symbol and
+        a price column. The roles of the columns are found as by `data.read`, `unique_id, ds, y` too. Rows may be in
         any order; `findings` reports that they were sorted, and all other data-quality warnings.
 
         Args:
@@ -255,16 +264,18 @@ class Panel:
             units: per symbol, in the order of the columns or of first appearance; default: the column `unit`, or "".
             provenance: per symbol; default: location "memory", with the sha256 of the prices.
             contracts: per symbol, as for `Panel`.
+            format, column, decimal, date_order: as for `data.read`.
 
         Raises:
-            DataError: no date column or several, columns that are not numbers, two prices for one date and symbol.
+            DataError: no date column or several, cells that are not prices, two prices for one date and symbol.
 
         >>> import pandas as pd
         >>> prices = pd.Series([18.27, -37.63], index=pd.to_datetime(["2020-04-17", "2020-04-20"]), name="WTI")
         >>> Panel.from_pandas(prices)
         Panel(2 dates 2020-04-17 to 2020-04-20, 1 symbol: WTI)
         """
-        return cls._from_frame(table, "from_pandas", units, provenance, contracts)
+        options = ReadOptions(format, column, decimal, date_order)
+        return _from_frame(table, "from_pandas", options, units, provenance, contracts)
 
     @classmethod
     def from_polars(
@@ -274,32 +285,38 @@ class Panel:
         units: Iterable[str] | None = None,
         provenance: Iterable[Provenance] | None = None,
         contracts: Iterable[str | None] = (),
+        format: str | None = None,
+        column: str | None = None,
+        decimal: Decimal | None = None,
+        date_order: DateOrder | None = None,
     ) -> "Panel":
         """Build a panel from a wide or long polars DataFrame with a date column; see `from_pandas`."""
-        return cls._from_frame(table, "from_polars", units, provenance, contracts)
+        options = ReadOptions(format, column, decimal, date_order)
+        return _from_frame(table, "from_polars", options, units, provenance, contracts)
 
     @classmethod
-    def _from_frame(
+    def from_duckdb(
         cls,
-        frame: Any,
-        operation: str,
-        units: Iterable[str] | None,
-        provenance: Iterable[Provenance] | None,
-        contracts: Iterable[str | None],
+        source: "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection",
+        query: str | None = None,
+        *,
+        units: Iterable[str] | None = None,
+        provenance: Iterable[Provenance] | None = None,
+        contracts: Iterable[str | None] = (),
+        format: str | None = None,
+        column: str | None = None,
+        decimal: Decimal | None = None,
+        date_order: DateOrder | None = None,
     ) -> "Panel":
-        from torchcommodity.data._frames import panel_from_frame  # that module imports this one
+        """Build a panel from a relation of DuckDB, or from a query on a connection; see `from_pandas`.
 
-        panel = panel_from_frame(frame, operation)
-        if panel is None:
-            raise TypeError(f"{operation}: expected a table; got {type(frame).__name__}")
-        records = panel.provenance if provenance is None else tuple(provenance)
-        return replace(
-            panel,
-            units=panel.units if units is None else tuple(units),
-            provenance=records,
-            contracts=tuple(contracts),
-            findings=drop_origin_findings(panel.findings, records),
-        )
+        >>> import duckdb
+        >>> Panel.from_duckdb(duckdb.sql("SELECT DATE '2020-04-20' AS date, -37.63 AS WTI")).values.tolist()
+        [[-37.63]]
+        """
+        relation: Any = source if query is None else cast(Any, source).sql(query)
+        options = ReadOptions(format, column, decimal, date_order)
+        return _from_frame(relation, "from_duckdb", options, units, provenance, contracts)
 
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
@@ -342,3 +359,25 @@ def _to_day(value: DateLike) -> np.datetime64:
         return np.datetime64(value, "D")
     except ValueError:
         raise DataError(f"date: expected YYYY-MM-DD; got {value!r}") from None
+
+
+def _from_frame(
+    frame: Any,
+    operation: str,
+    options: ReadOptions,
+    units: Iterable[str] | None,
+    provenance: Iterable[Provenance] | None,
+    contracts: Iterable[str | None],
+) -> Panel:
+    from torchcommodity.data._frames import panel_from_frame  # that module imports this one
+
+    if (panel := panel_from_frame(frame, operation, options)) is None:
+        raise TypeError(f"{operation}: expected a table; got {type(frame).__name__}")
+    records = panel.provenance if provenance is None else tuple(provenance)
+    return replace(
+        panel,
+        units=panel.units if units is None else tuple(units),
+        provenance=records,
+        contracts=tuple(contracts),
+        findings=drop_origin_findings(panel.findings, records),
+    )

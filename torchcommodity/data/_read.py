@@ -9,6 +9,7 @@ from torchcommodity.data._eia import eia
 from torchcommodity.data._embedded import embedded
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._files import read_file
+from torchcommodity.data._formats import DateOrder, Decimal, ReadOptions
 from torchcommodity.data._fred import fred
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import NOT_STATED
@@ -20,6 +21,10 @@ def read(
     source: str | os.PathLike[str],
     symbols: Sequence[str] | None = None,
     *,
+    format: str | None = None,
+    column: str | None = None,
+    decimal: Decimal | None = None,
+    date_order: DateOrder | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
     store: Store | None = None,
@@ -45,21 +50,27 @@ def read(
     | `md:DATABASE.TABLE`, `bq:PROJECT.DATASET.TABLE` | a table of MotherDuck, of BigQuery (extra `bigquery`) |
 
     A file may be compressed by gzip, zstd, bzip2 or xz, or be the only file of a zip archive; its content counts, not
-    its name. A table may be long or wide. A long table has a date, a symbol and a price column, and optionally `unit`
-    and `source`; a wide table has a date column and one column per symbol. The names that are recognized:
+    its name. Its layout is detected from its columns, and `Panel.read_as` says it in one phrase: wide (a column for
+    each symbol), long (a row for each date and symbol), bars, or the layout of a vendor (`data.FORMATS`). What is not a
+    price (volume, open interest, contract numbers, identifiers, changes) is never taken for one. The rules:
 
-    | column | names, in any case |
-    |---|---|
-    | date | `date`, `datetime`, `timestamp`, `ds`, `observation_date` |
-    | symbol | `symbol`, `unique_id`, `ticker`, `id` |
-    | price | `close`, `price`, `value`, `settle`, `y` |
-
-    Dates are ISO (`YYYY-MM-DD`; a time and one time zone may follow, the day counts as written). Numbers have a decimal
-    point. Blank, `.`, `NaN`, `NA`, `N/A`, `#N/A` and `null` are missing. Rows may be in any order.
+    - **column**: in bars the settlement, else the close; otherwise the only column that is a price. Where several
+      could be meant, all are listed and none is taken.
+    - **symbol**: the symbol column; else the name of the price column; where that is a word such as `Close`, the name
+      of the file.
+    - **dates**: in any one style. Dots mean day first. Slashes and dashes mean what a part above 12 in any row says; a
+      file in which nothing says is refused. A month is dated on its last weekday. One time zone; the day as written.
+    - **numbers**: a decimal point or comma, with or without thousands separators, as the cells of the file prove.
+    - **missing**: blank, `.`, `-`, `NaN`, `NA`, `N/A`, `#N/A`, `null`. Rows may be in any order.
+    - **text**: UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is reported.
 
     Args:
         source: see the table; a `Path` is always a file.
         symbols: read only these, in this order; default: all.
+        format: name of the layout, a `Format.name` of `data.FORMATS`; default: detected.
+        column: name of the price column.
+        decimal: the decimal mark, "." or ",".
+        date_order: "ymd", "dmy" or "mdy".
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
@@ -90,13 +101,21 @@ def read(
         )
     if source in ("embedded", "monthly"):  # most of their symbols are read by name only
         return embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
-    panel = _read(source, publisher, license, store or Store(), as_of)
+    options = ReadOptions(format, column, decimal, date_order)
+    panel = _read(source, publisher, license, store or Store(), as_of, options)
     return panel if symbols is None else panel.select(symbols)
 
 
-def _read(source: str | os.PathLike[str], publisher: str, license: str, store: Store, as_of: AsOf | None) -> Panel:
+def _read(
+    source: str | os.PathLike[str],
+    publisher: str,
+    license: str,
+    store: Store,
+    as_of: AsOf | None,
+    options: ReadOptions,
+) -> Panel:
     if not isinstance(source, str):
-        return read_file(Path(source), publisher=publisher, license=license)
+        return read_file(Path(source), publisher=publisher, license=license, options=options)
     if source == "auto":
         return store.load(as_of=as_of) if store.list() or as_of is not None else embedded()
     prefix, colon, names = source.partition(":")
@@ -107,4 +126,4 @@ def _read(source: str | os.PathLike[str], publisher: str, license: str, store: S
         raise DataError(
             "source: expected embedded, monthly, auto, store:NAME, fred:ID, eia:ID or a path; got an empty string"
         )
-    return read_file(source, publisher=publisher, license=license)
+    return read_file(source, publisher=publisher, license=license, options=options)

@@ -1,25 +1,22 @@
-"""From a `Table` to a grid and a panel: find the roles of the columns, then convert the columns."""
+"""From a `Table` to a grid: find the format and the roles of the columns, then convert the columns."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from torchcommodity.data._assemble import assemble
 from torchcommodity.data._column_findings import column_findings
-from torchcommodity.data._columns import to_days, to_prices, to_texts
-from torchcommodity.data._errors import DataError, make_finding
+from torchcommodity.data._columns import FIXED_POINT, UNDEFINED, to_price_matrix, to_prices, to_texts, to_times
+from torchcommodity.data._errors import DataError, Finding, make_finding
+from torchcommodity.data._formats import ReadOptions, detect_format
+from torchcommodity.data._formats._detect import Reading
 from torchcommodity.data._grid import Array, Grid, Origin, SymbolTable, long_grid, nearby_symbol
-from torchcommodity.data._layout import DATES, Layout, detect_layout
-from torchcommodity.data._panel import Panel
 from torchcommodity.data._tables import Column, Table
 
-
-def to_panel_of_table(table: Table, origin: Origin, *, drop_empty: bool = True) -> Panel:
-    """The panel of a table; see `assemble`."""
-    return assemble(to_grid(table, origin), origin, drop_empty=drop_empty)
+AUTOMATIC = ReadOptions()
 
 
-def to_grid(table: Table, origin: Origin, *, curve: bool = False) -> Grid:
+def to_grid(table: Table, origin: Origin, options: ReadOptions = AUTOMATIC, *, curve: bool = False) -> Grid:
     """The grid of a table, wide or long; with `curve`, of a long table of nearby contracts.
 
     Raises:
@@ -27,56 +24,102 @@ def to_grid(table: Table, origin: Origin, *, curve: bool = False) -> Grid:
     """
     if not len(table):
         raise DataError(f"{origin.label}: expected rows; got none")
-    table = _name_date(_name_index(table))
-    layout = detect_layout(table.names, table.header, curve=curve)
-    days = to_days(table.columns[layout.date], table, origin)
-    cells = column_findings(table.columns[layout.date], [table.columns[c] for c in layout.prices], table)
-    layout = replace(layout, findings=(*layout.findings, *table.findings, *cells))
+    reading = detect_format(table, options, origin)
+    layout = reading.layout
+    _check_nth(reading, curve)
+    order = options.date_order or reading.record.date_order
+    times = to_times(reading.table.columns[layout.date], reading.table, origin, order)
+    findings = (*layout.findings, *table.findings, *_cell_findings(reading, times))
     if layout.symbol is None:
-        prices = [to_prices(table.columns[c], table, origin) for c in layout.prices]
-        return Grid(days, table.lines, np.stack(prices, axis=1), layout.names, findings=layout.findings)
-    return _long_grid(table, layout, days, origin)
+        grid = _wide_grid(reading, times, origin, options)
+    else:
+        grid = _long_grid(reading, times, origin, options, curve)
+    grid = _one_per_day(replace(grid, findings=findings), times, reading, origin)
+    return replace(grid, read_as=reading.words(len(grid.symbols)))
 
 
-def _long_grid(table: Table, layout: Layout, days: Array, origin: Origin) -> Grid:
+def _cell_findings(reading: Reading, times: Array) -> Iterator[Finding]:
+    columns, layout = reading.table.columns, reading.layout
+    date = columns[layout.date]
+    date = replace(date, cells=times) if date.is_number else date
+    return column_findings(date, [columns[c] for c in layout.prices], reading.table)
+
+
+def _check_nth(reading: Reading, curve: bool) -> None:
+    """A curve is a long table with contract numbers; prices are not."""
+    table, layout = reading.table, reading.layout
+    if curve and (layout.symbol is None or layout.nth is None):
+        missing = "symbol" if layout.symbol is None else "nth"
+        raise DataError(f"{table.header}: expected one column {missing}; got none among {', '.join(table.names[:8])}")
+    if not curve and layout.nth is not None and len(set(to_texts(table.columns[layout.nth], table))) > 1:
+        raise DataError(
+            f"{table.header}: expected one price a day; got several contracts in {table.names[layout.nth]!r}; "
+            "read them with data.read_curve, or --curve beside --data"
+        )
+
+
+def _wide_grid(reading: Reading, times: Array, origin: Origin, options: ReadOptions) -> Grid:
+    table, layout = reading.table, reading.layout
+    columns = [table.columns[c] for c in layout.prices]
+    values = to_price_matrix(columns, table, origin, options.decimal)
+    days = times.astype("datetime64[D]")
+    return Grid(days, table.lines, values, layout.names, units=tuple(column.unit for column in columns))
+
+
+def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOptions, curve: bool) -> Grid:
+    table, layout = reading.table, reading.layout
     texts = [
         to_texts(None if column is None else table.columns[column], table)
         for column in (layout.symbol, layout.unit, layout.source)
     ]
     lines = table.lines.tolist()
-    if layout.nth is not None:
+    if curve and layout.nth is not None:
         rows = zip(texts[0], to_texts(table.columns[layout.nth], table), lines)
         texts[0] = [nearby_symbol(symbol, nth, line, origin) for symbol, nth, line in rows]
     symbols = SymbolTable(origin)
     codes = [symbols.code(symbol, unit, source, line) for symbol, unit, source, line in zip(*texts, lines)]
-    prices = to_prices(table.columns[layout.prices[0]], table, origin, texts[0])
-    return long_grid(layout, symbols, days, lines, codes, prices)
+    price = table.columns[layout.prices[0]]
+    prices = to_prices(price, table, origin, options.decimal, texts[0])
+    if reading.record.name == "databento":
+        prices = _fixed_point(price, prices)
+    return long_grid(layout, symbols, times.astype("datetime64[D]"), lines, codes, prices)
 
 
-def _name_index(table: Table) -> Table:
-    """An unnamed index as pandas writes it is the date where no column is; otherwise it numbers the rows: dropped."""
-    unnamed = [n for n, name in enumerate(table.names) if not name]
-    has_date = any(name.lower() in DATES for name in table.names)
-    if len(unnamed) == 2 and not has_date and table.columns[unnamed[1]].is_text:  # stacked: dates and symbols
-        return _rename(table, {unnamed[0]: "date", unnamed[1]: "symbol"})
-    if unnamed != [0] and not (unnamed and table.kind == "Parquet"):
-        return table  # `detect_layout` rejects columns without a name
-    if not has_date:
-        return _rename(table, {unnamed[0]: "date"})
-    columns = tuple(column for column in table.columns if column.name)
-    return replace(table, columns=columns, findings=(make_finding("ignored column", value="the unnamed index"),))
+def _fixed_point(column: Column, prices: Array) -> Array:
+    """Databento's prices are integers in units of 1e-9 unless they were converted; 2**63 - 1 is missing."""
+    texts = isinstance(column.cells, list)
+    is_integer = not any("." in cell for cell in column.cells) if texts else bool((prices == np.floor(prices)).all())
+    missing = prices >= UNDEFINED
+    return np.where(missing, np.nan, prices / FIXED_POINT) if is_integer else prices
 
 
-def _name_date(table: Table) -> Table:
-    """Where no column is named as a date, the only column of times is the date."""
-    if any(name.lower() in DATES for name in table.names):
-        return table
-    times = [n for n, column in enumerate(table.columns) if column.is_time]
-    return _rename(table, {times[0]: "date"}) if len(times) == 1 else table
+def _one_per_day(grid: Grid, times: Array, reading: Reading, origin: Origin) -> Grid:
+    """Reject several times of one day and symbol, or take the last where the format says so."""
+    if times.dtype == np.dtype("datetime64[D]") or not (times != grid.days).any():
+        return grid
+    codes = np.zeros(len(times), dtype=np.int64) if grid.codes is None else grid.codes
+    order = np.lexsort((times, grid.days, codes))
+    same = (np.diff(codes[order]) == 0) & (np.diff(grid.days[order]) == np.timedelta64(0, "D"))
+    later = same & (np.diff(times[order]) > np.timedelta64(0, "ns"))
+    if not later.any():
+        return grid
+    if reading.record.last_of_day:
+        return _last_of_day(grid, order, same)
+    row = order[1:][later].min()
+    symbol = grid.symbols[0 if grid.codes is None else grid.codes[row]]
+    raise DataError(
+        f"{origin.at(int(grid.lines[row]))}: {symbol!r}: expected one price for {grid.days[row]}; got several times of "
+        "the day; convert to daily closes, e.g. frame.resample('D').last()"
+    )
 
 
-def _rename(table: Table, names: dict[int, str]) -> Table:
-    columns: list[Column] = list(table.columns)
-    for n, name in names.items():
-        columns[n] = replace(columns[n], name=name)
-    return replace(table, columns=tuple(columns))
+def _last_of_day(grid: Grid, order: Array, same: Array) -> Grid:
+    last = np.sort(order[np.append(~same, True)])
+    value = f"{len(order) - len(last):,} rows are earlier on the same day"
+    finding = make_finding("snapshots", value=value, count=len(order) - len(last))
+    codes = None if grid.codes is None else grid.codes[last]
+    return replace(
+        grid,
+        days=grid.days[last], lines=grid.lines[last], values=grid.values[last], codes=codes,
+        findings=(*grid.findings, finding),
+    )  # fmt: skip

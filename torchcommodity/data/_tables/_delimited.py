@@ -1,84 +1,116 @@
 """Read CSV text to a `Table` of text columns; every error names the line and the value."""
 
-import csv
-import io
-from collections.abc import Iterator
+import re
+from collections import Counter
 
 import numpy as np
 
-from torchcommodity.data._errors import DataError
+from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._tables._table import Column, Table
-
-SEPARATORS = ",;\t"
-
-Row = tuple[int, list[str]]  # line number, cells
+from torchcommodity.data._tables._text import SAMPLE, Row, decode, find_separator, has_date, read_rows
 
 
 def read_delimited(body: bytes, origin: Origin) -> Table:
-    """The table of a text in UTF-8 (with or without BOM), separated by comma, semicolon or tab.
+    """The table of a text, separated by comma, semicolon, tab or bar, in UTF-8, UTF-16 or Windows-1252.
 
-    Lines end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. Anything else is a `DataError`.
+    Lines end in LF, CRLF or CR; fields may be quoted; blank lines are skipped. The header is the row above the first
+    row with a date. What stands above it, and notes below the last row, are kept as titles.
 
-    >>> read_delimited(b"date,WTI\\n2020-04-20,-37.63\\n", Origin("wti.csv")).names
-    ('date', 'WTI')
+    Raises:
+        DataError: binary data, two separators, no header or no rows, rows of different lengths.
+
+    >>> read_delimited(b"Source: EIA\\ndate,WTI\\n2020-04-20,-37.63\\n", Origin("wti.csv")).titles
+    ('Source: EIA',)
     """
-    rows = _rows(_decode(body, origin), origin)
-    first = next(rows, None)
-    if first is None:
+    text, encoding = decode(body, origin)
+    text, first_line = _skip_separator_line(text)
+    rows = list(read_rows(text, find_separator(text, origin), origin))
+    rows = [(line + first_line, cells) for line, cells in rows] if first_line else rows
+    comments = [",".join(cells) for _, cells in rows if cells[0].startswith("#")]
+    rows = [row for row in rows if not row[1][0].startswith("#")] if comments else rows
+    if not rows:
         raise DataError(f"{origin.label}: expected a header and rows; got only blank lines")
-    line, header = first
-    lines, cells = zip(*_check_widths(rows, len(header), origin))
-    columns = tuple(Column(name.strip(), list(column)) for name, column in zip(header, zip(*cells)))
-    return Table(columns, np.array(lines), origin.at(line), "CSV")
+    first, top = _find_header(rows, origin)
+    line, names = rows[first - 1]
+    table_rows, notes = _split_notes(rows[first:])
+    lines, cells = _check_widths(table_rows, len(names), origin)
+    columns = tuple(Column(name.strip(), list(column)) for name, column in zip(names, zip(*cells)))
+    levels = tuple(tuple(cell.strip() for cell in row) for _, row in rows[top:first]) if first - top > 1 else ()
+    titles = (*comments, *(" ".join(filter(None, row)) for _, row in rows[:top]), *(text for _, text in notes))
+    table = Table(columns, np.array(lines), origin.at(line), "CSV", levels, titles, findings=_notes(notes, encoding))
+    return _drop_empty_columns(table)
 
 
-def _decode(body: bytes, origin: Origin) -> str:
-    if (nul := body.find(b"\0")) >= 0:
-        line = body.count(b"\n", 0, nul) + 1
-        raise DataError(f"{origin.at(line)}: expected text in UTF-8; got a NUL byte (binary data or UTF-16)")
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{origin.at(line)}: expected text in UTF-8; got byte 0x{body[error.start]:02x}") from None
+def _skip_separator_line(text: str) -> tuple[str, int]:
+    """The text without a first line `sep=;`, which Excel writes, and the number of lines skipped."""
+    match = re.match(r"sep=.\r?\n", text)
+    return (text[match.end() :], 1) if match else (text, 0)
 
 
-def _rows(text: str, origin: Origin) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text, origin), strict=True)
-    line = 1
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise DataError(f"{origin.at(line)}: expected well-formed CSV; got {error}") from None
-        if cells is None:
-            return
-        if len(cells) > 1 or (cells and cells[0].strip()):
-            yield line, cells
-        line = reader.line_num + 1
+def _find_header(rows: list[Row], origin: Origin) -> tuple[int, int]:
+    """The number of the first row below the header, and of the first row of the header."""
+    dated = [n for n, (_, cells) in enumerate(rows[:SAMPLE]) if has_date(cells)]
+    if not dated:  # whoever gives the columns their roles says so
+        first = next((n for n, (_, cells) in enumerate(rows[:SAMPLE]) if len(cells) > 1), 0) + 1
+        return first, first - 1
+    width = Counter(len(rows[n][1]) for n in dated).most_common(1)[0][0]
+    first = next(n for n in dated if len(rows[n][1]) == width)
+    if first == 0:
+        line, cells = rows[0]
+        got = f"a row of data: {','.join(cells)[:60]!r}"
+        raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
+    top = first - 1
+    if not _is_full(rows[top][1]):  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
+        while top > 0 and len(rows[top - 1][1]) == width > 1:
+            top -= 1
+    return first, top
 
 
-def _separator(text: str, origin: Origin) -> str:
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    if header.lstrip()[:1] in ("<", "{", "["):
-        raise DataError(f"{origin.at(1)}: expected a CSV header; got {header.strip()[:60]!r} (HTML or JSON)")
-    unquoted = "".join(header.split('"')[::2])
-    separators = [separator for separator in SEPARATORS if separator in unquoted]
-    if len(separators) > 1:
-        got = " and ".join(map(repr, separators))
-        raise DataError(f"{origin.at(1)}: expected one separator among , ; tab; got {got}")
-    return separators[0] if separators else ","
+def _is_full(cells: list[str]) -> bool:
+    return all(cell.strip() for cell in cells[:-1])
 
 
-def _check_widths(rows: Iterator[Row], width: int, origin: Origin) -> Iterator[Row]:
-    """Yield the rows; a row without `width` fields is a `DataError`, and so is a table without rows."""
-    line = 0
+def _split_notes(rows: list[Row]) -> tuple[list[Row], list[tuple[int, str]]]:
+    """The rows, and the notes below the last one: text in one cell, or nothing at all."""
+    end = len(rows)
+    while end and _is_note(rows[end - 1][1], len(rows[0][1])):
+        end -= 1
+    return rows[:end], [(line, " ".join(filter(None, cells)).strip()) for line, cells in rows[end:]]
+
+
+def _is_note(cells: list[str], width: int) -> bool:
+    texts = [cell.strip() for cell in cells if cell.strip()]
+    if not texts:
+        return True
+    return len(texts) == 1 and width > 1 and bool(re.search("[^\\W\\d]{3}", texts[0])) and not has_date(cells)
+
+
+def _notes(notes: list[tuple[int, str]], encoding: str) -> tuple[Finding, ...]:
+    findings = [make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes]
+    if encoding == "Windows-1252":
+        findings.append(make_finding("encoding", value="not UTF-8"))
+    return tuple(findings)
+
+
+def _check_widths(rows: list[Row], width: int, origin: Origin) -> tuple[tuple[int, ...], tuple[list[str], ...]]:
+    """Lines and cells; a row without `width` fields is a `DataError`, and so is a table without rows."""
+    if not rows:
+        raise DataError(f"{origin.label}: expected rows after the header; got none")
     for line, cells in rows:
+        while len(cells) > width and not cells[-1].strip():
+            cells.pop()
         if len(cells) != width:
             hint = " (a decimal comma or an unquoted separator?)" if len(cells) > width else ""
             got = f"{len(cells)}{hint}: {','.join(cells)[:60]!r}"
             raise DataError(f"{origin.at(line)}: expected {width} fields as in the header; got {got}")
-        yield line, cells
-    if not line:
-        raise DataError(f"{origin.label}: expected rows after the header; got none")
+    lines, cells_of_rows = zip(*rows)
+    return lines, cells_of_rows
+
+
+def _drop_empty_columns(table: Table) -> Table:
+    """Drop the last columns if they have neither a name nor a cell: separators at the end of every line."""
+    end = len(table.columns)
+    while end > 1 and not table.columns[end - 1].name and not any(map(str.strip, table.columns[end - 1].cells)):
+        end -= 1
+    return table if end == len(table.columns) or table.levels else table.select(range(end))

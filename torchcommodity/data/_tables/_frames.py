@@ -39,6 +39,8 @@ def read_frame(frame: Any, origin: Origin) -> Table | None:
         raise TypeError(f"{origin.label}: prices must be a polars DataFrame; got {got}")
     if is_instance_of("pyarrow", frame, "Table"):
         return _from_arrow(frame, origin)
+    if is_instance_of("_duckdb", frame, "DuckDBPyRelation") or is_instance_of("duckdb", frame, "DuckDBPyRelation"):
+        return _from_arrow(frame.to_arrow_table(), origin)
     return None
 
 
@@ -56,16 +58,33 @@ def _from_pandas(frame: "pd.DataFrame | pd.Series[Any]", origin: Origin) -> Tabl
         if frame.name is None and not stacked:
             raise DataError(f'{origin.label}: expected a named Series; got one without a name (series.rename("WTI"))')
         frame = frame.to_frame("price" if stacked else frame.name)
-    if isinstance(frame.columns, pd.MultiIndex):
-        raise DataError(
-            f"{origin.label}: expected one level of column names; got {frame.columns.nlevels} "
-            "(select one field first, such as frame['Close'])"
-        )
-    series = [(str(name).strip(), frame.iloc[:, n]) for n, name in enumerate(frame.columns)]
-    columns = [_column(name, values) for name, values in [*_index_levels(frame.index), *series]]
+    series = [(_name(name), frame.iloc[:, n]) for n, name in enumerate(frame.columns)]
+    index = _index_levels(frame.index)
+    columns = [_column(name, values) for name, values in [*index, *series]]
     zones = dict.fromkeys(str(zone) for _, values in series if (zone := getattr(values.dtype, "tz", None)))
     notes = tuple(f"local time in {zone}" for zone in zones)
-    return Table(tuple(columns), np.arange(1, len(frame) + 1), origin.label, "DataFrame", notes=notes)
+    return Table(
+        tuple(columns),
+        np.arange(1, len(frame) + 1),
+        origin.label,
+        "DataFrame",
+        _levels(frame.columns, index),
+        notes=notes,
+    )
+
+
+def _name(label: Any) -> str:
+    if isinstance(label, tuple):  # of several levels; `_levels` has them all
+        return next((str(part).strip() for part in label if str(part).strip()), "")
+    return str(label).strip()
+
+
+def _levels(labels: "pd.Index[Any]", index: "list[tuple[str, pd.Series[Any]]]") -> tuple[tuple[str, ...], ...]:
+    """The levels of the column labels as rows of a header, with the names of the index in the first columns."""
+    if labels.nlevels == 1:
+        return ()
+    names = tuple(name for name, _ in index)
+    return tuple((*names, *(str(label).strip() for label in labels.get_level_values(n))) for n in range(labels.nlevels))
 
 
 def _index_levels(index: "pd.Index[Any]") -> "list[tuple[str, pd.Series[Any]]]":

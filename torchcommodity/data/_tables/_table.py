@@ -1,6 +1,7 @@
 """`Table`: what every reader returns, before a layout gives the columns their roles."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ class Column:
         cells: a list of text, "" = missing; or an array `(R,)` of numbers (NaN = missing), of booleans, of local times
             `datetime64` (NaT = missing), or of objects that are none of these.
         dtype: the type as its source names it, for error messages.
+        unit: its unit, where the header states one.
 
     >>> Column("WTI", ["18.27", ""]).is_text
     True
@@ -28,6 +30,7 @@ class Column:
     name: str
     cells: "list[str] | Array"
     dtype: str = "text"
+    unit: str = ""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -57,6 +60,7 @@ class Table:
         lines: `(R,)` line numbers of a text file, or row numbers from 1.
         header: where the names stand, to open error messages: "prices.csv, line 1".
         kind: "CSV", "Parquet", "DataFrame", "Excel", ...
+        levels: the rows of a header of several rows, such as field and ticker; empty for a header of one row.
         titles: lines above the header, as written.
         notes: facts for whoever reads the data, such as the time zone that the times were in.
         findings: what the reader dropped.
@@ -67,6 +71,7 @@ class Table:
     lines: Array
     header: str
     kind: str
+    levels: tuple[tuple[str, ...], ...] = ()
     titles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -79,3 +84,9 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The column names as written."""
         return tuple(column.name for column in self.columns)
+
+    def select(self, columns: Sequence[int], names: Sequence[str] | None = None) -> "Table":
+        """The table of these columns, in this order, with these names; a header of several rows becomes one row."""
+        names = [self.columns[n].name for n in columns] if names is None else names
+        selected = tuple(replace(self.columns[n], name=name) for n, name in zip(columns, names))
+        return replace(self, columns=selected, levels=())

@@ -1,0 +1,197 @@
+"""`read` of files as vendors and tools write them: prices, symbols, and the phrase of `Panel.read_as`."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from torchcommodity import data
+
+
+class Case(NamedTuple):
+    """A file, its name, and what must come out: symbols, prices by row, `read_as`."""
+
+    text: str
+    name: str
+    symbols: tuple[str, ...]
+    prices: list[list[float]]
+    read_as: str
+    options: dict[str, str] | None = None
+    first: str = "2024-01-02"
+
+
+nan = np.nan
+CASES = {
+    "yfinance_0.2": Case(
+        "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,71.7,73.6,70.1,70.38,70.38,293361\n"
+        "2024-01-03,70.4,73.2,69.3,72.70,72.70,351912\n",
+        "CL=F.csv", ("CL=F",), [[70.38], [72.7]], "yfinance, column Close, 1 symbol",
+    ),
+    "yfinance_history": Case(
+        "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n"
+        "2024-01-02 00:00:00-05:00,71.7,73.6,70.1,70.38,293361,0.0,0.0\n"
+        "2024-07-02 00:00:00-04:00,83.4,84.4,82.4,82.81,243361,0.0,0.0\n",
+        "CL=F.csv", ("CL=F",), [[70.38], [82.81]], "yfinance, column Close, 1 symbol",
+    ),
+    "yfinance_1": Case(
+        "Price,Close,High,Low,Open,Volume\nTicker,CL=F,CL=F,CL=F,CL=F,CL=F\nDate,,,,,\n"
+        "2024-01-02,70.38,73.6,70.1,71.7,293361\n2024-01-03,72.7,73.2,69.3,70.4,351912\n",
+        "download.csv", ("CL=F",), [[70.38], [72.7]], "yfinance, column Close, 1 symbol",
+    ),
+    "yfinance_1_tickers": Case(
+        "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\n"
+        "Ticker,CL=F,GC=F,CL=F,GC=F,CL=F,GC=F,CL=F,GC=F,CL=F,GC=F\nDate,,,,,,,,,,\n"
+        "2024-01-02,70.38,2064.4,73.6,2077.8,70.1,2055.0,71.7,2063.0,293361,45\n2024-01-03,72.7,,73.2,,69.3,,70.4,,351912,\n",
+        "download.csv", ("CL=F", "GC=F"), [[70.38, 2064.4], [72.7, nan]], "yfinance, column Close, 2 symbols",
+    ),
+    "yfinance_by_ticker": Case(
+        "Ticker,CL=F,CL=F,CL=F,CL=F,CL=F\nPrice,Open,High,Low,Close,Volume\nDate,,,,,\n"
+        "2024-01-02,71.7,73.6,70.1,70.38,293361\n",
+        "x.csv", ("CL=F",), [[70.38]], "yfinance, column Close, 1 symbol",
+    ),
+    "yfinance_0.2_tickers": Case(
+        ",Adj Close,Adj Close,Close,Close,Volume,Volume\n,CL=F,GC=F,CL=F,GC=F,CL=F,GC=F\nDate,,,,,,\n"
+        "2024-01-02,70.3,2064.3,70.38,2064.4,293361,45\n",
+        "x.csv", ("CL=F", "GC=F"), [[70.38, 2064.4]], "yfinance, column Close, 2 symbols",
+    ),
+    "yfinance_adjusted": Case(
+        "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,71.7,73.6,70.1,70.38,70.11,293361\n",
+        "USO.csv", ("USO",), [[70.11]], "yfinance, column Adj Close, 1 symbol", {"column": "Adj Close"},
+    ),
+    "stooq": Case(
+        "Date,Open,High,Low,Close,Volume\n2024-01-02,71.7,73.6,70.1,70.38,293361\n",
+        "cl_f_d.csv", ("cl_f",), [[70.38]], "stooq, column Close, 1 symbol",
+    ),
+    "stooq_bulk": Case(
+        "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\n"
+        "CL.F,D,20240102,000000,71.7,73.6,70.1,70.38,293361,0\nCL.F,D,20240103,000000,70.4,73.2,69.3,72.7,351912,0\n",
+        "cl.f.txt", ("CL.F",), [[70.38], [72.7]], "stooq-bulk, column <CLOSE>, 1 symbol",
+    ),
+    "norgate": Case(
+        "Date,Open,High,Low,Close,Volume,Open Interest,Delivery Month\n"
+        "20240102,71.7,73.6,70.1,70.38,293361,280001,202402\n20240103,70.4,73.2,69.3,72.7,351912,270001,202402\n",
+        "&CL.csv", ("&CL",), [[70.38], [72.7]], "norgate, column Close, 1 symbol",
+    ),
+    "barchart": Case(
+        'Time,Open,High,Low,Last,Change,%Chg,Volume,"Open Int"\n'
+        '01/03/2024,70.4,73.2,69.3,72.7,2.32,+3.30%,351912,270001\n'
+        '01/02/2024,71.7,73.6,70.1,70.38,-1.27,-1.77%,293361,280001\n'
+        '"Downloaded from Barchart.com as of 01-04-2024 03:14pm CST"\n',
+        "clg24_price-history-01-04-2024.csv", ("clg24",), [[70.38], [72.7]], "barchart, column Last, 1 symbol",
+    ),
+    "barchart_symbols": Case(
+        "Symbol,Time,Open,High,Low,Last,Change,%Chg,Volume\nCLG24,2024-01-02,71.7,73.6,70.1,70.38,-1.27,-1.77%,293361\n"
+        "NGG24,2024-01-02,2.5,2.6,2.5,2.568,0.05,2.1%,140000\n",
+        "x.csv", ("CLG24", "NGG24"), [[70.38, 2.568]], "barchart, column Last, 2 symbols",
+    ),
+    "databento_iso": Case(
+        "ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol\n"
+        "2024-01-02T00:00:00.000000000Z,35,1,174031,71.700000000,73.600000000,70.100000000,70.380000000,293361,CLG4\n"
+        "2024-01-02T00:00:00.000000000Z,35,1,174032,71.900000000,73.700000000,70.300000000,70.610000000,93361,CLH4\n",
+        "glbx-mdp3-20240102.ohlcv-1d.csv", ("CLG4", "CLH4"), [[70.38, 70.61]], "databento, column close, 2 symbols",
+    ),
+    "databento_raw": Case(
+        "ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol\n"
+        "1704153600000000000,35,1,174031,71700000000,73600000000,70100000000,70380000000,293361,CLG4\n"
+        "1704240000000000000,35,1,174031,70400000000,73200000000,69300000000,9223372036854775807,351912,CLG4\n"
+        "1704326400000000000,35,1,174031,70400000000,73200000000,69300000000,72190000000,351912,CLG4\n",
+        "x.csv", ("CLG4",), [[70.38], [nan], [72.19]], "databento, column close, 1 symbol",
+    ),
+    "nasdaq_data_link": Case(
+        "Date,Open,High,Low,Last,Change,Settle,Volume,Previous Day Open Interest\n"
+        "2024-01-03,70.4,73.2,69.3,72.8,2.32,72.7,351912.0,270001.0\n2024-01-02,71.7,73.6,70.1,70.5,1.27,70.38,293361.0,280001.0\n",
+        "CHRIS-CME_CL1.csv", ("CME_CL1",), [[70.38], [72.7]], "nasdaq-data-link, column Settle, 1 symbol",
+    ),
+    "investing": Case(
+        '\ufeff"Date","Price","Open","High","Low","Vol.","Change %"\n'
+        '"Jan 03, 2024","2,042.80","2,067.00","2,073.30","2,038.40","183.40K","-1.47%"\n'
+        '"Jan 02, 2024","2,073.40","2,072.70","2,087.30","2,064.40","-","0.08%"\n',
+        "Gold Futures Historical Data.csv", ("Gold Futures",), [[2073.4], [2042.8]],
+        "investing, column Price, 1 symbol",
+    ),
+    "investing_de": Case(
+        '"Datum","Zuletzt","Eröffn.","Hoch","Tief","Vol.","+/- %"\n'
+        '"02.01.2024","2.073,40","2.072,70","2.087,30","2.064,40","183,40K","0,08%"\n',
+        "Gold Historische Daten.csv", ("Gold",), [[2073.4]], "investing, column Zuletzt, 1 symbol",
+    ),
+    "fred": Case("observation_date,DCOILWTICO\n2024-01-01,.\n2024-01-02,70.62\n", "DCOILWTICO.csv",
+                 ("DCOILWTICO",), [[nan], [70.62]], "fred, column DCOILWTICO, 1 symbol", first="2024-01-01"),
+    "fred_old": Case("DATE,DCOILWTICO\n2024-01-02,70.62\n", "x.csv", ("DCOILWTICO",), [[70.62]],
+                     "fred, column DCOILWTICO, 1 symbol"),
+    "nixtla": Case("unique_id,ds,y\nWTI,2024-01-02,70.38\n", "x.csv", ("WTI",), [[70.38]],
+                   "nixtla, column y, 1 symbol"),
+    "pysystemtrade_multiple": Case(
+        "DATETIME,CARRY,CARRY_CONTRACT,PRICE,PRICE_CONTRACT,FORWARD,FORWARD_CONTRACT\n"
+        "2024-01-02 15:00:00,70.9,20240300,70.5,20240200,,20240400\n"
+        "2024-01-02 23:00:00,70.8,20240300,70.38,20240200,,20240400\n",
+        "CRUDE_W.csv", ("CRUDE_W",), [[70.38]], "pysystemtrade, column PRICE, 1 symbol",
+    ),
+    "pysystemtrade_adjusted": Case(
+        "DATETIME,price\n2024-01-02 23:00:00,70.38\n", "CRUDE_W.csv", ("CRUDE_W",), [[70.38]],
+        "pysystemtrade-adjusted, column price, 1 symbol",
+    ),
+    "date_ticker_settle": Case("date,ticker,settle\n2024-01-02,CL,70.38\n", "x.csv", ("CL",), [[70.38]],
+                               "long, column settle, 1 symbol"),
+    "date_contract_settle": Case(
+        "date,contract,settle,volume\n2024-01-02,CLG24,70.38,9\n2024-01-02,CLH24,70.61,8\n", "x.csv",
+        ("CLG24", "CLH24"), [[70.38, 70.61]], "long, column settle, 2 symbols",
+    ),
+    "german": Case("Datum;Schluss\n02.01.2024;70,38\n03.01.2024;72,7\n", "Rohöl.csv", ("Rohöl",), [[70.38], [72.7]],
+                   "wide, column Schluss, 1 symbol"),
+    "spanish": Case("Fecha,Cierre\n2024-01-02,70.38\n", "petroleo.csv", ("petroleo",), [[70.38]],
+                    "wide, column Cierre, 1 symbol"),
+    "french": Case("Date;Clôture\n02/01/2024;70,38\n31/01/2024;75,85\n", "petrole.csv", ("petrole",),
+                   [[70.38], [75.85]], "wide, column Clôture, 1 symbol"),
+    "pandas_index": Case(",WTI,BRENT\n2024-01-02,70.38,75.89\n", "x.csv", ("WTI", "BRENT"), [[70.38, 75.89]],
+                         "wide, 2 symbols"),
+    "pandas_row_numbers": Case(",Date,WTI\n0,2024-01-02,70.38\n1,2024-01-03,72.7\n", "x.csv", ("WTI",),
+                               [[70.38], [72.7]], "wide, column WTI, 1 symbol"),
+    "months": Case("month,COPPER\n2024-01,8344.1\n2024-02,8310.6\n", "x.csv", ("COPPER",), [[8344.1], [8310.6]],
+                   "wide, column COPPER, 1 symbol", first="2024-01-31"),
+    "world_bank_months": Case("date,COPPER\n2024M01,8344.1\n", "x.csv", ("COPPER",), [[8344.1]],
+                              "wide, column COPPER, 1 symbol", first="2024-01-31"),
+    "yyyymmdd": Case("date,WTI\n20240102,70.38\n", "x.csv", ("WTI",), [[70.38]], "wide, column WTI, 1 symbol"),
+    "us_slashes": Case("date,WTI\n01/02/2024,70.38\n01/31/2024,75.85\n", "x.csv", ("WTI",), [[70.38], [75.85]],
+                       "wide, column WTI, 1 symbol"),
+    "us_stated": Case("date,WTI\n01/02/2024,70.38\n", "x.csv", ("WTI",), [[70.38]], "wide, column WTI, 1 symbol",
+                      {"date_order": "mdy"}),
+    "day_month_name": Case("date,WTI\n02-Jan-2024,70.38\n03-Jan-24,72.7\n", "x.csv", ("WTI",), [[70.38], [72.7]],
+                           "wide, column WTI, 1 symbol"),
+    "title_lines": Case("# EIA\nSource: EIA, Petroleum\nCushing, OK\n\ndate,WTI,BRENT\n2024-01-02,70.38,75.89\n",
+                        "x.csv", ("WTI", "BRENT"), [[70.38, 75.89]], "wide, 2 symbols"),
+    "flat_bars_of_symbols": Case(
+        "Date,CL=F_Open,CL=F_High,CL=F_Low,CL=F_Close,GC=F_Open,GC=F_High,GC=F_Low,GC=F_Close\n2024-01-02,1,2,0.5,70.38,1,2,0.5,2064.4\n",
+        "x.csv", ("CL=F", "GC=F"), [[70.38, 2064.4]], "yfinance, column Close, 2 symbols",
+    ),
+    "tuple_names": Case(
+        "Date,\"('Close', 'CL=F')\",\"('Volume', 'CL=F')\"\n2024-01-02,70.38,293361\n", "x.csv", ("CL=F",), [[70.38]],
+        "yfinance, column Close, 1 symbol",
+    ),
+    "wide_with_volume": Case("date,WTI,WTI volume\n2024-01-02,70.38,293361\n", "x.csv", ("WTI",), [[70.38]],
+                             "wide, column WTI, 1 symbol"),
+    "contract_numbers": Case("date,WTI,held\n2024-01-02,70.38,20240200\n2024-01-03,72.7,20240300\n", "x.csv",
+                             ("WTI",), [[70.38], [72.7]], "wide, column WTI, 1 symbol"),
+    "units_below": Case("Date,WTI,BRENT\n,$/bbl,$/bbl\n2024-01-02,70.38,75.89\n", "x.csv", ("WTI", "BRENT"),
+                        [[70.38, 75.89]], "wide, 2 symbols"),
+    "tradingview": Case("time,open,high,low,close,Volume\n1704153600,71.7,73.6,70.1,70.38,293361\n",
+                        "NYMEX_CL1!, 1D.csv",
+                        ("NYMEX_CL1!, 1D",), [[70.38]], "bars, column close, 1 symbol"),
+    "unknown_long": Case("Datum;Rohstoff;Notierung\n02.01.2024;Öl;70,38\n02.01.2024;Gold;2.064,40\n", "x.csv",
+                         ("Öl", "Gold"), [[70.38, 2064.4]], "long, column Notierung, 2 symbols"),
+    "decimal_stated": Case('date,GOLD\n2024-01-02,"2,064"\n', "x.csv", ("GOLD",), [[2064]],
+                           "wide, column GOLD, 1 symbol", {"decimal": "."}),
+    "bars_by_column": Case("date,symbol,open,high,low,close\n2024-01-02,A,1,3,0.5,2\n", "x.csv", ("A",), [[3]],
+                           "bars, column high, 1 symbol", {"column": "high"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_read_detects_the_layouts_of_vendors(name, tmp_path):
+    case = CASES[name]
+    path = tmp_path / case.name
+    path.write_text(case.text, encoding="utf-8")
+    panel = data.read(path, **(case.options or {}))
+    assert panel.symbols == case.symbols
+    np.testing.assert_allclose(panel.values.numpy(), case.prices, rtol=1e-15)
+    assert str(panel.dates[0]) == case.first
+    assert panel.read_as == case.read_as

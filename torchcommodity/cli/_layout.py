@@ -1,0 +1,72 @@
+"""Options that say how a file is to be read, as one bundle for every command that reads prices."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+
+FORMATS = (
+    "yfinance", "databento", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link", "investing",
+    "barchart", "norgate", "nixtla", "fred", "stooq", "bars", "long", "wide",
+)  # fmt: skip
+"""The names of `data.FORMATS`, which cannot be imported without torch; a test compares them."""
+
+
+class Layout(NamedTuple):
+    """What the user says about a file; None = detected."""
+
+    format: str | None = None
+    column: str | None = None
+    decimal: Literal[".", ","] | None = None
+    date_order: Literal["ymd", "dmy", "mdy"] | None = None
+
+
+DETECTED = Layout()
+
+
+def check_format(name: str | None) -> str | None:
+    """Reject an unknown format before torch is imported."""
+    if name is None or name in FORMATS:
+        return name
+    raise typer.BadParameter(f"expected one of {', '.join(FORMATS)}; got {name!r}")
+
+
+OPTIONS = {
+    "format": Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", callback=check_format, help="Layout, see data formats; default: detected"
+        ),
+    ],
+    "column": Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="Price column; default: settlement, else close")
+    ],
+    "decimal": Annotated[
+        Literal[".", ","] | None, typer.Option("--decimal", help="Decimal mark; default: as the numbers prove")
+    ],
+    "date_order": Annotated[
+        Literal["ymd", "dmy", "mdy"] | None,
+        typer.Option("--date-order", help="Order of year, month and day; default: as the dates prove"),
+    ],
+}  # fmt: skip
+
+
+def with_layout(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--format`, `--column`, `--decimal` and `--date-order`; it takes them as one argument `layout`."""
+
+    @wraps(command)
+    def run(*args: Any, **settings: Any) -> Any:
+        layout = Layout(**{name: settings.pop(name) for name in OPTIONS})
+        return command(*args, layout=layout, **settings)
+
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [parameter for name, parameter in signature.parameters.items() if name != "layout"]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in OPTIONS.items()
+    ]
+    run.__signature__ = signature.replace(parameters=[*parameters, *options])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *options)}
+    return run
