@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchcommodity import data, export, forecast, training
+from torchcommodity import data, export, forecast, portfolio, scenarios, training
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import MODELS, HarConfig, build_model, default_config
@@ -141,3 +141,9 @@ def test_settings_in_toml_have_the_defaults_of_the_frequency() -> None:
     assert (config.train.epochs, config.train.window, config.model.har.horizons) == (3, 36, (1, 3, 6, 12))
     assert training.from_toml('[model.har]\nfrequency = "weekly"\n').model.har == HarConfig.for_frequency("weekly")
     assert training.from_toml(training.to_toml(config)) == config
+
+
+def test_portfolios_and_scenarios_take_daily_prices_only(monthly: Panel) -> None:
+    for function in (portfolio.backtest, portfolio.train, scenarios.fit_scenarios):
+        with pytest.raises(ValueError, match=r"expected daily prices, because .* count trading days; got monthly ones"):
+            function(monthly)

@@ -38,6 +38,7 @@ from torchcommodity.data._formats import ReadOptions as ReadOptions
 from torchcommodity.data._fred import fred as fred
 from torchcommodity.data._frequency import FREQUENCIES as FREQUENCIES
 from torchcommodity.data._frequency import Frequency as Frequency
+from torchcommodity.data._frequency import check_daily as check_daily
 from torchcommodity.data._frequency import check_frequency as check_frequency
 from torchcommodity.data._frequency import frequency_mismatch as frequency_mismatch
 from torchcommodity.data._frequency import infer_frequency as infer_frequency
@@ -98,6 +99,7 @@ __all__ = [
     "Vintage",
     "business_calendar",
     "cache_dir",
+    "check_daily",
     "check_frequency",
     "check_not_synthetic",
     "detect_layout",

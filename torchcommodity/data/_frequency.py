@@ -67,6 +67,18 @@ def check_frequency(operation: str, dates: Dates, expected: Frequency) -> None:
         )
 
 
+def check_daily(operation: str, dates: Dates) -> None:
+    """Raise a `DataError` if increasing dates `(T,)` are not daily, for models whose settings count trading days.
+
+    >>> check_daily("fit_scenarios", np.array(["2024-01-30", "2024-01-31"], dtype="datetime64[D]"))
+    """
+    if (frequency := infer_frequency(dates)) != "daily":
+        raise DataError(
+            f"{operation}: expected daily prices, because windows and annual figures count trading days; got "
+            f"{frequency} ones, a median of {median_spacing(dates):g} days apart"
+        )
+
+
 def month_end(months: Any) -> Dates:
     """The last weekday of each month `(M,) datetime64[M]`, the date of a price that is stated for a month.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-HISTORY_ROWS = 260  # rows before the origin in charts, about a year
+HISTORY_ROWS = {"daily": 260, "weekly": 104, "monthly": 60}  # rows before the origin in charts, a year of days
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class Forecast:
             log_returns=log_returns,
             prices=last[None, :, None] * log_returns.exp(),
             calendar=calendar(panel.dates),
-            history=panel.between(panel.dates[-HISTORY_ROWS:][0]),
+            history=panel.between(panel.dates[-HISTORY_ROWS[panel.frequency] :][0]),
         )
 
     @cached_property

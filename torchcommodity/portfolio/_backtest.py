@@ -133,8 +133,8 @@ def backtest(
     if not costs:
         raise ValueError("portfolio.backtest: costs must not be empty")
     config = config or PortfolioTrainConfig()
-    tradable = tradable_panel(panel)
-    first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS[panel.frequency] + 1 if first_year is None else first_year
+    tradable = tradable_panel(panel, operation="portfolio.backtest")
+    first_year = int(str(panel.dates[-1])[:4]) - TEST_YEARS["daily"] + 1 if first_year is None else first_year
     years = [block.test for block in walk_forward(panel.dates, test_start=first_year, horizon=1)]
     start = years[0].start
     baselines, excluded = _baseline_weights(tradable, config, start)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import check_not_synthetic, to_panel
+from torchcommodity.data import check_daily, check_not_synthetic, to_panel
 from torchcommodity.training import roll_adjusted_returns
 
 
@@ -33,7 +33,7 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
 
     Raises:
         TypeError: `prices` has another type.
-        ValueError: the panel is synthetic.
+        ValueError: the panel is synthetic, or not daily.
 
     Example:
         >>> from torchcommodity import data
@@ -43,5 +43,6 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
     """
     panel = to_panel(prices, operation=operation)
     check_not_synthetic(operation, panel)
+    check_daily(operation, panel.dates)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, to_panel
+from torchcommodity.data import Panel, check_daily, check_not_synthetic, to_panel
 from torchcommodity.scenarios._bootstrap import stationary_bootstrap
 from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
 from torchcommodity.scenarios._model import ScenarioModel
@@ -80,6 +80,7 @@ def evaluate_scenarios(
     """
     panel = to_panel(prices, operation="evaluate_scenarios")
     check_not_synthetic("evaluate_scenarios", panel)
+    check_daily("evaluate_scenarios", panel.dates)
     panel = panel.select(list(model.symbols))
     window = model.generator.config.window
     past, later, dates = split_returns(panel, model.record.through, window)

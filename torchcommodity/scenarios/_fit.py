@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchcommodity.data import check_not_synthetic, to_panel
+from torchcommodity.data import check_daily, check_not_synthetic, to_panel
 from torchcommodity.models import ScenarioCritic, ScenarioGanConfig, ScenarioGenerator
 from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adversarially
 from torchcommodity.scenarios._model import ScenarioModel, ScenarioRecord
@@ -47,7 +47,7 @@ def fit_scenarios(
 
     Raises:
         TypeError: `prices` has another type.
-        ValueError: the panel is synthetic, or has fewer complete rows than two windows.
+        ValueError: the panel is synthetic, not daily, or has fewer complete rows than two windows.
 
     Example:
         >>> from torchcommodity import data
@@ -57,6 +57,7 @@ def fit_scenarios(
     """
     panel = to_panel(prices, operation="fit_scenarios")
     check_not_synthetic("fit_scenarios", panel)
+    check_daily("fit_scenarios", panel.dates)
     config = config or ScenarioFitConfig()
     panel = panel if through is None else panel.between(None, through)
     returns, dates = complete_returns(panel)

@@ -88,8 +88,8 @@ def test_past_forecasts_cover_the_last_outcomes_only(document: dict[str, Any], p
     for symbol in panel.symbols:
         for rows in (5, 21, 63, 126):
             past = past_of(document, symbol, rows)
-            assert 200 < len(past["target"]) <= OUTCOME_ROWS
-            assert document["days"][past["target"][0]] >= str(panel.dates[-OUTCOME_ROWS])
+            assert 200 < len(past["target"]) <= OUTCOME_ROWS["daily"]
+            assert document["days"][past["target"][0]] >= str(panel.dates[-OUTCOME_ROWS["daily"]])
 
 
 @pytest.mark.parametrize("in_sample", [True, False])

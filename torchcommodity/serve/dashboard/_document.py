@@ -25,7 +25,7 @@ from torchcommodity.serve.dashboard._past_forecasts import PastForecasts, past_f
 
 Document = dict[str, Any]
 FORMAT = "torchcommodity.dashboard.1"
-HISTORY_ROWS = 260  # of recent prices: about one year of trading days
+HISTORY_ROWS = 260  # of recent prices: about one year of trading days; the page shows fewer of months
 CORRELATION_ROWS = 1260  # about five years
 CORRELATION_POINTS = 700  # of the line; more cannot be told apart on a screen
 PAST_LEVELS = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))
@@ -82,9 +82,10 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
 
 
 def _prices(panel: Panel, source: str, today: date) -> Document:
+    stale_days = STALE_DAYS[panel.frequency]
     last_rows = [_last_row(panel, n) for n in range(len(panel.symbols))]
     columns = [
-        {**record, **({} if row is None else _age(panel.dates[row], today))}
+        {**record, **({} if row is None else _age(panel.dates[row], today, stale_days))}
         for record, row in zip(panel.sources(), last_rows)
     ]
     newest = max((row for row in last_rows if row is not None), default=len(panel) - 1)
@@ -92,15 +93,15 @@ def _prices(panel: Panel, source: str, today: date) -> Document:
         "first": str(panel.dates[0]),
         "rows": len(panel),
         "source": source,
-        "stale_after": STALE_DAYS,
-        **_age(panel.dates[newest], today),
+        "stale_after": stale_days,
+        **_age(panel.dates[newest], today, stale_days),
         "columns": columns,
     }
 
 
-def _age(day: np.datetime64, today: date) -> Document:
+def _age(day: np.datetime64, today: date, stale_days: int) -> Document:
     days = int((np.datetime64(today, "D") - day).astype(int))
-    return {"last": str(day), "age_days": days, "age": format_age(days), "stale": days > STALE_DAYS}
+    return {"last": str(day), "age_days": days, "age": format_age(days), "stale": days > stale_days}
 
 
 def _last_row(panel: Panel, n: int) -> int | None:

@@ -12,7 +12,7 @@ from torchcommodity.data import Panel
 from torchcommodity.export import Artifact
 from torchcommodity.training import one_thread, target_rows, targets
 
-OUTCOME_ROWS = 250  # about one year of trading days
+OUTCOME_ROWS = {"daily": 250, "weekly": 104, "monthly": 60}  # about one year of trading days
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,10 @@ class PastForecasts:
 
 
 @one_thread()
-def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int = OUTCOME_ROWS) -> PastForecasts:
+def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int | None = None) -> PastForecasts:
     """Forecasts for the last `outcome_rows` rows at all horizons; the last origin is the newest row.
+
+    By default a year of days, two years of weeks or five years of months.
 
     There is no look-ahead: the forecast at row t is a call of the artifact with the rows up to t only. Each origin is
     one call, which takes milliseconds with `pt2` and some tenths of a second with `onnx`.
@@ -49,6 +51,7 @@ def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int = OUTCOME
     """
     prices, days = panel.values.plain()[None], torch.from_numpy(panel.dates.astype(np.int64))[None]
     max_horizon, last = max(artifact.metadata.horizons), len(panel) - 1
+    outcome_rows = OUTCOME_ROWS[artifact.metadata.frequency] if outcome_rows is None else outcome_rows
     first_outcome = max(last + 1 - outcome_rows, 0)
     first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - max_horizon), last)
     origins = _until_exit(range(first_origin, len(panel)))
