@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchcommodity import batch, data, forecast
-from torchcommodity.batch import _run as module
+from torchcommodity.batch import _ranges as module
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import Forecaster
 
@@ -270,7 +270,7 @@ def test_run_does_not_depend_on_the_order_of_rows(
 KILLED = """
 import sys
 from torchcommodity import batch
-from torchcommodity.batch import _run as module
+from torchcommodity.batch import _ranges as module
 from torchcommodity.export import Artifact
 
 module.BLOCK_ROWS = 100

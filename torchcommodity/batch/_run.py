@@ -1,7 +1,7 @@
 """`run`: forecast every panel of a table, and add the forecasts to a DuckDB file or a folder of Parquet files."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,20 +11,19 @@ import pyarrow as pa
 import torch
 
 import torchcommodity
-from torchcommodity.batch._duckdb import connect, sql_text
+from torchcommodity.batch._duckdb import connect
 from torchcommodity.batch._duckdb_results import DuckDBResults
-from torchcommodity.batch._forecasts import forecast_block
-from torchcommodity.batch._panels import PanelRows, split_by_panel
+from torchcommodity.batch._forecasts import BlockResult, forecast_block
 from torchcommodity.batch._parquet_results import ParquetResults
 from torchcommodity.batch._partial_run import PartialRun
+from torchcommodity.batch._ranges import PanelRange, read_blocks, split_range
+from torchcommodity.batch._ray import RANGE_ROWS, forecast_on_ray
 from torchcommodity.batch._results import Results, Run
 from torchcommodity.batch._sources import Source, is_panel_table, open_source
-from torchcommodity.data import to_panel, utc_now
+from torchcommodity.data import Panel, to_panel, utc_now
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import Forecaster, align_panel
-from torchcommodity.training import one_thread
-
-BLOCK_ROWS = 131_072  # table rows (or one panel) that are forecast and written in one transaction
+from torchcommodity.training import ExecutorName, one_thread
 
 Progress = Callable[[int, int, str], None]
 
@@ -37,7 +36,15 @@ class Summary(NamedTuple):
 
 
 @one_thread()
-def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress: Progress | None = None) -> Summary:
+def run(
+    model: Forecaster | Artifact,
+    source: Any,
+    out: str | Path,
+    *,
+    executor: ExecutorName = "local",
+    address: str | None = None,
+    progress: Progress | None = None,
+) -> Summary:
     """Forecast a table of any number of panels, and add the forecasts to DuckDB or Parquet as one run.
 
     Each panel is forecast separately. Its rows are the days on which a symbol of the model has a row in the table; a
@@ -55,6 +62,9 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
             anything else that `data.to_panel` accepts.
         out: a DuckDB file, `*.duckdb`, with the tables `runs`, `forecasts` and `rejected`; or a folder, `*.parquet`,
             in which each run is a folder `run=ID` with a file of each name. Created if it does not exist.
+        executor: "local", this process; "ray", the actors of a Ray cluster, with the same results. Every node must be
+            able to read `source`, and has the same torchcommodity and torch.
+        address: HOST:PORT of the Ray cluster; None starts one on this machine.
         progress: called with the rows done, the rows of the table, and a message.
 
     Returns:
@@ -81,8 +91,9 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
         >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    results = _open_results(Path(out))
-    artifact = _to_artifact(model)
+    results, artifact = _open_results(Path(out)), _to_artifact(model)
+    if executor == "local" and address is not None:
+        raise ValueError(f"batch: address must be None for the local executor; got {address!r}")
     if not is_panel_table(source):
         panel = to_panel(source, operation="batch")
         source = align_panel(panel, artifact.metadata.symbols, artifact.metadata.contracts, artifact.metadata.frequency)
@@ -94,7 +105,12 @@ def run(model: Forecaster | Artifact, source: Any, out: str | Path, *, progress:
             return Summary(old, True)
         with closing(PartialRun(results, new)) as partial:
             with _readable_errors(table.label):
-                _forecast_all(artifact, connection, table, partial, progress)
+                rows = _count_rows(connection, table)
+                with closing(_forecast_all(artifact, connection, source, partial, table, executor, address)) as blocks:
+                    for block in blocks:
+                        partial.add(block)
+                        if progress:
+                            progress(partial.rows, rows, f"{partial.run.panels:,} panels")
             table.check_unchanged()
             connection.close()  # the table may be in the file of the results
             return Summary(partial.publish(), False)
@@ -142,36 +158,26 @@ def _readable_errors(source: object) -> Iterator[None]:
 
 
 def _forecast_all(
-    artifact: Artifact, connection: Any, table: Source, partial: PartialRun, progress: Progress | None
-) -> None:
-    total = connection.execute("SELECT count(*) FROM panels").fetchone()[0]
-    if not total:
+    artifact: Artifact,
+    connection: Any,
+    source: Any,
+    partial: PartialRun,
+    table: Source,
+    executor: ExecutorName,
+    address: str | None,
+) -> Generator[BlockResult, None, None]:
+    """The results of the remaining panels, in order."""
+    remaining = PanelRange().after(partial.last) if partial.rows else PanelRange()
+    if executor == "ray" and not isinstance(source, Panel):
+        ranges = list(split_range(connection, remaining, RANGE_ROWS))
+        yield from forecast_on_ray(artifact, source, table, ranges, address)
+    else:
+        for block in read_blocks(connection, remaining, partial.spill):
+            yield forecast_block(artifact, table, block)
+
+
+def _count_rows(connection: Any, table: Source) -> int:
+    rows: int = connection.execute("SELECT count(*) FROM panels").fetchall()[0][0]
+    if not rows:
         raise ValueError(f"{table.label}: expected rows; got none")
-    for block in _blocks(split_by_panel(_sorted_rows(connection, partial))):
-        partial.add(forecast_block(artifact, table, block))
-        if progress:
-            progress(partial.rows, total, f"{partial.run.panels:,} panels")
-
-
-def _sorted_rows(connection: Any, partial: PartialRun) -> Any:
-    """The remaining rows, sorted by panel; DuckDB spills to disk if they exceed the memory limit."""
-    connection.execute(f"SET temp_directory = {sql_text(str(partial.spill))}")
-    connection.execute("SET preserve_insertion_order = false")
-    where, parameters = "", []
-    if partial.rows:
-        where = "WHERE panel IS NOT NULL" if partial.last is None else "WHERE panel > ?"
-        parameters = [] if partial.last is None else [partial.last]
-    query = f"SELECT * FROM panels {where} ORDER BY panel NULLS FIRST, file, row"
-    return pa.RecordBatchReader.from_stream(connection.sql(query, params=parameters))
-
-
-def _blocks(panels: Iterable[PanelRows]) -> Iterator[list[PanelRows]]:
-    block, rows = list[PanelRows](), 0
-    for panel in panels:
-        block.append(panel)
-        rows += panel.total
-        if rows >= BLOCK_ROWS:
-            yield block
-            block, rows = [], 0
-    if block:
-        yield block
+    return rows

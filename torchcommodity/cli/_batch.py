@@ -1,7 +1,7 @@
 """`torchcommodity batch`: forecast a table of any number of panels into DuckDB or Parquet."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -42,12 +42,18 @@ Out = Annotated[
     ),
 ]
 
+Executor = Annotated[
+    Literal["local", "ray"], typer.Option("--executor", help="Where panels are forecast; results are identical")
+]
+
 
 @with_layout
 def batch(
     model: options.AnyModelFile,
     data: Panels,
     out: Out = Path("out/forecasts.duckdb"),
+    executor: Executor = "local",
+    address: options.Address = None,
     quiet: options.Quiet = False,
     layout: Layout = DETECTED,
 ) -> None:
@@ -63,7 +69,7 @@ def batch(
     source = data if is_panel_table(data) else options.read_prices(data, layout=layout)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
-            summary = run_batch(loaded, source, out, progress=progress)
+            summary = run_batch(loaded, source, out, executor=executor, address=address, progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} is unchanged, the same command resumes") from None
     for line in _summary_lines(summary, out):

@@ -1,0 +1,67 @@
+"""Ranges of panels of the sorted table, read in blocks of whole panels."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from torchcommodity.batch._duckdb import sql_text
+from torchcommodity.batch._panels import PanelRows, split_by_panel
+
+BLOCK_ROWS = 131_072  # table rows (or one panel) that are forecast and written together
+
+
+class PanelRange(NamedTuple):
+    """A condition on the view `panels`. Panels are sorted by name, NULL first."""
+
+    condition: str = "true"
+    parameters: tuple[str, ...] = ()
+
+    def after(self, name: str | None) -> "PanelRange":
+        """The panels after `name`."""
+        return self._add("panel IS NOT NULL" if name is None else "panel > ?", name)
+
+    def through(self, name: str | None) -> "PanelRange":
+        """The panels up to `name`, included."""
+        return self._add("panel IS NULL" if name is None else "(panel IS NULL OR panel <= ?)", name)
+
+    def _add(self, condition: str, name: str | None) -> "PanelRange":
+        names = () if name is None else (name,)
+        return PanelRange(f"{self.condition} AND {condition}", self.parameters + names)
+
+
+def read_blocks(connection: Any, panels: PanelRange, spill: Path) -> Iterator[list[PanelRows]]:
+    """The panels of a range in order, in blocks; DuckDB sorts on disk, in `spill`, beyond its memory limit."""
+    connection.execute(f"SET temp_directory = {sql_text(str(spill))}")
+    connection.execute("SET preserve_insertion_order = false")
+    query = f"SELECT * FROM panels WHERE {panels.condition} ORDER BY panel NULLS FIRST, file, row"
+    rows = connection.sql(query, params=list(panels.parameters))
+    return _blocks(split_by_panel(pa.RecordBatchReader.from_stream(rows)))
+
+
+def split_range(connection: Any, panels: PanelRange, rows: int) -> Iterator[PanelRange]:
+    """Consecutive ranges of at least `rows` rows (the last may have fewer), which cover a range."""
+    query = f"SELECT panel, count(*) AS rows FROM panels WHERE {panels.condition} GROUP BY panel ORDER BY 1 NULLS FIRST"
+    counts = pa.RecordBatchReader.from_stream(connection.sql(query, params=list(panels.parameters)))
+    rest, count = panels, 0
+    for batch in counts:
+        for name, number in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist()):
+            count += number
+            if count >= rows:
+                yield rest.through(name)
+                rest, count = panels.after(name), 0
+    if count:
+        yield rest
+
+
+def _blocks(panels: Iterable[PanelRows]) -> Iterator[list[PanelRows]]:
+    block, rows = list[PanelRows](), 0
+    for panel in panels:
+        block.append(panel)
+        rows += panel.total
+        if rows >= BLOCK_ROWS:
+            yield block
+            block, rows = [], 0
+    if block:
+        yield block
