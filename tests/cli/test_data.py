@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -127,3 +128,69 @@ def test_formats_of_the_options_are_those_of_the_library():
     from torchcommodity.cli import _layout
 
     assert tuple(record.name for record in FORMATS) == _layout.FORMATS
+
+
+@pytest.fixture
+def fred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, float]]]:
+    """Prices that a local FRED serves."""
+    from publisher_server import fred_series, serving
+
+    prices = {"DCOILWTICO": {"2020-04-17": 18.31, "2020-04-20": -36.98}}
+    with serving(fred_series(prices)) as (_, base):
+        monkeypatch.setenv("TORCHCOMMODITY_FRED_URL", base)
+        monkeypatch.setenv("TORCHCOMMODITY_CACHE", str(tmp_path / "cache"))
+        yield prices
+
+
+def test_data_update_appends_a_vintage_and_as_of_reads_the_one_before(
+    run: Run, error: Error, fred: dict[str, dict[str, float]], prices: Path, tmp_path: Path
+) -> None:
+    store = ("--store", tmp_path / "my.duckdb")
+    assert "expected panels of FRED or the EIA" in error(run("data", "update", *store))
+    assert run("data", "add", "fred:DCOILWTICO", "--name", "wti", *store).exit_code == 0
+    run("data", "add", prices, "--name", "file", *store)
+    fred["DCOILWTICO"] |= {"2020-04-20": -37.63, "2020-04-22": 13.64}
+    result = run("data", "update", *store)
+    assert "Not from FRED or the EIA: file" in result.stdout
+    assert re.search(r"DCOILWTICO +1 +1 +0 +2020-04-22", result.stdout)
+    assert "wti: vintage 2, 1 new, 1 revised prices" in result.stdout
+    assert "vintage 2, no new, revised or withdrawn prices" in run("data", "update", "wti", "--full", *store).stdout
+    assert re.search(r"wti +DCOILWTICO +3 +2020-04-17 +2020-04-22 +2 ", run("data", "list", *store).stdout)
+    message = error(run("data", "update", "file", "wti", "nothing", *store))
+    assert "file was not updated: update: expected a panel with series of FRED or the EIA" in message
+    assert "nothing was not updated" in message
+
+
+def test_data_update_says_that_a_publisher_does_not_respond(
+    run: Run, error: Error, fred: dict[str, dict[str, float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ("--store", tmp_path / "my.duckdb")
+    run("data", "add", "fred:DCOILWTICO", "--name", "wti", *store)
+    monkeypatch.setenv("TORCHCOMMODITY_FRED_URL", "http://127.0.0.1:9")
+    result = run("data", "update", "wti", *store)
+    assert result.exit_code == 2
+    assert "wti was not updated: http://127.0.0.1:9/" in error(result)
+    assert "1 " in run("data", "list", *store).stdout
+
+
+def test_data_show_and_export_read_any_vintage(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
+    from torchcommodity import data
+
+    store = data.Store(tmp_path / "my.duckdb")
+    panel = data.read(prices)
+    store.add(panel.between(last="2018-06-29"), "mine", known_from=datetime(2018, 7, 1))
+    store.add(panel, "mine")
+    option = ("--store", store.path)
+    shown = run("data", "show", "mine", "--last", "2", *option).stdout
+    for words in ("Last prices", "Vintages", "2018-07-01T00:00", "Publisher", str(panel.dates[-1])):
+        assert words in shown
+    past = run("data", "show", "mine", "--as-of", "2018-07-01", "--symbol", "BRENT", *option).stdout
+    assert "as of 2018-07-01" in past
+    assert "2018-06-29" in past
+    assert "first vintage of 'mine'" in error(run("data", "show", "mine", "--as-of", "2018-06-30", *option))
+    for name in ("out.csv", "out.parquet"):
+        assert run("data", "export", "mine", tmp_path / name, "--as-of", "2018-07-01", *option).exit_code == 0
+        assert data.read(tmp_path / name).to_pandas().equals(store.load("mine", "2018-07-01").to_pandas())
+    assert "expected YYYY-MM-DD" in error(run("data", "show", "mine", "--as-of", "soon", *option))
+    assert "out.exe" in error(run("data", "export", "mine", tmp_path / "out.exe", *option))
+    assert not (tmp_path / "out.exe").exists()

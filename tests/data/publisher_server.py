@@ -1,5 +1,6 @@
 """A local HTTP server that replays responses of publishers."""
 
+import json
 import threading
 import time
 from contextlib import contextmanager
@@ -12,6 +13,32 @@ HTML = "<!DOCTYPE html><html><head><title>Maintenance</title></head></html>"
 
 def response(status=200, body=CSV, headers=(), cut=0, pause=0.0):
     return {"status": status, "body": body.encode(), "headers": dict(headers), "cut": cut, "pause": pause}
+
+
+def fred_series(prices):
+    """Answer requests for series as FRED does, from `cosd` on; `prices`: id -> ISO date -> price or None."""
+
+    def answer(path, query):
+        rows = [(day, "." if price is None else price) for day, price in sorted(prices[query["id"]].items())]
+        rows = [row for row in rows if row[0] >= query.get("cosd", "")]
+        lines = [f"observation_date,{query['id']}", *(f"{day},{price}" for day, price in rows)]
+        return response(body="\n".join(lines) + "\n")
+
+    return answer
+
+
+def eia_series(prices, unit="$/BBL", page=5000):
+    """Answer requests for series as the EIA does, newest first, from `start` on and in pages."""
+
+    def answer(path, query):
+        periods = sorted(prices[path.rpartition("/")[2]].items(), reverse=True)
+        records = [{"period": day, "value": value, "units": unit} for day, value in periods]
+        records = [record for record in records if record["period"] >= query.get("start", "")]
+        first = int(query["offset"])
+        content = {"total": str(len(records)), "data": records[first : first + page]}
+        return response(body=json.dumps({"response": content}))
+
+    return answer
 
 
 class Handler(BaseHTTPRequestHandler):

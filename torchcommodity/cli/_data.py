@@ -6,6 +6,7 @@ from torchcommodity.cli import _data_store as store
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._data_check import check
 from torchcommodity.cli._data_sources import sources
+from torchcommodity.cli._data_update import update
 
 app = typer.Typer(
     help="Check prices and manage the price store.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -16,6 +17,7 @@ app.command("add")(store.add)
 app.command("list")(store.list_)
 app.command("show")(store.show)
 app.command("export")(store.export)
+app.command("update")(update)
 app.command("remove")(store.remove)
 app.command("sources")(sources)
 

@@ -69,6 +69,10 @@ from torchcommodity.data._synthetic import check_not_synthetic as check_not_synt
 from torchcommodity.data._synthetic import is_synthetic as is_synthetic
 from torchcommodity.data._synthetic import synthetic_symbol as synthetic_symbol
 from torchcommodity.data._to_panel import to_panel as to_panel
+from torchcommodity.data._update import SeriesUpdate as SeriesUpdate
+from torchcommodity.data._update import Update as Update
+from torchcommodity.data._update import updatable_symbols as updatable_symbols
+from torchcommodity.data._update import update as update
 from torchcommodity.data._write import write as write
 
 __all__ = [
@@ -92,10 +96,12 @@ __all__ = [
     "ReadOptions",
     "RollRule",
     "RowCalendar",
+    "SeriesUpdate",
     "Split",
     "Store",
     "StoreEntry",
     "SyntheticTensor",
+    "Update",
     "Vintage",
     "business_calendar",
     "cache_dir",
@@ -136,6 +142,8 @@ __all__ = [
     "synthetic_symbol",
     "to_panel",
     "trading_calendar",
+    "updatable_symbols",
+    "update",
     "utc_now",
     "walk_forward",
     "write",

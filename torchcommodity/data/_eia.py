@@ -12,10 +12,12 @@ from torchcommodity.data._cells import parse_price
 from torchcommodity.data._errors import DataError, make_finding
 from torchcommodity.data._grid import DateParser, Grid, Origin
 from torchcommodity.data._http import Http, Response, get
-from torchcommodity.data._panel import Panel
+from torchcommodity.data._panel import DateLike, Panel, to_day
+from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._publishers import base_address, join_series, parse_ids, series_panel
 
 ADDRESS = "https://api.eia.gov"
+PUBLISHER = "US Energy Information Administration"
 LICENSE = "public domain (US Government)"
 PAGE_ROWS = 5000  # the publisher's limit
 
@@ -23,7 +25,12 @@ Record = dict[str, Any]
 
 
 def eia(
-    ids: str | Iterable[str], *, key: str | None = None, base: str | None = None, http: Http | None = None
+    ids: str | Iterable[str],
+    *,
+    start: DateLike = None,
+    key: str | None = None,
+    base: str | None = None,
+    http: Http | None = None,
 ) -> Panel:
     """Download series of the EIA by id ("PET.RWTC.D", "NG.RNGWHHD.D"), with their units.
 
@@ -31,6 +38,7 @@ def eia(
 
     Args:
         ids: ids, or one string of them separated by commas.
+        start: first date; default: the whole history.
         key: personal key; default `$EIA_API_KEY`. It is never written to a file, record or message.
         base: address of the publisher; default `$TORCHCOMMODITY_EIA_URL`, else https://api.eia.gov.
         http: timeouts, retries, cache; default `Http()`.
@@ -56,15 +64,22 @@ def eia(
         )
     address = base_address(base, "TORCHCOMMODITY_EIA_URL", ADDRESS) + "/v2/seriesid/"
     settings = http or Http()
-    return join_series(names, lambda name: _series(address + name, name, secret, settings))
+    first = None if start is None else to_day(start)
+    return join_series(names, lambda name: _series(address + name, name, first, secret, settings))
 
 
-def _series(address: str, name: str, key: str, http: Http) -> Panel:
+def is_eia(record: Provenance) -> bool:
+    """Whether a column was downloaded by `eia`."""
+    return record.publisher == PUBLISHER and record.location.endswith(f"/v2/seriesid/{record.series}")
+
+
+def _series(address: str, name: str, start: np.datetime64 | None, key: str, http: Http) -> Panel:
+    period = {} if start is None else {"start": _start_period(name, start)}
     records: list[Record] = []
     responses: list[Response] = []
     total = 1
     while len(records) < total:
-        query = {"offset": str(len(records)), "length": str(PAGE_ROWS)}
+        query = {"offset": str(len(records)), "length": str(PAGE_ROWS), **period}
         response, (page, total) = get(address, query, _page, http=http, secret={"api_key": key})
         if not page:
             raise DataError(f"{response.address}: expected {total} records of {name}; got {len(records)}")
@@ -81,7 +96,7 @@ def _origin(responses: list[Response]) -> Origin:
     digest = "+".join(response.sha256 for response in responses)
     retrieved = min(response.retrieved for response in responses)
     address = responses[0].address.partition("?")[0]
-    return Origin(address, "US Energy Information Administration", LICENSE, retrieved, digest, "record")
+    return Origin(address, PUBLISHER, LICENSE, retrieved, digest, "record")
 
 
 def _page(response: Response) -> tuple[list[Record], int]:
@@ -128,6 +143,12 @@ def _grid(records: list[Record], name: str, origin: Origin) -> Grid:
     if len(days) > 1 and days[0] > days[-1]:  # newest first is the publisher's own order, not a finding
         return replace(grid, days=grid.days[::-1], lines=grid.lines[::-1], values=grid.values[::-1])
     return grid
+
+
+def _start_period(name: str, start: np.datetime64) -> str:
+    """The first period in the form of the series: a year or a month for an id that ends in A or M, else a day."""
+    unit = {"A": "Y", "M": "M"}.get(name.rpartition(".")[2], "D")
+    return str(start.astype(f"datetime64[{unit}]"))
 
 
 def _period(record: Record) -> str:

@@ -6,20 +6,25 @@ from dataclasses import replace
 from torchcommodity.data._errors import DataError, make_finding
 from torchcommodity.data._grid import Grid, Origin
 from torchcommodity.data._http import Http, Response, get
-from torchcommodity.data._panel import Panel
+from torchcommodity.data._panel import DateLike, Panel, to_day
+from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._publishers import base_address, join_series, parse_ids, series_panel
 from torchcommodity.data._tables import read_delimited
 from torchcommodity.data._to_grid import to_grid
 
 ADDRESS = "https://fred.stlouisfed.org"
+PUBLISHER = "FRED, Federal Reserve Bank of St. Louis"
 LICENSE = "as stated on the series' page of FRED"
 
 
-def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None = None) -> Panel:
+def fred(
+    ids: str | Iterable[str], *, start: DateLike = None, base: str | None = None, http: Http | None = None
+) -> Panel:
     """Download series of FRED by id ("DCOILWTICO", "DHHNGSP"), on the days on which at least one has a price.
 
     Args:
         ids: ids, or one string of them separated by commas.
+        start: first date; default: the whole history.
         base: address of the publisher; default `$TORCHCOMMODITY_FRED_URL`, else https://fred.stlouisfed.org.
         http: timeouts, retries, cache; default `Http()`.
 
@@ -37,12 +42,18 @@ def fred(ids: str | Iterable[str], *, base: str | None = None, http: Http | None
     torchcommodity.data.DataError: fred: expected distinct series ids, such as fred:ID,ID; got 'DCOILWTICO;'
     """
     address = base_address(base, "TORCHCOMMODITY_FRED_URL", ADDRESS) + "/graph/fredgraph.csv"
+    query = {} if start is None else {"cosd": str(to_day(start))}
     settings = http or Http()
-    return join_series(parse_ids(ids, "fred"), lambda name: _series(address, name, settings))
+    return join_series(parse_ids(ids, "fred"), lambda name: _series(address, name, query, settings))
 
 
-def _series(address: str, name: str, http: Http) -> Panel:
-    response, grid = get(address, {"id": name}, lambda response: _grid(response, name), http=http)
+def is_fred(record: Provenance) -> bool:
+    """Whether a column was downloaded by `fred`."""
+    return record.publisher == PUBLISHER and "/graph/fredgraph.csv?" in record.location
+
+
+def _series(address: str, name: str, query: dict[str, str], http: Http) -> Panel:
+    response, grid = get(address, {"id": name, **query}, lambda response: _grid(response, name), http=http)
     panel = series_panel(grid, _origin(response))
     if not response.expired:
         return panel
@@ -51,8 +62,7 @@ def _series(address: str, name: str, http: Http) -> Panel:
 
 
 def _origin(response: Response) -> Origin:
-    publisher = "FRED, Federal Reserve Bank of St. Louis"
-    return Origin(response.address, publisher, LICENSE, response.retrieved, response.sha256)
+    return Origin(response.address, PUBLISHER, LICENSE, response.retrieved, response.sha256)
 
 
 def _grid(response: Response, name: str) -> Grid:

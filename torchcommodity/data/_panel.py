@@ -145,9 +145,9 @@ class Panel:
         """
         inside = np.ones(len(self), dtype=bool)
         if first is not None:
-            inside &= self.dates >= _to_day(first)
+            inside &= self.dates >= to_day(first)
         if last is not None:
-            inside &= self.dates <= _to_day(last)
+            inside &= self.dates <= to_day(last)
         if not inside.any():
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
         rows = torch.from_numpy(inside)
@@ -354,7 +354,7 @@ class Panel:
         return f"Panel({len(self)} dates {self.dates[0]} to {self.dates[-1]}, {symbols})"
 
 
-def _to_day(value: DateLike) -> np.datetime64:
+def to_day(value: DateLike) -> np.datetime64:
     try:
         return np.datetime64(value, "D")
     except ValueError:
