@@ -6,6 +6,7 @@ import zipfile
 from contextlib import suppress
 
 import numpy as np
+import openpyxl
 import pytest
 import workbooks
 
@@ -104,6 +105,17 @@ def test_read_rejects_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch)
     size = sum(member.file_size for member in zipfile.ZipFile(tmp_path / "spot.xlsx").infolist())
     monkeypatch.setattr("torchcommodity.data._open_table.MAX_BYTES", size - 1)
     with pytest.raises(data.DataError, match="bytes unpacked"):
+        data.read(tmp_path / "spot.xlsx")
+
+
+def test_read_rejects_a_workbook_that_takes_too_much_memory(tmp_path):
+    """One cell in the last row and column: its reader allocates 17 billion cells."""
+    book = openpyxl.Workbook()
+    for row in PRICES:
+        book.active.append(row)
+    book.active["XFD1048576"] = 1.0
+    book.save(tmp_path / "spot.xlsx")
+    with pytest.raises(data.DataError, match="got one that takes more than 4 GiB of memory"):
         data.read(tmp_path / "spot.xlsx")
 
 

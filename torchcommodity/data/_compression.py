@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from torchcommodity.data._errors import DataError, Finding, make_finding
 
+CHUNK = 2**22  # bytes
 ERRORS = (
     OSError,
     EOFError,
@@ -111,10 +112,19 @@ def _detect(body: bytes) -> Codec | None:
     return codec
 
 
+def _read(stream: Any, max_bytes: int) -> bytes:
+    """The content, or the first bytes of it that exceed `max_bytes`; one `read` of the limit would allocate it."""
+    chunks, size = [], 0
+    while size <= max_bytes and (chunk := stream.read(CHUNK)):
+        chunks.append(chunk)
+        size += len(chunk)
+    return b"".join(chunks)
+
+
 def _unpack(body: bytes, codec: Codec, label: str, max_bytes: int) -> bytes:
     try:
         with codec.open(io.BytesIO(body)) as stream:
-            unpacked: bytes = stream.read(max_bytes + 1)
+            unpacked = _read(stream, max_bytes)
     except ERRORS as error:
         reason = str(error) or type(error).__name__
         got = reason if reason.startswith("one with") else f"one that cannot be unpacked: {reason}"

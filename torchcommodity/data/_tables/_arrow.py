@@ -52,7 +52,9 @@ def read_ipc(body: bytes, origin: Origin) -> Table:
     with _readable_errors(origin.label, "Arrow"):
         buffer = pa.BufferReader(body)
         reader = pa.ipc.open_file(buffer) if body.startswith(b"ARROW1") else pa.ipc.open_stream(buffer)
-        return read_arrow(reader.read_all(), origin, "Arrow")
+        table = reader.read_all()
+        table.validate(full=True)  # offsets of text may lie outside the file
+        return read_arrow(table, origin, "Arrow")
 
 
 def checksum(table: Any) -> str:

@@ -1,13 +1,21 @@
 """Read a workbook, `.xls` or `.xlsx`, to a `Table`. Imported only for them: it needs an extra."""
 
 import io
+import pickle
+import subprocess
+import sys
 import zipfile
+from importlib.util import find_spec
 
 from torchcommodity.data._errors import DataError, summarize_names
 from torchcommodity.data._grid import Origin
+from torchcommodity.data._tables import _workbook_process
 from torchcommodity.data._tables._publisher_sheets import is_eia, is_pink_sheet, read_eia, read_pink_sheet
 from torchcommodity.data._tables._sheet import Rows, first_data_row, read_sheet
 from torchcommodity.data._tables._table import Table
+
+MEMORY_FACTOR = 4  # memory of the reading process, over the limit on the file
+TIMEOUT = 300.0  # seconds
 
 
 def read_workbook(body: bytes, name: str, origin: Origin, max_bytes: int) -> Table:
@@ -43,22 +51,30 @@ def _choose(sheets: dict[str, Rows], origin: Origin) -> Rows:
 
 
 def _open(body: bytes, origin: Origin, max_bytes: int) -> dict[str, Rows]:
-    """The rows of every worksheet by name, from the first row on."""
-    try:
-        from python_calamine import SheetTypeEnum, load_workbook
-    except ImportError as error:
+    """The rows of every worksheet by name, read by another process; see `_workbook_process`."""
+    if find_spec("python_calamine") is None:
         needs = "an Excel file needs python-calamine: pip install 'torchcommodity[excel]'"
-        raise ImportError(f"{origin.label}: {needs}") from error
+        raise ImportError(f"{origin.label}: {needs}", name="python_calamine")
     _check_size(body, origin, max_bytes)
+    sheets, reason = _run(body, MEMORY_FACTOR * max_bytes)
+    if sheets is None:
+        raise DataError(f"{origin.label}: expected an Excel workbook without a password; got {reason[:200]}")
+    return sheets
+
+
+def _run(body: bytes, memory: int) -> tuple[dict[str, Rows] | None, str]:
+    """The sheets, or None and the reason why they cannot be read."""
+    command = [sys.executable, _workbook_process.__file__, str(memory)]
     try:
-        workbook = load_workbook(io.BytesIO(body))
-        names = [sheet.name for sheet in workbook.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
-        return {name: workbook.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names}
-    except BaseException as error:  # the library's panics are no subclass of Exception
-        if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
-            raise
-        got = f"one that cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        raise DataError(f"{origin.label}: expected an Excel workbook without a password; got {got}") from None
+        process = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"one that takes more than {TIMEOUT:g} s"
+    if process.returncode == 0:
+        return pickle.loads(process.stdout), ""
+    if process.returncode < 0:  # by a signal
+        return None, f"one that takes more than {memory >> 30} GiB of memory, or is damaged"
+    lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+    return None, f"one that cannot be read: {lines[-1]}" if lines else "one that cannot be read"
 
 
 def _check_size(body: bytes, origin: Origin, max_bytes: int) -> None:

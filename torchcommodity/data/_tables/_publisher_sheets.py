@@ -1,6 +1,7 @@
 """The workbooks of two publishers whose header takes several rows: EIA, and the World Bank's Pink Sheet."""
 
 import re
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ UNITS = {
     "$/mmbtu": "$/MMBtu",
 }  # as in `CONTRACTS`; others as the publisher writes them
 MONTH = re.compile(r"([0-9]{4})M(0[1-9]|1[0-2])")
-MISSING = ("", "…", "..", "...")
+MISSING = ("", "…", "..", "...", "NA", "-", "--")
 
 
 class Block(NamedTuple):
@@ -37,7 +38,7 @@ def is_eia(rows: Rows) -> bool:
 
 def read_eia(sheets: dict[str, Rows], origin: Origin) -> Table:
     """All sheets with data as one long table; a symbol is a source key, its unit stands behind its description."""
-    return _long_table([_eia_block(rows) for rows in sheets.values()], EIA, origin)
+    return _long_table([_eia_block(rows, origin) for rows in sheets.values()], EIA, origin)
 
 
 def is_pink_sheet(rows: Rows) -> bool:
@@ -50,7 +51,7 @@ def read_pink_sheet(rows: Rows, origin: Origin) -> Table:
     """The monthly prices as a long table; a symbol is a code where there is a row of codes, otherwise a name.
 
     Raises:
-        DataError: no row of units, or a cell that is neither a price nor "…".
+        DataError: no row of units, or a cell that is neither a price nor a mark of a missing one.
     """
     first = _first_month(rows) or 0
     heads = [n for n in range(first) if len(filled(rows[n])) > 1]
@@ -67,16 +68,14 @@ def read_pink_sheet(rows: Rows, origin: Origin) -> Table:
     return _long_table([Block(month_end(months), np.array(lines) + 1, series)], WORLD_BANK, origin)
 
 
-def _eia_block(rows: Rows) -> Block:
+def _eia_block(rows: Rows, origin: Origin) -> Block:
     keys, descriptions = rows[1], rows[2]
     lines = [n for n in range(3, len(rows)) if rows[n][0] != ""]
-    days = to_times([rows[n][0] for n in lines])
-    series = [
-        (str(keys[n]).strip(), _unit(str(descriptions[n])), to_numbers([rows[line][n] for line in lines]))
-        for n in range(1, len(keys))
-        if str(keys[n]).strip()
-    ]
-    return Block(days, np.array(lines) + 1, series)
+    if wrong := [n for n in lines if not isinstance(rows[n][0], date)]:
+        raise DataError(f"{origin.at(wrong[0] + 1)}: expected a date; got {rows[wrong[0]][0]!r}")
+    columns = [(n, str(keys[n]).strip()) for n in range(1, len(keys)) if str(keys[n]).strip()]
+    series = [(key, _unit(str(descriptions[n])), _prices(rows, lines, n, key, origin)) for n, key in columns]
+    return Block(to_times([rows[n][0] for n in lines]), np.array(lines) + 1, series)
 
 
 def _first_month(rows: Rows) -> int | None:
@@ -87,7 +86,7 @@ def _prices(rows: Rows, lines: list[int], column: int, name: str, origin: Origin
     cells = [rows[line][column] for line in lines]
     for line, cell in zip(lines, cells):
         if not isinstance(cell, float) and str(cell).strip() not in MISSING:
-            raise DataError(f"{origin.at(line + 1)}: {name!r}: expected a price or …; got {cell!r}")
+            raise DataError(f"{origin.at(line + 1)}: {name!r}: expected a price; got {cell!r}")
     return to_numbers([cell if isinstance(cell, float) else "" for cell in cells])
 
 
