@@ -88,7 +88,8 @@ CASES = {
         "ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol\n"
         "2024-01-02T00:00:00.000000000Z,35,1,174031,71.700000000,73.600000000,70.100000000,70.380000000,293361,CLG4\n"
         "2024-01-02T00:00:00.000000000Z,35,1,174032,71.900000000,73.700000000,70.300000000,70.610000000,93361,CLH4\n",
-        "glbx-mdp3-20240102.ohlcv-1d.csv", ("CLG4", "CLH4"), [[70.38, 70.61]], "databento, column close, 2 symbols",
+        "glbx-mdp3-20240102.ohlcv-1d.csv", ("CL",), [[70.38]],
+        "contracts, front month by expiry of 2 contracts, 1 symbol",
     ),
     "databento_raw": Case(
         "ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol\n"
@@ -124,7 +125,7 @@ CASES = {
         "DATETIME,CARRY,CARRY_CONTRACT,PRICE,PRICE_CONTRACT,FORWARD,FORWARD_CONTRACT\n"
         "2024-01-02 15:00:00,70.9,20240300,70.5,20240200,,20240400\n"
         "2024-01-02 23:00:00,70.8,20240300,70.38,20240200,,20240400\n",
-        "CRUDE_W.csv", ("CRUDE_W",), [[70.38]], "pysystemtrade, column PRICE, 1 symbol",
+        "CRUDE_W.csv", ("CRUDE_W",), [[70.38]], "pysystemtrade, PRICE with its contract, 1 symbol",
     ),
     "pysystemtrade_adjusted": Case(
         "DATETIME,price\n2024-01-02 23:00:00,70.38\n", "CRUDE_W.csv", ("CRUDE_W",), [[70.38]],
@@ -134,7 +135,7 @@ CASES = {
                                "long, column settle, 1 symbol"),
     "date_contract_settle": Case(
         "date,contract,settle,volume\n2024-01-02,CLG24,70.38,9\n2024-01-02,CLH24,70.61,8\n", "x.csv",
-        ("CLG24", "CLH24"), [[70.38, 70.61]], "long, column settle, 2 symbols",
+        ("CL",), [[70.38]], "contracts, front month by expiry of 2 contracts, 1 symbol",
     ),
     "german": Case("Datum;Schluss\n02.01.2024;70,38\n03.01.2024;72,7\n", "Rohöl.csv", ("Rohöl",), [[70.38], [72.7]],
                    "wide, column Schluss, 1 symbol"),

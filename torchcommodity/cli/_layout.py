@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 FORMATS = (
-    "yfinance", "databento", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link", "investing",
+    "yfinance", "databento", "contracts", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link",
+    "investing",
     "barchart", "norgate", "nixtla", "fred", "stooq", "bars", "long", "wide",
 )  # fmt: skip
 """The names of `data.FORMATS`, which cannot be imported without torch; a test compares them."""
@@ -21,6 +22,8 @@ class Layout(NamedTuple):
     column: str | None = None
     decimal: Literal[".", ","] | None = None
     date_order: Literal["ymd", "dmy", "mdy"] | None = None
+    roll: str | None = None
+    adjustment: Literal["none", "panama", "ratio"] | None = None
 
 
 DETECTED = Layout()
@@ -50,11 +53,23 @@ OPTIONS = {
         Literal["ymd", "dmy", "mdy"] | None,
         typer.Option("--date-order", help="Order of year, month and day; default: as the dates prove"),
     ],
+    "roll": Annotated[
+        str | None,
+        typer.Option(
+            "--roll",
+            metavar="RULE",
+            help="Roll of prices by contract: expiry, 5d, volume, open-interest, months=HKNUZ; default: expiry",
+        ),
+    ],
+    "adjustment": Annotated[
+        Literal["none", "panama", "ratio"] | None,
+        typer.Option("--adjustment", help="Back-adjustment of prices by contract; default: none"),
+    ],
 }  # fmt: skip
 
 
 def with_layout(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--format`, `--column`, `--decimal` and `--date-order`; it takes them as one argument `layout`."""
+    """Give a command the options of `Layout`; it takes them as one argument `layout`."""
 
     @wraps(command)
     def run(*args: Any, **settings: Any) -> Any:

@@ -244,9 +244,8 @@ def read_prices(
     from torchcommodity.data import NOT_STATED, eia_curve, read, read_curve
 
     names = None if symbols is None else parse_names(symbols)
-    panel = read(source, names, publisher=publisher or NOT_STATED, **layout._asdict())
-    if contracts is not None:
-        panel = panel.with_contracts(parse_contracts(contracts))
+    codes = None if contracts is None else parse_contracts(contracts)
+    panel = read(source, names, contracts=codes, publisher=publisher or NOT_STATED, **layout._asdict())
     if curve == "eia:":
         return panel.with_curve(eia_curve(dict(zip(panel.symbols, panel.contracts))))
     return panel if curve is None else panel.with_curve(read_curve(curve))

@@ -54,6 +54,7 @@ from torchcommodity.data._provenance import NOT_STATED as NOT_STATED
 from torchcommodity.data._provenance import Provenance as Provenance
 from torchcommodity.data._provenance import utc_now as utc_now
 from torchcommodity.data._read import read as read
+from torchcommodity.data._read_contracts import read_contracts as read_contracts
 from torchcommodity.data._roll_rule import RollRule as RollRule
 from torchcommodity.data._rolls import roll_days as roll_days
 from torchcommodity.data._rolls import roll_months as roll_months
@@ -131,6 +132,7 @@ __all__ = [
     "printable",
     "quote_spreadsheet_cell",
     "read",
+    "read_contracts",
     "read_curve",
     "roll_days",
     "roll_months",

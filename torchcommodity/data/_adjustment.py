@@ -1,13 +1,13 @@
 """Back-adjustment: remove the gaps between contracts from a front-month series."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from torchcommodity.data._formats import Adjustment
 from torchcommodity.data._held import Quotes
 
 Array = np.ndarray[Any, Any]
-Adjustment = Literal["none", "panama", "ratio"]
 
 
 def adjust(quotes: Quotes, held: Array, adjustment: Adjustment) -> tuple[Array, list[int]]:

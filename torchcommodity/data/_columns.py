@@ -81,6 +81,14 @@ def _convert(column: Column, table: Table, origin: Origin, mark: str, names: Seq
     return prices
 
 
+def fixed_point(column: Column, prices: Array) -> Array:
+    """Databento's prices are integers in units of 1e-9 unless they were converted; 2**63 - 1 is missing."""
+    texts = isinstance(column.cells, list)
+    is_integer = not any("." in cell for cell in column.cells) if texts else bool((prices == np.floor(prices)).all())
+    missing = prices >= UNDEFINED
+    return np.where(missing, np.nan, prices / FIXED_POINT) if is_integer else prices
+
+
 def to_texts(column: Column | None, table: Table) -> list[str]:
     """The text `(R,)` of a column, "" = missing; all "" for an optional column that the table does not have."""
     if column is None:

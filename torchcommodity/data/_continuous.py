@@ -6,11 +6,12 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import torch
 
-from torchcommodity.data._adjustment import Adjustment, adjust
+from torchcommodity.data._adjustment import adjust
 from torchcommodity.data._contract_prices import ContractPrices
 from torchcommodity.data._contracts import get_contract
 from torchcommodity.data._errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._expiry import Dates, Months, business_calendar
+from torchcommodity.data._formats import Adjustment
 from torchcommodity.data._held import Quotes, curve, held_contracts, last_holding_days
 from torchcommodity.data._inspect import inspect
 from torchcommodity.data._panel import Panel

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchcommodity.data._adjustment import Adjustment
 from torchcommodity.data._curve import Curve
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 from torchcommodity.data._expiry import Dates, Months
+from torchcommodity.data._formats import Adjustment
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._roll_rule import RollRule

@@ -46,16 +46,20 @@ class Roles:
     findings: tuple[Finding, ...] = ()
 
 
-def find_roles(table: Table) -> Roles:
-    """The roles of the columns of a long table.
+def find_roles(table: Table, price: str | None = None) -> Roles:
+    """The roles of the columns of a long table; `price` names its price column.
 
     Raises:
         DataError: no date, contract or price column.
     """
     columns: dict[str, Column] = {}
-    by_name = {_key(column.name): column for column in reversed(table.columns)}
+    by_name = {key(column.name): column for column in reversed(table.columns)}
+    if price is not None:
+        if key(price) not in by_name:
+            raise DataError(f"{table.header}: expected a column {price}; got {', '.join(table.names[:12])}")
+        columns["price"] = by_name.pop(key(price))
     for role, names in NAMES.items():
-        if name := next((name for name in names if name in by_name), None):
+        if role not in columns and (name := next((name for name in names if name in by_name), None)):
             columns[role] = by_name.pop(name)
     if "contract" not in columns and "delivery" not in columns and "symbol" in columns:
         columns |= _contracts_as_symbols(columns)
@@ -68,7 +72,7 @@ def find_roles(table: Table) -> Roles:
 
 def melt_contracts(table: Table) -> Table:
     """A wide table with a column per contract (`CLZ24`, `CLF25`, ...) as a long one; any other table unchanged."""
-    dates = [n for n, column in enumerate(table.columns) if not column.name or _key(column.name) in NAMES["date"]]
+    dates = [n for n, column in enumerate(table.columns) if not column.name or key(column.name) in NAMES["date"]]
     others = [column for n, column in enumerate(table.columns) if n not in dates]
     if len(dates) != 1 or len(others) < 2 or not all(is_code(column.name) for column in others):
         return table
@@ -103,5 +107,6 @@ def _contracts_as_symbols(columns: dict[str, Column]) -> dict[str, Column]:
     return columns
 
 
-def _key(name: str) -> str:
+def key(name: str) -> str:
+    """A column name in lower case, with spaces for `_` and `.`."""
     return re.sub(r"[\s_.]+", " ", name.strip().strip("<>").lower()).strip()

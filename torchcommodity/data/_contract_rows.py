@@ -5,16 +5,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchcommodity.data._columns import to_days, to_prices, to_texts
+from torchcommodity.data._columns import fixed_point, to_days, to_prices, to_texts
 from torchcommodity.data._contract_codes import ContractCode, delivery_months, find_product, parse_contract
-from torchcommodity.data._contract_roles import Roles
+from torchcommodity.data._contract_roles import Roles, key
 from torchcommodity.data._contracts import get_contract
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._expiry import Dates, Months
+from torchcommodity.data._formats import ReadOptions
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._tables import Column, Table
 
 Array = np.ndarray[Any, Any]
+AUTOMATIC = ReadOptions()
 Products = Mapping[str, str | None]
 
 
@@ -45,16 +47,18 @@ class Parsed(NamedTuple):
     findings: list[Finding]
 
 
-def parse_rows(table: Table, roles: Roles, origin: Origin, products: Products) -> Parsed:
+def parse_rows(
+    table: Table, roles: Roles, origin: Origin, products: Products, options: ReadOptions = AUTOMATIC
+) -> Parsed:
     """Parse the rows; those of spreads, options and combinations, and those without a price, are left out.
 
     Raises:
         DataError: a cell that cannot be read, a contract without a product, an unknown symbol in `products`.
     """
-    days = to_days(roles.date, table, origin)
+    days = to_days(roles.date, table, origin, options.date_order)
     expiries = np.full(len(table), np.datetime64("NaT"), dtype="datetime64[D]")
     if roles.expiry is not None:
-        expiries = to_days(roles.expiry, table, origin)
+        expiries = to_days(roles.expiry, table, origin, options.date_order)
     codes = _codes(table, roles, origin)
     outright = np.array([code is not None for code in codes])
     names, roots, numbers = _symbols(table, roles, codes, origin)
@@ -62,12 +66,17 @@ def parse_rows(table: Table, roles: Roles, origin: Origin, products: Products) -
         raise DataError(f"contracts: expected symbols among {', '.join(names[:20])}; got {', '.join(unknown)}")
     listed = tuple(products.get(name, find_product(root) or find_product(name)) for name, root in zip(names, roots))
     _ = [get_contract(code) for code in listed if code is not None]  # raises for an unknown code
-    prices = to_prices(roles.price, table, origin)
+    prices = to_prices(roles.price, table, origin, options.decimal)
+    if any(key(name) == "instrument id" for name in table.names):
+        prices = fixed_point(roles.price, prices)
     keep = np.flatnonzero(outright & ~np.isnan(prices))
     if not keep.size:
         raise DataError(f"{origin.label}: expected prices of single contracts; got none in {len(table)} rows")
     deliveries = _deliveries([codes[row] for row in keep], days[keep], expiries[keep], numbers[keep], listed)
-    amounts = [None if c is None else to_prices(c, table, origin)[keep] for c in (roles.volume, roles.open_interest)]
+    amounts = [
+        None if c is None else to_prices(c, table, origin, options.decimal)[keep]
+        for c in (roles.volume, roles.open_interest)
+    ]
     rows = Rows(table.lines[keep], days[keep], numbers[keep], deliveries, expiries[keep], prices[keep], *amounts)
     units = _units(table, roles.unit, numbers, len(names))
     return Parsed(rows, names, listed, units, _left_out(table, roles, outright))

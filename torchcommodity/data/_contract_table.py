@@ -8,10 +8,11 @@ import numpy as np
 
 from torchcommodity.data._contract_prices import ContractPrices
 from torchcommodity.data._contract_roles import find_roles, melt_contracts
-from torchcommodity.data._contract_rows import Parsed, Products, parse_rows
+from torchcommodity.data._contract_rows import AUTOMATIC, Parsed, Products, parse_rows
 from torchcommodity.data._contracts import get_contract
 from torchcommodity.data._errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._expiry import Dates, Months
+from torchcommodity.data._formats import ReadOptions
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._provenance import Provenance, utc_now
 from torchcommodity.data._tables import Table, read_frame
@@ -44,11 +45,15 @@ def contracts_from_frame(frame: Any, operation: str, products: Products) -> Cont
     return contracts_of_table(table, origin, products)
 
 
-def contracts_of_table(table: Table, origin: Origin, products: Products) -> ContractPrices:
+def contracts_of_table(
+    table: Table, origin: Origin, products: Products, options: ReadOptions = AUTOMATIC
+) -> ContractPrices:
     """The prices by contract of a table, long or with a column per contract; see `read_contracts`."""
+    if not len(table):
+        raise DataError(f"{origin.label}: expected rows; got none")
     table = melt_contracts(table)
-    roles = find_roles(table)
-    parsed = parse_rows(table, roles, origin, products)
+    roles = find_roles(table, options.column)
+    parsed = parse_rows(table, roles, origin, products, options)
     rows = parsed.rows
     keys = np.stack([rows.symbols, rows.deliveries.astype(np.int64)])
     (series, months), contracts = np.unique(keys, axis=1, return_inverse=True)

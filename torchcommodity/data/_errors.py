@@ -48,6 +48,7 @@ class Finding:
     | price after expiry | prices by contract: a price after the last day |
     | late contract | prices by contract: one that begins while a later one is held |
     | curve ended | the futures curve ends more than 10 days before the prices |
+    | other forward | prices of pysystemtrade: a roll into another contract than the forward |
     | unknown roll gap | an adjusted front month: no earlier day with prices of both contracts |
     | adjusted | a front month adjusted for the gaps of its rolls |
 
@@ -104,6 +105,7 @@ TREATMENTS = {
     "late contract": "left out while a later one is held",
     "curve ended": "later rows have no curve",
     "vendor rolls": "kept",
+    "other forward": "the gap of that roll is missing",
     "unknown roll gap": "earlier prices are missing",
     "adjusted": "kept; differences or returns are those of the contracts held, levels are not prices",
     "no overlap": "kept",

@@ -5,6 +5,7 @@ import os
 import torch
 
 from torchcommodity.data._assemble import assemble
+from torchcommodity.data._contract_panel import panel_of_contracts
 from torchcommodity.data._curve import Curve
 from torchcommodity.data._formats import ReadOptions
 from torchcommodity.data._open_table import open_table
@@ -57,4 +58,6 @@ def read_curve(path: PathLike) -> Curve:
 
 def _panel(path: PathLike, publisher: str, license: str, options: ReadOptions, *, curve: bool = False) -> Panel:
     table, origin = open_table(path, publisher, license)
+    if not curve and (panel := panel_of_contracts(table, origin, options)) is not None:
+        return panel
     return apply_records(assemble(to_grid(table, origin, options, curve=curve), origin), table.records)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchcommodity.data._assemble import assemble
+from torchcommodity.data._contract_panel import panel_of_contracts
 from torchcommodity.data._formats import ReadOptions
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._panel import Panel
@@ -26,6 +27,8 @@ def panel_from_frame(frame: Any, operation: str, options: ReadOptions = AUTOMATI
     origin = Origin(operation, location="memory", retrieved=utc_now(), row_word="row")
     if (table := read_frame(frame, origin)) is None:
         return None
+    if (panel := panel_of_contracts(table, origin, options)) is not None:
+        return panel
     grid = to_grid(table, origin, options)
     digest = hashlib.sha256(grid.values.tobytes()).hexdigest()
     return assemble(grid, replace(origin, sha256=digest), drop_empty=False)

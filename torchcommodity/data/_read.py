@@ -1,7 +1,7 @@
 """`read`: prices from any source, named in one string."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,12 +9,14 @@ from torchcommodity.data._eia import eia
 from torchcommodity.data._embedded import embedded
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._files import read_file
-from torchcommodity.data._formats import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._formats import Adjustment, DateOrder, Decimal, ReadOptions
 from torchcommodity.data._fred import fred
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import NOT_STATED
 from torchcommodity.data._store.store import Store
 from torchcommodity.data._store.times import AsOf
+
+NOT_FILES = ("embedded", "monthly", "auto", "store:", "fred:", "eia:")
 
 
 def read(
@@ -25,6 +27,9 @@ def read(
     column: str | None = None,
     decimal: Decimal | None = None,
     date_order: DateOrder | None = None,
+    contracts: Mapping[str, str | None] | None = None,
+    roll: str | None = None,
+    adjustment: Adjustment | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
     store: Store | None = None,
@@ -71,6 +76,9 @@ def read(
         column: name of the price column.
         decimal: the decimal mark, "." or ",".
         date_order: "ymd", "dmy" or "mdy".
+        contracts: product codes of the symbols that are futures, such as {"WTI": "CL"}, as for `Panel.with_contracts`.
+        roll: how the contracts of a table by contract are joined, as for `ContractPrices.continuous`.
+        adjustment: "none", "panama" or "ratio", likewise.
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
@@ -99,11 +107,15 @@ def read(
             f"as_of: expected the source store:NAME, which records what was known when; got {source}; "
             "store its prices first (torchcommodity data add, or Store.add)"
         )
+    if (roll or adjustment) and str(source).startswith(NOT_FILES):
+        raise DataError(f"roll: expected a file of prices by contract (date,contract,settle); got {source}")
     if source in ("embedded", "monthly"):  # most of their symbols are read by name only
-        return embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
-    options = ReadOptions(format, column, decimal, date_order)
+        panel = embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
+        return panel if contracts is None else panel.with_contracts(contracts)
+    options = ReadOptions(format, column, decimal, date_order, roll, adjustment, contracts)
     panel = _read(source, publisher, license, store or Store(), as_of, options)
-    return panel if symbols is None else panel.select(symbols)
+    panel = panel if symbols is None else panel.select(symbols)
+    return panel if contracts is None else panel.with_contracts(contracts)
 
 
 def _read(

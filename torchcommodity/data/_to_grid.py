@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from torchcommodity.data._column_findings import column_findings
-from torchcommodity.data._columns import FIXED_POINT, UNDEFINED, to_price_matrix, to_prices, to_texts, to_times
+from torchcommodity.data._columns import fixed_point, to_price_matrix, to_prices, to_texts, to_times
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._formats import ReadOptions, detect_format
 from torchcommodity.data._formats._detect import Reading
 from torchcommodity.data._grid import Array, Grid, Origin, SymbolTable, long_grid, nearby_symbol
-from torchcommodity.data._tables import Column, Table
+from torchcommodity.data._tables import Table
 
 AUTOMATIC = ReadOptions()
 
@@ -30,6 +30,8 @@ def to_grid(table: Table, origin: Origin, options: ReadOptions = AUTOMATIC, *, c
     order = options.date_order or reading.record.date_order
     times = to_times(reading.table.columns[layout.date], reading.table, origin, order)
     findings = (*layout.findings, *table.findings, *_cell_findings(reading, times))
+    if reading.record.name == "pysystemtrade-adjusted":
+        findings += (make_finding("adjusted", value="adjusted_prices of pysystemtrade"),)
     if layout.symbol is None:
         grid = _wide_grid(reading, times, origin, options)
     else:
@@ -81,16 +83,8 @@ def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOpti
     price = table.columns[layout.prices[0]]
     prices = to_prices(price, table, origin, options.decimal, texts[0])
     if reading.record.name == "databento":
-        prices = _fixed_point(price, prices)
+        prices = fixed_point(price, prices)
     return long_grid(layout, symbols, times.astype("datetime64[D]"), lines, codes, prices)
-
-
-def _fixed_point(column: Column, prices: Array) -> Array:
-    """Databento's prices are integers in units of 1e-9 unless they were converted; 2**63 - 1 is missing."""
-    texts = isinstance(column.cells, list)
-    is_integer = not any("." in cell for cell in column.cells) if texts else bool((prices == np.floor(prices)).all())
-    missing = prices >= UNDEFINED
-    return np.where(missing, np.nan, prices / FIXED_POINT) if is_integer else prices
 
 
 def _one_per_day(grid: Grid, times: Array, reading: Reading, origin: Origin) -> Grid:

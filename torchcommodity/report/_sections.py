@@ -92,10 +92,13 @@ def describe_contracts(panel: Panel) -> str:
     """Which columns are futures with a roll calendar, and which are treated as spot prices."""
     pairs = list(zip(panel.symbols, panel.contracts))
     futures = [f"{symbol} ({CONTRACTS[code].name}, {CONTRACTS[code].exchange})" for symbol, code in pairs if code]
-    spot = ", ".join(symbol for symbol, code in pairs if not code)
+    rolled = panel.roll_calendar(ahead=0).any(0).tolist()
+    others = ", ".join(symbol for (symbol, code), rolls in zip(pairs, rolled) if not code and rolls)
+    spot = ", ".join(symbol for (symbol, code), rolls in zip(pairs, rolled) if not code and not rolls)
     curve = "with a curve of nearby contracts" if panel.curve is not None else "without a curve of nearby contracts"
     texts = (
         f"Front-month futures with a roll calendar, {curve}: {', '.join(futures)}." if futures else "",
+        f"Futures of unknown products with the rolls that they made, {curve}: {others}." if others else "",
         f"Treated as spot prices, without rolls: {spot}." if spot else "",
     )
     return " ".join(filter(None, texts))

@@ -1,10 +1,12 @@
 """Layouts of vendors and tools: one record per format, and the roles of the columns of a table."""
 
 from torchcommodity.data._formats._detect import detect_format as detect_format
+from torchcommodity.data._formats._file_name import symbol_of_file as symbol_of_file
+from torchcommodity.data._formats._format import Adjustment as Adjustment
 from torchcommodity.data._formats._format import DateOrder as DateOrder
 from torchcommodity.data._formats._format import Decimal as Decimal
 from torchcommodity.data._formats._format import Format as Format
 from torchcommodity.data._formats._format import ReadOptions as ReadOptions
 from torchcommodity.data._formats._vendors import FORMATS as FORMATS
 
-__all__ = ["FORMATS", "DateOrder", "Decimal", "Format", "ReadOptions", "detect_format"]
+__all__ = ["FORMATS", "Adjustment", "DateOrder", "Decimal", "Format", "ReadOptions", "detect_format", "symbol_of_file"]

@@ -1,9 +1,11 @@
 """`Format`: one vendor's layout as a record; `ReadOptions`: what the caller says about a source."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 Decimal = Literal[".", ","]
+Adjustment = Literal["none", "panama", "ratio"]
 DateOrder = Literal["ymd", "dmy", "mdy"]
 
 
@@ -16,12 +18,18 @@ class ReadOptions:
         column: name of the price column.
         decimal: the decimal mark.
         date_order: order of year, month and day in dates such as 03/04/2020.
+        roll: the roll rule of a table by contract.
+        adjustment: its back-adjustment.
+        contracts: product codes of its symbols.
     """
 
     format: str | None = None
     column: str | None = None
     decimal: Decimal | None = None
     date_order: DateOrder | None = None
+    roll: str | None = None
+    adjustment: Adjustment | None = None
+    contracts: Mapping[str, str | None] | None = None
 
 
 @dataclass(frozen=True)

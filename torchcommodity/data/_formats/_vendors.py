@@ -19,6 +19,7 @@ FORMATS = (
         _columns("ts event,open,high,low,close", "instrument id,publisher id,open,high,low,close"),
         prices=("close",), date="ts event",
     ),
+    Format("contracts", "prices by contract, joined to the front month", "date,contract,settle,volume,open_interest"),
     Format(
         "pysystemtrade", "pysystemtrade, multiple_prices", "DATETIME,CARRY,CARRY_CONTRACT,PRICE,PRICE_CONTRACT,…",
         _columns("price,price contract,carry,carry contract"),
