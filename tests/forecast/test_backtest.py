@@ -110,7 +110,7 @@ def test_backtest_rejects_unusable_prices_by_name(backtest_panel: Panel) -> None
         forecast.backtest(frame.assign(WTI=np.nan))
     with pytest.raises(ValueError, match="backtest: the prices of every symbol must vary; got constant prices for WTI"):
         forecast.backtest(frame.assign(WTI=50.0))
-    late = frame[["WTI"]].where(np.arange(len(frame))[:, None] > 700)
+    late = frame[["WTI"]].where(np.arange(len(frame))[:, None] > 700, 50.0)
     with pytest.raises(ValueError, match="backtest: a symbol must have more than 378 positive prices by 2009-12-31"):
         forecast.backtest(late, first_year=2010)
 

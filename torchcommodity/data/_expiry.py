@@ -29,7 +29,8 @@ FRIDAYS = np.array(["1999-12-31", "2004-12-31"], dtype="datetime64[D]")  # close
 def business_calendar(market: str) -> np.busdaycalendar:
     """Business days of a market, `US`, `ICE Europe`, `London` or `NYSE`: weekdays without its regular holidays.
 
-    ICE Europe trades on the bank holidays of London, but the rules of its contracts do not count them as business days.
+    They are the days of settlement, which are fewer than the days of electronic trading. ICE Europe trades on the bank
+    holidays of London, but the rules of its contracts do not count them as business days.
     Unscheduled closures (days of mourning, disasters) count as business days: they were unknown in advance, and the
     panel has no row for them.
     """

@@ -150,11 +150,24 @@ class Panel:
             inside &= self.dates <= to_day(last)
         if not inside.any():
             raise DataError(f"dates: expected rows between {first} and {last}; got {self.dates[0]} to {self.dates[-1]}")
-        rows = torch.from_numpy(inside)
+        return self._rows(inside)
+
+    def drop_empty_rows(self) -> "Panel":
+        """Drop the rows on which no symbol has a price; at least one row is kept.
+
+        >>> from torchcommodity import data
+        >>> len(data.embedded()), len(data.embedded()["HENRY_HUB"].drop_empty_rows())
+        (10411, 7436)
+        """
+        has_price = torch.isfinite(self.values.plain()).any(dim=1).numpy()
+        return self if has_price.all() or not has_price.any() else self._rows(has_price)
+
+    def _rows(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> "Panel":
+        rows = torch.from_numpy(mask)
         curve = None if self.curve is None else MetadataTensor(self.curve[rows])
-        deliveries = None if self.deliveries is None else self.deliveries[inside]
+        deliveries = None if self.deliveries is None else self.deliveries[mask]
         values = MetadataTensor(self.values.plain()[rows])
-        return replace(self, values=values, dates=self.dates[inside], curve=curve, deliveries=deliveries)
+        return replace(self, values=values, dates=self.dates[mask], curve=curve, deliveries=deliveries)
 
     def with_contracts(self, contracts: Mapping[str, str | None]) -> "Panel":
         """Declare symbols as front-month futures of products, or as spot (None); other symbols are unchanged.

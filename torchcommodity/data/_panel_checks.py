@@ -49,7 +49,9 @@ def check_values(
     if np.isnat(dates).any():
         raise DataError("panel: expected dates; got NaT")
     if (late := np.flatnonzero(np.diff(dates) <= np.timedelta64(0, "D"))).size:
-        raise DataError(f"panel: expected strictly increasing dates; got {dates[late[0]]}, then {dates[late[0] + 1]}")
+        before, after = dates[late[0]], dates[late[0] + 1]
+        hint = "; convert intraday prices to daily closes, e.g. frame.resample('D').last()" if before == after else ""
+        raise DataError(f"panel: expected strictly increasing dates; got {before}, then {after}{hint}")
     if is_synthetic(prices) and not any(map(is_generated, symbols, provenance)):
         raise DataError(
             f"panel: expected {SYNTHETIC!r} as publisher of synthetic values; got {provenance[0].publisher!r}"

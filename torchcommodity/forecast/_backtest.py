@@ -171,7 +171,7 @@ def backtest(
         >>> backtest(wti, first_year=2016)
         Backtest(har-garch, WTI; 252 origins 2016-01-04 to 2016-12-30; horizons 5, 21, 63, 126; 6 models)
     """
-    panel = to_panel(prices, operation="backtest")
+    panel = to_panel(prices, operation="backtest").drop_empty_rows()
     check_not_synthetic("backtest", panel)
     config = check_config("backtest", config, panel)
     if refit_network < 1:

@@ -65,7 +65,7 @@ def fit(
         >>> fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))
         Forecaster(har-garch, WTI; fitted 2012-01-03 to 2018-12-28, 1,759 rows; horizons 5, 21, 63, 126)
     """
-    panel = to_panel(prices, operation="fit")
+    panel = to_panel(prices, operation="fit").drop_empty_rows()
     check_not_synthetic("fit", panel)
     panel = panel if through is None else panel.between(None, through)
     config = check_config("fit", config, panel)

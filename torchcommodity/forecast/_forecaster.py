@@ -148,7 +148,7 @@ def align_panel(
     *,
     operation: str = "predict",
 ) -> Panel:
-    """Select the symbols of a forecaster from a panel, in its order and with its contracts.
+    """Select the symbols of a forecaster from a panel, in its order and with its contracts, on the rows with a price.
 
     Args:
         panel: raw prices.
@@ -170,8 +170,8 @@ def align_panel(
             f"{operation}: prices must have every symbol of the forecaster; got {summarize_names(panel.symbols, 20)} "
             f"without {summarize_names(missing)}"
         )
-    panel = panel.select(symbols)
-    check_frequency(operation, panel.dates[torch.isfinite(panel.values.plain()).any(1).numpy()], frequency)
+    panel = panel.select(symbols).drop_empty_rows()
+    check_frequency(operation, panel.dates, frequency)
     for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
         if contract is not None and contract != fitted:
             expected = "a spot price" if fitted is None else f"contract {fitted}"

@@ -20,8 +20,8 @@ def forecast_section(report: ReportData, charts: int) -> Markup:
         "forecast",
         "Forecast",
         paragraph(
-            f"Horizons count rows of the data; {forecast.calendar.rule}. Quantiles are forecast at the horizons; the "
-            f"lines between them are interpolated.{limit}"
+            f"Horizons count rows with a price of the symbol; {forecast.calendar.rule}. Quantiles are forecast "
+            f"at the horizons; the lines between them are interpolated.{limit}"
         ),
         paragraph(f"{report.record.note}."),
         *(_symbol(forecast, n, n < charts) for n in range(count)),

@@ -115,6 +115,7 @@ def tune(
     except ImportError as error:
         raise ImportError("tune: optuna is not installed: pip install 'torchcommodity[tune]'", name="optuna") from error
     check_not_synthetic("tune", panel)
+    panel = panel.drop_empty_rows()
     config = check_config("tune", config, panel)
     if min(trials, years) < 1:
         raise ValueError(f"tune: trials and years must be at least 1; got {trials} and {years}")

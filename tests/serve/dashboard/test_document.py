@@ -167,7 +167,8 @@ def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(
     values[-3:, 0] = torch.nan
     document = make_document(artifact, replace(short_panel, values=values), "embedded", TODAY)
     wti = document["symbols"][0]
-    assert (wti["origin"], wti["rows_behind"]) == (str(short_panel.dates[-4]), 3)
+    rows_behind = int(values[-3:, 1].isfinite().sum())  # a row without any price is none
+    assert (wti["origin"], wti["rows_behind"]) == (str(short_panel.dates[-4]), rows_behind)
     assert wti["recent"]["prices"][-1] is None
     assert document["prices"]["last"] == str(short_panel.dates[-1])
 
