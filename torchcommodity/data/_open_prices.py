@@ -117,7 +117,7 @@ def _text(table: OpenTable) -> bytes:
     except FileNotFoundError:
         raise DataError(
             f"embedded: expected prices in {FOLDER}; the folder is absent, so this copy of torchcommodity was "
-            "distributed without prices (read a file, or fred:ID, eia:ID)"
+            "distributed without prices; read others, as in --data prices.csv, fred:ID or eia:ID"
         ) from None
 
 

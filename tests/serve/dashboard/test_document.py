@@ -128,6 +128,7 @@ def test_document_is_json_with_ages_and_sources(document: dict[str, Any]) -> Non
     assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(json.dumps(document))
     assert (document["prices"]["age"], document["prices"]["stale"], document["state"]) == ("5 days", False, "ready")
     assert document["prices"]["columns"][0]["publisher"].startswith("U.S. Energy")
+    assert document["prices"]["columns"][0]["credit"].startswith("Source: U.S. Energy")
     assert document["model"]["trained_through"] == "2018-06-29"
     assert document["correlation"]["symbols"] == ["WTI", "BRENT"]
     assert document["correlation"]["dates"][-1] == "2018-12-28"

@@ -206,6 +206,7 @@ def test_page_shows_all_charts_is_accessible_and_fits_small_screens(open_page: C
     assert page.title() == "WTI, 1 month · Price forecasts"
     assert page.locator("h1").count() == 1
     assert "Old prices: the last price is" in page.locator("#warnings").inner_text()
+    assert page.locator("#foot").inner_text().count("Source: U.S. Energy Information Administration") == 1
     assert_accessible(page)
     for size in (PHONE, NARROW):
         page.set_viewport_size(size)
