@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # the start of a cell: of the text, of a line in it, and behind a separator of a spreadsheet of another language
-_FORMULA = re.compile(r"(^|[;\t\r\n])(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])|^([\t\r])")
+_FORMULA = re.compile(r"(^|[;\t\r\n])( *[=+\-@\uff1d\uff0b\uff0d\uff20](?!\Z))|^([\t\r])")
 
 
 def quote_spreadsheet_cell(text: str) -> str:
