@@ -1,8 +1,13 @@
 """`read` of files as vendors and tools write them: prices, symbols, and the phrase of `Panel.read_as`."""
 
+import io
 from typing import NamedTuple
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from torchcommodity import data
@@ -196,3 +201,94 @@ def test_read_detects_the_layouts_of_vendors(name, tmp_path):
     np.testing.assert_allclose(panel.values.numpy(), case.prices, rtol=1e-15)
     assert str(panel.dates[0]) == case.first
     assert panel.read_as == case.read_as
+
+
+FIELDS = ["Close", "High", "Low", "Open", "Volume"]
+DAYS = pd.DatetimeIndex(["2024-01-02", "2024-01-03"], name="Date")
+TICKERS = pd.MultiIndex.from_product([FIELDS, ["CL=F", "GC=F"]], names=["Price", "Ticker"])
+ROWS = [
+    [70.38, 2064.4, 73.6, 2077.8, 70.1, 2055.0, 71.7, 2063.0, 293361, 45],
+    [72.70, 2035.0, 73.2, 2060.0, 69.3, 2030.0, 70.4, 2059.0, 351912, 53],
+]
+DOWNLOAD = pd.DataFrame(ROWS, index=DAYS, columns=TICKERS)  # as yf.download returns it
+TEXT = DOWNLOAD.to_csv()
+FRAMES = {
+    "download": DOWNLOAD,
+    "by_ticker": DOWNLOAD.swaplevel(axis=1).sort_index(axis=1),
+    "reset_index": DOWNLOAD.reset_index(),
+    "time_zone": DOWNLOAD.tz_localize("America/New_York"),
+    "names_as_text": DOWNLOAD.set_axis([str(label) for label in DOWNLOAD.columns], axis=1),
+    "flat_names": DOWNLOAD.set_axis([f"{field}_{ticker}" for field, ticker in TICKERS], axis=1),
+    "read_csv": pd.read_csv(io.StringIO(TEXT), header=[0, 1], index_col=0, parse_dates=True),
+    "read_csv_as_text": pd.read_csv(io.StringIO(TEXT)),
+    "stacked": DOWNLOAD.stack(level=1, future_stack=True),
+    "long": DOWNLOAD.stack(level=1, future_stack=True).reset_index(),
+    "polars": pl.from_pandas(DOWNLOAD.stack(level=1, future_stack=True).reset_index()),
+    "arrow": pa.Table.from_pandas(DOWNLOAD.stack(level=1, future_stack=True).reset_index()),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_to_panel_takes_the_close_of_yfinance_frames(name):
+    panel = data.to_panel(FRAMES[name])
+    assert panel.symbols == ("CL=F", "GC=F")
+    np.testing.assert_array_equal(panel.values.numpy(), DOWNLOAD["Close"].to_numpy())
+    assert "column Close, 2 symbols" in panel.read_as
+
+
+def test_to_panel_takes_another_field_by_column():
+    panel = data.to_panel(DOWNLOAD, column="High")
+    np.testing.assert_array_equal(panel.values.numpy(), DOWNLOAD["High"].to_numpy())
+
+
+def test_from_duckdb_takes_a_relation_or_a_query():
+    connection = duckdb.connect()
+    connection.sql("CREATE TABLE prices AS SELECT DATE '2024-01-02' AS ds, 'WTI' AS unique_id, 70.38 AS y")
+    for panel in (
+        data.Panel.from_duckdb(connection.table("prices"), units=["$/bbl"]),
+        data.Panel.from_duckdb(connection, "SELECT * FROM prices", units=["$/bbl"]),
+        data.to_panel(connection.table("prices")),
+    ):
+        assert panel.values.tolist() == [[70.38]]
+        assert panel.read_as == "nixtla, column y, 1 symbol"
+
+
+BARS = "date,open,high,low,close\n2024-01-02,1,3,0.5,2\n"
+# name: (file, options, words that say what to do)
+REFUSED = {
+    "bid_and_ask": ("date,bid,ask\n2024-01-02,1,2\n", {}, ["bid, ask", "--column bid"]),
+    "only_volume": ("date,volume\n2024-01-02,293361\n", {}, ["volume", "--column volume"]),
+    "only_contract_numbers": ("date,held\n2024-01-02,20240200\n", {}, ["held", "--column held"]),
+    "no_close": ("date,open,high,low\n2024-01-02,1,2,0.5\n", {}, ["open, high, low", "--column"]),
+    "two_prices": ("date,symbol,one,two\n2024-01-02,A,1,2\n", {}, ["one, two", "--column one"]),
+    "settle_and_close": ("date,settle,close\n2024-01-02,1,2\n", {}, ["settle, close", "--column settle"]),
+    "no_such_column": (BARS, {"column": "last"}, ["'last'", "open, high, low, close"]),
+    "unknown_format": (BARS, {"format": "reuters"}, ["yfinance, databento", "'reuters'"]),
+    "other_format": (BARS, {"format": "databento"}, ["the columns of databento (ts_event", "date, open"]),
+    "contracts": (
+        "date,symbol,expiry,settle\n2024-01-02,CL,2024-01-20,1\n2024-01-02,CL,2024-02-20,2\n", {"format": "long"},
+        ["'expiry'", "data.read_contracts"],
+    ),
+    "two_symbol_columns": (
+        "date,product,market,price\n2024-01-02,oil,NYMEX,1\n2024-01-02,gas,ICE,2\n", {}, ["product, market", "rename"],
+    ),
+    "dates_in_columns": ("symbol,2024-01-02,2024-01-03\nWTI,1,2\n", {}, ["transpose"]),
+    "day_numbers": ("date,WTI\n45293,70.38\n", {}, ["'45293'", "format the column as dates"]),
+    "hours": ("date,WTI\n2024-01-02 10:00,1\n2024-01-02 11:00,2\n", {}, ["line 3", "convert to daily closes"]),
+    "comma": ('date,WTI\n2024-01-02,"2,064"\n', {}, ["'2,064'", "--decimal"]),
+    "date_order": ("date,WTI\n01/02/2024,1\n", {}, ["'01/02/2024'", "--date-order"]),
+    "date_styles": ("date,WTI\n2024-01-02,1\n03/01/2024,1\n", {}, ["line 3", "the style of the first row"]),
+    "stated_order": ("date,WTI\n31/01/2024,1\n", {"date_order": "mdy"}, ["line 2", "'31/01/2024'"]),
+    "stated_decimal": ("date,WTI\n2024-01-02,70.38\n", {"decimal": ","}, ["line 2", "'70.38'", "decimal comma"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_read_says_what_to_do_about_a_file_that_it_refuses(name, tmp_path):
+    text, options, words = REFUSED[name]
+    path = tmp_path / "prices.csv"
+    path.write_text(text)
+    with pytest.raises(data.DataError) as error:
+        data.read(path, **options)
+    for word in words:
+        assert word in str(error.value)

@@ -3,6 +3,8 @@
 from torchcommodity.data import _check_extra as _check_extra
 from torchcommodity.data._atomic_write import write_atomic as write_atomic
 from torchcommodity.data._atomic_write import write_files_atomic as write_files_atomic
+from torchcommodity.data._bars import Bars as Bars
+from torchcommodity.data._bars import read_bars as read_bars
 from torchcommodity.data._calendar import RowCalendar as RowCalendar
 from torchcommodity.data._calendar import row_calendar as row_calendar
 from torchcommodity.data._calendar import trading_calendar as trading_calendar
@@ -83,6 +85,7 @@ __all__ = [
     "NOT_STATED",
     "SYNTHETIC",
     "TREATMENTS",
+    "Bars",
     "Contract",
     "ContractPrices",
     "Curve",
@@ -132,6 +135,7 @@ __all__ = [
     "printable",
     "quote_spreadsheet_cell",
     "read",
+    "read_bars",
     "read_contracts",
     "read_curve",
     "roll_days",

@@ -88,16 +88,14 @@ def parse_dates(texts: list[str], lines: Array, origin: Origin, order: str | Non
     return month_end(times.astype("datetime64[M]")).astype("datetime64[s]") if months else times
 
 
-def from_epoch(numbers: Array, name: str, origin: Origin, lines: Array) -> Array:
-    """The times of a column of integers: YYYYMMDD, YYYYMM, or seconds, ms, us or ns since 1970."""
-    return parse_dates([str(int(number)) for number in numbers.tolist()], lines, origin)
-
-
 def _first_style(first: dict[str, int], origin: Origin) -> Style:
     text, line = next(iter(first.items()))
     style = find_style(text)
     if style is None:
-        raise DataError(f"{origin.at(line)}: expected a date, such as {STYLES[0].example}; got {text.strip()[:60]!r}")
+        is_serial = re.fullmatch("[1-9][0-9]{4}", text.strip())
+        hint = " (a day number of a spreadsheet? format the column as dates)" if is_serial else ""
+        got = f"{text.strip()[:60]!r}{hint}"
+        raise DataError(f"{origin.at(line)}: expected a date, such as {STYLES[0].example}; got {got}")
     return style
 
 

@@ -13,7 +13,7 @@ _NUMBER = {
     )
     for mark, other in ((".", ","), (",", "."))
 }
-_MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+", re.ASCII)
+_MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def decimal_evidence(cell: str) -> str:
@@ -22,7 +22,7 @@ def decimal_evidence(cell: str) -> str:
     >>> [decimal_evidence(cell) for cell in ("1.234,50", "61,17", "1,234,567", "1,234")]
     [',', ',', '.', '']
     """
-    cell = cell.strip().replace("\u2212", "-")
+    cell = re.sub("[eE].*", "", cell.strip().replace("\u2212", "-"))
     marks = re.sub(r"[^.,]", "", cell)
     if not marks or not _MARKED.fullmatch(cell):
         return ""

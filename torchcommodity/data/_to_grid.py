@@ -10,6 +10,7 @@ from torchcommodity.data._columns import fixed_point, to_price_matrix, to_prices
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._formats import ReadOptions, detect_format
 from torchcommodity.data._formats._detect import Reading
+from torchcommodity.data._formats._names import CONTRACTS, key
 from torchcommodity.data._grid import Array, Grid, Origin, SymbolTable, long_grid, nearby_symbol
 from torchcommodity.data._tables import Table
 
@@ -78,6 +79,7 @@ def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOpti
     if curve and layout.nth is not None:
         rows = zip(texts[0], to_texts(table.columns[layout.nth], table), lines)
         texts[0] = [nearby_symbol(symbol, nth, line, origin) for symbol, nth, line in rows]
+    _check_contracts(reading, texts[0], times)
     symbols = SymbolTable(origin)
     codes = [symbols.code(symbol, unit, source, line) for symbol, unit, source, line in zip(*texts, lines)]
     price = table.columns[layout.prices[0]]
@@ -85,6 +87,17 @@ def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOpti
     if reading.record.name == "databento":
         prices = fixed_point(price, prices)
     return long_grid(layout, symbols, times.astype("datetime64[D]"), lines, codes, prices)
+
+
+def _check_contracts(reading: Reading, symbols: list[str], times: Array) -> None:
+    """Several rows of a day and symbol, with a column of contracts that is not the symbol, are single contracts."""
+    table = reading.table
+    contracts = [n for n, name in enumerate(table.names) if key(name) in CONTRACTS and n != reading.layout.symbol]
+    if contracts and len(set(zip(symbols, times.astype("datetime64[D]").tolist()))) < len(table):
+        raise DataError(
+            f"{table.header}: expected one price for each date and symbol; got several contracts in "
+            f"{table.names[contracts[0]]!r}; build a front month with data.read_contracts(...).continuous()"
+        )
 
 
 def _one_per_day(grid: Grid, times: Array, reading: Reading, origin: Origin) -> Grid:

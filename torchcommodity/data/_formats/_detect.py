@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torchcommodity.data._errors import DataError, summarize_names
 from torchcommodity.data._formats._format import Format, ReadOptions
-from torchcommodity.data._formats._levels import pick_field, split_names
+from torchcommodity.data._formats._levels import pick_field, read_header_rows, split_names
 from torchcommodity.data._formats._names import is_bar, key
 from torchcommodity.data._formats._roles import check_names, find_roles, name_index
 from torchcommodity.data._formats._vendors import BY_NAME, FORMATS, get_format
@@ -36,7 +36,7 @@ def detect_format(table: Table, options: ReadOptions, origin: Origin) -> Reading
     Raises:
         DataError: a format that is unknown or is not the table's; columns without clear roles.
     """
-    table = split_names(table)
+    table = split_names(read_header_rows(table))
     record = None if options.format is None else get_format(options.format)
     if table.levels:
         fields = record.prices if record is not None else ()

@@ -3,12 +3,30 @@
 import re
 from dataclasses import replace
 
+from torchcommodity.data._dates import find_style
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._formats._names import DATES, FIELDS, PRICES, is_bar, key
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._tables import Table
 
 _TUPLE = re.compile(r"""\(\s*['"](.*?)['"],\s*['"](.*?)['"]\s*\)""")  # a label of two levels as pandas writes it
+
+
+def read_header_rows(table: Table) -> Table:
+    """A frame of `pd.read_csv` of yfinance's file, in which the rows `Ticker` and `Date` are data, gets levels."""
+    cells = [column.cells for column in table.columns]
+    if (
+        len(table) < 3
+        or not all(isinstance(column, list) for column in cells)
+        or cells[0][0] not in ("Ticker", "Price")
+    ):
+        return table
+    names = tuple(re.sub(r"\.[0-9]+$", "", name) for name in table.names)
+    first = 2 if find_style(cells[0][1]) is None else 1
+    columns = tuple(replace(column, cells=column.cells[first:]) for column in table.columns)
+    levels = (names, tuple(str(column[0]) for column in cells))
+    dates = replace(columns[0], name="date")
+    return replace(table, columns=(dates, *columns[1:]), lines=table.lines[first:], levels=levels)
 
 
 def split_names(table: Table) -> Table:

@@ -8,11 +8,15 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(","))
 
 
-DATES = _words(
-    "date, datetime, timestamp, ds, observation date, ts event, trading day, tradingday, trade date, tradedate, time,"
-    "date time, day, dt, index, period, month, business date, price date, as of, as of date, gmt time, local time,"
-    "datum, fecha, data, jour, tag, dia, giorno, monat, mois, mes, mese, maand"
+DATE_COLUMNS = _words(
+    "date, datetime, timestamp, ds, observation date, ts event, trading day, tradingday, trade date, tradedate,"
+    "date time, business date, price date, as of date, datum, fecha"
 )
+PERIOD_COLUMNS = _words(  # hold dates where no column above is there
+    "time, day, dt, index, period, month, as of, gmt time, local time, data, jour, tag, dia, giorno, monat, mois, mes,"
+    "mese, maand"
+)
+DATES = (*DATE_COLUMNS, *PERIOD_COLUMNS)
 SYMBOLS = _words("symbol, unique id, ticker, id")
 OTHER_SYMBOLS = _words(
     "contract, instrument, series, series id, product, commodity, asset, code, name, root, market, ric, tradingsymbol,"
@@ -25,6 +29,10 @@ CLOSES = _words(
 )
 VALUES = _words(
     "price, value, y, preis, kurs, wert, precio, valor, prix, cours, valeur, prezzo, valore, preco, prijs, koers,waarde"
+)
+CONTRACTS = _words(
+    "contract, contract code, contract month, delivery, delivery month, delivery date, expiry, expiry date, expiration,"
+    "expiration date, maturity, maturity date"
 )
 ADJUSTED = _words("adj close, adjusted close, adjusted, adj close price")
 PRICES = (*SETTLES, *CLOSES, *VALUES)  # by preference in bars

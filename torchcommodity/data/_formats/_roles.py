@@ -14,8 +14,11 @@ from torchcommodity.data._formats._format import Format, ReadOptions
 from torchcommodity.data._formats._names import (
     ADJUSTED,
     CLOSES,
+    DATE_COLUMNS,
     DATES,
+    FIELDS,
     OTHER_SYMBOLS,
+    PERIOD_COLUMNS,
     PRICES,
     SETTLES,
     SYMBOLS,
@@ -23,7 +26,6 @@ from torchcommodity.data._formats._names import (
     is_never_price,
     key,
 )  # fmt: skip
-from torchcommodity.data._formats._vendors import BY_NAME
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._layout import Layout
 from torchcommodity.data._tables import Column, Table
@@ -75,20 +77,15 @@ def find_roles(table: Table, record: Format, options: ReadOptions, origin: Origi
 def _find_date(roles: Roles) -> int:
     columns = list(range(len(roles.keys)))
     dated = [n for n in columns if _holds_dates(roles.table.columns[n], by_name=roles.keys[n] in DATES)]
-    named = roles.named(DATES, dated) or [n for n in dated if "date" in roles.keys[n]]
-    if roles.record.date and (of_format := roles.named((roles.record.date,), named)):
+    if roles.record.date and (of_format := roles.named((roles.record.date,), dated)):
         return of_format[0]
-    if len(named) == 1:
-        return named[0]
+    named = roles.named(DATE_COLUMNS, dated) or roles.named(PERIOD_COLUMNS, dated) or dated
     if len(named) > 1:
         raise roles.fail("one column of dates", roles.words(named), "; rename or drop the others")
-    named = roles.named(DATES[:9], columns)  # named so, but not recognized: the cells say why
-    if len(named) == 1 and not dated:
-        return named[0]
-    if len(dated) != 1:
-        got = roles.words(dated) if dated else f"none among {roles.words(columns)}"
-        raise roles.fail("one column of dates, such as date", got)
-    return dated[0]
+    named = named or roles.named(DATE_COLUMNS, columns)  # named so, but not recognized: the cells say why
+    if not named:
+        raise roles.fail("one column of dates, such as date", f"none among {roles.words(columns)}")
+    return named[0]
 
 
 def _holds_dates(column: Column, by_name: bool) -> bool:
@@ -159,15 +156,15 @@ def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
         return columns[0]
     candidates = [n for n in rest if roles.keys[n] not in ("unit", "source", "currency", "exchange")]
     texts = [n for n in candidates if _is_text(roles.table.columns[n])]
-    by_name = roles.named(OTHER_SYMBOLS, candidates)
-    if roles.record.name in BY_NAME and roles.record.columns and not roles.named(("instrument id",), by_name):
-        by_name = [n for n in by_name if n in texts]
+    by_name = [n for n in roles.named(OTHER_SYMBOLS, candidates) if n in texts or not roles.record.columns]
+    by_name = by_name or roles.named(("instrument id",), candidates)
     if len(by_name) > 1:
-        by_name = [n for n in by_name if n in texts] or by_name
-    if len(by_name) == 1:
-        return by_name[0]
+        by_name = [n for n in by_name if len(set(to_texts(roles.table.columns[n], roles.table))) > 1] or by_name[:1]
+    if len(by_name) > 1:
+        raise roles.fail("one column of symbols", roles.words(by_name), "; rename it to symbol, or drop the others")
     repeated = len(set(to_texts(roles.table.columns[date], roles.table))) < len(roles.table)
-    return texts[0] if len(texts) == 1 and len(candidates) > 1 and repeated else None
+    inferred = texts[:1] if len(texts) == 1 and len(candidates) > 1 and repeated else []
+    return next(iter(by_name or inferred), None)
 
 
 def _long(roles: Roles, date: int, symbol: int, rest: list[int]) -> Layout:
@@ -222,13 +219,13 @@ def _several(roles: Roles, columns: list[int]) -> DataError:
 
 def _could_be_price(roles: Roles, n: int) -> bool:
     column = roles.table.columns[n]
-    return not (
-        is_never_price(roles.keys[n])
-        or roles.keys[n] in ADJUSTED
-        or column.is_time
-        or _is_identifier(column)
-        or _is_text(column)
-    )
+    return not (roles.keys[n] in ADJUSTED or _is_no_price(roles, n) or _is_text(column))
+
+
+def _is_no_price(roles: Roles, n: int) -> bool:
+    """Whether name or values say that a column is no price: a volume, a contract number, another date."""
+    column = roles.table.columns[n]
+    return is_never_price(roles.keys[n]) or _is_identifier(column) or _holds_dates(column, by_name=False)
 
 
 def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
@@ -238,9 +235,10 @@ def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
         return _one_series(roles, date, _find_price(roles, rest), rest)
     if empty := [n for n in rest if not roles.table.names[n]]:
         raise roles.fail("a name for every column", f"none for column {empty[0] + 1}")
-    prices = [n for n in rest if not (is_never_price(roles.keys[n]) or _is_identifier(roles.table.columns[n]))]
+    prices = [n for n in rest if not _is_no_price(roles, n)]
     if not prices:
-        raise roles.fail("a price column", roles.words(rest), "; name it with --column NAME (column=)")
+        hint = f"; if one is, name it with --column {roles.table.names[rest[0]]} (column=)"
+        raise roles.fail("a price column", roles.words(rest), hint)
     generic = roles.named((*PRICES, *ADJUSTED), prices)
     if len(generic) == len(prices):
         return _one_series(roles, date, _find_price(roles, generic), rest)
@@ -254,7 +252,7 @@ def _one_series(roles: Roles, date: int, price: int, rest: list[int]) -> Layout:
     """The layout of one series; its symbol is the column's name or, where that is `Close`, the file's."""
     name = roles.table.names[price]
     findings = _ignored(roles, [n for n in rest if n != price])
-    if key(name) in (*PRICES, *ADJUSTED):
+    if key(name) in FIELDS:
         if symbol := symbol_of_file(roles.origin.file, roles.record.file_name):
             name = symbol
         else:

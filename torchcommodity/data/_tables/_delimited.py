@@ -58,6 +58,9 @@ def _find_header(rows: list[Row], origin: Origin) -> tuple[int, int]:
     first = next(n for n in dated if len(rows[n][1]) == width)
     if first == 0:
         line, cells = rows[0]
+        if sum(has_date([cell]) for cell in cells) > 1:
+            got = "dates in its columns; transpose the table, e.g. frame.T"
+            raise DataError(f"{origin.at(line)}: expected a row for each date; got {got}")
         got = f"a row of data: {','.join(cells)[:60]!r}"
         raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
     top = first - 1

@@ -68,8 +68,9 @@ def find_separator(text: str, origin: Origin) -> str:
         DataError: HTML or JSON, or two separators that split the rows equally well.
     """
     lines = [line for line in islice(io.StringIO(text), SAMPLE) if line.strip()]
-    if lines and lines[0].lstrip()[:1] in ("<", "{", "[") and not lines[0].startswith("<TICKER>"):
-        raise DataError(f"{origin.at(1)}: expected a CSV header; got {lines[0].strip()[:60]!r} (HTML or JSON)")
+    if lines and re.match(r"\s*([{[]|<(?![A-Z]+>[,;\t]))", lines[0]):  # <TICKER>, is a column of Stooq's
+        got = f"{lines[0].strip()[:60]!r} (HTML or JSON); convert it to CSV or Parquet"
+        raise DataError(f"{origin.at(1)}: expected a CSV header; got {got}")
     scores = {separator: _regular_rows(lines, separator) for separator in SEPARATORS}
     best = max(scores.values())
     separators = [separator for separator, score in scores.items() if score == best > 0]
