@@ -194,3 +194,18 @@ def test_data_show_and_export_read_any_vintage(run: Run, error: Error, prices: P
     assert "expected YYYY-MM-DD" in error(run("data", "show", "mine", "--as-of", "soon", *option))
     assert "out.exe" in error(run("data", "export", "mine", tmp_path / "out.exe", *option))
     assert not (tmp_path / "out.exe").exists()
+
+
+def test_as_of_is_an_option_of_every_command_that_reads_prices(
+    run: Run, error: Error, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchcommodity import data
+
+    monkeypatch.setenv("TORCHCOMMODITY_STORE", str(tmp_path / "my.duckdb"))
+    panel = data.read(prices)
+    data.Store().add(panel.between(last="2018-06-29"), "mine", known_from=datetime(2018, 7, 1))
+    data.Store().add(panel, "mine")
+    past = run("forecast", "--data", "store:mine", "--as-of", "2018-07-01", "--out", tmp_path / "out")
+    assert "Read as vintage 1 of 'mine', known from 2018-07-01 00:00 UTC." in past.stdout
+    assert "2018-06-29" in (tmp_path / "out" / "forecast.csv").read_text()
+    assert "expected the source store:NAME" in error(run("data", "check", prices, "--as-of", "2018-07-01"))

@@ -66,7 +66,11 @@ def batch(
     from torchcommodity.batch import run as run_batch
 
     screen, loaded = output.console(quiet), options.load_model(model)
-    source = data if is_panel_table(data) else options.read_prices(data, layout=layout)
+    if (is_table := is_panel_table(data)) and layout != DETECTED:
+        raise ValueError(
+            "batch: --format, --column, --decimal, --date-order and --as-of read one panel; got a table of panels"
+        )
+    source = data if is_table else options.read_prices(data, layout=layout)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
             summary = run_batch(loaded, source, out, executor=executor, address=address, progress=progress)

@@ -8,7 +8,7 @@ import typer
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._data_sources import print_sources
-from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._layout import DETECTED, AsOf, Layout, with_layout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ def show(
     symbol: Annotated[
         str | None, typer.Option("--symbol", metavar="A,B", callback=options.check_symbols, help="Symbols to show")
     ] = None,
-    as_of: options.AsOf = None,
+    as_of: AsOf = None,
     last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="Number of rows to show")] = 10,
     store: StoreFile = None,
 ) -> None:
@@ -94,7 +94,7 @@ def export(
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="File (.csv, .parquet, .feather), object, or FILE.duckdb:TABLE")
     ],
-    as_of: options.AsOf = None,
+    as_of: AsOf = None,
     store: StoreFile = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -1,7 +1,8 @@
-"""Options that say how a file is to be read, as one bundle for every command that reads prices."""
+"""Options that say how a source is to be read, as one bundle for every command that reads prices."""
 
 import inspect
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -16,7 +17,7 @@ FORMATS = (
 
 
 class Layout(NamedTuple):
-    """What the user says about a file; None = detected."""
+    """What the user says about a source; None = detected, or as the store has it now."""
 
     format: str | None = None
     column: str | None = None
@@ -24,6 +25,7 @@ class Layout(NamedTuple):
     date_order: Literal["ymd", "dmy", "mdy"] | None = None
     roll: str | None = None
     adjustment: Literal["none", "panama", "ratio"] | None = None
+    as_of: str | None = None
 
 
 DETECTED = Layout()
@@ -36,6 +38,25 @@ def check_format(name: str | None) -> str | None:
     raise typer.BadParameter(f"expected one of {', '.join(FORMATS)}; got {name!r}")
 
 
+def check_time(text: str | None) -> str | None:
+    """Reject anything but an ISO date or time."""
+    try:
+        if text is not None:
+            datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise typer.BadParameter(f"expected YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS; got {text!r}") from None
+    return text
+
+
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        callback=check_time,
+        help="Read store:NAME as it stood at the end of this day, or at this time, UTC",
+    ),
+]
 OPTIONS = {
     "format": Annotated[
         str | None,
@@ -65,6 +86,7 @@ OPTIONS = {
         Literal["none", "panama", "ratio"] | None,
         typer.Option("--adjustment", help="Back-adjustment of prices by contract; default: none"),
     ],
+    "as_of": AsOf,
 }  # fmt: skip
 
 

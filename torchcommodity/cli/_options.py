@@ -5,7 +5,7 @@ import os
 import pkgutil
 import re
 import sys
-from datetime import date, datetime
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -95,16 +95,6 @@ def check_date(text: str | None) -> str | None:
     return text
 
 
-def check_time(text: str | None) -> str | None:
-    """Reject anything but an ISO date or time."""
-    try:
-        if text is not None:
-            datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise typer.BadParameter(f"expected YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS; got {text!r}") from None
-    return text
-
-
 def check_symbols(symbols: str | None) -> str | None:
     """Reject malformed `--symbols` before torch is imported."""
     if symbols is not None:
@@ -147,15 +137,6 @@ CurveFile = Annotated[
         metavar="FILE",
         callback=check_curve,
         help="Closes of nearby contracts: a file date,symbol,nth,close, or eia: (to April 2024, key in EIA_API_KEY)",
-    ),
-]
-AsOf = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        metavar="DATE",
-        callback=check_time,
-        help="Read store:NAME as it stood at the end of this day, or at this time, UTC",
     ),
 ]
 Publisher = Annotated[

@@ -48,7 +48,7 @@ class Panel:
         findings: data-quality warnings, each with its treatment.
         deliveries: delivery month of the contract behind each price `(T, N) datetime64[M]`, NaT = not known; or None.
             Where it is known, rolls are those that the series made; otherwise those of the exchange's rule.
-        read_as: how the source was read, such as "yfinance, column Close, 1 symbol"; "" if it was not a file or frame.
+        read_as: how a file, a frame or the store was read, such as "yfinance, column Close, 1 symbol"; else "".
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an

@@ -54,6 +54,10 @@ class State(NamedTuple):
     revised: int
     withdrawn: int
 
+    def phrase(self) -> str:
+        """Which vintage it is, for `Panel.read_as`."""
+        return f"vintage {self.vintage} of {self.name!r}, known from {self.known_from:%Y-%m-%d %H:%M} UTC"
+
     def describe(self) -> Vintage:
         """The public record."""
         dates = (self.first.isoformat(), self.last.isoformat())

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -139,7 +140,8 @@ class Store:
         """
         self._check_file(name)
         with transaction(self.path) as connection:
-            return read_panel(connection, self._state(connection, name, as_of))
+            state = self._state(connection, name, as_of)
+            return replace(read_panel(connection, state), read_as=state.phrase())
 
     def vintages(self, name: str) -> "list[Vintage]":
         """List the vintages of a panel, oldest first."""
