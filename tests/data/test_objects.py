@@ -99,6 +99,19 @@ def test_write_replaces_an_object(s3, panel):
     assert data.read("s3://prices/oil.parquet").symbols == ("WTI",)
 
 
+def test_local_copy_of_objects(s3, panel):
+    for year in ("2019", "2020"):
+        data.write(panel.between(f"{year}-01-01", f"{year}-12-31"), f"s3://prices/lake/year={year}/spot.parquet")
+    with data.local_copy("s3://prices/lake/") as folder:
+        assert sorted(path.name for path in folder.iterdir()) == ["year=2019", "year=2020"]
+        assert len(data.read(folder)) == len(panel)
+    assert not folder.exists()
+    with data.local_copy("s3://prices/lake/year=2019/spot.parquet") as path:
+        assert path.name == "spot.parquet"
+        assert data.read(path).symbols == panel.symbols
+    assert not path.exists()
+
+
 def test_missing_bucket_and_object(panel):
     for address in ("s3://nowhere/oil.parquet", "s3://prices/gas.parquet"):
         with pytest.raises(data.DataError, match=f"{address}: expected .* got no such bucket or object"):

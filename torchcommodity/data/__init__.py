@@ -47,6 +47,7 @@ from torchcommodity.data._frequency import infer_frequency as infer_frequency
 from torchcommodity.data._frequency import month_end as month_end
 from torchcommodity.data._http import Http as Http
 from torchcommodity.data._inspect import inspect as inspect
+from torchcommodity.data._lake import local_copy as local_copy
 from torchcommodity.data._layout import Layout as Layout
 from torchcommodity.data._layout import detect_layout as detect_layout
 from torchcommodity.data._names import printable as printable
@@ -127,6 +128,7 @@ __all__ = [
     "infer_frequency",
     "inspect",
     "is_synthetic",
+    "local_copy",
     "month_end",
     "overflows",
     "parse_date",

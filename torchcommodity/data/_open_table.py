@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from torchcommodity.data._compression import decompress, is_workbook, strip_ending
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Origin
-from torchcommodity.data._lake._objects import is_remote, list_objects, local_copy, public_address
+from torchcommodity.data._lake import is_remote, list_objects, local_copy, public_address
 from torchcommodity.data._names import printable
 from torchcommodity.data._provenance import utc_now
 from torchcommodity.data._tables import Table, read_delimited
@@ -49,7 +49,7 @@ def open_table(source: PathLike, publisher: str = "not stated", license: str = "
     origin = replace(origin, file=part or path)
     if files := find_files(path):
         return _from_files(files, origin)
-    with local_copy(path, MAX_BYTES) as file:
+    with local_copy(path, max_bytes=MAX_BYTES) as file:
         return _from_file(file, path, part, origin)
 
 
@@ -145,7 +145,7 @@ def _from_files(files: list[str], origin: Origin) -> Source:
 
     bodies: dict[str, bytes] = {}
     for name in files:
-        with local_copy(name, MAX_BYTES) as file:
+        with local_copy(name, max_bytes=MAX_BYTES) as file:
             bodies[name] = read_bytes(file, MAX_BYTES - sum(len(body) for body in bodies.values()))
     digests = "\n".join(hashlib.sha256(body).hexdigest() for body in bodies.values())
     origin = replace(origin, sha256=hashlib.sha256(digests.encode()).hexdigest())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torchcommodity.data._atomic_write import write_atomic
 from torchcommodity.data._csv_text import frame_to_csv
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._lake._objects import is_remote, public_address, write_object
+from torchcommodity.data._lake import is_remote, public_address, write_object
 from torchcommodity.data._panel import Panel
 
 if TYPE_CHECKING:

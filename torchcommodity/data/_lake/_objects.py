@@ -14,7 +14,7 @@ from torchcommodity.data._lake._secrets import first_line
 
 STORES = {"s3": "torchcommodity[cloud]", "gs": "torchcommodity[cloud]", "az": "adlfs"}  # scheme: what to install
 WEB = ("http", "https")
-DEADLINE = 600.0  # seconds for one file of a web server
+DEADLINE, MAX_WEB_BYTES = 600.0, 2**30  # seconds for, and bytes of, one file of a web server
 HINTS = {
     "FileNotFoundError": "no such bucket or object",
     "PermissionError": "no permission; check the credentials and the policy of the bucket",
@@ -42,23 +42,6 @@ def public_address(address: str) -> str:
         rest = urlsplit(address)._replace(scheme="", query="", fragment="").geturl().removeprefix("//")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-
-
-def read_object(address: str, max_bytes: int) -> bytes:
-    """The content of an object.
-
-    Raises:
-        DataError: there is no such object, no permission, no answer, or more than `max_bytes`.
-        ImportError: the extra `cloud` is not installed.
-    """
-    if address.startswith(WEB):
-        return _download(address, max_bytes)
-    files, path = _open_store(address)
-    with _readable_errors(address, "an object that can be read"):
-        size = files.info(path)["size"]
-        if size > max_bytes:
-            raise DataError(f"{public_address(address)}: expected at most {max_bytes} bytes; got {size}")
-        return bytes(files.cat_file(path))
 
 
 def write_object(address: str, content: bytes) -> None:
@@ -94,21 +77,51 @@ def list_objects(address: str) -> list[str]:
 
 
 @contextmanager
-def local_copy(source: str | os.PathLike[str], max_bytes: int) -> Iterator[Path]:
-    """The path of a source: a local one as it is, an object as a temporary file that is removed at the end.
+def local_copy(source: str | os.PathLike[str], *, max_bytes: int | None = None) -> Iterator[Path]:
+    """The path of a source: a local one as it is, objects as a temporary copy that is removed at the end.
 
-    >>> with local_copy("prices.duckdb", 100) as path:
+    An address that ends in a slash, or a pattern with `*`, is a folder with the Parquet objects below it.
+
+    Args:
+        source: a path, or an address such as `s3://BUCKET/NAME` or `https://HOST/NAME`.
+        max_bytes: reject larger objects; None = no limit, except 1 GiB from a web server.
+
+    Raises:
+        DataError: there is no such object, no permission, no answer, or more than `max_bytes`.
+        ImportError: the extra `cloud` is not installed.
+
+    >>> with local_copy("panels.parquet") as path:  # or "s3://lake/panels.parquet"
     ...     path.name
-    'prices.duckdb'
+    'panels.parquet'
     """
     name = os.fspath(source)
     if not is_remote(name):
         yield Path(name)
         return
     with TemporaryDirectory(prefix="torchcommodity-") as folder:
-        path = Path(folder) / (Path(urlsplit(name).path).name or "object")
-        path.write_bytes(read_object(name, max_bytes))
-        yield path
+        if objects := list_objects(name):
+            shared = os.path.commonpath([os.path.dirname(address) for address in objects])
+            for address in objects:
+                _fetch(address, Path(folder) / os.path.relpath(address, shared), max_bytes)
+            yield Path(folder)
+        else:
+            path = Path(folder) / (Path(urlsplit(public_address(name)).path).name or "object")
+            _fetch(name, path, max_bytes)
+            yield path
+
+
+def _fetch(address: str, path: Path, max_bytes: int | None) -> None:
+    """Copy one object to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if address.startswith(WEB):
+        path.write_bytes(_download(address, max_bytes or MAX_WEB_BYTES))
+        return
+    files, name = _open_store(address)
+    with _readable_errors(address, "an object that can be read"):
+        size = files.info(name)["size"]
+        if max_bytes is not None and size > max_bytes:
+            raise DataError(f"{public_address(address)}: expected at most {max_bytes} bytes; got {size}")
+        files.get_file(name, str(path))
 
 
 def _open_store(address: str) -> tuple[Any, str]:
