@@ -38,6 +38,7 @@ def test_split_by_panel_joins_rows_across_batches(rows: list[tuple[str | None, i
     assert all(panel.total == sum(batch.num_rows for batch in panel.batches) for panel in panels)
 
 
+MONTHS = np.datetime_as_string(np.arange("1985-01", "1995-01", dtype="datetime64[M]").astype("datetime64[D]"))
 CHANGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "none": lambda t: t,
     "other symbols": lambda t: pd.concat([t, t.assign(symbol="GOLD"), t.assign(symbol="NICKEL", price="-1.0")]),
@@ -52,6 +53,7 @@ CHANGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "too short": lambda t: t[:40],
     "before 1970": lambda t: t.assign(date=t.date.where(t.index != 3, "1969-12-31")),
     "no name": lambda t: t.assign(panel=None),
+    "monthly": lambda t: t.assign(date=MONTHS[pd.factorize(t.date)[0]]),
     "few prices": lambda t: t.assign(price=t.price.where(t.index % 3 == 0)),
 }
 

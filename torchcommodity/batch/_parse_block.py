@@ -18,7 +18,7 @@ from torchcommodity.batch._panels import (
     parse_panel,
 )
 from torchcommodity.batch._sources import Source
-from torchcommodity.data import overflows, parse_price, parse_prices
+from torchcommodity.data import infer_frequency, overflows, parse_price, parse_prices
 from torchcommodity.export import Metadata
 
 NO_DAY = -(2**31)  # outside every calendar
@@ -49,7 +49,7 @@ def _parse(block: Sequence[PanelRows], metadata: Metadata) -> Iterator[ParsedPan
     prices, days, starts = _matrix(rows, valid, metadata)
     for k, (start, end) in enumerate(pairwise(starts)):
         panel = ParsedPanel(str(block[k].name), prices[start:end], days[start:end], int(ignored[k]))
-        yield panel if valid[k] and _has_warmup(panel, metadata) else None
+        yield panel if valid[k] and _is_usable(panel, metadata) else None
 
 
 def _read_rows(block: Sequence[PanelRows], totals: Array, metadata: Metadata) -> tuple[Rows, Array]:
@@ -83,9 +83,10 @@ def _matrix(rows: Rows, valid: Array, metadata: Metadata) -> tuple[Array, Array,
     return matrix, keys % calendar + first, starts
 
 
-def _has_warmup(panel: ParsedPanel, metadata: Metadata) -> bool:
+def _is_usable(panel: ParsedPanel, metadata: Metadata) -> bool:
     enough = (panel.prices > 0).sum(axis=0) > metadata.warmup
-    return len(panel.days) >= metadata.min_rows and bool(enough.all())
+    days = panel.days.astype("datetime64[D]")
+    return len(days) >= metadata.min_rows and bool(enough.all()) and infer_frequency(days) == metadata.frequency
 
 
 def _symbols(column: Any, metadata: Metadata) -> Array:

@@ -97,8 +97,7 @@ def optimize(
 
 def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: int, seed: int) -> "Forecaster":
     from torchcommodity.forecast import Forecaster, cached_fit
-    from torchcommodity.models import HarLstmConfig
-    from torchcommodity.training import FitConfig
+    from torchcommodity.training import to_config
 
     if path is not None:
         forecaster = Forecaster.load(path)
@@ -108,7 +107,10 @@ def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: 
                 f"fitted through {forecaster.record.through}"
             )
         return forecaster
-    settings = FitConfig(model=HarLstmConfig(hidden=HIDDEN)) if config is None else options.read_settings(None, config)
+    if config is None:
+        settings = to_config({"model": {"name": "har-lstm", "hidden": HIDDEN}}, frequency=panel.frequency)
+    else:
+        settings = options.read_settings(None, config, panel.frequency)
     return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 

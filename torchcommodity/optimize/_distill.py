@@ -46,7 +46,7 @@ def distill(
         raise ValueError(f"distill: student.har must equal the econometric settings of the teacher; got {student.har}")
     if not 0 <= weight <= 1:
         raise ValueError(f"distill: weight must be in [0, 1]; got {weight}")
-    settings = FitConfig(student, config or TrainConfig(), symmetry)
+    settings = FitConfig(student, config or TrainConfig.for_frequency(har.frequency), symmetry)
     model = build_model(student, len(teacher.symbols), seed)
     result = train(model, inputs, settings.train, symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))
     improved = model.har.shrink > 0

@@ -97,7 +97,8 @@ def fine_tune(
     model = copy.deepcopy(forecaster.model)
     for layer, name in (masked := weight_matrices(model)):
         parametrize.register_parametrization(layer, name, _ZeroMask(getattr(layer, name) != 0))
-    result = train(model, inputs, config or TrainConfig(epochs=3), symmetry, seed)
+    config = config or replace(TrainConfig.for_frequency(forecaster.frequency), epochs=3)
+    result = train(model, inputs, config, symmetry, seed)
     if not result.epoch:
         note = f"{forecaster.record.note}; fine-tuning did not improve it and was discarded"
         return replace(forecaster, record=replace(forecaster.record, note=note))

@@ -64,7 +64,8 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
             f"{operation}: the prices of every symbol must be {config.frequency}, like the panel's rows; got {got}"
             f"{_hint(panel, list(mismatches))}; make one panel of each frequency, daily, weekly or monthly"
         )
-    if config.frequency == "monthly" and (rolling := [s for s, code in zip(panel.symbols, panel.contracts) if code]):
+    has_rolls = (panel.rolls(ahead=0) > 0).any(0) if config.frequency == "monthly" else torch.zeros(len(panel.symbols))
+    if rolling := _names(panel, has_rolls):
         raise ValueError(
             f"{operation}: monthly prices must be spot prices: nearly every month of a front-month future has a roll; "
             f"got contracts of {summarize_names(rolling)}; use daily prices, or no --contracts to ignore the rolls"
