@@ -74,6 +74,7 @@ def test_contract_prices_name_products():
     assert (named.symbols, named.products) == (("WTI",), ("CL",))
     assert named.expiries.astype(str).tolist() == ["2020-04-21", "2020-05-19", "2020-06-22"]
     assert ContractPrices.from_pandas(long(), contracts={"CL": None}).products == (None,)
+    assert ContractPrices.from_pandas(long(symbol="CORN0")).symbols == ("CORN0",)
 
 
 def test_contract_prices_keep_units_volume_and_provenance():

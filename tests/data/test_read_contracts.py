@@ -53,6 +53,22 @@ def test_read_builds_the_front_month_of_a_file_by_contract(name, tmp_path):
     assert data.Panel.from_pandas(long()).values[:, 0].tolist() == EXPECTED
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [("CLA20", "line 13: 'contract': expected the code of one contract.*FGHJKMNQUVXZ"), ("", "got ''")],
+)
+def test_read_names_the_row_of_a_bad_code_in_a_file_by_contract(code, words, tmp_path):
+    bad = pd.DataFrame([{"date": "2020-04-20", "contract": code, "settle": 1.0}])
+    names = pd.DataFrame({"date": "2020-04-20", "contract": ["CLU20", "CLV20", "CLX20"], "settle": 1.0})
+    with pytest.raises(data.DataError, match=words):
+        data.read(write(tmp_path, "x.csv", pd.concat([long(), bad, names])))
+
+
+def test_read_german_file_by_contract(tmp_path):
+    text = "Datum;Kontrakt;Schluss\n21.04.2020;CLK20;10,01\n21.04.2020;CLM20;11,57\n22.04.2020;CLM20;13,78\n"
+    assert data.read(write(tmp_path, "x.csv", text)).values[:, 0].tolist() == [10.01, 13.78]
+
+
 def test_read_takes_roll_adjustment_and_contracts(tmp_path):
     path = write(tmp_path, "contracts.csv", long(symbol="WTI", contract=long()["contract"].str[-3:]))
     panel = data.read(path, contracts={"WTI": "CL"}, roll="1d", adjustment="panama")

@@ -23,7 +23,8 @@ _ROOT = "[A-Z0-9]{0,6}?"
 _OUTRIGHT = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?P<name>{'|'.join(NAMES)})[A-Z]*[ -]?(?P<year>{_YEAR})",  # Dec 2024
+        rf"(?:(?P<root>[A-Z0-9]{{1,6}}) +)?(?P<name>{'|'.join(NAMES)})[A-Z]*[ -]?'?(?P<year>{_YEAR})",  # ZC DEC 24
+        rf"(?P<root>{_ROOT})(?P<letter>[{MONTHS}])(?P<last>[0-9])\^(?P<decade>[0-9])",  # CLZ4^2, LSEG
         rf"(?P<root>{_ROOT})[ _-]*(?P<letter>[{MONTHS}])[ -]?(?P<year>{_YEAR})",  # CLZ24, C H97, CLZ4
         rf"(?P<root>{_ROOT}) *(?P<letter>[{MONTHS}])(?P<last>[0-9]) (?P<year>[0-9](?P=last))",  # HOQ8 08, Bloomberg
         rf"(?P<root>{_ROOT})[ _-]*(?P<year>[12][0-9]{{3}})[ -]?(?P<letter>[{MONTHS}])",  # CL-2024Z
@@ -33,7 +34,7 @@ _OUTRIGHT = tuple(
 )
 _COMBINED = re.compile(r".*[A-Z0-9][-:/+ ].*[0-9].*[-:/+].*|.+:.+|.*[0-9] ?[-/+] ?[A-Z].*|.*[0-9] [CP] ?[0-9.]+")
 _PARENT = re.compile(r"[A-Z0-9]+(\.(FUT|OPT|[A-Z]\.[0-9]+)|=F)")
-_DECORATION = re.compile(r"^(?:[A-Z]{2,8}:)(?=[A-Z0-9]+$)|\.[A-Z]{2,4}$| COMDTY$| COMB$")  # NYMEX:CLZ2024, CLZ24.NYM
+_DECORATION = re.compile(r"^(?:[A-Z]{2,8}:)(?=[A-Z0-9]+$)|\.[A-Z]{1,4}$| COMDTY$| COMB$| ?\(.*\)$")  # CLZ24.NYM
 
 
 class ContractCode(NamedTuple):
@@ -68,7 +69,8 @@ def parse_contract(text: str) -> ContractCode | None:
     for pattern in _OUTRIGHT:
         if match := pattern.fullmatch(plain):
             fields = match.groupdict()
-            return ContractCode(fields.get("root") or "", _month(fields), int(fields["year"]), len(fields["year"]))
+            year = fields.get("year") or _full_year(fields["decade"], fields["last"])
+            return ContractCode(fields.get("root") or "", _month(fields), int(year), len(year))
     if _COMBINED.fullmatch(code):
         return None
     hint = f" (delivery months are {MONTHS})" if re.fullmatch(r"[A-Z0-9]*[A-Z][0-9]{1,4}", plain) else ""
@@ -84,7 +86,9 @@ def delivery_months(codes: list[ContractCode], days: Months) -> Months:
     >>> delivery_months([parse_contract("CLZ4")], np.array(["2014-12-01"], dtype="datetime64[D]")).astype(str).tolist()
     ['2014-12']
     """
-    month, year, digits = (np.array(column, dtype=np.int64) for column in list(zip(*codes))[1:])
+    numbers: dict[ContractCode, int] = {}  # few codes, many rows
+    rows = np.fromiter((numbers.setdefault(code, len(numbers)) for code in codes), np.int64, len(codes))
+    month, year, digits = np.array([code[1:] for code in numbers], dtype=np.int64).T[:, rows]
     quoted = days.astype("datetime64[M]").astype(np.int64) + 12 * 1970
     today = quoted // 12
     decade = today - (today - year) % 10  # the latest year that ends in the digit
@@ -99,6 +103,10 @@ def _month(fields: dict[str, str]) -> int:
     if "letter" in fields:
         return MONTHS.index(fields["letter"]) + 1
     return NAMES.index(fields["name"]) + 1 if "name" in fields else int(fields["month"])
+
+
+def _full_year(decade: str, last: str) -> str:
+    return ("20" if decade < "6" else "19") + decade + last
 
 
 def find_product(code: str) -> str | None:

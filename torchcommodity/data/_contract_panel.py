@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from torchcommodity.data._contract_codes import ContractCode, parse_contract
-from torchcommodity.data._contract_roles import Roles, find_roles, key, melt_contracts
+from torchcommodity.data._contract_roles import NAMES, Roles, find_roles, melt_contracts
 from torchcommodity.data._contract_table import contracts_of_table
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._formats import ReadOptions, symbol_of_file
+from torchcommodity.data._formats._names import key
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._multiple_prices import is_multiple_prices, multiple_prices
 from torchcommodity.data._panel import Panel
@@ -38,7 +39,8 @@ def is_by_contract(table: Table) -> bool:
 
     Its contract or symbol column (or the names of its columns, if it is wide) are codes of contracts, at least two of
     one product; or a symbol has two prices on one day, for different delivery months or expiries. Codes with a year of
-    one digit, which other names resemble (`NG1`), count in a column named as contract and in the layout of Databento.
+    one digit, which other names resemble (`NG1`), count in a column named as contract and in the layout of Databento;
+    there, one other text in five is an error of the table, not another kind of table.
     """
     long = melt_contracts(table)
     try:
@@ -49,10 +51,12 @@ def is_by_contract(table: Table) -> bool:
         return _has_months(roles)
     if not isinstance(roles.contract.cells, list):
         return False
-    codes = _codes(list(dict.fromkeys(roles.contract.cells)))
+    texts = list(dict.fromkeys(roles.contract.cells))
+    codes = _codes(texts)
     named = {key(name) for name in table.names}
-    short_years = named.issuperset(DATABENTO) or not named.isdisjoint(("contract", "raw symbol"))
-    if not short_years and any(code.digits == 1 for code in codes):
+    is_named = named.issuperset(DATABENTO) or not named.isdisjoint(NAMES["contract"])
+    others = len(texts) - len(codes)
+    if others > (0.2 * len(texts) if is_named else 0) or (not is_named and any(code.digits == 1 for code in codes)):
         return False
     return len({(code.root, code.year, code.month) for code in codes}) > len({code.root for code in codes})
 
@@ -67,8 +71,11 @@ def _has_months(roles: Roles) -> bool:
 
 
 def _codes(texts: list[str]) -> list[ContractCode]:
-    """The codes of single contracts; none if another text is among them."""
-    try:
-        return [code for text in texts if (code := parse_contract(text)) is not None]
-    except ValueError:
-        return []
+    """The codes of single contracts among the texts; a combination counts as a code that is no contract."""
+    codes = []
+    for text in texts:
+        try:
+            codes.append(parse_contract(text) or ContractCode(text, 0, 0, 2))
+        except ValueError:
+            continue
+    return codes

@@ -1,32 +1,44 @@
 """Roles of the columns of a table of prices by contract, by their names and by the codes in them."""
 
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from torchcommodity.data._contract_codes import parse_contract
 from torchcommodity.data._errors import DataError, Finding, make_finding
+from torchcommodity.data._formats._names import (
+    CLOSES,
+    DATES,
+    HIGHS,
+    INTERESTS,
+    LOWS,
+    OPENS,
+    OTHER_SYMBOLS,
+    SETTLES,
+    SYMBOLS,
+    VALUES,
+    VOLUMES,
+    key,
+)
 from torchcommodity.data._tables import Column, Table
 
-# In order of preference; compared in lower case, with `_` and `.` as spaces.
+# In order of preference, by their `key`.
 NAMES = {
-    "date": ("date", "ts event", "datetime", "timestamp", "trade date", "tradedate", "trading day", "business date",
-             "time", "ds", "day", "index"),
-    "contract": ("contract", "contract code", "contract symbol", "raw symbol", "contract name", "contract id"),
+    "date": DATES,
+    "contract": ("contract", "contract code", "contract symbol", "raw symbol", "contract name", "contract id",
+                 "kontrakt"),
     "delivery": ("delivery", "delivery month", "contract month", "maturity month", "maturity month year",
                  "expiry month", "delivery date", "month", "maturity"),
     "expiry": ("expiry", "expiration", "expiration date", "expiry date", "last trading day", "last trade date",
                "last trading date", "maturity date"),
-    "symbol": ("symbol", "product", "root", "underlying", "commodity", "asset", "market", "ticker", "unique id",
-               "instrument", "series", "code"),
-    "price": ("settle", "settlement", "settlement price", "settle price", "px settle", "close", "closing price", "last",
-              "px last", "price", "value", "y"),
-    "volume": ("volume", "vol", "total volume", "px volume"),
-    "open_interest": ("open interest", "openinterest", "openint", "oi", "previous day open interest",
-                      "prev day open interest"),
+    "symbol": (*SYMBOLS, *(name for name in OTHER_SYMBOLS if name not in ("contract", "contract code", "raw symbol")),
+               "underlying"),
+    "price": (*SETTLES, *CLOSES, *VALUES),
+    "volume": VOLUMES,
+    "open_interest": INTERESTS,
     "unit": ("unit", "units"),
 }  # fmt: skip
+BARS = {*OPENS, *HIGHS, *LOWS}
 REQUIRED = "a date, a contract (CLZ24, or a delivery month beside a symbol, or an expiry), and a settlement or close"
 
 
@@ -61,13 +73,16 @@ def find_roles(table: Table, price: str | None = None) -> Roles:
     for role, names in NAMES.items():
         if role not in columns and (name := next((name for name in names if name in by_name), None)):
             columns[role] = by_name.pop(name)
+    if "date" not in columns and "" in by_name:  # the index, as pandas writes it
+        columns["date"] = by_name.pop("")
     if "contract" not in columns and "delivery" not in columns and "symbol" in columns:
         columns |= _contracts_as_symbols(columns)
     if "date" not in columns or "price" not in columns or not columns.keys() & {"contract", "delivery", "expiry"}:
         got = ", ".join(table.names[:12])
         raise DataError(f"{table.header}: expected columns for prices by contract: {REQUIRED}; got {got}")
-    ignored = (make_finding("ignored column", line=1, value=column.name or "the index") for column in by_name.values())
-    return Roles(**columns, findings=(*table.findings, *list(ignored)[::-1]))
+    ignored = [column.name or "the unnamed index" for name, column in by_name.items() if name not in BARS]
+    findings = (make_finding("ignored column", line=1, value=name) for name in reversed(ignored))
+    return Roles(**columns, findings=(*table.findings, *findings))
 
 
 def melt_contracts(table: Table) -> Table:
@@ -105,8 +120,3 @@ def _contracts_as_symbols(columns: dict[str, Column]) -> dict[str, Column]:
     if any(map(is_code, codes)):
         columns["contract"] = columns.pop("symbol")
     return columns
-
-
-def key(name: str) -> str:
-    """A column name in lower case, with spaces for `_` and `.`."""
-    return re.sub(r"[\s_.]+", " ", name.strip().strip("<>").lower()).strip()

@@ -7,11 +7,12 @@ import numpy as np
 
 from torchcommodity.data._columns import fixed_point, to_days, to_prices, to_texts
 from torchcommodity.data._contract_codes import ContractCode, delivery_months, find_product, parse_contract
-from torchcommodity.data._contract_roles import Roles, key
+from torchcommodity.data._contract_roles import Roles
 from torchcommodity.data._contracts import get_contract
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._expiry import Dates, Months
 from torchcommodity.data._formats import ReadOptions
+from torchcommodity.data._formats._names import key
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._tables import Column, Table
 
@@ -132,11 +133,14 @@ def _symbols(
 
 def _repeats_code(texts: list[str], codes: list[ContractCode | None]) -> bool:
     """Whether the symbol of the first contract is its code again (`CLZ24` beside a delivery month)."""
-    row = next((row for row, code in enumerate(codes) if code is not None), 0)
+    row, code = next(((row, code) for row, code in enumerate(codes) if code is not None), (0, None))
     try:
-        return (again := parse_contract(texts[row])) is not None and bool(again.root) and codes[row] is not None
+        again = parse_contract(texts[row])
     except ValueError:
         return False
+    if again is None or code is None or not again.root or again.root != (code.root or again.root):
+        return False
+    return (again.month, again.year % 10) == (code.month, code.year % 10)  # `CORN0` is no contract of July
 
 
 def _deliveries(

@@ -7,9 +7,9 @@ import torch
 
 from torchcommodity.data._columns import to_price_matrix, to_texts, to_times
 from torchcommodity.data._contract_codes import delivery_months, parse_contract
-from torchcommodity.data._contract_roles import key
 from torchcommodity.data._errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._expiry import Dates, Months
+from torchcommodity.data._formats._names import key
 from torchcommodity.data._grid import Array, Origin
 from torchcommodity.data._inspect import inspect
 from torchcommodity.data._panel import Panel
