@@ -32,6 +32,6 @@ def _times(cells: Array) -> Array:
 
 
 def _text_times(cells: list[str]) -> Array:
-    ends = [cell[8:] for cell in cells]  # behind the year, month and day of most formats: few distinct texts
-    timed = {end for end in set(ends) if (match := _TIME.search(end)) and match[1].strip("0:.")}
-    return np.array([end in timed for end in ends]) if timed else np.zeros(len(cells), dtype=bool)
+    # the time stands behind the year, month and day of most formats
+    timed = {cell for cell in set(cells) if (match := _TIME.search(cell, 8)) and match[1].strip("0:.")}
+    return np.array([cell in timed for cell in cells]) if timed else np.zeros(len(cells), dtype=bool)

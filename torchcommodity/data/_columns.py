@@ -94,7 +94,8 @@ def to_texts(column: Column | None, table: Table) -> list[str]:
     if column is None:
         return [""] * len(table)
     if isinstance(column.cells, list):
-        return [text.strip() for text in column.cells]
+        stripped = {text: text.strip() for text in set(column.cells)}
+        return [stripped[text] for text in column.cells]
     return ["" if cell is None or cell != cell else str(cell) for cell in column.cells.tolist()]
 
 

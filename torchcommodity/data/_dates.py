@@ -1,6 +1,7 @@
 """Dates as text: the style and the order of day and month are decided from a whole column."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -74,18 +75,27 @@ def parse_dates(texts: list[str], lines: Array, origin: Origin, order: str | Non
     Raises:
         DataError: a cell that is no date of the style of the first, an impossible day, an undecided order.
     """
-    first: dict[str, int] = {}
-    for text, line in zip(texts, lines.tolist()):
-        first.setdefault(text, line)
+    line_of = dict(zip(reversed(texts), lines[::-1].tolist()))  # the first one: earlier lines overwrite later ones
+    first = {text: line_of[text] for text in dict.fromkeys(texts)}
     style = _first_style(first, origin)
     matches = {text: _match(text, style, origin.at(line)) for text, line in first.items()}
     if "a" in style.pattern.groupindex:
         order = _decide_order(matches, first, origin, order)
     _check_zones(matches, first, origin)
-    known = {text: _time(matches[text], text, origin.at(line), order) for text, line in first.items()}
-    times = np.array([known[text] for text in texts], dtype="datetime64[s]")
+    known = [_time(matches[text], text, origin.at(line), order) for text, line in first.items()]
+    times = np.array(known, dtype="datetime64[s]")[index_texts(texts, list(first))]
     months = "d" not in style.pattern.groupindex and "a" not in style.pattern.groupindex and style is not STYLES[-1]
     return month_end(times.astype("datetime64[M]")).astype("datetime64[s]") if months else times
+
+
+def index_texts(texts: Sequence[str], distinct: Iterable[str]) -> Array:
+    """The index of each text among the distinct ones.
+
+    >>> index_texts(["WTI", "BRENT", "WTI"], ["WTI", "BRENT"]).tolist()
+    [0, 1, 0]
+    """
+    indices = {text: n for n, text in enumerate(distinct)}
+    return np.fromiter(map(indices.__getitem__, texts), dtype=np.int64, count=len(texts))
 
 
 def _first_style(first: dict[str, int], origin: Origin) -> Style:

@@ -94,6 +94,13 @@ class SymbolTable:
     units: list[str] = field(default_factory=list)
     sources: list[list[str]] = field(default_factory=list)
 
+    def encode(self, names: Sequence[str], units: Sequence[str], sources: Sequence[str], lines: Sequence[int]) -> Array:
+        """`code` of every row; each distinct row is looked up once, at its first line."""
+        rows = list(zip(names, units, sources))
+        line_of = dict(zip(reversed(rows), reversed(lines)))  # the first one: earlier lines overwrite later ones
+        codes = {row: self.code(*row, line_of[row]) for row in dict.fromkeys(rows)}
+        return np.fromiter(map(codes.__getitem__, rows), dtype=np.int64, count=len(rows))
+
     def code(self, symbol: str, unit: str, source: str, line: int) -> int:
         """The index of a symbol; a blank symbol or a second unit is a `DataError`."""
         if (code := self.codes.get(symbol)) is None:
@@ -133,7 +140,7 @@ def long_grid(
     symbols: SymbolTable,
     days: Sequence[date] | Array,
     lines: Sequence[int],
-    codes: Sequence[int],
+    codes: Sequence[int] | Array,
     prices: Array,
 ) -> Grid:
     """The grid of a long table from its columns."""

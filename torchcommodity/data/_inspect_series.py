@@ -66,10 +66,10 @@ def _runs(prices: Array, dates: Array, stale: int) -> Iterator[Occurrence]:
         yield Occurrence("few changes", -1, f"{1 - changes.mean():.0%} of the prices equal the one before")
         return
     frozen = len(starts) > 1 and lengths[-1] >= FROZEN_RUN and lengths[-1] > lengths[:-1].max()
-    for start, length in zip(starts[:-1] if frozen else starts, lengths):
-        if length >= stale:
-            last = dates[start + length - 1]
-            yield Occurrence("stale", int(start), f"{length} equal prices {prices[start]:g} to {last}")
+    for run in np.flatnonzero(lengths[:-1] >= stale if frozen else lengths >= stale):
+        start, length = starts[run], lengths[run]
+        last = dates[start + length - 1]
+        yield Occurrence("stale", int(start), f"{length} equal prices {prices[start]:g} to {last}")
     if frozen:
         value = f"the last {lengths[-1]} prices equal {prices[-1]:g}, the longest such run"
         yield Occurrence("frozen", int(starts[-1]), value)
@@ -110,6 +110,8 @@ def _repeated_blocks(prices: Array, dates: Array) -> Iterator[Occurrence]:
     windows = np.lib.stride_tricks.sliding_window_view(bits, BLOCK) @ weights
     moving = np.convolve(prices[1:] != prices[:-1], np.ones(BLOCK - 1), "valid") >= BLOCK / 2
     rows = np.flatnonzero(moving)
+    if not (np.diff(np.sort(windows[rows])) == 0).any():  # nearly every series; a sort is faster than `unique`
+        return
     _, first, inverse = np.unique(windows[rows], return_index=True, return_inverse=True)
     repeated = np.flatnonzero(rows - rows[first[inverse]] >= BLOCK) if rows.size else rows
     last = -BLOCK

@@ -81,7 +81,8 @@ def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOpti
         texts[0] = [nearby_symbol(symbol, nth, line, origin) for symbol, nth, line in rows]
     _check_contracts(reading, texts[0], times)
     symbols = SymbolTable(origin)
-    codes = [symbols.code(symbol, unit, source, line) for symbol, unit, source, line in zip(*texts, lines)]
+    names, units, sources = texts
+    codes = symbols.encode(names, units, sources, lines)
     price = table.columns[layout.prices[0]]
     prices = to_prices(price, table, origin, options.decimal, texts[0])
     if reading.record.name == "databento":

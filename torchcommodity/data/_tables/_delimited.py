@@ -1,13 +1,17 @@
 """Read CSV text to a `Table` of text columns; every error names the line and the value."""
 
+import io
 import re
 from collections import Counter
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._grid import Origin
-from torchcommodity.data._tables._table import Column, Table
+from torchcommodity.data._tables._regular import LARGE, split_regular
+from torchcommodity.data._tables._table import Array, Column, Table
 from torchcommodity.data._tables._text import SAMPLE, Row, decode, find_separator, has_date, read_rows
 
 
@@ -25,8 +29,34 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     """
     text, encoding = decode(body, origin)
     text, first_line = _skip_separator_line(text)
-    rows = list(read_rows(text, find_separator(text, origin), origin))
-    rows = [(line + first_line, cells) for line, cells in rows] if first_line else rows
+    separator = find_separator(text, origin)
+    table = _read_large(text, separator, origin, first_line)
+    if table is None:
+        rows = [(line + first_line, cells) for line, cells in read_rows(text, separator, origin)]
+        table = _read_rows(rows, origin)
+    if encoding == "Windows-1252":
+        table = replace(table, findings=(*table.findings, make_finding("encoding", value="not UTF-8")))
+    return _drop_empty_columns(table)
+
+
+def _read_large(text: str, separator: str, origin: Origin, first_line: int) -> Table | None:
+    """A large table whose rows all have the same form; None for all others."""
+    if len(text) < LARGE or '"' in text or text.startswith("#") or "\n#" in text:
+        return None
+    head = "".join(islice(io.StringIO(text), 2 * SAMPLE))
+    rows = list(read_rows(head, separator, origin))
+    if len(rows) <= SAMPLE:
+        return None
+    first, top = _find_header(rows, origin)
+    line, names = rows[first - 1]
+    columns = split_regular(text, separator, rows[first][0], len(names))
+    if columns is None or _is_note([column[-1] for column in columns], len(names)):
+        return None
+    lines = np.arange(len(columns[0])) + rows[first][0] + first_line
+    return _table(rows[top:first], rows[:top], lines, columns, origin.at(line + first_line))
+
+
+def _read_rows(rows: list[Row], origin: Origin) -> Table:
     comments = [",".join(cells) for _, cells in rows if cells[0].startswith("#")]
     rows = [row for row in rows if not row[1][0].startswith("#")] if comments else rows
     if not rows:
@@ -35,11 +65,16 @@ def read_delimited(body: bytes, origin: Origin) -> Table:
     line, names = rows[first - 1]
     table_rows, notes = _split_notes(rows[first:])
     lines, cells = _check_widths(table_rows, len(names), origin)
-    columns = tuple(Column(name.strip(), list(column)) for name, column in zip(names, zip(*cells)))
-    levels = tuple(tuple(cell.strip() for cell in row) for _, row in rows[top:first]) if first - top > 1 else ()
-    titles = (*comments, *(" ".join(filter(None, row)) for _, row in rows[:top]), *(text for _, text in notes))
-    table = Table(columns, np.array(lines), origin.at(line), "CSV", levels, titles, findings=_notes(notes, encoding))
-    return _drop_empty_columns(table)
+    columns = list(map(list, zip(*cells)))
+    table = _table(rows[top:first], rows[:top], np.array(lines), columns, origin.at(line))
+    titles = (*comments, *table.titles, *(text for _, text in notes))
+    return replace(table, titles=titles, findings=_notes(notes))
+
+
+def _table(header: list[Row], titles: list[Row], lines: Array, columns: list[list[str]], where: str) -> Table:
+    named = tuple(Column(name.strip(), column) for name, column in zip(header[-1][1], columns))
+    levels = tuple(tuple(cell.strip() for cell in row) for _, row in header) if len(header) > 1 else ()
+    return Table(named, lines, where, "CSV", levels, tuple(" ".join(filter(None, row)) for _, row in titles))
 
 
 def _skip_separator_line(text: str) -> tuple[str, int]:
@@ -89,11 +124,8 @@ def _is_note(cells: list[str], width: int) -> bool:
     return len(texts) == 1 and width > 1 and bool(re.search("[^\\W\\d]{3}", texts[0])) and not has_date(cells)
 
 
-def _notes(notes: list[tuple[int, str]], encoding: str) -> tuple[Finding, ...]:
-    findings = [make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes]
-    if encoding == "Windows-1252":
-        findings.append(make_finding("encoding", value="not UTF-8"))
-    return tuple(findings)
+def _notes(notes: list[tuple[int, str]]) -> tuple[Finding, ...]:
+    return tuple(make_finding("ignored line", line=line, value=text or "an empty row") for line, text in notes)
 
 
 def _check_widths(rows: list[Row], width: int, origin: Origin) -> tuple[tuple[int, ...], tuple[list[str], ...]]:
