@@ -9,6 +9,7 @@ import numpy as np
 import openpyxl
 import pytest
 import workbooks
+import xlwt
 
 from torchcommodity import data
 
@@ -58,6 +59,43 @@ def test_read_plain_long_sheet(tmp_path):
     rows = [("date", "symbol", "close", "unit"), (DAYS[0], "WTI", 18.31, "$/bbl"), (DAYS[1], "WTI", -36.98, "$/bbl")]
     workbooks.write_sheets(tmp_path / "spot.xlsx", {"Sheet1": rows})
     assert data.read(tmp_path / "spot.xlsx").units == ("$/bbl",)
+
+
+def test_read_integers_of_the_old_format(tmp_path):
+    book, dates = xlwt.Workbook(), xlwt.easyxf(num_format_str="yyyy-mm-dd")
+    sheet = book.add_sheet("Sheet1")
+    for row, (day, price) in enumerate([("date", "WTI"), (DAYS[0], 18), (DAYS[1], -36.98)]):
+        sheet.write(row, 0, day, dates)
+        sheet.write(row, 1, price)
+    book.save(str(tmp_path / "spot.xls"))
+    panel = data.read(tmp_path / "spot.xls")
+    assert panel.values.tolist() == [[18.0], [-36.98]]
+    assert "text numbers" not in [finding.kind for finding in panel.findings]
+
+
+def test_read_sheet_with_a_row_of_units(tmp_path):
+    rows = [("Oil", "prices"), ("Date", "WTI", "BRENT"), (None, "$/bbl", "($/bbl)"), *PRICES[1:]]
+    workbooks.write_sheets(tmp_path / "spot.xlsx", {"Sheet1": rows})
+    panel = data.read(tmp_path / "spot.xlsx")
+    assert (panel.symbols, panel.units) == (("WTI", "BRENT"), ("$/bbl", "$/bbl"))
+
+
+def test_read_sheet_of_pandas(tmp_path):
+    frame = data.embedded(["WTI", "BRENT"]).between("2020-01-01", "2020-12-31").to_pandas()
+    frame.to_excel(tmp_path / "named.xlsx")
+    frame.rename_axis(None).to_excel(tmp_path / "unnamed.xlsx")
+    frame.reset_index().melt("date", var_name="symbol", value_name="price").to_excel(
+        tmp_path / "long.xlsx", index=False
+    )
+    for name in ("named.xlsx", "unnamed.xlsx", "long.xlsx"):
+        values = data.read(tmp_path / name).values.plain().numpy()
+        assert np.array_equal(values, frame.to_numpy(), equal_nan=True), name
+
+
+def test_read_sheet_with_days_first(tmp_path):
+    rows = [("Prices",), ("Datum", "WTI"), ("17.04.2020", 18.31), ("20.04.2020", -36.98)]
+    workbooks.write_sheets(tmp_path / "spot.xlsx", {"Sheet1": rows, "Notes": [("a", "b"), ("c", "d")]})
+    assert data.read(tmp_path / "spot.xlsx").dates.astype(str).tolist() == ["2020-04-17", "2020-04-20"]
 
 
 def test_read_names_the_sheets_if_there_are_several(tmp_path):

@@ -40,7 +40,8 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
         target: see the table.
         layout: "long": columns `date`, `symbol`, `price`, `unit`, `source`; "wide": `date` and one column per symbol,
             not in a database; "curve": the closes of the nearby contracts, `date`, `symbol`, `nth`, `close`, for
-            `read_curve`, not in a database. The other layouts leave the curve out.
+            `read_curve`, not in a database. The other layouts leave out the curve and the delivery months, which a
+            `Store` keeps.
 
     Raises:
         DataError: another ending, a table of other columns, no permission, no answer.

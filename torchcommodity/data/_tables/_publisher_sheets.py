@@ -9,7 +9,7 @@ import numpy as np
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._frequency import month_end
 from torchcommodity.data._grid import Array, Origin
-from torchcommodity.data._tables._sheet import Rows, filled, to_numbers, to_times
+from torchcommodity.data._tables._sheet import Rows, filled, is_number, to_numbers, to_times
 from torchcommodity.data._tables._table import Column, Table
 
 EIA, WORLD_BANK = "U.S. Energy Information Administration", "World Bank"
@@ -85,9 +85,9 @@ def _first_month(rows: Rows) -> int | None:
 def _prices(rows: Rows, lines: list[int], column: int, name: str, origin: Origin) -> Array:
     cells = [rows[line][column] for line in lines]
     for line, cell in zip(lines, cells):
-        if not isinstance(cell, float) and str(cell).strip() not in MISSING:
+        if not is_number(cell) and str(cell).strip() not in MISSING:
             raise DataError(f"{origin.at(line + 1)}: {name!r}: expected a price; got {cell!r}")
-    return to_numbers([cell if isinstance(cell, float) else "" for cell in cells])
+    return to_numbers([cell if is_number(cell) else "" for cell in cells])
 
 
 def _name(cell: Any) -> str:

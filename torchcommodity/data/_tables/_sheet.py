@@ -1,7 +1,7 @@
 """The table on a sheet of a workbook: where its header and rows are, and columns of one type each."""
 
 import re
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from torchcommodity.data._tables._table import Column, Table
 
 Rows = list[list[Any]]  # cells of a sheet: text, numbers, dates, booleans; "" = empty
 
-ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?([T ].*)?")
+# 2020-04-20, 20/4/2020, 20.04.20, 2020M04, 2020-04; who reads the column decides what the parts are
+DATE = re.compile(r"([0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{2,4}|[0-9]{4}[-M/][0-9]{2})([T ].*)?")
+UNIT = re.compile(r"\(.+\)|[^0-9]{0,12}/.{1,12}|[$€£¥%]")
 
 
 def first_data_row(rows: Rows) -> int | None:
@@ -22,26 +24,32 @@ def first_data_row(rows: Rows) -> int | None:
 def read_sheet(rows: Rows, origin: Origin) -> Table:
     """The table of a sheet: the header is the last row above the first date that has several cells.
 
-    Without dates, the header is the first row that has several cells, so that whoever gives the columns their roles can
-    say what is missing. Empty rows are skipped, and so are columns without name and cells.
+    A row of units between them is not the header. Without dates, the header is the first row that has several cells,
+    so that whoever gives the columns their roles can say what is missing. Empty rows are skipped, and so are columns
+    without name and cells.
     """
     data = first_data_row(rows)
     above = range(len(rows)) if data is None else range(data - 1, -1, -1)
-    head = next((n for n in above if len(filled(rows[n])) > 1), 0)
-    lines = [n for n in range(head + 1, len(rows)) if filled(rows[n])]
+    heads = [n for n in above if len(filled(rows[n])) > 1]
+    has_units = (
+        data is not None and len(heads) > 1 and all(UNIT.fullmatch(str(cell)) for cell in filled(rows[heads[0]]))
+    )
+    head, units = (heads[1], rows[heads[0]]) if has_units else (next(iter(heads), 0), [])
+    lines = [n for n in range(head + 1, len(rows)) if filled(rows[n]) and rows[n] is not units]
     titles = tuple(" ".join(map(str, filled(row))) for row in rows[:head] if filled(row))
     names = [str(name).strip() for name in rows[head]] if rows else []
     cells = [[rows[n][column] for n in lines] for column in range(len(names))]
     columns = tuple(to_column(name, column) for name, column in zip(names, cells) if name or filled(column))
-    return Table(columns, np.array(lines) + 1, origin.at(head + 1), "Excel", titles=titles)
+    records = {name: {"unit": str(unit).strip("()")} for name, unit in zip(names, units) if name and unit != ""}
+    return Table(columns, np.array(lines) + 1, origin.at(head + 1), "Excel", titles=titles, records=records)
 
 
 def to_column(name: str, cells: list[Any]) -> Column:
     """A column of numbers, of times, or of text if its cells are of several types."""
     values = filled(cells)
-    if values and all(isinstance(cell, float) for cell in values):
+    if values and all(map(is_number, values)):
         return Column(name, to_numbers(cells), "number")
-    if values and all(isinstance(cell, (date, datetime)) for cell in values):
+    if values and all(isinstance(cell, date) for cell in values):
         return Column(name, to_times(cells), "date")
     return Column(name, [str(cell) for cell in cells])
 
@@ -61,6 +69,11 @@ def filled(cells: list[Any]) -> list[Any]:
     return [cell for cell in cells if cell != ""]
 
 
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number; `.xls` files tell integers from other numbers."""
+    return isinstance(cell, (int, float)) and not isinstance(cell, bool)
+
+
 def is_date(cell: Any) -> bool:
-    """Whether a cell is a date, or text that is an ISO date or month."""
-    return isinstance(cell, (date, datetime)) or (isinstance(cell, str) and bool(ISO_DATE.fullmatch(cell.strip())))
+    """Whether a cell is a date, or text that looks like a date or a month."""
+    return isinstance(cell, date) or (isinstance(cell, str) and bool(DATE.fullmatch(cell.strip())))
