@@ -124,7 +124,7 @@ def test_show_completion_prints_a_script(run: Run) -> None:
 
 
 def test_ctrl_c_is_exit_code_130(run: Run, error: Error, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(options, "read_prices", interrupt)

@@ -113,7 +113,8 @@ def check_curve(curve: str | None) -> str | None:
     """Reject a missing file of `--curve` before torch is imported."""
     if curve is None or curve == "eia:" or os.path.isfile(curve):
         return curve
-    raise typer.BadParameter(f"expected a file date,symbol,nth,close or eia:; got {curve!r}")
+    problem = "is a folder" if os.path.isdir(curve) else "does not exist"
+    raise typer.BadParameter(f"expected a file date,symbol,nth,close or eia:; {curve!r} {problem}")
 
 
 Data = Annotated[str, typer.Option("--data", metavar="SOURCE", callback=check_source, help=f"Prices: {SOURCES}")]
