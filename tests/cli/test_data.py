@@ -209,3 +209,15 @@ def test_as_of_is_an_option_of_every_command_that_reads_prices(
     assert "Read as vintage 1 of 'mine', known from 2018-07-01 00:00 UTC." in past.stdout
     assert "2018-06-29" in (tmp_path / "out" / "forecast.csv").read_text()
     assert "expected the source store:NAME" in error(run("data", "check", prices, "--as-of", "2018-07-01"))
+
+
+@pytest.mark.parametrize("name", ["[red]x[/]", "=cmd()", "../../x", "a';--", "é b", "<script>"])
+def test_names_in_the_store_are_text(run: Run, name: str, prices: Path, tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "my.duckdb")
+    assert f" as {name} in " in run("data", "add", prices, "--name", name, *store).stdout
+    assert name in run("data", "list", *store).stdout
+    assert run("data", "show", name, "--last", "1", *store).exit_code == 0
+    assert run("data", "update", name, *store).exit_code == 2
+    assert f"Removed {name} from" in run("data", "remove", name, *store).stdout
+    assert "No panels in" in run("data", "list", *store).stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my.duckdb", "prices.csv"]

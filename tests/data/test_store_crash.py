@@ -100,6 +100,16 @@ def test_a_crash_while_a_store_is_created_leaves_no_file_of_its_name(tmp_path, m
     assert not list(tmp_path.iterdir())
 
 
+def test_a_store_is_created_without_hard_links(tmp_path, monkeypatch):
+    def link(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "link", link)
+    store = data.Store(tmp_path / "prices.duckdb")
+    assert store.add(panel(2), "x").number == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["prices.duckdb"]
+
+
 def add_some(path, name, count, sender):
     store = data.Store(path)
     for number in range(1, count + 1):

@@ -79,6 +79,13 @@ def test_store_of_version_1_is_migrated_when_written(store):
     assert [entry.name for entry in store.list()] == ["brent"]
 
 
+def test_panel_that_a_later_rule_refuses_is_named(store):
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("UPDATE columns SET symbol = '=cmd()' WHERE symbol = 'GOLD'")
+    with pytest.raises(data.DataError, match=r"'oil', stored by version 0.1: .*=cmd\(\).*remove it with that version"):
+        store.list()
+
+
 def test_failed_migration_leaves_the_file_as_it_was(store, monkeypatch):
     def fail(connection):
         real(connection)

@@ -47,7 +47,7 @@ def add(
     screen, target = output.console(quiet), Store(store)
     names = None if symbols is None else options.parse_names(symbols)
     panel = read(source, names, publisher=publisher or NOT_STATED, store=target, **layout._asdict())
-    name = name or Path(source).name.split(".")[0] or source
+    name = name or (Path(source).name.split(".")[0] if Path(source).is_file() else source)
     vintage = target.add(panel, name)
     output.print_reading(screen, panel)
     output.print_line(screen, f"Stored {panel!r} as {name} in {target.path}: {describe_vintage(vintage)}")

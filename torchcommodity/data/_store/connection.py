@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,14 +83,22 @@ def _create(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect(str(part.absolute()), config={"default_block_size": BLOCK_BYTES}) as connection:
             create_tables(connection)
-        with suppress(FileExistsError):  # another process was faster
-            os.link(part, path)
+        _name(part, path)
     except (OSError, duckdb.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else _first_line(error)
         raise DataError(f"{path}: expected a file that can be written; got {reason}; {OTHER_FILE}") from None
     finally:
-        with suppress(OSError):
-            part.unlink()
+        part.unlink(missing_ok=True)
+
+
+def _name(part: Path, path: Path) -> None:
+    """Give a file its name, unless another process was faster."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        part.rename(path)
 
 
 def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from torchcommodity.data._errors import Finding
+from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._store.append import append
@@ -24,14 +24,19 @@ def migrate(connection: "DuckDBPyConnection") -> None:
     """Rewrite the tables of version 0.1, within the transaction of the caller."""
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     names = connection.execute("SELECT name, added FROM panels ORDER BY number").fetchall()
-    panels = [
-        (name, _read(connection, name, tables >= FUTURES), datetime.fromisoformat(added[:-1])) for name, added in names
-    ]
+    panels = [(name, _read_stored(connection, name, tables >= FUTURES), added) for name, added in names]
     for table in (VERSION_1 | FUTURES) & tables:
         connection.execute(f"DROP TABLE {table}")
     create_tables(connection)
     for name, panel, added in panels:
-        append(connection, name, panel, added)
+        append(connection, name, panel, datetime.fromisoformat(added[:-1]))
+
+
+def _read_stored(connection: "DuckDBPyConnection", name: str, futures: bool) -> Panel:
+    try:
+        return _read(connection, name, futures)
+    except DataError as error:  # a later rule refuses it
+        raise DataError(f"{name!r}, stored by version 0.1: {error}; export and remove it with that version") from None
 
 
 def _read(connection: "DuckDBPyConnection", name: str, futures: bool) -> Panel:
