@@ -124,7 +124,7 @@ def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel
         forecast.fit(wide)
     assert len(str(error.value)) < 400
     assert "995 more" in str(error.value)
-    assert "select others with prices[list(training.usable_symbols(prices))] or --drop-unusable" in str(error.value)
+    assert "select others with prices[list(training.usable_symbols(prices))], --symbols or fit and" in str(error.value)
     everything = Panel.from_pandas(wide)
     assert usable_symbols(wide) == ("WTI", "BRENT")
     assert everything[usable_symbols(everything)].symbols == ("WTI", "BRENT")

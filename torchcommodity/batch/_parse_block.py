@@ -84,7 +84,10 @@ def _matrix(rows: Rows, valid: Array, metadata: Metadata) -> tuple[Array, Array,
 
 
 def _is_usable(panel: ParsedPanel, metadata: Metadata) -> bool:
-    enough = (panel.prices > 0).sum(axis=0) > metadata.warmup
+    positive = panel.prices > 0
+    lowest = np.where(positive, panel.prices, np.inf).min(axis=0, initial=np.inf)
+    varies = lowest < np.where(positive, panel.prices, -np.inf).max(axis=0, initial=-np.inf)
+    enough = (positive.sum(axis=0) > metadata.warmup) & varies
     days = panel.days.astype("datetime64[D]")
     return len(days) >= metadata.min_rows and bool(enough.all()) and infer_frequency(days) == metadata.frequency
 

@@ -9,10 +9,14 @@ from torchcommodity.data import summarize_names
 
 
 def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
-    """Raise ValueError if a symbol has no more than `warmup` positive prices; prices (T, N), N symbols."""
-    counts = _positive(prices).sum(0).tolist()
+    """Raise ValueError if a symbol has no more than `warmup` positive prices, or only equal ones; prices (T, N)."""
+    positive = _positive(prices)
+    counts = positive.sum(0).tolist()
     if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count <= warmup]:
         raise ValueError(f"every symbol must have more than {warmup} positive prices; got {summarize_names(short)}")
+    varies = prices.where(positive, torch.inf).amin(0) < prices.where(positive, -torch.inf).amax(0)
+    if constant := [symbol for symbol, is_varying in zip(symbols, varies.tolist()) if not is_varying]:
+        raise ValueError(f"the prices of every symbol must vary; got constant prices for {summarize_names(constant)}")
 
 
 def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import check_daily, check_not_synthetic, to_panel
-from torchcommodity.training import roll_adjusted_returns
+from torchcommodity.training import check_prices, roll_adjusted_returns
 
 
 class TradablePanel(NamedTuple):
@@ -33,7 +33,7 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
 
     Raises:
         TypeError: `prices` has another type.
-        ValueError: the panel is synthetic, or not daily.
+        ValueError: the panel is synthetic, or not daily; a symbol has no positive or only equal prices.
 
     Example:
         >>> from torchcommodity import data
@@ -44,5 +44,6 @@ def tradable_panel(prices: Any, *, operation: str = "tradable_panel") -> Tradabl
     panel = to_panel(prices, operation=operation)
     check_not_synthetic(operation, panel)
     check_daily(operation, panel.dates)
+    check_prices(operation, panel)
     returns = torch.expm1(roll_adjusted_returns(panel))
     return TradablePanel(panel.values.plain().detach(), returns, panel.rolls(ahead=0) > 0)

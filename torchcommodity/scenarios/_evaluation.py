@@ -14,7 +14,7 @@ from torchcommodity.scenarios._model import ScenarioModel
 from torchcommodity.scenarios._returns import split_returns
 from torchcommodity.scenarios._scenarios import Scenarios
 from torchcommodity.scenarios._stylized_facts import Facts, abs_autocorrelation, fact_distances, stylized_facts
-from torchcommodity.training import one_thread
+from torchcommodity.training import check_prices, one_thread
 
 STEP = 21  # rows from one real window to the next
 REAL, GAN, UNTRAINED, BOOTSTRAP, PAST = "real", "scenario-gan", "untrained", "bootstrap", "past"
@@ -82,6 +82,7 @@ def evaluate_scenarios(
     check_not_synthetic("evaluate_scenarios", panel)
     check_daily("evaluate_scenarios", panel.dates)
     panel = panel.select(list(model.symbols))
+    check_prices("evaluate_scenarios", panel)
     window = model.generator.config.window
     past, later, dates = split_returns(panel, model.record.through, window)
     generated = _generate(model, panel, past, config or ScenarioFitConfig(model.generator.config), paths, seed)

@@ -12,7 +12,7 @@ from torchcommodity.scenarios._adversarial import AdversarialConfig, train_adver
 from torchcommodity.scenarios._model import ScenarioModel, ScenarioRecord
 from torchcommodity.scenarios._moments import initialize_by_moments
 from torchcommodity.scenarios._returns import complete_returns
-from torchcommodity.training import Progress, one_thread
+from torchcommodity.training import Progress, check_prices, one_thread
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def fit_scenarios(
         ScenarioModel(BRENT, HENRY_HUB; fitted on 4,975 rows 1997-01-08 to 2016-12-30; 0 steps)
     """
     panel = to_panel(prices, operation="fit_scenarios")
+    check_prices("fit_scenarios", panel)
     check_not_synthetic("fit_scenarios", panel)
     check_daily("fit_scenarios", panel.dates)
     config = config or ScenarioFitConfig()

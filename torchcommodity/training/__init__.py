@@ -22,6 +22,7 @@ from torchcommodity.training._folds import Prediction as Prediction
 from torchcommodity.training._folds import run_fold as run_fold
 from torchcommodity.training._history import check_history as check_history
 from torchcommodity.training._history import check_past as check_past
+from torchcommodity.training._history import check_prices as check_prices
 from torchcommodity.training._history import min_fit_rows as min_fit_rows
 from torchcommodity.training._history import usable_symbols as usable_symbols
 from torchcommodity.training._inputs import ModelInputs as ModelInputs
@@ -79,6 +80,7 @@ __all__ = [
     "check_config",
     "check_history",
     "check_past",
+    "check_prices",
     "fit_mix",
     "from_toml",
     "load_config",

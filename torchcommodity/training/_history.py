@@ -10,7 +10,7 @@ from torchcommodity.data import Frequency, Panel, frequency_mismatch, summarize_
 from torchcommodity.models import HarConfig
 from torchcommodity.training._config import FitConfig
 
-HINT = "select others with prices[list(training.usable_symbols(prices))] or --drop-unusable"
+HINT = "select others with prices[list(training.usable_symbols(prices))], --symbols or fit and forecast --drop-unusable"
 
 
 def min_fit_rows(config: HarConfig) -> int:
@@ -37,18 +37,15 @@ def usable_symbols(prices: Any, config: FitConfig | None = None) -> tuple[str, .
     return tuple(symbol for symbol in symbols if symbol not in mismatches)
 
 
-def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
-    """Raise ValueError if symbols have no positive, constant, too few or, say, monthly prices, and name them.
+def check_prices(operation: str, panel: Panel) -> None:
+    """Raise ValueError if symbols have no positive or only equal prices, and name them.
 
     Args:
         operation: public function that was called, for the error message.
         panel: raw prices.
-        config: settings of the econometric part.
-        allow_short: accept symbols with too few prices.
     """
-    values, required = panel.values.plain(), min_fit_rows(config)
-    counts = _positive(values).sum(0)
-    if empty := _names(panel, counts == 0):
+    values = panel.values.plain()
+    if empty := _names(panel, ~_positive(values).any(0)):
         raise ValueError(
             f"{operation}: every symbol must have positive prices; got none for "
             f"{summarize_names(empty)}{_hint(panel, empty)}"
@@ -58,6 +55,18 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
             f"{operation}: the prices of every symbol must vary; got constant prices for "
             f"{summarize_names(constant)}{_hint(panel, constant)}"
         )
+
+
+def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_short: bool = False) -> None:
+    """Raise ValueError if symbols have no positive, constant, too few or, say, monthly prices, and name them.
+
+    Args:
+        operation: public function that was called, for the error message.
+        panel: raw prices.
+        config: settings of the econometric part.
+        allow_short: accept symbols with too few prices.
+    """
+    check_prices(operation, panel)
     if mismatches := _mismatches(panel, config.frequency):
         got = summarize_names(f"{symbol} {mismatch}" for symbol, mismatch in mismatches.items())
         raise ValueError(
@@ -70,7 +79,8 @@ def check_history(operation: str, panel: Panel, config: HarConfig, *, allow_shor
             f"{operation}: monthly prices must be spot prices: nearly every month of a front-month future has a roll; "
             f"got contracts of {summarize_names(rolling)}; use daily prices, or no --contracts to ignore the rolls"
         )
-    short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts.tolist()) if count < required]
+    counts, required = _positive(panel.values.plain()).sum(0).tolist(), min_fit_rows(config)
+    short = [f"{symbol} {count}" for symbol, count in zip(panel.symbols, counts) if count < required]
     if short and not allow_short:
         reason = f"a warm-up of {config.warmup} and twice the longest horizon of {config.horizons[-1]}"
         raise ValueError(

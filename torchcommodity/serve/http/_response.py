@@ -37,7 +37,7 @@ def prediction(metadata: Metadata, window: Window, quantiles: Tensor, selection:
         "levels": [metadata.levels[q] for q in selection.levels],
         "quantity": selection.quantity,
         "quantiles": [[_finite(levels) for levels in symbols] for symbols in selected.tolist()],
-        "notes": _notes(metadata, counts.tolist()),
+        "notes": _notes(metadata, prices, counts.tolist()),
     }
 
 
@@ -55,9 +55,12 @@ def _finite(values: list[float]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values]
 
 
-def _notes(metadata: Metadata, counts: list[int]) -> list[str]:
+def _notes(metadata: Metadata, prices: Tensor, counts: list[int]) -> list[str]:
+    lowest, highest = (prices.where(prices > 0, bound) for bound in (torch.inf, -torch.inf))
+    is_constant = (lowest.amin(0) == highest.amax(0)).tolist()
+    short = f"no forecast yet: needs more than {metadata.warmup} positive prices; has"
     return [
-        f"{symbol}: no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
-        for symbol, count in zip(metadata.symbols, counts)
-        if count <= metadata.warmup
+        f"{symbol}: {short} {count}" if count <= metadata.warmup else f"{symbol}: all {count} prices are equal"
+        for symbol, count, constant in zip(metadata.symbols, counts, is_constant)
+        if count <= metadata.warmup or constant
     ]

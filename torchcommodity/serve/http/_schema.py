@@ -71,7 +71,9 @@ class Prediction(BaseModel):
     quantiles: list[list[list[float | None]]] = Field(
         description="Quantiles by horizon, symbol and level; null if there is no forecast"
     )
-    notes: list[str] = Field(description="Symbols without a forecast, with the reason")
+    notes: list[str] = Field(
+        description="Symbols without a forecast, with the reason; symbols whose prices are all equal"
+    )
 
 
 class ArtifactInfo(BaseModel):
