@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
-from torchcommodity.data import FORMATS, read
+from torchcommodity.data import read
 
 Run = Callable[..., Result]
 Error = Callable[[Result], str]
@@ -122,12 +122,6 @@ def test_data_check_says_how_to_leave_symbols_out(run: Run, error: Error, tmp_pa
     assert run("forecast", "--data", tmp_path / "prices.csv", "--drop-unusable", "--out", tmp_path).exit_code == 0
     message = error(run("data", "check", tmp_path / "prices.csv"))
     assert message.endswith("cannot be forecast: negative, mostly missing; forecast --drop-unusable drops them")
-
-
-def test_formats_of_the_options_are_those_of_the_library():
-    from torchcommodity.cli import _layout
-
-    assert tuple(record.name for record in FORMATS) == _layout.FORMATS
 
 
 @pytest.fixture

@@ -71,7 +71,9 @@ def find_separator(text: str, origin: Origin) -> str:
     if lines and re.match(r"\s*([{[]|<(?![A-Z]+>[,;\t]))", lines[0]):  # <TICKER>, is a column of Stooq's
         got = f"{lines[0].strip()[:60]!r} (HTML or JSON); convert it to CSV or Parquet"
         raise DataError(f"{origin.at(1)}: expected a CSV header; got {got}")
-    scores = {separator: _regular_rows(lines, separator) for separator in SEPARATORS}
+    scores = {separator: _regular_rows(lines, separator, strict=True) for separator in SEPARATORS}
+    if not any(scores.values()):  # a quote that is never closed, perhaps: whoever reads the rows says in which line
+        scores = {separator: _regular_rows(lines, separator, strict=False) for separator in SEPARATORS}
     best = max(scores.values())
     separators = [separator for separator, score in scores.items() if score == best > 0]
     if len(separators) > 1:
@@ -80,12 +82,12 @@ def find_separator(text: str, origin: Origin) -> str:
     return separators[0] if separators else ","
 
 
-def _regular_rows(lines: list[str], separator: str) -> int:
-    """How many rows have the most common number of fields above one."""
+def _regular_rows(lines: list[str], separator: str, *, strict: bool) -> int:
+    """How many rows have the most common number of fields above one; 0 if a quoted cell does not end there."""
     try:
-        rows = list(csv.reader(lines, delimiter=separator))
+        rows = list(csv.reader(lines, delimiter=separator, strict=strict))
     except csv.Error:
-        rows = [line.split(separator) for line in lines]
+        rows = []
     widths = Counter(len(row) for row in rows if len(row) > 1)
     return max(widths.values(), default=0)
 
