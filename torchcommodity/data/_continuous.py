@@ -8,7 +8,7 @@ import torch
 
 from torchcommodity.data._adjustment import adjust
 from torchcommodity.data._contract_prices import ContractPrices
-from torchcommodity.data._contracts import get_contract
+from torchcommodity.data._contracts import MONTHS, get_contract
 from torchcommodity.data._errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._expiry import Dates, Months, business_calendar
 from torchcommodity.data._formats import Adjustment
@@ -106,7 +106,11 @@ def _eligible(
     chosen = np.isin(source.deliveries[numbers].astype(np.int64) % 12 + 1, months)
     if not chosen.any():
         got = ", ".join(source.deliveries[numbers].astype(str)[:5])
-        raise DataError(f"roll: expected contracts of {symbol!r} for delivery in the months {months}; got {got}")
+        letters = "".join(MONTHS[month - 1] for month in months)
+        raise DataError(
+            f"roll: expected contracts of {symbol!r} for delivery in the months {letters}; got {got}; choose others "
+            "with months= (--roll months=...)"
+        )
     if chosen.all():
         return numbers, []
     others = source.deliveries[numbers[~chosen]]
