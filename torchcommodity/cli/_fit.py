@@ -131,6 +131,7 @@ def _resumable(checkpoint: Path) -> Iterator[None]:
 
 def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Module") -> None:
     """Print what was fitted, the network's validation loss, and the interpretable parameters before and after."""
+    from torchcommodity.forecast import horizon_name
     from torchcommodity.models import learned_parameters
 
     record = forecaster.record
@@ -138,7 +139,7 @@ def print_summary(screen: "Console", forecaster: "Forecaster", untrained: "nn.Mo
     if record.epoch:
         change = record.validation[record.epoch - 1]
         rows = [
-            (f"{h} rows", f"{x:+.3f} %", "yes" if h in record.corrected else "no")
+            (horizon_name(h, forecaster.frequency), f"{x:+.3f} %", "yes" if h in record.corrected else "no")
             for h, x in zip(forecaster.horizons, change)
         ]
         result = output.table("Network against its untrained self, validation rows", HEADS, rows, (0, 2))
