@@ -31,7 +31,7 @@ def test_forecast_writes_its_files_and_uses_the_cache(run: Run, prices: Path, tm
     first = run("forecast", "--data", prices, "--out", tmp_path / "a")
     assert first.exit_code == 0, first.output
     assert {path.name for path in (tmp_path / "a").iterdir()} == FILES
-    assert first.stdout.startswith("Fitted HAR-GARCH on 2 symbols, 2015-07-01 to 2018-12-28")
+    assert "Fitted HAR-GARCH on 2 symbols, 2015-07-01 to 2018-12-28" in first.stdout
     assert "median" in first.stdout
     assert "No walk-forward test: backtest: a symbol must have 5 years" in first.stdout
     again = run("forecast", "--data", prices, "--out", tmp_path / "b")
@@ -113,3 +113,14 @@ def test_forecast_stopped_by_a_signal_leaves_no_files(number: signal.Signals, co
     assert process.returncode == code
     assert "Traceback" not in errors
     assert not (tmp_path / "out").exists()
+
+
+def test_forecast_of_monthly_prices_names_months(run: Run, tmp_path: Path) -> None:
+    result = run("forecast", "--data", "monthly", "--symbols", "GOLD,COPPER", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "12 months" in result.stdout
+    assert "Walk-forward, 2007-01-31 to 2026-05-29" in result.stdout
+    table = pd.read_csv(tmp_path / "forecast.csv")
+    assert table.groupby("horizon").date.first().to_dict() == {
+        1: "2026-06-30", 3: "2026-08-31", 6: "2026-11-30", 12: "2027-05-31",
+    }  # fmt: skip
