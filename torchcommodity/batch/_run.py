@@ -19,7 +19,7 @@ from torchcommodity.batch._partial_run import PartialRun
 from torchcommodity.batch._ranges import PanelRange, read_blocks, split_range
 from torchcommodity.batch._ray import RANGE_ROWS, forecast_on_ray
 from torchcommodity.batch._results import Results, Run
-from torchcommodity.batch._sources import Source, is_panel_table, open_source
+from torchcommodity.batch._sources import Source, is_panel_table, local_panels, open_source
 from torchcommodity.data import Panel, to_panel, utc_now
 from torchcommodity.export import Artifact
 from torchcommodity.forecast import Forecaster, align_panel
@@ -58,8 +58,9 @@ def run(
     Args:
         model: from `forecast.fit` or `export.Artifact.load`.
         source: a long table with columns `panel` (names or integers), `date`, `symbol` and `price`, its rows in any
-            order: a Parquet file, a folder or glob pattern of Parquet files, or `FILE.duckdb:TABLE`. Or one panel:
-            anything else that `data.to_panel` accepts.
+            order: a Parquet file, a folder or glob pattern of Parquet files, `FILE.duckdb:TABLE`, or Parquet objects
+            such as `s3://BUCKET/FOLDER/`, which are copied to a temporary folder first. Or one panel: anything else
+            that `data.to_panel` accepts.
         out: a DuckDB file, `*.duckdb`, with the tables `runs`, `forecasts` and `rejected`; or a folder, `*.parquet`,
             in which each run is a folder `run=ID` with a file of each name. Created if it does not exist.
         executor: "local", this process; "ray", the actors of a Ray cluster, with the same results. Every node must be
@@ -94,19 +95,19 @@ def run(
     results, artifact = _open_results(Path(out)), _to_artifact(model)
     if executor == "local" and address is not None:
         raise ValueError(f"batch: address must be None for the local executor; got {address!r}")
-    if not is_panel_table(source):
-        panel = to_panel(source, operation="batch")
-        source = align_panel(panel, artifact.metadata.symbols, artifact.metadata.contracts, artifact.metadata.frequency)
-    with closing(connect()) as connection:
+    with local_panels(source) as panels, closing(connect()) as connection:
+        if not is_panel_table(panels):
+            panel, metadata = to_panel(source, operation="batch"), artifact.metadata
+            panels = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
         with _readable_errors(source):
-            table = open_source(connection, source)
+            table = open_source(connection, panels, source)
         new = _new_run(artifact, table)
         if old := results.find(new.run):
             return Summary(old, True)
         with closing(PartialRun(results, new)) as partial:
             with _readable_errors(table.label):
                 rows = _count_rows(connection, table)
-                with closing(_forecast_all(artifact, connection, source, partial, table, executor, address)) as blocks:
+                with closing(_forecast_all(artifact, connection, panels, partial, table, executor, address)) as blocks:
                     for block in blocks:
                         partial.add(block)
                         if progress:

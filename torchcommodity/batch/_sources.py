@@ -7,7 +7,9 @@ import glob
 import hashlib
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torchcommodity.batch._duckdb import sql_name, sql_text
-from torchcommodity.data import Panel, detect_layout, summarize_names
+from torchcommodity.data import Panel, detect_layout, local_copy, public_address, summarize_names
 
 DUCKDB = re.compile(r"(?P<file>.+\.(duckdb|db|ddb)):(?P<table>[^:/\\]+)")
+NOT_FILES = re.compile(r"sql:|md:|bq:|\w+://")  # they may contain a colon or a star too
 NAME_TYPES = re.compile(r"VARCHAR|ENUM\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER|UUID")
 DATE_TYPES = re.compile(r"VARCHAR|DATE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE")
 PRICE_TYPES = re.compile(r"VARCHAR|FLOAT|DOUBLE|DECIMAL\(.*|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INTEGER")
@@ -63,6 +66,8 @@ def is_panel_table(source: Any) -> bool:
         return False
     name = os.fspath(source)
     path = Path(name)
+    if NOT_FILES.match(name) and not path.exists():
+        return False
     if DUCKDB.fullmatch(name) or path.is_dir() or (glob.has_magic(name) and not path.exists()):
         return True
     if not path.is_file() or path.suffix.lower() not in (".parquet", ".pq"):
@@ -70,15 +75,33 @@ def is_panel_table(source: Any) -> bool:
     return any(name.strip().lower() == "panel" for name in _schema(path).names)
 
 
-def open_source(connection: Any, source: str | os.PathLike[str] | Panel) -> Source:
-    """Create the view `panels` of a source.
+@contextmanager
+def local_panels(source: Any) -> Iterator[Any]:
+    """The source itself, or a temporary local copy of the Parquet objects at an address."""
+    if not isinstance(source, str) or "://" not in source:
+        yield source
+        return
+    with local_copy(source) as path:
+        yield path
+
+
+def open_source(connection: Any, source: str | os.PathLike[str] | Panel, address: Any = None) -> Source:
+    """Create the view `panels` of a source; `address` is where a temporary copy comes from.
 
     Raises:
         ValueError: the table does not exist or cannot be read, or it lacks one of the columns.
     """
     if isinstance(source, Panel):
         return _open_panel(connection, source)
-    name = os.fspath(source)
+    table = _open_files(connection, os.fspath(source))
+    if not isinstance(address, str) or "://" not in address:
+        return table
+    label = public_address(address)
+    files = tuple(file.replace(os.fspath(source), label.rstrip("/")) for file in table.files)
+    return replace(table, label=label, files=files, states=())  # nobody else writes to the copy
+
+
+def _open_files(connection: Any, name: str) -> Source:
     if match := DUCKDB.fullmatch(name):
         return _open_table(connection, Path(match["file"]), match["table"])
     return _open_parquet(connection, _find_files(name))

@@ -70,7 +70,8 @@ def batch(
         raise ValueError(
             "batch: --format, --column, --decimal, --date-order and --as-of read one panel; got a table of panels"
         )
-    source = data if is_table else options.read_prices(data, layout=layout)
+    is_object = "://" in data and layout == DETECTED  # `run` looks whether it is a table
+    source = data if is_table or is_object else options.read_prices(data, layout=layout)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
             summary = run_batch(loaded, source, out, executor=executor, address=address, progress=progress)

@@ -48,6 +48,7 @@ from torchcommodity.data._frequency import month_end as month_end
 from torchcommodity.data._http import Http as Http
 from torchcommodity.data._inspect import inspect as inspect
 from torchcommodity.data._lake import local_copy as local_copy
+from torchcommodity.data._lake import public_address as public_address
 from torchcommodity.data._layout import Layout as Layout
 from torchcommodity.data._layout import detect_layout as detect_layout
 from torchcommodity.data._names import printable as printable
@@ -135,6 +136,7 @@ __all__ = [
     "parse_price",
     "parse_prices",
     "printable",
+    "public_address",
     "quote_spreadsheet_cell",
     "read",
     "read_bars",
