@@ -1,5 +1,6 @@
 """Options that commands share. Nothing here imports torch or pandas, so `--help` and usage errors are immediate."""
 
+import csv
 import glob
 import os
 import pkgutil
@@ -294,10 +295,11 @@ def parse_contracts(contracts: str) -> dict[str, str]:
 def parse_names(text: str, option: str = "--symbols") -> list[str]:
     """Parse `A, B` to a list of distinct names.
 
-    >>> parse_names("WTI, BRENT,WTI")
-    ['WTI', 'BRENT']
+    >>> parse_names("WTI, BRENT,WTI"), parse_names('"Crude oil, Brent",WTI')
+    (['WTI', 'BRENT'], ['Crude oil, Brent', 'WTI'])
     """
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    cells = next(csv.reader([text], skipinitialspace=True), [])  # a name with a comma is quoted
+    names = list(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
     if not names:
         raise ValueError(f"{option}: expected names separated by commas; got {text!r}")
     return names
