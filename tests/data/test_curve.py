@@ -48,7 +48,7 @@ def test_read_curve_from_csv_and_parquet(tmp_path):
         ("WTI,2,20.43", "WTI,1,20.43", "line 3: 'WTI 1': expected one price for 2020-04-20; got 20.43 after -37.63"),
         ("2020-04-21,WTI,1", "21/04/2020,WTI,1", "line 4: expected a date such as 2020-04-20"),
         (",nth,", ",month,", "line 1: expected one column nth; got none among date, symbol, month"),
-        ("date,symbol", "date,name", "line 1: expected one column symbol"),
+        ("date,symbol", "date,name", "line 1: expected one column of symbols"),
     ],
 )
 def test_read_curve_rejects_bad_files_with_line_and_value(tmp_path, old, new, message):

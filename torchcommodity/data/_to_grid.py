@@ -79,7 +79,8 @@ def _long_grid(reading: Reading, times: Array, origin: Origin, options: ReadOpti
     if curve and layout.nth is not None:
         rows = zip(texts[0], to_texts(table.columns[layout.nth], table), lines)
         texts[0] = [nearby_symbol(symbol, nth, line, origin) for symbol, nth, line in rows]
-    _check_contracts(reading, texts[0], times)
+    else:
+        _check_contracts(reading, texts[0], times)
     symbols = SymbolTable(origin)
     names, units, sources = texts
     codes = symbols.encode(names, units, sources, lines)
