@@ -292,3 +292,9 @@ def test_read_says_what_to_do_about_a_file_that_it_refuses(name, tmp_path):
         data.read(path, **options)
     for word in words:
         assert word in str(error.value)
+
+
+def test_read_takes_points_as_thousands_where_the_comma_is_the_decimal_mark(tmp_path):
+    path = tmp_path / "file.csv"
+    path.write_text("Datum;Gold;Silber\n02.01.2024;2.064;23,45\n03.01.2024;2.042,8;23,1\n04.01.2024;.;1.023\n")
+    np.testing.assert_array_equal(data.read(path).values.numpy(), [[2064, 23.45], [2042.8, 23.1], [nan, 1023]])

@@ -8,7 +8,7 @@ from torchcommodity.data._cells import expected_range, overflows, parse_prices
 from torchcommodity.data._dates import parse_dates
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Array, Origin, check_years
-from torchcommodity.data._numbers import decimal_evidence, has_comma, parse_number
+from torchcommodity.data._numbers import could_prove_another, decimal_evidence, has_comma, parse_number, with_point
 from torchcommodity.data._tables import Column, Table
 
 FIXED_POINT = 10**9  # units of a price in Databento's integers
@@ -101,8 +101,7 @@ def to_texts(column: Column | None, table: Table) -> list[str]:
 
 def _parse(column: Column, cells: list[str], table: Table, origin: Origin, mark: str, names: Sequence[str]) -> Array:
     try:
-        if not mark:
-            return np.array(parse_prices(cells))
+        return np.array(parse_prices(with_point(cells, mark)))
     except ValueError:
         pass  # again, cell by cell: with spaces as thousands separators, or to name the first bad one
     prices = np.empty(len(cells))
@@ -123,9 +122,13 @@ def _decide_decimal(columns: list[tuple[str, list[str]]], table: Table, origin: 
     """
     proofs: dict[str, tuple[int, str, str]] = {}
     for name, cells in columns:
+        if len(proofs) == 1 and not could_prove_another(cells, *proofs):
+            continue
         for row, cell in enumerate(cells):
             if (mark := decimal_evidence(cell)) and (mark not in proofs or row < proofs[mark][0]):
                 proofs[mark] = (row, cell, name)
+                if not could_prove_another(cells, mark):
+                    break
     if len(proofs) == 2:
         (early, first, _), (row, cell, name) = sorted(proofs.values())
         raise DataError(

@@ -24,7 +24,7 @@ def decimal_evidence(cell: str) -> str:
     """
     cell = re.sub("[eE].*", "", cell.strip().replace("\u2212", "-"))
     marks = re.sub(r"[^.,]", "", cell)
-    if not marks or not _MARKED.fullmatch(cell):
+    if not marks or not _MARKED.fullmatch(cell) or not any(map(str.isdigit, cell)):
         return ""
     last = marks[-1]
     if len(set(marks)) == 2:
@@ -34,6 +34,30 @@ def decimal_evidence(cell: str) -> str:
     before, after = re.sub(r"[+-]", "", cell).split(last)
     is_group = len(after) == 3 and 1 <= len(before) <= 3 and before != "0"
     return "" if is_group else last
+
+
+def could_prove_another(cells: Sequence[str], mark: str) -> bool:
+    """Whether a cell may prove another decimal mark than this one; False without a look at every cell.
+
+    >>> could_prove_another(["61,17", "1234,5"], ","), could_prove_another(["61,17", "61.17"], ",")
+    (False, True)
+    """
+    text = ";".join(cells)
+    return ("." if mark == "," else ",") in text or bool(re.search(rf"[{mark}][0-9]*[{mark}]", text))
+
+
+def with_point(cells: list[str], mark: str) -> list[str]:
+    """The cells with a decimal point for this mark and without thousands separators; "" = as they are.
+
+    Raises:
+        ValueError: a cell that is not a number with this mark.
+
+    >>> with_point(["61,17", "1.234,5", "1.234"], ",")
+    ['61.17', '1234.5', '1234.0']
+    """
+    if mark != ",":
+        return cells
+    return [repr(parse_number(cell, mark)) if "." in cell else cell.replace(",", ".") for cell in cells]
 
 
 def has_comma(cells: Sequence[str]) -> bool:
