@@ -181,6 +181,16 @@ def test_amend_changes_the_last_vintage_in_one_transaction(store):
     assert store.amend("y", lambda panel: small(9) if panel is None else panel).number == 1
 
 
+def test_a_curve_or_deliveries_without_values_are_a_vintage(store):
+    panel = small(1, 2)
+    missing = torch.full((2, 1, 2), float("nan"), dtype=torch.float64)
+    panels = [panel, panel.with_curve(missing), panel.with_curve(missing[:, :, :1])]
+    panels.append(replace(panel, deliveries=np.full((2, 1), "NaT", dtype="datetime64[M]")))
+    for number, added in enumerate(panels, 1):
+        assert store.add(added, "x").number == number
+        assert store.load("x").equals(added)
+
+
 def test_metadata_alone_is_a_vintage(store):
     panel = small(1, 2)
     store.add(panel, "x")

@@ -41,7 +41,8 @@ def append(
     columns = None if last is None else [row[1:] for row in read_columns(connection, last)]
     findings = None if last is None else read_findings(connection, last)
     same_columns, same_findings = columns == column_rows(panel), findings == finding_rows(panel)
-    if last and changes.frame.empty and same_findings and _sources(columns) == _sources(column_rows(panel)):
+    checksum = digest(panel)  # also of a curve or deliveries without any value, which have no rows
+    if last and checksum == last.digest and same_findings and _sources(columns) == _sources(column_rows(panel)):
         return last._replace(new=0, revised=0, withdrawn=0)
     vintage = 1 if last is None else last.vintage + 1
     state = State(
@@ -54,7 +55,7 @@ def append(
         panel.dates[-1].item(),
         None if panel.curve is None else panel.curve.shape[2],
         panel.deliveries is not None,
-        digest(panel),
+        checksum,
         last.columns if last and same_columns else vintage,
         last.findings if last and same_findings else vintage,
         changes.new,
