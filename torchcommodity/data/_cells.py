@@ -67,9 +67,13 @@ def parse_prices(cells: list[str]) -> list[float]:
     >>> parse_prices(["18.27", "NA"])
     [18.27, nan]
     """
-    if _NUMBER_CHARACTERS.fullmatch(";".join([cell for cell in cells if cell not in _MISSING_AS_WRITTEN])):
+    plain = _NUMBER_CHARACTERS.fullmatch(";".join(cells))  # blank = missing
+    if plain or _NUMBER_CHARACTERS.fullmatch(";".join([cell for cell in cells if cell not in _MISSING_AS_WRITTEN])):
         try:
-            numbers = [_NAN if cell in _MISSING_AS_WRITTEN else float(cell) for cell in cells]
+            if plain:
+                numbers = [float(cell) if cell else _NAN for cell in cells]
+            else:
+                numbers = [_NAN if cell in _MISSING_AS_WRITTEN else float(cell) for cell in cells]
         except ValueError:
             return [parse_price(cell) for cell in cells]
         if _INF not in numbers and -_INF not in numbers:

@@ -19,6 +19,7 @@ MONTH_NAMES = (
 )  # fmt: skip
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
 
+_ISO = re.compile("(?:[0-9]{4}-[0-9]{2}-[0-9]{2};)+")
 _NAME = r"(?P<name>[a-z]{3,9})"
 _DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +)?"
 _TIME = (
@@ -77,15 +78,30 @@ def parse_dates(texts: list[str], lines: Array, origin: Origin, order: str | Non
     """
     line_of = dict(zip(reversed(texts), lines[::-1].tolist()))  # the first one: earlier lines overwrite later ones
     first = {text: line_of[text] for text in dict.fromkeys(texts)}
+    distinct = index_texts(texts, first)
+    if (iso := _parse_iso(first)) is not None:
+        return iso[distinct]
     style = _first_style(first, origin)
     matches = {text: _match(text, style, origin.at(line)) for text, line in first.items()}
     if "a" in style.pattern.groupindex:
         order = _decide_order(matches, first, origin, order)
     _check_zones(matches, first, origin)
     known = [_time(matches[text], text, origin.at(line), order) for text, line in first.items()]
-    times = np.array(known, dtype="datetime64[s]")[index_texts(texts, list(first))]
+    times = np.array(known, dtype="datetime64[s]")[distinct]
     months = "d" not in style.pattern.groupindex and "a" not in style.pattern.groupindex and style is not STYLES[-1]
     return month_end(times.astype("datetime64[M]")).astype("datetime64[s]") if months else times
+
+
+def _parse_iso(texts: Iterable[str]) -> Array | None:
+    """Dates YYYY-MM-DD at once; None if one is another text or an impossible day, which is read one by one."""
+    if not _ISO.fullmatch(";".join([*texts, ""])):
+        return None
+    try:
+        days = np.array(list(texts), dtype="datetime64[D]")
+    except ValueError:
+        return None
+    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    return days.astype("datetime64[s]") if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None
 
 
 def index_texts(texts: Sequence[str], distinct: Iterable[str]) -> Array:

@@ -31,6 +31,7 @@ from torchcommodity.data._layout import Layout
 from torchcommodity.data._tables import Column, Table
 
 CHECKED = 50  # cells of a column whose values are looked at
+INTEGER = re.compile(r"\s*[0-9]{1,18}(\.0*)?\s*")
 NUMBER = re.compile(r"[+-]?[0-9.,'\u00a0\u202f\u2019 ]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?[%KMB]?")
 
 
@@ -115,7 +116,10 @@ def _is_row_number(roles: Roles, n: int) -> bool:
 def _numbers(column: Column) -> "np.ndarray[Any, Any] | None":
     """The cells as numbers if all of them are integers."""
     if isinstance(column.cells, list):
-        if not all(re.fullmatch(r"\s*[0-9]{1,18}(\.0*)?\s*", text) for text in column.cells if text.strip()):
+        first = next(filter(str.strip, column.cells), "")  # nearly all columns are told apart by their first number
+        if first and not INTEGER.fullmatch(first):
+            return None
+        if not all(INTEGER.fullmatch(text) for text in column.cells if text.strip()):
             return None
         return np.array([float(text) for text in column.cells if text.strip()])
     if not column.is_number:
