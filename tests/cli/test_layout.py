@@ -55,3 +55,8 @@ def test_unknown_formats_and_orders_are_usage_errors(run: Run, error: Error, pri
 def test_data_formats_lists_the_layouts(run: Run):
     output = run("data", "formats").stdout
     assert all(name in output for name in FORMATS)
+
+
+def test_prices_page_names_every_layout():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "prices.md").read_text("utf-8")
+    assert [name for name in FORMATS if f"`{name}`" not in page] == []

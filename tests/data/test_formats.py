@@ -156,6 +156,8 @@ CASES = {
                    "wide, column COPPER, 1 symbol", first="2024-01-31"),
     "world_bank_months": Case("date,COPPER\n2024M01,8344.1\n", "x.csv", ("COPPER",), [[8344.1]],
                               "wide, column COPPER, 1 symbol", first="2024-01-31"),
+    "imf_months": Case("Period,POILWTI\n2024M1,74.2\n2024M10,71.6\n", "x.csv", ("POILWTI",), [[74.2], [71.6]],
+                       "wide, column POILWTI, 1 symbol", first="2024-01-31"),
     "yyyymmdd": Case("date,WTI\n20240102,70.38\n", "x.csv", ("WTI",), [[70.38]], "wide, column WTI, 1 symbol"),
     "us_slashes": Case("date,WTI\n01/02/2024,70.38\n01/31/2024,75.85\n", "x.csv", ("WTI",), [[70.38], [75.85]],
                        "wide, column WTI, 1 symbol"),

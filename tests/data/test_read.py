@@ -62,6 +62,8 @@ BAD = {
     "two_orders": ("date,A\n13/04/2020,1\n04/14/2020,2\n", ["line 3", "'04/14/2020' after '13/04/2020'"]),
     "dotted_date": (WIDE + "03.04.2020,1\n", ["line 3", "2020-04-20", "'03.04.2020'"]),
     "number_date": (WIDE + "43941,1\n", ["line 3", "'43941'"]),
+    "first_date": ("date,WTI\nn.d.,70.38\n2020-04-20,1\n", ["line 2", "date", "'n.d.'"]),
+    "first_date_of_an_index": (",WTI\nn.d.,70.38\n2020-04-20,1\n", ["line 2", "date", "n.d.,70.38"]),
     "blank_date": (WIDE + ",1\n", ["line 3", "date", "''"]),
     "mixed_zones": ("date,A\n2020-04-17T00:00Z,1\n2020-04-20T00:00+02:00,2\n", ["line 3", "time zone", "+02:00"]),
     "zone_and_none": ("date,A\n2020-04-17T00:00Z,1\n2020-04-20,2\n", ["line 3", "time zone", "'2020-04-20'"]),

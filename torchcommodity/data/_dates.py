@@ -44,7 +44,7 @@ def _style(example: str, pattern: str, time: str = _TIME) -> Style:
 STYLES = (
     _style("2020-04-20", r"(?P<y>[0-9]{4})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})"),
     _style("20200420", r"(?P<y>[12][0-9]{3})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
-    _style("2020-04", r"(?P<y>[12][0-9]{3})(?:-|/|M)?(?P<m>0[1-9]|1[0-2])", ""),
+    _style("2020-04", r"(?P<y>[12][0-9]{3})(?:[-/]?(?P<m>0[1-9]|1[0-2])|M(?P<m1>0?[1-9]|1[0-2]))", ""),
     _style("20.04.2020", r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4}|[0-9]{2})"),
     _style("20/04/2020", r"(?P<a>[0-9]{1,2})(?P<mark>[-/])(?P<b>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4}|[0-9]{2})"),
     _style("20-Apr-2020", _DAY_NAME + r"(?P<d>[0-9]{1,2})[ /-]*" + _NAME + r"\.?,?[ /-]*(?P<y>[0-9]{2}|[0-9]{4})"),
@@ -210,7 +210,7 @@ def _day(groups: dict[str, str | None], order: str | None) -> date:
     if groups.get("a"):
         parts = int(groups["a"] or 0), int(groups["b"] or 0)
         return date(year, *(parts[::-1] if order == "dmy" else parts))
-    return date(year, int(groups["m"] or 0), int(groups.get("d") or 1))
+    return date(year, int(groups["m"] or groups.get("m1") or 0), int(groups.get("d") or 1))
 
 
 def _clock(groups: dict[str, str | None]) -> timedelta:

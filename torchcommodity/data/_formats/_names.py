@@ -10,7 +10,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 DATE_COLUMNS = _words(
     "date, datetime, timestamp, ds, observation date, ts event, trading day, tradingday, trade date, tradedate,"
-    "date time, business date, price date, as of date, datum, fecha"
+    "date time, business date, price date, as of date, window start, datum, fecha"
 )
 PERIOD_COLUMNS = _words(  # hold dates where no column above is there
     "time, day, dt, index, period, month, as of, gmt time, local time, data, jour, tag, dia, giorno, monat, mois, mes,"

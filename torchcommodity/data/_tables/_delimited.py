@@ -12,7 +12,7 @@ from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._tables._regular import LARGE, split_regular
 from torchcommodity.data._tables._table import Array, Column, Table
-from torchcommodity.data._tables._text import SAMPLE, Row, decode, find_separator, has_date, read_rows
+from torchcommodity.data._tables._text import DATE_NAME, SAMPLE, Row, decode, find_separator, has_date, read_rows
 
 
 def read_delimited(body: bytes, origin: Origin) -> Table:
@@ -98,11 +98,31 @@ def _find_header(rows: list[Row], origin: Origin) -> tuple[int, int]:
             raise DataError(f"{origin.at(line)}: expected a row for each date; got {got}")
         got = f"a row of data: {','.join(cells)[:60]!r}"
         raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
+    first = _below_named_header(rows, first, width, origin)
     top = first - 1
     if not _is_full(rows[top][1]):  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
         while top > 0 and len(rows[top - 1][1]) == width > 1:
             top -= 1
     return first, top
+
+
+def _below_named_header(rows: list[Row], first: int, width: int, origin: Origin) -> int:
+    """The row below the lowest header that names its dates: rows in between are data, whose dates cannot be read."""
+    above = [n for n in range(first) if len(rows[n][1]) == width]
+    named = [n for n in above if any(DATE_NAME.fullmatch(cell.strip()) for cell in rows[n][1])]
+    if not named:
+        _check_header(rows[first - 1], origin)
+        return first
+    has_cells = any(cells[0].strip() for _, cells in rows[named[-1] + 1 : first])  # a row of units has none
+    return named[-1] + 1 if has_cells else first
+
+
+def _check_header(row: Row, origin: Origin) -> None:
+    """A row of prices above the first date that can be read is no header."""
+    line, cells = row
+    if any(re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+", cell.strip()) for cell in cells):
+        got = f"{','.join(cells)[:60]!r}; check its date"
+        raise DataError(f"{origin.at(line)}: expected a header above the first row with a date; got {got}")
 
 
 def _is_full(cells: list[str]) -> bool:
