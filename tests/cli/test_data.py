@@ -75,6 +75,7 @@ def test_data_check_prints_json_with_every_finding(run: Run, prices: Path) -> No
     document = json.loads(result.stdout)
     assert result.exit_code == 2
     assert document["format"] == "torchcommodity.check.1"
+    assert document["read_as"] == "wide, 4 symbols"
     assert document["panel"]["symbols"] == ["WTI", "BRENT", "FLAT", "SHORT"]
     assert document["panel"]["frequency"] == "daily"
     assert document["usable"] == ["WTI", "BRENT"]

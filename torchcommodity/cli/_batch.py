@@ -1,7 +1,7 @@
 """`torchcommodity batch`: forecast a table of any number of panels into DuckDB or Parquet."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,17 +42,13 @@ Out = Annotated[
     ),
 ]
 
-Executor = Annotated[
-    Literal["local", "ray"], typer.Option("--executor", help="Where panels are forecast; results are identical")
-]
-
 
 @with_layout
 def batch(
     model: options.AnyModelFile,
     data: Panels,
     out: Out = Path("out/forecasts.duckdb"),
-    executor: Executor = "local",
+    executor: options.Executor = "local",
     address: options.Address = None,
     quiet: options.Quiet = False,
     layout: Layout = DETECTED,

@@ -188,7 +188,7 @@ FirstYear = Annotated[
     ),
 ]
 Executor = Annotated[
-    Literal["local", "ray"], typer.Option("--executor", help="Where folds and trials run; results are identical")
+    Literal["local", "ray"], typer.Option("--executor", help="Where the work runs; results are identical")
 ]
 Address = Annotated[
     str | None,
