@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from torchcommodity import data
-from torchcommodity.data._formats._names import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
+from torchcommodity.data._formats.names import DATES, FIELDS, OTHER_SYMBOLS, SYMBOLS, is_never_price, key
 from torchcommodity.data._names import symbol_problem
 from torchcommodity.opkit import MetadataTensor
 

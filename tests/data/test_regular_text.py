@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from torchcommodity.data import DataError
 from torchcommodity.data._grid import Origin
-from torchcommodity.data._tables import _delimited
-from torchcommodity.data._tables._delimited import read_delimited
-from torchcommodity.data._tables._regular import split_regular
+from torchcommodity.data._tables import delimited
+from torchcommodity.data._tables.delimited import read_delimited
+from torchcommodity.data._tables.regular import split_regular
 
 DAYS = ["2020-04-17", "2020-04-20", "2020-04-21", "2020-04-22", "2020-04-23", "2020-04-24"]
 TEXTS = {
@@ -37,8 +37,8 @@ CHANGES = {
 
 def read(text: str, large: int) -> list[Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_delimited, "LARGE", large)
-        patch.setattr(_delimited, "SAMPLE", 5)
+        patch.setattr(delimited, "LARGE", large)
+        patch.setattr(delimited, "SAMPLE", 5)
         try:
             table = read_delimited(text.encode(), Origin("prices.csv"))
         except DataError as error:

@@ -7,7 +7,7 @@ import torch
 
 from torchcommodity.data._errors import DataError, Finding, condense, make_finding
 from torchcommodity.data._grid import Array, Grid, Origin
-from torchcommodity.data._inspect import inspect
+from torchcommodity.data._inspect.inspect import inspect
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.opkit import MetadataTensor

@@ -13,10 +13,10 @@ from torchcommodity.data._assemble import assemble
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._formats import DateOrder, Decimal, ReadOptions, field_names
 from torchcommodity.data._grid import Origin
-from torchcommodity.data._open_table import open_table
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import utc_now
 from torchcommodity.data._tables import Table, read_frame
+from torchcommodity.data._tables.open_table import open_table
 from torchcommodity.data._to_grid import to_grid
 
 MULTIPLES = {"K": "e3", "M": "e6", "B": "e9"}  # of volumes such as 183.40K

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from torchcommodity.data._contracts import get_contract
-from torchcommodity.data._expiry import business_calendar
 from torchcommodity.data._frequency import Dates, Frequency, infer_frequency, month_end
+from torchcommodity.data._futures.contracts import get_contract
+from torchcommodity.data._futures.expiry import business_calendar
 
 WEEKENDS = 0.1  # share of rows on weekends from which every day is a row
 SPOT = "NYSE"  # calendar of a symbol without a contract

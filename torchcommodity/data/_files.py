@@ -5,13 +5,13 @@ import os
 import torch
 
 from torchcommodity.data._assemble import assemble
-from torchcommodity.data._contract_panel import panel_of_contracts
-from torchcommodity.data._curve import Curve
 from torchcommodity.data._formats import ReadOptions
-from torchcommodity.data._open_table import open_table
+from torchcommodity.data._futures.contract_panel import panel_of_contracts
+from torchcommodity.data._futures.curve import Curve
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import NOT_STATED
 from torchcommodity.data._records import apply_records
+from torchcommodity.data._tables.open_table import open_table
 from torchcommodity.data._to_grid import AUTOMATIC, to_grid
 
 PathLike = str | os.PathLike[str]

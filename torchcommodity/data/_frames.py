@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchcommodity.data._assemble import assemble
-from torchcommodity.data._contract_panel import panel_of_contracts
 from torchcommodity.data._formats import ReadOptions
+from torchcommodity.data._futures.contract_panel import panel_of_contracts
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import utc_now

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data._cells import FIRST_YEAR, LAST_YEAR, parse_date
+from torchcommodity.data._columns.cells import FIRST_YEAR, LAST_YEAR, parse_date
 from torchcommodity.data._errors import DataError, Finding
 from torchcommodity.data._layout import Layout
 from torchcommodity.data._names import check_symbol, printable

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
-from torchcommodity.data._curve import Curve, check_curve, check_same_series
-from torchcommodity.data._deliveries import check_deliveries
 from torchcommodity.data._errors import DataError, Finding, summarize_names
-from torchcommodity.data._expiry import Months
 from torchcommodity.data._frequency import Frequency, infer_frequency
+from torchcommodity.data._futures.curve import Curve, check_curve, check_same_series
+from torchcommodity.data._futures.deliveries import check_deliveries
+from torchcommodity.data._futures.expiry import Months
+from torchcommodity.data._futures.rolls import check_contracts, move_to_prices, roll_calendar
 from torchcommodity.data._names import check_names
 from torchcommodity.data._panel_checks import check_shape, check_values, is_generated, same_months, same_values
 from torchcommodity.data._panel_frames import FrameConversions
 from torchcommodity.data._provenance import Provenance
-from torchcommodity.data._rolls import check_contracts, move_to_prices, roll_calendar
 from torchcommodity.data._synthetic import SyntheticTensor, is_synthetic
 from torchcommodity.opkit import MetadataTensor
 

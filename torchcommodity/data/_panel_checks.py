@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchcommodity.data._cells import expected_range, overflows
+from torchcommodity.data._columns.cells import expected_range, overflows
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._provenance import Provenance
 from torchcommodity.data._synthetic import SYNTHETIC, is_synthetic

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from torchcommodity.data._formats._format import DateOrder, Decimal, ReadOptions
+from torchcommodity.data._formats.format import DateOrder, Decimal, ReadOptions
 from torchcommodity.data._provenance import Provenance, drop_origin_findings
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from torchcommodity.data._eia import eia
-from torchcommodity.data._embedded import embedded
+from torchcommodity.data._embedded.embedded import embedded
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._files import read_file
 from torchcommodity.data._formats import Adjustment, DateOrder, Decimal, ReadOptions
-from torchcommodity.data._fred import fred
 from torchcommodity.data._panel import Panel
 from torchcommodity.data._provenance import NOT_STATED
+from torchcommodity.data._publishers.eia import eia
+from torchcommodity.data._publishers.fred import fred
 from torchcommodity.data._store.store import Store
 from torchcommodity.data._store.times import AsOf
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from torchcommodity.data._column_findings import column_findings
-from torchcommodity.data._columns import fixed_point, to_price_matrix, to_prices, to_texts, to_times
+from torchcommodity.data._columns.columns import fixed_point, to_price_matrix, to_prices, to_texts, to_times
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._formats import ReadOptions, detect_format
-from torchcommodity.data._formats._detect import Reading
-from torchcommodity.data._formats._names import CONTRACTS, key
+from torchcommodity.data._formats.detect import Reading
+from torchcommodity.data._formats.names import CONTRACTS, key
 from torchcommodity.data._grid import Array, Grid, Origin, SymbolTable, long_grid, nearby_symbol
+from torchcommodity.data._inspect.columns import column_findings
 from torchcommodity.data._tables import Table
 
 AUTOMATIC = ReadOptions()

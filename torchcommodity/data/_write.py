@@ -71,13 +71,13 @@ def write(panel: Panel, target: str | os.PathLike[str], *, layout: Literal["long
 
 
 def _table_writer(name: str) -> "Callable[[Panel, str], None] | None":
-    from torchcommodity.data._lake import _duckdb  # imports pyarrow
+    from torchcommodity.data._lake import duckdb  # imports pyarrow
 
     if name.startswith("bq:"):
-        from torchcommodity.data._lake import _bigquery
+        from torchcommodity.data._lake import bigquery
 
-        return _bigquery.write_table
-    return _duckdb.write_table if _duckdb.is_table(name) else None
+        return bigquery.write_table
+    return duckdb.write_table if duckdb.is_table(name) else None
 
 
 def _encoder(name: str) -> "Callable[[Panel, str], bytes]":
@@ -92,7 +92,7 @@ def _encoder(name: str) -> "Callable[[Panel, str], bytes]":
 
 
 def _arrow_table(panel: Panel, layout: str) -> "pa.Table":
-    from torchcommodity.data._lake._arrow import to_arrow  # imports pyarrow
+    from torchcommodity.data._lake.arrow import to_arrow  # imports pyarrow
 
     return to_arrow(panel, layout)
 

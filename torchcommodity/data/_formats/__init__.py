@@ -1,14 +1,14 @@
 """Layouts of vendors and tools: one record per format, and the roles of the columns of a table."""
 
-from torchcommodity.data._formats._detect import detect_format as detect_format
-from torchcommodity.data._formats._fields import field_names as field_names
-from torchcommodity.data._formats._file_name import symbol_of_file as symbol_of_file
-from torchcommodity.data._formats._format import Adjustment as Adjustment
-from torchcommodity.data._formats._format import DateOrder as DateOrder
-from torchcommodity.data._formats._format import Decimal as Decimal
-from torchcommodity.data._formats._format import Format as Format
-from torchcommodity.data._formats._format import ReadOptions as ReadOptions
-from torchcommodity.data._formats._vendors import FORMATS as FORMATS
+from torchcommodity.data._formats.detect import detect_format as detect_format
+from torchcommodity.data._formats.fields import field_names as field_names
+from torchcommodity.data._formats.file_name import symbol_of_file as symbol_of_file
+from torchcommodity.data._formats.format import Adjustment as Adjustment
+from torchcommodity.data._formats.format import DateOrder as DateOrder
+from torchcommodity.data._formats.format import Decimal as Decimal
+from torchcommodity.data._formats.format import Format as Format
+from torchcommodity.data._formats.format import ReadOptions as ReadOptions
+from torchcommodity.data._formats.vendors import FORMATS as FORMATS
 
 __all__ = [
     "FORMATS",

@@ -1,0 +1,1 @@
+"""The open prices that ship with the package."""

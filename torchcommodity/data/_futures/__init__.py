@@ -1,0 +1,1 @@
+"""Futures: contracts, expiries, rolls, curves, and continuous series built from prices by contract."""

@@ -1,0 +1,132 @@
+"""Prices of single futures contracts, and the front month, the curve and the returns built from them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torchcommodity.data._errors import DataError, Finding, summarize_names
+from torchcommodity.data._formats import Adjustment
+from torchcommodity.data._futures.curve import Curve
+from torchcommodity.data._futures.expiry import Dates, Months
+from torchcommodity.data._futures.roll_rule import RollRule
+from torchcommodity.data._panel import Panel
+from torchcommodity.data._provenance import Provenance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ContractPrices:
+    """Prices of K contracts of N products, in R rows: one per contract and day with a price.
+
+    Args:
+        symbols: N names.
+        products: N product codes, keys of `data.CONTRACTS`; None = no roll rule is known.
+        units: N units, "" where not stated.
+        provenance: N records.
+        columns: symbol of each contract `(K,)`, a number below N.
+        deliveries: delivery months `(K,) datetime64[M]`, increasing within a symbol.
+        expiries: last trading days `(K,) datetime64[D]`: as stated in the source, else by the exchange's rule; NaT =
+            neither is known.
+        contracts: contract of each row `(R,)`, a number below K; rows are sorted by contract and day.
+        dates: days `(R,) datetime64[D]`.
+        prices: settlements or closes `(R,)` float64.
+        volume: `(R,)` float64, NaN = missing; or None.
+        open_interest: likewise.
+        findings: data-quality warnings.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"date": ["2024-11-20", "2024-11-20", "2024-11-21"],
+    ...                       "contract": ["CLZ24", "CLF25", "CLF25"], "settle": [69.39, 68.75, 70.10]})
+    >>> wti = ContractPrices.from_pandas(table).continuous()
+    >>> wti.values[:, 0].tolist(), wti.contracts, wti.deliveries[:, 0].astype(str).tolist()
+    ([69.39, 70.1], ('CL',), ['2024-12', '2025-01'])
+    """
+
+    symbols: tuple[str, ...]
+    products: tuple[str | None, ...]
+    units: tuple[str, ...]
+    provenance: tuple[Provenance, ...]
+    columns: Array
+    deliveries: Months
+    expiries: Dates
+    contracts: Array
+    dates: Dates
+    prices: Array
+    volume: Array | None = None
+    open_interest: Array | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def continuous(self, roll: "str | RollRule" = "expiry", adjustment: Adjustment = "none") -> Panel:
+        """Join the contracts of each symbol to one series.
+
+        Args:
+            roll: a `RollRule` or its text:
+
+                - "expiry": after the last trading day. Where it is not known, on the first day without a price on which
+                  a later contract has one; a finding says so.
+                - "5d": 5 business days before the last trading day.
+                - "volume", "open-interest": on the day after the next contract had more of it, at the latest at expiry.
+                - "months=HKNUZ": only contracts of these months; default: those of the product in `data.CONTRACTS`.
+                - several, separated by commas: "volume,5d,months=HKNUZ".
+            adjustment: "none": prices as they were, with a gap at every roll. "panama" (differences) and "ratio" remove
+                the gaps from all earlier prices; the last contract is unchanged.
+
+        Returns:
+            A panel over all days. Without adjustment, `deliveries` has the contract behind each price, `curve` the
+            contracts from that one on (at most 12), and `contracts` the product, so that forecasts, returns and
+            backtests treat rolls as rolls; row t depends on rows up to t only. An adjusted panel has no rolls: its
+            differences ("panama") or log-returns ("ratio") are those of the contract held, but its levels depend on
+            later rolls, and "panama" can make them negative.
+
+        Raises:
+            DataError: an unknown rule or adjustment, a rule that needs volume, open interest or last trading days that
+                are not known, or no contract of the chosen months.
+        """
+        from torchcommodity.data._futures.continuous import continuous_panel  # that module imports this one
+
+        return continuous_panel(self, RollRule.parse(roll), adjustment)
+
+    def curve(self, roll: "str | RollRule" = "expiry") -> Curve:
+        """Prices of the contracts from the one held on, as `data.read_curve` gives them."""
+        panel = self.continuous(roll)
+        assert panel.curve is not None
+        return Curve(panel.curve.plain(), panel.dates, panel.symbols, panel.findings)
+
+    def select(self, symbol: str) -> tuple[Array, Array]:
+        """Numbers of a symbol's contracts and of its rows.
+
+        Raises:
+            DataError: an unknown symbol.
+        """
+        if symbol not in self.symbols:
+            raise DataError(f"symbols: expected names among {summarize_names(self.symbols, 20)}; got {symbol!r}")
+        own = self.columns == self.symbols.index(symbol)
+        return np.flatnonzero(own), np.flatnonzero(own[self.contracts])
+
+    @classmethod
+    def from_pandas(
+        cls, table: "pd.DataFrame", *, contracts: Mapping[str, str | None] | None = None
+    ) -> "ContractPrices":
+        """Build from a long DataFrame: a row per contract and day. See `read_contracts`.
+
+        Args:
+            table: prices by contract.
+            contracts: product codes of symbols whose names are not codes, such as {"WTI": "CL"}; None = no product.
+
+        Raises:
+            DataError: as for `read_contracts`.
+        """
+        from torchcommodity.data._futures.contract_table import contracts_from_frame  # that module imports this one
+
+        return contracts_from_frame(table, "from_pandas", contracts or {})
+
+    def __repr__(self) -> str:
+        names = summarize_names(self.symbols)
+        first, last = (self.dates.min(), self.dates.max())
+        return f"ContractPrices({len(self.deliveries)} contracts of {names}; {first} to {last}, {len(self.dates)} rows)"

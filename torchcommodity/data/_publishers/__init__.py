@@ -1,0 +1,1 @@
+"""Publishers over HTTP: FRED and the EIA."""
