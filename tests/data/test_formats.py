@@ -188,6 +188,34 @@ CASES = {
                          ("Öl", "Gold"), [[70.38, 2064.4]], "long, column Notierung, 2 symbols"),
     "decimal_stated": Case('date,GOLD\n2024-01-02,"2,064"\n', "x.csv", ("GOLD",), [[2064]],
                            "wide, column GOLD, 1 symbol", {"decimal": "."}),
+    "number_of_an_instrument": Case(
+        "date,WTI,instrument_id,volume\n2024-01-02,70.38,118,293361\n2024-01-03,72.7,118,351912\n", "x.csv", ("WTI",),
+        [[70.38], [72.7]], "wide, column WTI, 1 symbol",
+    ),
+    "features": Case(
+        "date,WTI,sma20,RSI,log_ret,is_roll,days_to_expiry,Stock (kbbl)\n2024-01-02,70.38,71,55,.01,0,9,1\n",
+        "x.csv", ("WTI",), [[70.38]], "wide, column WTI, 1 symbol",
+    ),
+    "stooq_polish": Case(
+        "Data,Otwarcie,Najwyzszy,Najnizszy,Zamkniecie,Wolumen\n2024-01-02,71.7,73.6,70.1,70.38,293361\n",
+        "cl_f_d.csv", ("cl_f",), [[70.38]], "stooq, column Zamkniecie, 1 symbol",
+    ),
+    "investing_french": Case(
+        '"Date","Dernier","Ouv."," Plus Haut","Plus Bas","Vol.","Variation %"\n'
+        '"31/01/2024","2.067,40","2.056,20","2.074,60","2.052,00","181,06K","+0,81%"\n'
+        '"30/01/2024","2.050,90","2.052,50","2.067,40","2.047,50","164,61K","+0,32%"\n',
+        "gold.csv", ("gold",), [[2050.9], [2067.4]], "bars, column Dernier, 1 symbol", first="2024-01-30",
+    ),
+    "refinitiv": Case(
+        "Date,TRDPRC_1,HIGH_1,LOW_1,ACVOL_UNS,OPEN_PRC,SETTLE\n2024-01-02,70.4,73.6,70.1,293361,71.7,70.38\n",
+        "CLc1.csv", ("CLc1",), [[70.38]], "refinitiv, column SETTLE, 1 symbol",
+    ),
+    "eia_api": Case(
+        "period,duoarea,product,product-name,series,value,units\n2024-01-02,YCUOK,EPCWTI,WTI,RWTC,70.38,$/BBL\n",
+        "x.csv", ("RWTC",), [[70.38]], "eia-api, column value, 1 symbol",
+    ),
+    "bloomberg_title": Case("Start Date,1/1/2024\nEnd Date,1/31/2024\n,\nDates,PX_LAST\n01/31/2024,75.85\n", "CL1.csv",
+                            ("CL1",), [[75.85]], "wide, column PX_LAST, 1 symbol", first="2024-01-31"),
     "bars_by_column": Case("date,symbol,open,high,low,close\n2024-01-02,A,1,3,0.5,2\n", "x.csv", ("A",), [[3]],
                            "bars, column high, 1 symbol", {"column": "high"}),
 }  # fmt: skip
@@ -263,6 +291,7 @@ REFUSED = {
     "only_contract_numbers": ("date,held\n2024-01-02,20240200\n", {}, ["held", "--column held"]),
     "no_close": ("date,open,high,low\n2024-01-02,1,2,0.5\n", {}, ["open, high, low", "--column"]),
     "two_prices": ("date,symbol,one,two\n2024-01-02,A,1,2\n", {}, ["one, two", "--column one"]),
+    "close_and_others": ("date,close,basis\n2024-01-02,1,2\n", {}, ["close, basis", "--column close"]),
     "settle_and_close": ("date,settle,close\n2024-01-02,1,2\n", {}, ["settle, close", "--column settle"]),
     "no_such_column": (BARS, {"column": "last"}, ["'last'", "open, high, low, close"]),
     "unknown_format": (BARS, {"format": "reuters"}, ["yfinance, databento", "'reuters'"]),

@@ -151,7 +151,7 @@ def _is_text(column: Column) -> bool:
 
 def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
     names = (roles.record.symbol,) if roles.record.symbol else SYMBOLS
-    columns = roles.named(names, rest)
+    columns = [n for n in roles.named(names, rest) if roles.keys[n] != "id" or _names_symbols(roles, n, rest)]
     if len(columns) > 1 and (symbols := roles.named(("symbol",), columns)):
         return symbols[0]
     if len(columns) > 1:
@@ -162,8 +162,10 @@ def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
     texts = [n for n in candidates if _is_text(roles.table.columns[n])]
     by_name = [n for n in roles.named(OTHER_SYMBOLS, candidates) if n in texts or not roles.record.columns]
     by_name = by_name or roles.named(("instrument id",), candidates)
+    by_name = [n for n in by_name if _names_symbols(roles, n, rest)]
     if len(by_name) > 1:
-        by_name = [n for n in by_name if len(set(to_texts(roles.table.columns[n], roles.table))) > 1] or by_name[:1]
+        several = [n for n in by_name if len(set(to_texts(roles.table.columns[n], roles.table))) > 1]
+        by_name = several or sorted(by_name, key=lambda n: roles.keys[n] == "market")[:1]
     if len(by_name) > 1:
         raise roles.fail("one column of symbols", roles.words(by_name), "; rename it to symbol, or drop the others")
     repeated = len(set(to_texts(roles.table.columns[date], roles.table))) < len(roles.table)
@@ -171,8 +173,15 @@ def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
     return next(iter(by_name or inferred), None)
 
 
+def _names_symbols(roles: Roles, n: int, rest: list[int]) -> bool:
+    """Text names symbols; numbers do beside a column named `price` or the like, but not beside one named WTI."""
+    return _is_text(roles.table.columns[n]) or bool(roles.named((*PRICES, *ADJUSTED, *roles.record.prices), rest))
+
+
 def _long(roles: Roles, date: int, symbol: int, rest: list[int]) -> Layout:
-    unit, source, nth = (next(iter(roles.named((name,), rest)), None) for name in ("unit", "source", "nth"))
+    unit, source, nth = (
+        next(iter(roles.named(names, rest)), None) for names in (("unit", "units"), ("source",), ("nth",))
+    )
     values = [n for n in rest if n not in (unit, source)]
     price = _find_price(roles, values)
     ignored = _ignored(roles, [n for n in values if n not in (price, nth)])
@@ -246,6 +255,8 @@ def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
     generic = roles.named((*PRICES, *ADJUSTED), prices)
     if len(generic) == len(prices):
         return _one_series(roles, date, _find_price(roles, generic), rest)
+    if generic and roles.options.format != "wide":
+        raise _several(roles, prices)
     findings = _ignored(roles, [n for n in rest if n not in prices])
     names = tuple(roles.table.names[n] for n in prices)
     found = [make_finding("generic name", roles.table.names[n], line=1, value=roles.table.names[n]) for n in generic]

@@ -55,6 +55,14 @@ FORMATS = (
         "norgate", "Norgate Data", "Date,Open,High,Low,Close,Volume,Open Interest,Delivery Month",
         _columns("date,open,high,low,close,volume,open interest"), prices=("close",),
     ),
+    Format(
+        "refinitiv", "Refinitiv (LSEG), get_history", "Date,TRDPRC_1,HIGH_1,LOW_1,ACVOL_UNS,OPEN_PRC,SETTLE",
+        _columns("trdprc 1,high 1,low 1"), prices=("settle", "trdprc 1"),
+    ),
+    Format(
+        "eia-api", "EIA, API v2", "period,product,…,series,series-description,value,units",
+        _columns("period,series,value,units"), prices=("value",), date="period", symbol="series",
+    ),
     Format("nixtla", "Nixtla (statsforecast, neuralforecast)", "unique_id,ds,y", _columns("unique id,ds,y")),
     Format("fred", "FRED, St. Louis Fed", "observation_date,DCOILWTICO"),
     Format("stooq", "Stooq, one symbol", "Date,Open,High,Low,Close,Volume", file_name=r"([\^a-zA-Z0-9_.]+)_[dwm]"),

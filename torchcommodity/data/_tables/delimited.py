@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from torchcommodity.data._columns.dates import find_style
 from torchcommodity.data._errors import DataError, Finding, make_finding
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._tables.regular import LARGE, split_regular
@@ -109,12 +110,17 @@ def _find_header(rows: list[Row], origin: Origin) -> tuple[int, int]:
 def _below_named_header(rows: list[Row], first: int, width: int, origin: Origin) -> int:
     """The row below the lowest header that names its dates: rows in between are data, whose dates cannot be read."""
     above = [n for n in range(first) if len(rows[n][1]) == width]
-    named = [n for n in above if any(DATE_NAME.fullmatch(cell.strip()) for cell in rows[n][1])]
+    named = [n for n in above if _names_dates(rows[n][1])]
     if not named:
         _check_header(rows[first - 1], origin)
         return first
     has_cells = any(cells[0].strip() for _, cells in rows[named[-1] + 1 : first])  # a row of units has none
     return named[-1] + 1 if has_cells else first
+
+
+def _names_dates(cells: list[str]) -> bool:
+    """Whether a cell is the name of a column of dates, and none a date, as in a title `End Date,6/30/2023`."""
+    return any(DATE_NAME.fullmatch(cell.strip()) for cell in cells) and all(find_style(cell) is None for cell in cells)
 
 
 def _check_header(row: Row, origin: Origin) -> None:
