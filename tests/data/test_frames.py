@@ -79,7 +79,7 @@ def test_to_panel_takes_series_panel_and_path(tmp_path):
 def test_to_panel_sorts_rows_and_reports_it():
     panel = data.to_panel(LONG.iloc[::-1], symbols=["WTI"])
     assert panel.values[:, 0].tolist() == [18.27, -37.63, 10.01]
-    assert [(f.kind, f.count) for f in panel.findings if f.kind == "unsorted"] == [("unsorted", 3)]
+    assert [f.value for f in panel.findings if f.kind == "unsorted"] == ["rows are newest first"]
     assert data.Panel.from_pandas(WIDE.iloc[::-1]).symbols == ("WTI", "GOLD")
 
 

@@ -308,7 +308,7 @@ def test_read_real_prices(shared_data):
 def test_read_prefers_symbol_to_other_identifiers(tmp_path):
     panel = data.read(write(tmp_path, "id,date,symbol,ticker,close\n7,2020-04-17,A,AX,1\n"))
     assert panel.symbols == ("A",)
-    assert [f.value for f in panel.findings if f.kind == "ignored column"] == ["id", "ticker"]
+    assert [f.value for f in panel.findings if f.kind == "ignored column"] == ["id, ticker"]
 
 
 def test_read_takes_the_columns_of_nixtla(tmp_path):

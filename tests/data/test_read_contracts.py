@@ -117,10 +117,7 @@ def test_read_multiple_prices_as_what_they_are(tmp_path):
     assert panel.deliveries[:, 0].astype(str).tolist() == ["2024-02", "2024-02", "2024-03"]
     assert panel.curve[:, 0].tolist() == [[70.4, 70.9], [72.7, 73.0], [72.4, 72.5]]
     assert panel.rolls(ahead=0)[:, 0].tolist() == [0, 0, 1]
-    assert [finding.value for finding in panel.findings if finding.kind == "ignored column"] == [
-        "CARRY",
-        "CARRY_CONTRACT",
-    ]
+    assert [f.value for f in panel.findings if f.kind == "ignored column"] == ["CARRY, CARRY_CONTRACT"]
     skipped = write(tmp_path, "skip.csv", MULTIPLE.replace("73.0,20240300", "73.0,20240400"))
     panel = data.read(skipped)
     assert panel.curve[1, 0, 1].isnan()

@@ -27,7 +27,7 @@ def check(
 
     Exit code 0: the prices can be forecast; 2: they cannot, and the message says why.
     """
-    from torchcommodity.data import summarize_names
+    from torchcommodity.data import summarize_findings, summarize_names
 
     screen = output.console()
     panel = options.read_prices(source, publisher=publisher, layout=layout)
@@ -41,7 +41,7 @@ def check(
         others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
     if not json:
-        count = sum(finding.count for finding in panel.findings)
+        count = len(summarize_findings(panel.findings))
         screen.print(f"Usable, {output.count(count, 'warning') if count else 'no warnings'}.")
 
 

@@ -37,13 +37,15 @@ def _unsorted(grid: Grid) -> list[Finding]:
     """One finding for all rows dated before the row above (in a long table, before the symbol's previous row)."""
     order = np.arange(len(grid.days)) if grid.codes is None else np.argsort(grid.codes, kind="stable")
     days, codes = grid.days[order], None if grid.codes is None else grid.codes[order]
-    earlier = np.diff(days) < np.timedelta64(0, "D")
+    steps = np.diff(days).astype(np.int64)
     if codes is not None:
-        earlier &= np.diff(codes) == 0
-    rows = order[1:][earlier]
+        steps = np.where(np.diff(codes) == 0, steps, 0)
+    rows = order[1:][steps < 0]
     if not rows.size:
         return []
     first, value = rows[np.argmin(grid.lines[rows])], "earlier than the row before it"
+    if len(rows) > 1 and not (steps > 0).any():  # as many vendors write them
+        return [make_finding("unsorted", "", value="rows are newest first")]
     return [make_finding("unsorted", "", grid.days[first], grid.lines[first], value, len(rows))]
 
 

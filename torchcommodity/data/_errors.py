@@ -140,6 +140,12 @@ def make_finding(
     return Finding(kind, symbol, str(date), int(line), str(value), TREATMENTS[kind], count)
 
 
+def ignored_columns(names: Iterable[str], symbol: str = "", line: int = 1) -> tuple[Finding, ...]:
+    """One finding for all columns of a table that are not read; none without such a column."""
+    names = list(names)
+    return (make_finding("ignored column", symbol, line=line, value=summarize_names(names, limit=20)),) if names else ()
+
+
 def condense(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Keep the first `MAX_LISTED` findings of each kind and symbol, and merge the rest of each group into one."""
     groups: dict[tuple[str, str], list[Finding]] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchcommodity.data._errors import DataError, Finding, make_finding
+from torchcommodity.data._errors import DataError, Finding, ignored_columns, make_finding
 from torchcommodity.data._names import check_symbol
 
 DATES = ("date", "datetime", "timestamp", "ds", "observation_date")
@@ -76,8 +76,7 @@ def _long_layout(names: list[str], lower: list[str], date: int, label: str, nth:
     unit = lower.index("unit") if "unit" in lower else None
     source = lower.index("source") if "source" in lower else None
     others = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source, nth)]
-    ignored = tuple(make_finding("ignored column", line=1, value=name) for name in others)
-    return Layout(date, (price,), (names[price],), symbol, unit, source, nth, ignored)
+    return Layout(date, (price,), (names[price],), symbol, unit, source, nth, ignored_columns(others))
 
 
 def _check_names(names: list[str], label: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchcommodity.data._columns.columns import to_texts
 from torchcommodity.data._columns.dates import find_style
-from torchcommodity.data._errors import DataError, Finding, make_finding, summarize_names
+from torchcommodity.data._errors import DataError, Finding, ignored_columns, make_finding, summarize_names
 from torchcommodity.data._formats.file_name import symbol_of_file
 from torchcommodity.data._formats.format import Format, ReadOptions
 from torchcommodity.data._formats.names import (
@@ -276,7 +276,7 @@ def _one_series(roles: Roles, date: int, price: int, rest: list[int]) -> Layout:
 
 
 def _ignored(roles: Roles, columns: list[int]) -> tuple[Finding, ...]:
-    return tuple(make_finding("ignored column", line=1, value=roles.table.names[n]) for n in columns)
+    return ignored_columns(roles.table.names[n] for n in columns)
 
 
 def check_names(table: Table) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torchcommodity.data._errors import DataError, Finding, make_finding
+from torchcommodity.data._errors import DataError, Finding, ignored_columns
 from torchcommodity.data._formats.names import (
     CLOSES,
     DATES,
@@ -81,8 +81,7 @@ def find_roles(table: Table, price: str | None = None) -> Roles:
         got = ", ".join(table.names[:12])
         raise DataError(f"{table.header}: expected columns for prices by contract: {REQUIRED}; got {got}")
     ignored = [column.name or "the unnamed index" for name, column in by_name.items() if name not in BARS]
-    findings = (make_finding("ignored column", line=1, value=name) for name in reversed(ignored))
-    return Roles(**columns, findings=(*table.findings, *findings))
+    return Roles(**columns, findings=(*table.findings, *ignored_columns(reversed(ignored))))
 
 
 def melt_contracts(table: Table) -> Table:

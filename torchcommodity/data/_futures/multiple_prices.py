@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from torchcommodity.data._columns.columns import to_price_matrix, to_texts, to_times
-from torchcommodity.data._errors import DataError, Finding, condense, make_finding
+from torchcommodity.data._errors import DataError, Finding, condense, ignored_columns, make_finding
 from torchcommodity.data._formats.names import key
 from torchcommodity.data._futures.contract_codes import delivery_months, parse_contract
 from torchcommodity.data._futures.expiry import Dates, Months
@@ -93,9 +93,8 @@ def _months(column: Column, table: Table, dates: Dates, rows: Array, origin: Ori
 
 
 def _findings(table: Table, symbol: str, dates: Dates, other: Array, held: Months) -> list[Finding]:
-    findings = [
-        make_finding("ignored column", symbol, value=name) for name in table.names if key(name).startswith("carry")
-    ]
+    carry = (name for name in table.names if key(name).startswith("carry"))
+    findings = list(ignored_columns(carry, symbol, line=0))
     if other.size:
         value = f"the price rolled into {held[other[0] + 1]}, which was not the forward"
         findings.append(make_finding("other forward", symbol, dates[other[0] + 1], value=value, count=len(other)))
