@@ -92,6 +92,19 @@ def test_read_sheet_of_pandas(tmp_path):
         assert np.array_equal(values, frame.to_numpy(), equal_nan=True), name
 
 
+def test_read_sheet_of_bloomberg(tmp_path):
+    rows = [
+        ("Security", "CL1 Comdty", "CO1 Comdty"), ("Start Date", dt.date(2020, 4, 1)), ("Period", "D"),
+        (None, "CL1 Comdty", "CO1 Comdty"), ("Dates", "PX_LAST", "PX_LAST"),
+        (dt.date(2020, 4, 17), 18.27, 28.08), (dt.date(2020, 4, 20), -37.63, "#N/A N/A"), ("Source: Bloomberg",),
+    ]  # fmt: skip
+    workbooks.write_sheets(tmp_path / "bdh.xlsx", {"Sheet1": rows})
+    panel = data.read(tmp_path / "bdh.xlsx")
+    assert (panel.symbols, panel.read_as) == (("CL1 Comdty", "CO1 Comdty"), "bloomberg, column PX_LAST, 2 symbols")
+    np.testing.assert_array_equal(panel.values.numpy(), [[18.27, 28.08], [-37.63, np.nan]])
+    assert [(f.line, f.value) for f in panel.findings if f.kind == "ignored line"] == [(8, "Source: Bloomberg")]
+
+
 def test_read_sheet_with_days_first(tmp_path):
     rows = [("Prices",), ("Datum", "WTI"), ("17.04.2020", 18.31), ("20.04.2020", -36.98)]
     workbooks.write_sheets(tmp_path / "spot.xlsx", {"Sheet1": rows, "Notes": [("a", "b"), ("c", "d")]})

@@ -215,7 +215,20 @@ CASES = {
         "x.csv", ("RWTC",), [[70.38]], "eia-api, column value, 1 symbol",
     ),
     "bloomberg_title": Case("Start Date,1/1/2024\nEnd Date,1/31/2024\n,\nDates,PX_LAST\n01/31/2024,75.85\n", "CL1.csv",
-                            ("CL1",), [[75.85]], "wide, column PX_LAST, 1 symbol", first="2024-01-31"),
+                            ("CL1",), [[75.85]], "bloomberg, column PX_LAST, 1 symbol", first="2024-01-31"),
+    "bloomberg": Case(
+        ",CL1 Comdty,CO1 Comdty\nDates,PX_LAST,PX_LAST\n01/30/2024,77.82,82.87\n01/31/2024,75.85,#N/A N/A\n", "x.csv",
+        ("CL1 Comdty", "CO1 Comdty"), [[77.82, 82.87], [75.85, nan]], "bloomberg, column PX_LAST, 2 symbols",
+        first="2024-01-30",
+    ),
+    "nasdaq": Case(
+        "Date,Close/Last,Volume,Open,High,Low\n01/31/2024,$75.85,293361,$77.90,$78.10,$75.60\n", "CL.csv", ("CL",),
+        [[75.85]], "bars, column Close/Last, 1 symbol", first="2024-01-31",
+    ),
+    "currency": Case("date;Gold\n2024-01-02;2.064,40 €\n2024-01-03;—\n2024-01-04;2.050,10 €\n", "x.csv", ("Gold",),
+                     [[2064.4], [nan], [2050.1]], "wide, column Gold, 1 symbol"),
+    "parentheses": Case("date,WTI\n2020-04-17,$18.27\n2020-04-20,($37.63)\n", "x.csv", ("WTI",), [[18.27], [-37.63]],
+                        "wide, column WTI, 1 symbol", first="2020-04-17"),
     "bars_by_column": Case("date,symbol,open,high,low,close\n2024-01-02,A,1,3,0.5,2\n", "x.csv", ("A",), [[3]],
                            "bars, column high, 1 symbol", {"column": "high"}),
 }  # fmt: skip
@@ -310,6 +323,9 @@ REFUSED = {
     "date_order": ("date,WTI\n01/02/2024,1\n", {}, ["'01/02/2024'", "--date-order"]),
     "date_styles": ("date,WTI\n2024-01-02,1\n03/01/2024,1\n", {}, ["line 3", "the style of the first row"]),
     "stated_order": ("date,WTI\n31/01/2024,1\n", {"date_order": "mdy"}, ["line 2", "'31/01/2024'"]),
+    "two_currencies": ("date,WTI\n2024-01-02,$70.38\n2024-01-03,€72.70\n", {}, ["line 3", "'€72.70'"]),
+    "spreadsheet_error": ("date,WTI\n2024-01-02,#REF!\n", {}, ["line 2", "an error of the spreadsheet"]),
+    "percent": ("date,WTI\n2024-01-02,1.2%\n", {}, ["line 2", "a change in percent"]),
     "stated_decimal": ("date,WTI\n2024-01-02,70.38\n", {"decimal": ","}, ["line 2", "'70.38'", "decimal comma"]),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -180,6 +181,12 @@ def test_findings_follow_their_columns_and_rows(tmp_path):
 def test_a_date_object_is_a_day():
     table = pd.DataFrame({"date": [date(2020, 4, 17)], "WTI": [18.27]}, dtype=object).astype({"WTI": float})
     assert data.to_panel(table).dates.tolist() == [date(2020, 4, 17)]
+
+
+def test_decimals_are_prices():
+    prices = pd.Series([Decimal("18.27"), None, Decimal("-37.63")], index=pd.bdate_range("2020-04-16", periods=3))
+    panel = data.to_panel(prices.rename("WTI"))
+    np.testing.assert_array_equal(panel.values.numpy(), [[18.27], [np.nan], [-37.63]])
 
 
 def test_polars_is_imported_only_for_a_polars_table():

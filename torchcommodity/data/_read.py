@@ -66,7 +66,8 @@ def read(
     - **dates**: in any one style. Dots mean day first. Slashes and dashes mean what a part above 12 in any row says; a
       file in which nothing says is refused. A month is dated on its last weekday. One time zone; the day as written.
     - **numbers**: a decimal point or comma, with or without thousands separators, as the cells of the file prove.
-    - **missing**: blank, `.`, `-`, `NaN`, `NA`, `N/A`, `#N/A`, `null`. Rows may be in any order.
+      A currency that stands at the numbers is no unit; a number in parentheses is negative.
+    - **missing**: blank, `.`, a dash, `NaN`, `NA`, `N/A`, `#N/A`, `ND`, `null`. Rows may be in any order.
     - **text**: UTF-8, UTF-16 with a byte order mark, else Windows-1252, which is reported.
 
     Args:

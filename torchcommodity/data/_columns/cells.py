@@ -4,7 +4,11 @@ import re
 from datetime import date
 from typing import Any
 
-MISSING = frozenset({"", ".", "..", "-", "--", "nan", "<na>", "na", "n/a", "#n/a", "#n/a n/a", "null", "none"})
+_DASHES = {"-", "--", "\u2013", "\u2014"}
+MISSING = frozenset(
+    {"", ".", "..", "...", "\u2026", "nan", "<na>", "na", "n/a", "#n/a", "#n/a n/a", "null", "none", "nd"}
+)
+MISSING |= _DASHES
 MAX_PRICE = 1e100  # the squares and ratios of prices up to it are finite
 FIRST_YEAR, LAST_YEAR = 1600, 2200
 
@@ -58,7 +62,16 @@ def parse_price(text: str) -> float:
         raise ValueError(f"a finite price; got {cell[:60]!r}")
     if re.fullmatch(r"[+-]?[0-9][0-9.,' \u00a0_]*", cell):
         raise ValueError(f"a price with a decimal point and no thousands separator or decimal comma; got {cell[:60]!r}")
-    raise ValueError(f"a price; got {cell[:60]!r}")
+    raise ValueError(f"a price; got {cell[:60]!r}{_price_hint(cell)}")
+
+
+def _price_hint(cell: str) -> str:
+    """What to do about a cell that is no price."""
+    if re.fullmatch(r"#[A-Z0-9/]+[!?]|#N/A .*", cell):
+        return " (an error of the spreadsheet; correct it there, or leave the cell empty)"
+    if re.fullmatch(r"[+-]?[0-9.,]+ ?%", cell):
+        return " (a change in percent? read prices, or name their column with --column)"
+    return "" if any(map(str.isdigit, cell)) else " (leave the cell empty where there is no price)"
 
 
 def parse_prices(cells: list[str]) -> list[float]:

@@ -1,6 +1,7 @@
 """Convert the columns of a `Table` at once to times, prices and names; an error names the row and the value."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from torchcommodity.data._columns.numbers import (
     has_comma,
     parse_number,
     with_point,
+    without_currency,
 )
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._grid import Array, Origin, check_years
@@ -66,10 +68,16 @@ def to_price_matrix(
     Raises:
         DataError: a cell that is not a finite price.
     """
+    columns = [_plain(column) for column in columns]
     texts = [(column.name, column.cells) for column in columns if isinstance(column.cells, list)]
     plain = decimal != "," and not any(has_comma(cells) for _, cells in texts)
     mark = "" if plain else decimal or _decide_decimal(texts, table, origin)
     return np.stack([_convert(column, table, origin, mark, names) for column in columns], axis=1)
+
+
+def _plain(column: Column) -> Column:
+    """The column without the sign of a currency."""
+    return replace(column, cells=without_currency(column.cells)) if isinstance(column.cells, list) else column
 
 
 def _convert(column: Column, table: Table, origin: Origin, mark: str, names: Sequence[str]) -> Array:

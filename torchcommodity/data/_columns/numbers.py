@@ -13,6 +13,9 @@ _NUMBER = {
     )
     for mark, other in ((".", ","), (",", "."))
 }
+_DIGITS = rf"[+-]?[0-9.,{SPACES}]*[0-9][0-9.,]*"
+_SIGN = "[$€£¥]|USD|EUR|GBP|JPY|CNY|CHF|AUD|CAD|INR|BRL|RUB"
+_WITH_CURRENCY = re.compile(rf"[-+(]*(?:({_SIGN}) ?{_DIGITS}|{_DIGITS}[ \u00a0]?({_SIGN}))\)?")
 _MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -65,16 +68,31 @@ def has_comma(cells: Sequence[str]) -> bool:
     return "," in "".join(cells) and any("," in cell and _MARKED.fullmatch(cell.strip()) for cell in cells)
 
 
+def without_currency(cells: list[str]) -> list[str]:
+    """The cells without the currency that the first number has; another one in the column is left, and is no price.
+
+    >>> without_currency(["$78.20", "-$36.98"]), without_currency(["78,20 EUR", ""])
+    (['78.20', '-36.98'], ['78,20', ''])
+    """
+    first = next((cell for cell in cells if any(map(str.isdigit, cell))), "").strip()
+    if not (match := _WITH_CURRENCY.fullmatch(first)):
+        return cells
+    currency = match[1] or match[2]
+    return [cell.replace(currency, "", 1).strip() for cell in cells]
+
+
 def parse_number(text: str, decimal: str) -> float:
     """Parse a price with this decimal mark and with or without thousands separators in groups of three.
+
+    A price in parentheses is negative, as accountants write it.
 
     Raises:
         ValueError: another text; the message continues "expected ...".
 
-    >>> parse_number("1.234,50", ","), parse_number("1 234", ".")
-    (1234.5, 1234.0)
+    >>> parse_number("1.234,50", ","), parse_number("1 234", "."), parse_number("(37.63)", ".")
+    (1234.5, 1234.0, -37.63)
     """
-    cell = text.strip().replace("\u2212", "-")
+    cell = re.sub(r"^\(([0-9].*)\)$", r"-\1", text.strip().replace("\u2212", "-"))
     if cell.lower() in MISSING or not _MARKED.fullmatch(cell):
         return parse_price(cell)
     if not (match := _NUMBER[decimal].fullmatch(cell)):

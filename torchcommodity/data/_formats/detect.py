@@ -43,7 +43,8 @@ def detect_format(table: Table, options: ReadOptions, origin: Origin) -> Reading
         table, field = pick_field(table, options.column, fields, origin)
         if field:
             layout = find_roles(table, BY_NAME["wide"], ReadOptions(), origin)
-            return Reading(table, layout, record or BY_NAME["yfinance"], field)
+            vendor = BY_NAME["bloomberg" if key(field).startswith("px ") else "yfinance"]
+            return Reading(table, layout, record or vendor, field)
     check_names(table)
     table = name_index(table)
     record = record or _find_format(table, origin)

@@ -56,6 +56,10 @@ FORMATS = (
         _columns("date,open,high,low,close,volume,open interest"), prices=("close",),
     ),
     Format(
+        "bloomberg", "Bloomberg, historical data of Excel", "Dates,PX_LAST (tickers above, for several)",
+        _columns("dates,px last"), prices=("px settle", "px last"),
+    ),
+    Format(
         "refinitiv", "Refinitiv (LSEG), get_history", "Date,TRDPRC_1,HIGH_1,LOW_1,ACVOL_UNS,OPEN_PRC,SETTLE",
         _columns("trdprc 1,high 1,low 1"), prices=("settle", "trdprc 1"),
     ),

@@ -101,7 +101,9 @@ def _find_header(rows: list[Row], origin: Origin) -> tuple[int, int]:
         raise DataError(f"{origin.at(line)}: expected a header with names such as date,WTI above the data; got {got}")
     first = _below_named_header(rows, first, width, origin)
     top = first - 1
-    if not _is_full(rows[top][1]):  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
+    if not _is_full(rows[top][1]) or _has_twins(
+        rows[top][1]
+    ):  # a header of several rows: `Date,,` below `Ticker,CL=F,CL=F`, or a row of units
         while top > 0 and len(rows[top - 1][1]) == width > 1:
             top -= 1
     return first, top
@@ -129,6 +131,11 @@ def _check_header(row: Row, origin: Origin) -> None:
     if any(re.fullmatch(r"[+-]?[0-9]*[.,][0-9]+", cell.strip()) for cell in cells):
         got = f"{','.join(cells)[:60]!r}; check its date"
         raise DataError(f"{origin.at(line)}: expected a header above the first row with a date; got {got}")
+
+
+def _has_twins(cells: list[str]) -> bool:
+    """Whether a name stands for several columns, as `PX_LAST` below a row of tickers."""
+    return len(set(cells)) < len(cells)
 
 
 def _is_full(cells: list[str]) -> bool:

@@ -1,6 +1,7 @@
 """Read frames in memory to a `Table`: pandas directly, polars, DuckDB relations and Arrow tables through Arrow."""
 
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def _cells(values: "pd.Series[Any]") -> "list[str] | Array":
     if values.dtype.kind == "M":  # with a time zone, or of Arrow
         naive = values.dt.tz_localize(None)
         return np.asarray(naive.to_numpy(dtype="datetime64[ns]", na_value=np.datetime64("NaT")))
-    if is_numeric_dtype(values.dtype) and not is_bool_dtype(values.dtype):
+    if is_numeric_dtype(values.dtype) and not is_bool_dtype(values.dtype) and values.dtype.kind != "c":
         return values.to_numpy(dtype="float64", na_value=np.nan)
     missing = values.isna().to_numpy()
     objects = ["" if is_missing else cell for cell, is_missing in zip(values, missing)]
@@ -119,6 +120,10 @@ def _cells(values: "pd.Series[Any]") -> "list[str] | Array":
         return objects
     if all(isinstance(cell, date) or cell == "" for cell in objects):  # datetime and Timestamp too
         return np.array([_time(cell) for cell in objects], dtype="datetime64[us]")
+    if any(isinstance(cell, Decimal) for cell in objects) and all(
+        isinstance(cell, (Decimal, float, int)) or cell == "" for cell in objects
+    ):
+        return np.array([np.nan if cell == "" else float(cell) for cell in objects])
     return np.array([*objects, None], dtype=object)[:-1]
 
 

@@ -1,11 +1,13 @@
 """The table on a sheet of a workbook: where its header and rows are, and columns of one type each."""
 
 import re
+from collections import Counter
 from datetime import date
 from typing import Any
 
 import numpy as np
 
+from torchcommodity.data._errors import make_finding
 from torchcommodity.data._grid import Array, Origin
 from torchcommodity.data._tables.table import Column, Table
 
@@ -18,7 +20,13 @@ UNIT = re.compile(r"\(.+\)|[^0-9]{0,12}/.{1,12}|[$€£¥%]")
 
 def first_data_row(rows: Rows) -> int | None:
     """The number of the first row that has a date and something else; None = the sheet has no table of dates."""
-    return next((n for n, row in enumerate(rows) if any(map(is_date, row)) and len(filled(row)) > 1), None)
+    dated = [
+        (n, c) for n, row in enumerate(rows) if len(filled(row)) > 1 for c, cell in enumerate(row) if is_date(cell)
+    ]
+    if not dated:
+        return None
+    column = Counter(column for _, column in dated).most_common(1)[0][0]  # titles may hold dates too, elsewhere
+    return next(n for n, c in dated if c == column)
 
 
 def read_sheet(rows: Rows, origin: Origin) -> Table:
@@ -36,12 +44,35 @@ def read_sheet(rows: Rows, origin: Origin) -> Table:
     )
     head, units = (heads[1], rows[heads[0]]) if has_units else (next(iter(heads), 0), [])
     lines = [n for n in range(head + 1, len(rows)) if filled(rows[n]) and rows[n] is not units]
+    notes = _notes(rows, lines)
+    lines = lines[: len(lines) - len(notes)]
     titles = tuple(" ".join(map(str, filled(row))) for row in rows[:head] if filled(row))
     names = [str(name).strip() for name in rows[head]] if rows else []
     cells = [[rows[n][column] for n in lines] for column in range(len(names))]
     columns = tuple(to_column(name, column) for name, column in zip(names, cells) if name or filled(column))
     records = {name: {"unit": str(unit).strip("()")} for name, unit in zip(names, units) if name and unit != ""}
-    return Table(columns, np.array(lines) + 1, origin.at(head + 1), "Excel", titles=titles, records=records)
+    levels = _levels(rows, head, [n for n, (name, column) in enumerate(zip(names, cells)) if name or filled(column)])
+    found = tuple(make_finding("ignored line", line=n + 1, value=filled(rows[n])[0]) for n in notes)
+    where = origin.at(head + 1)
+    return Table(columns, np.array(lines) + 1, where, "Excel", levels, titles, findings=found, records=records)
+
+
+def _notes(rows: Rows, lines: list[int]) -> list[int]:
+    """The last rows that hold one text only, such as the source; none of a sheet with one column."""
+    end = len(lines)
+    while end > 1 and len(cells := filled(rows[lines[end - 1]])) == 1 and len(filled(rows[lines[0]])) > 1:
+        if not isinstance(cells[0], str) or is_date(cells[0]) or not re.search(r"[^\W\d]{3}", cells[0]):
+            break
+        end -= 1
+    return lines[end:]
+
+
+def _levels(rows: Rows, head: int, columns: list[int]) -> tuple[tuple[str, ...], ...]:
+    """The header as two rows if its names stand for several columns each: tickers above a row of PX_LAST."""
+    names = [str(name).strip() for name in filled(rows[head])] if rows else []
+    if len(set(names)) == len(names) or head == 0 or len(filled(rows[head - 1])) < 2:
+        return ()
+    return tuple(tuple(str(rows[n][c]).strip() for c in columns) for n in (head - 1, head))
 
 
 def to_column(name: str, cells: list[Any]) -> Column:
