@@ -229,6 +229,13 @@ CASES = {
                      [[2064.4], [nan], [2050.1]], "wide, column Gold, 1 symbol"),
     "parentheses": Case("date,WTI\n2020-04-17,$18.27\n2020-04-20,($37.63)\n", "x.csv", ("WTI",), [[18.27], [-37.63]],
                         "wide, column WTI, 1 symbol", first="2020-04-17"),
+    "german_months": Case("Datum;Kupfer\n31. Dezember 2019;6.156,00\n02. Mrz 2020;5.663,50\n", "x.csv", ("Kupfer",),
+                          [[6156], [5663.5]], "wide, column Kupfer, 1 symbol", first="2019-12-31"),
+    "french_months": Case("date;cuivre\n02 janv. 2024;8430,5\n01 août 2024;9023,0\n", "x.csv", ("cuivre",),
+                          [[8430.5], [9023]], "wide, column cuivre, 1 symbol"),
+    "japanese": Case("日付,始値,高値,安値,終値\n2024年1月2日,71.7,73.6,70.1,70.38\n", "CL.csv", ("CL",), [[70.38]],
+                     "bars, column 終値, 1 symbol"),
+    "float_seconds": Case("time,WTI\n1704153600.0,70.38\n", "x.csv", ("WTI",), [[70.38]], "wide, column WTI, 1 symbol"),
     "bars_by_column": Case("date,symbol,open,high,low,close\n2024-01-02,A,1,3,0.5,2\n", "x.csv", ("A",), [[3]],
                            "bars, column high, 1 symbol", {"column": "high"}),
 }  # fmt: skip
@@ -326,6 +333,11 @@ REFUSED = {
     "two_currencies": ("date,WTI\n2024-01-02,$70.38\n2024-01-03,€72.70\n", {}, ["line 3", "'€72.70'"]),
     "spreadsheet_error": ("date,WTI\n2024-01-02,#REF!\n", {}, ["line 2", "an error of the spreadsheet"]),
     "percent": ("date,WTI\n2024-01-02,1.2%\n", {}, ["line 2", "a change in percent"]),
+    "quarters": ("quarter,WTI\n2024Q1,77\n", {}, ["line 2", "'2024Q1'", "daily, weekly or monthly"]),
+    "weeks": ("week,WTI\n2024-W05,77\n", {}, ["line 2", "'2024-W05'", "such as its Friday"]),
+    "parts_of_dates": ("Year,Month,Day,WTI\n2024,1,2,70\n", {}, ["line 2", "'2024'", "in one column"]),
+    "spaces": ("date WTI\n2024-01-02 70.38\n", {}, ["separate the columns by comma"]),
+    "summary": ("date,WTI\n2024-01-02,70.38\nAverage,70.38\n", {}, ["line 3", "'Average'", "remove rows"]),
     "stated_decimal": ("date,WTI\n2024-01-02,70.38\n", {"decimal": ","}, ["line 2", "'70.38'", "decimal comma"]),
 }  # fmt: skip
 

@@ -8,19 +8,15 @@ from datetime import date, datetime, timedelta
 import numpy as np
 
 from torchcommodity.data._columns.cells import FIRST_YEAR, LAST_YEAR
+from torchcommodity.data._columns.months import month_number
 from torchcommodity.data._errors import DataError
 from torchcommodity.data._frequency import month_end
 from torchcommodity.data._grid import Array, Origin
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-MONTH_NAMES = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december", "sept",
-)  # fmt: skip
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
 
 _ISO = re.compile("(?:[0-9]{4}-[0-9]{2}-[0-9]{2};)+")
-_NAME = r"(?P<name>[a-z]{3,9})"
+_NAME = r"(?P<name>[^\W\d_]{3,10})"
 _DAY_NAME = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? +)?"
 _TIME = (
     r"(?:(?:T|,? +)(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,][0-9]{1,9})?)?"
@@ -38,7 +34,7 @@ class Style:
 
 
 def _style(example: str, pattern: str, time: str = _TIME) -> Style:
-    return Style(example, re.compile(pattern + time, re.IGNORECASE | re.ASCII))
+    return Style(example, re.compile(pattern + time, re.IGNORECASE))
 
 
 STYLES = (
@@ -46,12 +42,24 @@ STYLES = (
     _style("20200420", r"(?P<y>[12][0-9]{3})(?P<m>[0-9]{2})(?P<d>[0-9]{2})"),
     _style("2020-04", r"(?P<y>[12][0-9]{3})(?:[-/]?(?P<m>0[1-9]|1[0-2])|M(?P<m1>0?[1-9]|1[0-2]))", ""),
     _style("20.04.2020", r"(?P<d>[0-9]{1,2})\.(?P<m>[0-9]{1,2})\.(?P<y>[0-9]{4}|[0-9]{2})"),
+    _style("2020年4月20日", r"(?P<y>[0-9]{4})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日", ""),
     _style("20/04/2020", r"(?P<a>[0-9]{1,2})(?P<mark>[-/])(?P<b>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4}|[0-9]{2})"),
-    _style("20-Apr-2020", _DAY_NAME + r"(?P<d>[0-9]{1,2})[ /-]*" + _NAME + r"\.?,?[ /-]*(?P<y>[0-9]{2}|[0-9]{4})"),
-    _style("Apr 20, 2020", _DAY_NAME + r"(?P<name>[a-z]{3,9})\.? (?P<d>[0-9]{1,2}),? +(?P<y>[0-9]{4})"),
-    _style("Apr 2020", r"(?P<name>[a-z]{3,9})\.?[ -](?P<y>[0-9]{4})", ""),
-    _style("1587340800", r"(?P<epoch>[0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})", ""),
+    _style("20-Apr-2020", _DAY_NAME + r"(?P<d>[0-9]{1,2})\.?[ /-]*" + _NAME + r"\.?,?[ /-]*(?P<y>[0-9]{2}|[0-9]{4})"),
+    _style("Apr 20, 2020", _DAY_NAME + _NAME + r"\.? (?P<d>[0-9]{1,2}),? +(?P<y>[0-9]{4})"),
+    _style("Apr 2020", _NAME + r"\.?[ -](?P<y>[0-9]{4})", ""),
+    _style("1587340800", r"(?P<epoch>[0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})(?:\.0*)?", ""),
 )  # fmt: skip
+
+
+HINTS = (  # of what is no date: its pattern, and what to do
+    ("[1-9][0-9]{4}", "a day number of a spreadsheet? format the column as dates"),
+    ("7[0-9]{5}", "a day number of MATLAB? write it with datestr, as 2020-04-20"),
+    ("[0-9]{9}", "seconds since 1970, before 2001? write days as 2020-04-20"),
+    ("[12][0-9]{3}[ -]?Q[1-4]|Q[1-4][ -]?[0-9]{2,4}", "a quarter; prices must be daily, weekly or monthly"),
+    ("[12][0-9]{3}[ -]?W[0-9]{1,2}", "a week; write the day of its price, such as its Friday"),
+    ("[12][0-9]{3}", "a year; prices must be daily, weekly or monthly, with year, month and day in one column"),
+    ("[A-Za-z]{3,9}[ -][0-9]{2}|[12][0-9]{3}:[0-9]{2}", "a month? write it as 2020-04"),
+)
 
 
 def find_style(text: str) -> Style | None:
@@ -118,8 +126,7 @@ def _first_style(first: dict[str, int], origin: Origin) -> Style:
     text, line = next(iter(first.items()))
     style = find_style(text)
     if style is None:
-        is_serial = re.fullmatch("[1-9][0-9]{4}", text.strip())
-        hint = " (a day number of a spreadsheet? format the column as dates)" if is_serial else ""
+        hint = next((f" ({hint})" for pattern, hint in HINTS if re.fullmatch(pattern, text.strip())), "")
         got = f"{text.strip()[:60]!r}{hint}"
         raise DataError(f"{origin.at(line)}: expected a date, such as {STYLES[0].example}; got {got}")
     return style
@@ -128,15 +135,15 @@ def _first_style(first: dict[str, int], origin: Origin) -> Style:
 def _match(text: str, style: Style, where: str) -> re.Match[str]:
     match = style.pattern.fullmatch(text.strip())
     if match is None or not _is_known_month(match):
-        raise DataError(
-            f"{where}: expected a date such as {style.example}, the style of the first row; got {text.strip()[:60]!r}"
-        )
+        hint = "" if any(map(str.isdigit, text)) else " (remove rows that are no prices: summaries, a second header)"
+        got = f"{text.strip()[:60]!r}{hint}"
+        raise DataError(f"{where}: expected a date such as {style.example}, the style of the first row; got {got}")
     return match
 
 
 def _is_known_month(match: re.Match[str]) -> bool:
     name = match.groupdict().get("name")
-    return name is None or name.lower() in (*MONTHS, *MONTH_NAMES)
+    return name is None or month_number(name) is not None
 
 
 def _decide_order(matches: dict[str, re.Match[str]], first: dict[str, int], origin: Origin, order: str | None) -> str:
@@ -205,7 +212,7 @@ def _day(groups: dict[str, str | None], order: str | None) -> date:
     if len(groups["y"] or "") == 2:  # as POSIX reads them: 69 is 1969, 68 is 2068
         year += 1900 if year > 68 else 2000
     if groups.get("name"):
-        month = MONTHS.index((groups["name"] or "")[:3].lower()) + 1
+        month = month_number(groups["name"] or "") or 0
         return date(year, month, int(groups.get("d") or 1))
     if groups.get("a"):
         parts = int(groups["a"] or 0), int(groups["b"] or 0)

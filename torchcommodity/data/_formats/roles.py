@@ -1,14 +1,12 @@
 """Which column of a table is the date, the symbol, the price: by names first, then by values."""
 
-import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from torchcommodity.data._columns.columns import to_texts
-from torchcommodity.data._columns.dates import find_style
 from torchcommodity.data._errors import DataError, Finding, ignored_columns, make_finding, summarize_names
+from torchcommodity.data._formats.contents import holds_dates, integers, is_identifier, is_text
 from torchcommodity.data._formats.file_name import symbol_of_file
 from torchcommodity.data._formats.format import Format, ReadOptions
 from torchcommodity.data._formats.names import (
@@ -28,11 +26,9 @@ from torchcommodity.data._formats.names import (
 )  # fmt: skip
 from torchcommodity.data._grid import Origin
 from torchcommodity.data._layout import Layout
-from torchcommodity.data._tables import Column, Table
+from torchcommodity.data._tables import Table
 
-CHECKED = 50  # cells of a column whose values are looked at
-INTEGER = re.compile(r"\s*[0-9]{1,18}(\.0*)?\s*")
-NUMBER = re.compile(r"[-+(]*[$€£¥]?[0-9.,'\u00a0\u202f\u2019 ]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?[%KMB]?( ?[$€£¥])?\)?")
+PERIODS = ("year", "quarter", "month", "week", "time", "period", "obs", "jahr", "quartal", "monat", "woche")
 
 
 @dataclass(frozen=True)
@@ -77,76 +73,28 @@ def find_roles(table: Table, record: Format, options: ReadOptions, origin: Origi
 
 def _find_date(roles: Roles) -> int:
     columns = list(range(len(roles.keys)))
-    dated = [n for n in columns if _holds_dates(roles.table.columns[n], by_name=roles.keys[n] in DATES)]
+    dated = [n for n in columns if holds_dates(roles.table.columns[n], by_name=roles.keys[n] in DATES)]
     if roles.record.date and (of_format := roles.named((roles.record.date,), dated)):
         return of_format[0]
     named = roles.named(DATE_COLUMNS, dated) or roles.named(PERIOD_COLUMNS, dated) or dated
     if len(named) > 1:
         raise roles.fail("one column of dates", roles.words(named), "; rename or drop the others")
-    named = named or roles.named(DATE_COLUMNS, columns)  # named so, but not recognized: the cells say why
+    named = named or roles.named(DATE_COLUMNS, columns) or roles.named(PERIODS, columns)  # the cells say why not
     if not named:
-        raise roles.fail("one column of dates, such as date", f"none among {roles.words(columns)}")
+        hint = "; separate the columns by comma, semicolon, tab or bar" if len(columns) == 1 else ""
+        raise roles.fail("one column of dates, such as date", f"none among {roles.words(columns)}", hint)
     return named[0]
-
-
-def _holds_dates(column: Column, by_name: bool) -> bool:
-    if column.is_time:
-        return True
-    if isinstance(column.cells, list):
-        texts = [text for text in column.cells[:CHECKED] if text.strip()]
-        digits = not by_name and all(text.strip().isdigit() for text in texts)  # a price, more likely
-        return bool(texts) and not digits and find_style(texts[0]) is not None
-    if not by_name or not len(column) or column.cells.dtype.kind not in "iuf":
-        return False
-    first = column.cells[:CHECKED]
-    return bool(np.isfinite(first.astype(float)).all()) and find_style(str(int(first[0]))) is not None
 
 
 def _is_row_number(roles: Roles, n: int) -> bool:
     """A column without a name, or of a name for row numbers, that counts the rows."""
-    numbers = _numbers(roles.table.columns[n])
+    numbers = integers(roles.table.columns[n])
     if numbers is None or not numbers.size:
         return False
     if not roles.table.names[n] or roles.keys[n].startswith("unnamed: "):
         return bool((np.diff(numbers) > 0).all())
     is_name = roles.keys[n] in ("index", "#", "no", "nr", "row", "id", "level 0")
     return is_name and bool((np.diff(numbers) == 1).all()) and numbers[0] in (0, 1)
-
-
-def _numbers(column: Column) -> "np.ndarray[Any, Any] | None":
-    """The cells as numbers if all of them are integers."""
-    if isinstance(column.cells, list):
-        first = next(filter(str.strip, column.cells), "")  # nearly all columns are told apart by their first number
-        if first and not INTEGER.fullmatch(first):
-            return None
-        if not all(INTEGER.fullmatch(text) for text in column.cells if text.strip()):
-            return None
-        return np.array([float(text) for text in column.cells if text.strip()])
-    if not column.is_number:
-        return None
-    numbers = column.cells[np.isfinite(column.cells)]
-    return numbers if bool((numbers == np.floor(numbers)).all()) else None
-
-
-def _is_identifier(column: Column) -> bool:
-    """Whether all numbers are dates or contract months: 20240131, 20240200, 202402."""
-    numbers = _numbers(column)
-    if numbers is None or not numbers.size:
-        return False
-    for scale in (10_000, 100):
-        year, rest = numbers // scale, numbers % scale
-        month, day = (rest // 100, rest % 100) if scale == 10_000 else (rest, 0 * rest)
-        if bool(((year >= 1900) & (year <= 2200) & (month <= 12) & (day <= 31)).all()):
-            return True
-    return False
-
-
-def _is_text(column: Column) -> bool:
-    """Whether a column holds names: no cell of its first ones is a number."""
-    if not isinstance(column.cells, list):
-        return False
-    texts = [text.strip() for text in column.cells[:CHECKED] if text.strip()]
-    return bool(texts) and not any(NUMBER.fullmatch(text) for text in texts)
 
 
 def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
@@ -159,7 +107,7 @@ def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
     if columns:
         return columns[0]
     candidates = [n for n in rest if roles.keys[n] not in ("unit", "source", "currency", "exchange")]
-    texts = [n for n in candidates if _is_text(roles.table.columns[n])]
+    texts = [n for n in candidates if is_text(roles.table.columns[n])]
     by_name = [n for n in roles.named(OTHER_SYMBOLS, candidates) if n in texts or not roles.record.columns]
     by_name = by_name or roles.named(("instrument id",), candidates)
     by_name = [n for n in by_name if _names_symbols(roles, n, rest)]
@@ -175,7 +123,7 @@ def _find_symbol(roles: Roles, date: int, rest: list[int]) -> int | None:
 
 def _names_symbols(roles: Roles, n: int, rest: list[int]) -> bool:
     """Text names symbols; numbers do beside a column named `price` or the like, but not beside one named WTI."""
-    return _is_text(roles.table.columns[n]) or bool(roles.named((*PRICES, *ADJUSTED, *roles.record.prices), rest))
+    return is_text(roles.table.columns[n]) or bool(roles.named((*PRICES, *ADJUSTED, *roles.record.prices), rest))
 
 
 def _long(roles: Roles, date: int, symbol: int, rest: list[int]) -> Layout:
@@ -232,13 +180,13 @@ def _several(roles: Roles, columns: list[int]) -> DataError:
 
 def _could_be_price(roles: Roles, n: int) -> bool:
     column = roles.table.columns[n]
-    return not (roles.keys[n] in ADJUSTED or _is_no_price(roles, n) or _is_text(column))
+    return not (roles.keys[n] in ADJUSTED or _is_no_price(roles, n) or is_text(column))
 
 
 def _is_no_price(roles: Roles, n: int) -> bool:
     """Whether name or values say that a column is no price: a volume, a contract number, another date."""
     column = roles.table.columns[n]
-    return is_never_price(roles.keys[n]) or _is_identifier(column) or _holds_dates(column, by_name=False)
+    return is_never_price(roles.keys[n]) or is_identifier(column) or holds_dates(column, by_name=False)
 
 
 def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
@@ -298,8 +246,8 @@ def name_index(table: Table) -> Table:
     names = list(table.names)
     for n in unnamed[:2]:
         column = table.columns[n]
-        if _holds_dates(column, by_name=True) and "date" not in names:
+        if holds_dates(column, by_name=True) and "date" not in names:
             names[n] = "date"
-        elif len(unnamed) == 2 and _is_text(column):
+        elif len(unnamed) == 2 and is_text(column):
             names[n] = "symbol"
     return replace(table, columns=tuple(replace(c, name=name) for c, name in zip(table.columns, names)))
