@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from arch import arch_model
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, embedded
 from torchcommodity.forecast import baselines
 from torchcommodity.models import Har, HarConfig
 from torchcommodity.training import targets
@@ -29,6 +29,18 @@ def test_garch_baseline_is_the_forecast_of_arch(backtest_panel: Panel) -> None:
     variance = model.fix(fitted.params).forecast(horizon=5, start=len(returns) - 1, reindex=False).variance
     result = baselines()["garch"](prices, past + 1, config)
     assert result.variance[-1, 0, 0].item() == pytest.approx(variance.to_numpy().sum().item() / 1e4, rel=1e-6)
+
+
+def test_garch_baseline_of_monthly_prices_ignores_years_of_one_price() -> None:
+    """Gas, nickel and urea stood for up to 47 months at one price; a fit to the zeros has log-returns in thousands."""
+    panel = embedded(["NATURAL_GAS_US", "NICKEL", "UREA"], frequency="monthly")
+    config = HarConfig.for_frequency("monthly")
+    result = baselines("monthly")["garch"](panel.values.plain(), len(panel) - 24, config)
+    year = config.horizons.index(12)
+    width = result.quantiles[:, year, :, -1] - result.quantiles[:, year, :, 0]
+    volatility = result.variance[:, year].sqrt()
+    assert 0.5 < width.min() < width.max() < 5
+    assert 0.1 < volatility.min() < volatility.max() < 1.5
 
 
 def test_ewma_baseline_is_riskmetrics(backtest_panel: Panel) -> None:

@@ -39,9 +39,16 @@ def ewma(halflife: float) -> Baseline:
 
 
 def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    """GARCH(1,1)-t of each symbol, fitted by `arch` on the past; the variance is updated on every later row."""
+    """GARCH(1,1)-t of each symbol, fitted by `arch` on the past; the variance is updated on every later row.
+
+    The fit to weekly and monthly prices leaves out returns of zero: a price that stands for weeks was set, not traded,
+    and where many do, the t likelihood has its maximum at the bounds of omega, of alpha + beta and of the degrees of
+    freedom, with a variance of nearly zero. That zeros are missing values is the proposal of Sucarrat and Escribano
+    (2018), Estimation of log-GARCH models in the presence of zero returns, European Journal of Finance 24(10).
+    """
     returns = _returns(prices, config)
-    parameters = torch.stack([_arch_parameters(returns[:start, n]) for n in range(returns.shape[1])])
+    traded = returns[:start] if config.frequency == "daily" else returns[:start].where(returns[:start] != 0, torch.nan)
+    parameters = torch.stack([_arch_parameters(column) for column in traded.T])
     fitted = torch.isfinite(parameters).all(-1)  # (N,)
     omega, alpha, beta = torch.where(fitted[:, None], parameters, 0.0).unbind(-1)
     initial = torch.where(fitted, returns[:start].square().nanmean(0), 0.0)
