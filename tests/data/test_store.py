@@ -106,6 +106,23 @@ def test_store_rejects_a_file_that_is_no_store(tmp_path):
     assert garbage.read_bytes() == b"not a database" * 100
 
 
+@pytest.mark.parametrize("name", ["prices.csv", "prices.parquet", "prices.sqlite"])
+def test_a_file_of_another_kind_is_never_opened_as_a_store(name, tmp_path):
+    """DuckDB itself opens a CSV, Parquet or SQLite file by another reader."""
+    path = tmp_path / name
+    path.write_text("date,WTI\n2020-04-20,-37.63\n")
+    for call in (data.Store(path).list, lambda: data.Store(path).add(data.embedded(["WTI"]), "oil")):
+        with pytest.raises(data.DataError, match=f"{name}: expected a DuckDB store; got a file that is none"):
+            call()
+    assert path.read_text() == "date,WTI\n2020-04-20,-37.63\n"
+
+
+def test_a_name_has_at_most_a_thousand_characters(tmp_path):
+    store = data.Store(tmp_path / "prices.duckdb")
+    with pytest.raises(data.DataError, match="printable name of at most 1,000 characters for the panel; got 'nnn"):
+        store.add(data.embedded(["WTI"]), "n" * 1001)
+
+
 def test_remove_deletes_one_panel(tmp_path):
     store, panel = data.Store(tmp_path / "prices.duckdb"), oil()
     store.add(panel, "all")

@@ -118,7 +118,8 @@ def describe_vintage(vintage: "Vintage") -> str:
     """Number and changes of a vintage in words."""
     counts = {"new": vintage.new, "revised": vintage.revised, "withdrawn": vintage.withdrawn}
     changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
-    return f"vintage {vintage.number}, {changes or 'no new, revised or withdrawn'} prices"
+    prices = "price" if sum(counts.values()) == 1 else "prices"
+    return f"vintage {vintage.number}, {changes or 'no new, revised or withdrawn'} {prices}"
 
 
 def _print_prices(screen: "Console", panel: "Panel", last: int) -> None:

@@ -109,7 +109,7 @@ def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
     while True:
         try:
             return duckdb.connect(str(path.absolute()), read_only=not write, config={**SETTINGS})
-        except (duckdb.IOException, duckdb.ConnectionException) as error:
+        except duckdb.Error as error:
             holder = _holder(error)
             waited = time.monotonic() - start
             if holder is None:
@@ -127,7 +127,7 @@ def _connect(path: Path, write: bool) -> "duckdb.DuckDBPyConnection":
 
 def _holder(error: Exception) -> str | None:
     """Who holds the file, if that is the error."""
-    if "different configuration" in str(error):
+    if re.search("different configuration|Unique file handle conflict", str(error)):  # the last one is closing it
         return "another connection of this process"
     if "Could not set lock" not in str(error):
         return None
@@ -141,8 +141,8 @@ def _format(path: Path, connection: "duckdb.DuckDBPyConnection") -> int:
     if tables >= VERSION_1 and "store_format" not in tables:
         return 1
     if "store_format" not in tables:
-        got = summarize_names(sorted(tables)) or "no table"
-        raise DataError(f"{path}: expected a store; got another DuckDB database, with {got}; {OTHER_FILE}")
+        got = f"another DuckDB database, with {summarize_names(sorted(tables))}" if tables else "a file that is none"
+        raise DataError(f"{path}: expected a DuckDB store; got {got}; {OTHER_FILE}")
     ((version,),) = connection.execute("SELECT max(version) FROM store_format").fetchall()
     if version != FORMAT:
         raise DataError(f"{path}: expected a store of format {FORMAT}; got format {version}; upgrade torchcommodity")
@@ -152,9 +152,9 @@ def _format(path: Path, connection: "duckdb.DuckDBPyConnection") -> int:
 def _describe(error: Exception) -> str:
     """What is wrong, and what to do next."""
     reason = _first_line(error)
-    if "not a valid DuckDB" in reason:
+    if re.search("not a valid DuckDB|in-memory", reason):  # DuckDB reads a CSV file into an in-memory database
         return f"expected a DuckDB store; got a file that is none, or is damaged; {OTHER_FILE}"
-    if re.search("corrupt|checksum|deserialize", reason, re.IGNORECASE):
+    if re.search("corrupt|checksum|deserialize|read enough bytes", reason, re.IGNORECASE):
         return f"expected an intact store; got {reason}; restore it from a copy"
     if re.search("No space left|File too large|quota", reason):
         return f"expected space on the disk; got {reason}; the store is as it was before"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
+MAX_NAME = 1_000  # characters: a default name is the source, such as a query or many series of FRED
 ENTRIES = """
 SELECT name, v.known_from, v.rows,
     (SELECT list(symbol ORDER BY place) FROM columns c JOIN series s USING (panel, series)
@@ -104,11 +105,11 @@ class Store:
 
         Args:
             panel: the whole panel, not only its new rows.
-            name: a printable name.
+            name: a printable name of at most 1,000 characters.
             known_from: when the panel was known, for archives; default: now. A time without a zone is UTC.
 
         Raises:
-            DataError: a blank or unprintable name; `known_from` in the future, or not after the last vintage.
+            DataError: a blank, unprintable or longer name; `known_from` in the future, or not after the last vintage.
         """
         return self._append(name, panel, known_from)
 
@@ -122,8 +123,11 @@ class Store:
     def _append(
         self, name: str, panel: Panel | Callable[[Panel | None], Panel], known_from: datetime | None = None
     ) -> Vintage:
-        if not name.strip() or not name.isprintable():
-            raise DataError(f"{self.path}: expected a printable name for the panel; got {name!r}")
+        if not name.strip() or not name.isprintable() or len(name) > MAX_NAME:
+            raise DataError(
+                f"{self.path}: expected a printable name of at most {MAX_NAME:,} characters for the panel; "
+                f"got {repr(name)[:80]}; choose another (--name)"
+            )
         with transaction(self.path, write=True) as connection:
             return append(connection, name, panel, known_from).describe()
 
