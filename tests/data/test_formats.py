@@ -338,6 +338,13 @@ REFUSED = {
     "parts_of_dates": ("Year,Month,Day,WTI\n2024,1,2,70\n", {}, ["line 2", "'2024'", "in one column"]),
     "spaces": ("date WTI\n2024-01-02 70.38\n", {}, ["separate the columns by comma"]),
     "summary": ("date,WTI\n2024-01-02,70.38\nAverage,70.38\n", {}, ["line 3", "'Average'", "remove rows"]),
+    "points_of_thousands": ("date;GOLD\n2024-01-02;985\n2024-01-03;1.021\n", {}, ["'1.021'", "--decimal ,"]),
+    "times_beside_dates": ("date,time,close\n2024-01-02,09:00,1\n2024-01-02,10:00,2\n", {}, ["line 3", "one price"]),
+    "two_currencies_of_a_symbol": (
+        "date,symbol,price,currency\n2024-01-02,A,1,USD\n2024-01-03,A,2,EUR\n", {}, ["line 3", "'EUR'"],
+    ),
+    "pickle": ("\x80\x04", {}, ["a pickle", "convert it to CSV"]),
+    "pdf": ("%PDF-1.4", {}, ["a PDF", "convert it to CSV"]),
     "stated_decimal": ("date,WTI\n2024-01-02,70.38\n", {"decimal": ","}, ["line 2", "'70.38'", "decimal comma"]),
 }  # fmt: skip
 
@@ -346,7 +353,7 @@ REFUSED = {
 def test_read_says_what_to_do_about_a_file_that_it_refuses(name, tmp_path):
     text, options, words = REFUSED[name]
     path = tmp_path / "prices.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="latin-1" if text.isascii() or "\x80" in text else "utf-8")
     with pytest.raises(data.DataError) as error:
         data.read(path, **options)
     for word in words:

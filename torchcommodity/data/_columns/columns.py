@@ -10,6 +10,7 @@ from torchcommodity.data._columns.dates import parse_dates
 from torchcommodity.data._columns.numbers import (
     could_prove_another,
     decimal_evidence,
+    grouped_by_points,
     has_comma,
     parse_number,
     with_point,
@@ -71,8 +72,20 @@ def to_price_matrix(
     columns = [_plain(column) for column in columns]
     texts = [(column.name, column.cells) for column in columns if isinstance(column.cells, list)]
     plain = decimal != "," and not any(has_comma(cells) for _, cells in texts)
+    if plain and decimal is None:
+        _check_points(texts, origin)
     mark = "" if plain else decimal or _decide_decimal(texts, table, origin)
     return np.stack([_convert(column, table, origin, mark, names) for column in columns], axis=1)
+
+
+def _check_points(columns: list[tuple[str, list[str]]], origin: Origin) -> None:
+    """A `DataError` if 1.021 beside 985 may be a thousand."""
+    for name, cells in columns:
+        if cell := grouped_by_points(cells):
+            raise DataError(
+                f"{origin.label}: {name!r}: expected a decimal point; got {cell!r} beside whole numbers, whose point "
+                "can separate thousands; say which with --decimal , or --decimal . (decimal=)"
+            )
 
 
 def _plain(column: Column) -> Column:

@@ -16,6 +16,8 @@ _NUMBER = {
 _DIGITS = rf"[+-]?[0-9.,{SPACES}]*[0-9][0-9.,]*"
 _SIGN = "[$€£¥]|USD|EUR|GBP|JPY|CNY|CHF|AUD|CAD|INR|BRL|RUB"
 _WITH_CURRENCY = re.compile(rf"[-+(]*(?:({_SIGN}) ?{_DIGITS}|{_DIGITS}[ \u00a0]?({_SIGN}))\)?")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+_THREE_DIGITS = re.compile("[+-]?[1-9][0-9]{2}")
 _MARKED = re.compile(rf"[+-]?[0-9.,{SPACES}]+(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -37,6 +39,18 @@ def decimal_evidence(cell: str) -> str:
     before, after = re.sub(r"[+-]", "", cell).split(last)
     is_group = len(after) == 3 and 1 <= len(before) <= 3 and before != "0"
     return "" if is_group else last
+
+
+def grouped_by_points(cells: Sequence[str]) -> str:
+    """A cell whose point may separate thousands: all have three digits after it, and a number of three has none.
+
+    >>> grouped_by_points(["985", "1.021"]), grouped_by_points(["2.050", "1.985"]), grouped_by_points(["985", "1.02"])
+    ('1.021', '', '')
+    """
+    first = next((cell for cell in cells if "." in cell), "").strip()
+    if not _GROUPED.fullmatch(first) or not any(_THREE_DIGITS.fullmatch(cell.strip()) for cell in cells):
+        return ""
+    return first if all(_GROUPED.fullmatch(cell.strip()) for cell in cells if "." in cell) else ""
 
 
 def could_prove_another(cells: Sequence[str], mark: str) -> bool:

@@ -10,7 +10,9 @@ from torchcommodity.data._tables import Column
 
 CHECKED = 50  # cells of a column whose values are looked at
 INTEGER = re.compile(r"\s*[0-9]{1,18}(\.0*)?\s*")
-NUMBER = re.compile(r"[-+(]*[$€£¥]?[0-9.,'\u00a0\u202f\u2019 ]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?[%KMB]?( ?[$€£¥])?\)?")
+NUMBER = re.compile(
+    r"[-+(]*[$€£¥]?[0-9.,'\u00a0\u202f\u2019 ]*[0-9][0-9.,]*([eE][+-]?[0-9]+)?[%KMB]?( ?[$€£¥])?\)?|[0-9]+:[0-9:.]+"
+)  # or a time
 
 
 def holds_dates(column: Column, by_name: bool) -> bool:

@@ -21,7 +21,8 @@ DATES = (*DATE_COLUMNS, *PERIOD_COLUMNS)
 SYMBOLS = _words("symbol, unique id, ticker, id")
 OTHER_SYMBOLS = _words(
     "contract, instrument, series, series id, product, commodity, asset, code, name, root, market, ric, tradingsymbol,"
-    "contract code, raw symbol, secid, simbolo, symbole, rohstoff, produkt, producto, produit, prodotto, instrument id"
+    "contract code, raw symbol, secid, hub, price hub, simbolo, symbole, rohstoff, produkt, producto, produit,"
+    "prodotto, instrument id"
 )
 SETTLES = _words("settle, settlement, settlement price, settle price, settlementprice, px settle")
 CLOSES = _words(
@@ -69,7 +70,8 @@ _NEVER = re.compile(
     r"(.* )?(size|weight|rank|position|factor|turnover|inventor(y|ies)|stocks?|production|consumption|"
     r"imports?|exports?|volatility|temperature|signal|label|flag|z ?score|split|ret|returns?|dte|hour|minute)|"
     r"(sma|ema|ma|wma|rsi|macd|atr|std|vol|roc|momentum) ?[0-9]*|(is|has|log|days to|lag) .+|"
-    r"code|conid|permno|day|hub id|latitude|longitude"
+    r"code|conid|permno|day|total|sum|average|mean|comments?|notes?|remarks?|status|(.* )?rigs|rig count|"
+    r"hub id|latitude|longitude"
 )
 
 _PARTS = frozenset((*OPENS, *HIGHS, *LOWS, *VOLUMES, *INTERESTS))  # of bars

@@ -1,6 +1,7 @@
 """Which column of a table is the date, the symbol, the price: by names first, then by values."""
 
 from dataclasses import dataclass, replace
+from shlex import quote
 
 import numpy as np
 
@@ -127,8 +128,9 @@ def _names_symbols(roles: Roles, n: int, rest: list[int]) -> bool:
 
 
 def _long(roles: Roles, date: int, symbol: int, rest: list[int]) -> Layout:
+    units = roles.named(("unit", "units"), rest) or roles.named(("currency",), rest)
     unit, source, nth = (
-        next(iter(roles.named(names, rest)), None) for names in (("unit", "units"), ("source",), ("nth",))
+        next(iter(found), None) for found in (units, roles.named(("source",), rest), roles.named(("nth",), rest))
     )
     values = [n for n in rest if n not in (unit, source)]
     price = _find_price(roles, values)
@@ -174,7 +176,7 @@ def _named_column(roles: Roles, columns: list[int]) -> int:
 
 def _several(roles: Roles, columns: list[int]) -> DataError:
     names = roles.words(columns)
-    hint = f"; name it with --column {roles.table.names[columns[0]]} (column=)"
+    hint = f"; name it with --column {quote(roles.table.names[columns[0]])} (column=)"
     return roles.fail("one price column", names, hint)
 
 
@@ -198,7 +200,7 @@ def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
         raise roles.fail("a name for every column", f"none for column {empty[0] + 1}")
     prices = [n for n in rest if not _is_no_price(roles, n)]
     if not prices:
-        hint = f"; if one is, name it with --column {roles.table.names[rest[0]]} (column=)"
+        hint = f"; if one is, name it with --column {quote(roles.table.names[rest[0]])} (column=)"
         raise roles.fail("a price column", roles.words(rest), hint)
     generic = roles.named((*PRICES, *ADJUSTED), prices)
     if len(generic) == len(prices):

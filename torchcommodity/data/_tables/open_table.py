@@ -22,6 +22,11 @@ PART = re.compile(r"(?P<file>.+\.(duckdb|ddb|db|sqlite|sqlite3|xlsx?|xlsm)):(?P<
 QUERIES = ("sql:", "md:", "bq:")
 PARQUET, ARROW = "Parquet, which begins with PAR1", "an Arrow file, which begins with ARROW1"
 BINARY = {".parquet": PARQUET, ".pq": PARQUET, ".feather": ARROW, ".arrow": ARROW}  # by ending
+FOREIGN = {  # by the first bytes
+    b"%PDF": "a PDF", b"\x93NUMPY": "an array of NumPy", b"\x89HDF": "HDF5", b"\x89PNG": "a picture",
+    b"\x80\x03": "a pickle", b"\x80\x04": "a pickle", b"\x80\x05": "a pickle", b"RDX": "data of R",
+    b"MATLAB 5.0": "a MAT file", b"ORC": "ORC", b"Obj\x01": "Avro",
+}  # fmt: skip
 
 PathLike = str | os.PathLike[str]
 
@@ -191,6 +196,10 @@ def _read_body(body: bytes, path: str, part: str, origin: Origin) -> Table:
 
         return arrow.read_parquet(body, origin) if body.startswith(b"PAR1") else arrow.read_ipc(body, origin)
     ending = Path(strip_ending(path)).suffix
+    if kind := next((kind for magic, kind in FOREIGN.items() if body.startswith(magic)), ""):
+        raise DataError(
+            f"{origin.label}: expected CSV, Parquet, Arrow, Excel or a database; got {kind}; convert it to CSV"
+        )
     if ending in BINARY:
         raise DataError(f"{origin.label}: expected {BINARY[ending]}; got {body[:4]!r}")
     return read_delimited(body, replace(origin, row_word="line"))
