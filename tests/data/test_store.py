@@ -56,7 +56,7 @@ def oil(first="2018-01-02", last="2018-12-31"):
 def test_store_adds_lists_and_loads(tmp_path):
     store, panel = data.Store(tmp_path / "new" / "prices.duckdb"), oil()
     assert store.list() == []
-    with pytest.raises(data.DataError, match="none yet"):
+    with pytest.raises(data.DataError, match=r"none yet.*; add one: torchcommodity data add"):
         store.load()
     vintage = store.add(panel, "both")
     assert (vintage.number, vintage.rows, vintage.first, vintage.last) == (

@@ -210,4 +210,5 @@ class Store:
 
 def _unknown(path: Path, names: "list[str]", name: str | None) -> DataError:
     stored = summarize_names(names, limit=20) or "none yet"
-    return DataError(f"{path}: expected the name of a stored panel ({stored}); got {name!r}")
+    add = "" if names else "; add one: torchcommodity data add SOURCE --name NAME"
+    return DataError(f"{path}: expected the name of a stored panel ({stored}); got {name!r}{add}")
