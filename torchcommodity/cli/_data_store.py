@@ -9,6 +9,7 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._data_sources import print_sources
 from torchcommodity.cli._layout import DETECTED, AsOf, Layout, with_layout
+from torchcommodity.cli._parse import parse_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +46,7 @@ def add(
     from torchcommodity.data import NOT_STATED, Store, read
 
     screen, target = output.console(quiet), Store(store)
-    names = None if symbols is None else options.parse_names(symbols)
+    names = None if symbols is None else parse_names(symbols)
     panel = read(source, names, publisher=publisher or NOT_STATED, store=target, **layout._asdict())
     name = name or (Path(source).name.split(".")[0] if Path(source).is_file() else source)
     vintage = target.add(panel, name)
@@ -81,7 +82,7 @@ def show(
 
     screen, target = output.console(), Store(store)
     panel, vintages = target.load(name, as_of), target.vintages(name)
-    panel = panel if symbol is None else panel.select(options.parse_names(symbol))
+    panel = panel if symbol is None else panel.select(parse_names(symbol))
     output.print_line(screen, repr(panel) + (f" as of {as_of}" if as_of else ""))
     _print_prices(screen, panel, last)
     _print_vintages(screen, vintages)

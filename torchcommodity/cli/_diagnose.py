@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._parse import import_object
 
 
 def diagnose(
@@ -18,7 +18,7 @@ def diagnose(
 
     Exit code 1: a fault was found.
     """
-    build = options.import_object(factory)
+    build = import_object(factory)
     if not callable(build):
         raise typer.BadParameter(f"expected a function; got {factory}, a {type(build).__name__}")
     import torchcommodity.opkit as opkit

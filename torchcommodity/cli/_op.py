@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._parse import import_object
 
 if TYPE_CHECKING:
     from torchcommodity.opkit import Report
@@ -98,7 +98,7 @@ def _select(names: list[str], everything: bool) -> list[Any]:
     if everything:
         return [op for _, op in sorted(operators.items())]
     by_name: dict[str, Any] = {name: op for key, op in operators.items() for name in (key, op.name)}
-    by_name |= {name: options.import_object(name) for name in names if name not in by_name and ":" in name}
+    by_name |= {name: import_object(name) for name in names if name not in by_name and ":" in name}
     if unknown := [name for name in names if name not in by_name]:
         matches = get_close_matches(unknown[0], [op.name for op in operators.values()], n=1)
         hint = f"did you mean {matches[0]!r}?" if matches else "torchcommodity op list prints all names"

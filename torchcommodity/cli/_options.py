@@ -1,19 +1,17 @@
 """Options that commands share. Nothing here imports torch or pandas, so `--help` and usage errors are immediate."""
 
-import csv
 import glob
 import os
-import pkgutil
 import re
-import sys
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from torchcommodity.cli._layout import DETECTED, Layout
+from torchcommodity.cli._parse import parse_contracts, parse_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -277,42 +275,3 @@ def load_model(path: Path) -> "Forecaster | Artifact":
     from torchcommodity.export import Artifact
 
     return Artifact.load(path)
-
-
-def parse_contracts(contracts: str) -> dict[str, str]:
-    """Parse `WTI=CL,CORN=C` to symbol -> product code; the last `=` counts, as Yahoo's symbols have one.
-
-    >>> parse_contracts("WTI=CL, ZC=F=C")
-    {'WTI': 'CL', 'ZC=F': 'C'}
-    """
-    pairs = [name.rpartition("=") for name in parse_names(contracts, "--contracts")]
-    codes = {symbol.strip(): code.strip() for symbol, _, code in pairs}
-    if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
-        raise ValueError(f"--contracts: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
-    return codes
-
-
-def parse_names(text: str, option: str = "--symbols") -> list[str]:
-    """Parse `A, B` to a list of distinct names.
-
-    >>> parse_names("WTI, BRENT,WTI"), parse_names('"Crude oil, Brent",WTI')
-    (['WTI', 'BRENT'], ['Crude oil, Brent', 'WTI'])
-    """
-    cells = next(csv.reader([text], skipinitialspace=True), [])  # a name with a comma is quoted
-    names = list(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
-    if not names:
-        raise ValueError(f"{option}: expected names separated by commas; got {text!r}")
-    return names
-
-
-def import_object(path: str) -> Any:
-    """Import the object `package.module:name`; the current folder is searched too."""
-    if ":" not in path:
-        raise typer.BadParameter(f"expected package.module:name; got {path!r}")
-    sys.path.insert(0, os.getcwd())
-    try:
-        return pkgutil.resolve_name(path)
-    except (ImportError, AttributeError) as error:
-        raise typer.BadParameter(f"cannot import {path}: {error}") from error
-    finally:
-        sys.path.remove(os.getcwd())

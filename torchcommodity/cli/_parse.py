@@ -1,0 +1,48 @@
+"""Texts of the command line as names, product codes and objects; nothing here imports torch or pandas."""
+
+import csv
+import os
+import pkgutil
+import sys
+from typing import Any
+
+import typer
+
+
+def parse_contracts(contracts: str) -> dict[str, str]:
+    """Parse `WTI=CL,CORN=C` to symbol -> product code; the last `=` counts, as Yahoo's symbols have one.
+
+    >>> parse_contracts("WTI=CL, ZC=F=C")
+    {'WTI': 'CL', 'ZC=F': 'C'}
+    """
+    pairs = [name.rpartition("=") for name in parse_names(contracts, "--contracts")]
+    codes = {symbol.strip(): code.strip() for symbol, _, code in pairs}
+    if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
+        raise ValueError(f"--contracts: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
+    return codes
+
+
+def parse_names(text: str, option: str = "--symbols") -> list[str]:
+    """Parse `A, B` to a list of distinct names.
+
+    >>> parse_names("WTI, BRENT,WTI"), parse_names('"Crude oil, Brent",WTI')
+    (['WTI', 'BRENT'], ['Crude oil, Brent', 'WTI'])
+    """
+    cells = next(csv.reader([text], skipinitialspace=True), [])  # a name with a comma is quoted
+    names = list(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
+    if not names:
+        raise ValueError(f"{option}: expected names separated by commas; got {text!r}")
+    return names
+
+
+def import_object(path: str) -> Any:
+    """Import the object `package.module:name`; the current folder is searched too."""
+    if ":" not in path:
+        raise typer.BadParameter(f"expected package.module:name; got {path!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return pkgutil.resolve_name(path)
+    except (ImportError, AttributeError) as error:
+        raise typer.BadParameter(f"cannot import {path}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
