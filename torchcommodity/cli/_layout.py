@@ -10,8 +10,8 @@ import typer
 
 FORMATS = (
     "yfinance", "databento", "contracts", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link",
-    "investing",
-    "barchart", "norgate", "nixtla", "fred", "stooq", "bars", "long", "wide",
+    "investing", "barchart", "norgate", "bloomberg", "refinitiv", "eia-api", "nixtla", "fred", "stooq", "bars",
+    "long", "wide",
 )  # fmt: skip
 """The names of `data.FORMATS`, which cannot be imported without torch; a test compares them."""
 
