@@ -191,7 +191,7 @@ def test_threads_add_at_once(tmp_path):
 
 
 def test_a_connection_that_another_thread_is_closing_is_waited_for(tmp_path, monkeypatch):
-    """DuckDB then reports the file as attached; of 600 calls of six threads, 13 met it."""
+    """DuckDB then reports the file as attached; of 640 calls of six threads, 13 met it."""
     store, connect, calls = data.Store(tmp_path / "prices.duckdb"), duckdb.connect, []
     store.add(panel(2), "x")
 
