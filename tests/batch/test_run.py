@@ -149,7 +149,8 @@ def test_run_rejects_bad_text_and_panels_without_a_name(artifact: Artifact, wind
     path = write(table, tmp_path / "p.parquet")
     batch.run(artifact, path, tmp_path / "f.duckdb")
     rejected = reasons(tmp_path / "f.duckdb")
-    assert rejected["p0"] == f"{path}, row 101: expected a price; got 'n.a.'"
+    got = "got 'n.a.' (leave the cell empty where there is no price)"
+    assert rejected["p0"] == f"{path}, row 101: expected a price; {got}"
     assert rejected[None] == f"{path}, row 151: expected the name of a panel; got none in {len(table) - 150} rows"
     assert "expected rows of BRENT; got 'WTI'" in rejected["p1"]
 

@@ -37,7 +37,7 @@ def text_of(page: Path) -> str:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_prints_its_sources_and_shows_its_figure(site: Path, name: str) -> None:
     page, figure = site / "examples" / f"{name}.html", site / "figures" / f"{name}.html"
-    assert re.search(r"; arch \d+\.\d+\.\d+, arch\.data\.\w+", text_of(page))
+    assert re.search(r"; torchcommodity/data/open_prices/\w+\.csv\.gz", text_of(page))
     assert f"../figures/{name}.html" in page.read_text()
     assert "plotly.min.js" in figure.read_text()
 

@@ -203,6 +203,8 @@ def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
         hint = f"; if one is, name it with --column {quote(roles.table.names[rest[0]])} (column=)"
         raise roles.fail("a price column", roles.words(rest), hint)
     generic = roles.named((*PRICES, *ADJUSTED), prices)
+    if len(prices) > 1:  # `y` beside `x` is a symbol like it
+        generic = [n for n in generic if roles.keys[n] != "y"]
     if len(generic) == len(prices):
         return _one_series(roles, date, _find_price(roles, generic), rest)
     if generic and roles.options.format != "wide":
