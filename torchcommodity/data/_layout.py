@@ -37,13 +37,12 @@ class Layout:
     findings: tuple[Finding, ...] = ()
 
 
-def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> Layout:
+def detect_layout(header: Sequence[str], label: str) -> Layout:
     """Detect the layout of a table from its column names, in upper or lower case.
 
     Args:
         header: the column names.
         label: opens the error messages, such as "prices.csv, line 1".
-        curve: expect a long table with a column `nth`; otherwise that column is ignored.
 
     Raises:
         DataError: a role without a column or with several, or ambiguous columns.
@@ -55,8 +54,8 @@ def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> 
     _check_names(names, label)
     lower = [name.lower() for name in names]
     date = _find_one(lower, DATES, label)
-    if curve or any(name in SYMBOLS for name in lower):
-        return _long_layout(names, lower, date, label, _find_one(lower, ("nth",), label) if curve else None)
+    if any(name in SYMBOLS for name in lower):
+        return _long_layout(names, lower, date, label)
     columns = tuple(column for column in range(len(names)) if column != date)
     if not columns:
         raise DataError(f"{label}: expected a price column besides {names[date]!r}; got none")
@@ -71,12 +70,12 @@ def detect_layout(header: Sequence[str], label: str, *, curve: bool = False) -> 
     return Layout(date, columns, tuple(names[c] for c in columns), findings=tuple(generic))
 
 
-def _long_layout(names: list[str], lower: list[str], date: int, label: str, nth: int | None) -> Layout:
+def _long_layout(names: list[str], lower: list[str], date: int, label: str) -> Layout:
     symbol, price = _find_one(lower, SYMBOLS, label), _find_one(lower, PRICES, label)
     unit = lower.index("unit") if "unit" in lower else None
     source = lower.index("source") if "source" in lower else None
-    others = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source, nth)]
-    return Layout(date, (price,), (names[price],), symbol, unit, source, nth, ignored_columns(others))
+    others = [name for column, name in enumerate(names) if column not in (date, symbol, price, unit, source)]
+    return Layout(date, (price,), (names[price],), symbol, unit, source, findings=ignored_columns(others))
 
 
 def _check_names(names: list[str], label: str) -> None:

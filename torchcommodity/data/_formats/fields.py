@@ -20,5 +20,5 @@ def field_names(table: Table, fields: Sequence[str] = tuple(FIELDS)) -> dict[str
     """
     levels = split_names(read_header_rows(table)).levels or (table.names,)
     names = {key(name): name for level in levels for name in level}
-    found = {field: next((names[word] for word in FIELDS[field] if word in names), None) for field in fields}
-    return {field: name for field, name in found.items() if name is not None}
+    matches = {field: next((names[word] for word in FIELDS[field] if word in names), None) for field in fields}
+    return {field: name for field, name in matches.items() if name is not None}

@@ -143,8 +143,8 @@ def _find_price(roles: Roles, columns: list[int]) -> int:
     if roles.options.column is not None:
         return _named_column(roles, columns)
     for name in roles.record.prices:
-        if found := roles.named((name,), columns):
-            return found[0]
+        if matches := roles.named((name,), columns):
+            return matches[0]
     named = roles.named(PRICES, columns)
     if len(named) > 1 and is_bar(set(roles.keys)):
         return min(named, key=lambda n: PRICES.index(roles.keys[n]))
@@ -211,8 +211,8 @@ def _one_or_wide(roles: Roles, date: int, rest: list[int]) -> Layout:
         raise _several(roles, prices)
     findings = _ignored(roles, [n for n in rest if n not in prices])
     names = tuple(roles.table.names[n] for n in prices)
-    found = [make_finding("generic name", roles.table.names[n], line=1, value=roles.table.names[n]) for n in generic]
-    return Layout(date, tuple(prices), names, findings=(*findings, *found))
+    unnamed = [make_finding("generic name", roles.table.names[n], line=1, value=roles.table.names[n]) for n in generic]
+    return Layout(date, tuple(prices), names, findings=(*findings, *unnamed))
 
 
 def _one_series(roles: Roles, date: int, price: int, rest: list[int]) -> Layout:

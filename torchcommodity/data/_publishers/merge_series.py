@@ -45,16 +45,16 @@ def merge_series(panel: Panel, parts: Sequence[Part]) -> Panel:
         prices[np.searchsorted(dates, part.panel.dates), column] = part.panel.values.plain().numpy()[:, 0]
         units[column], provenance[column] = part.panel.units[0], part.panel.provenance[0]
     was_empty = np.isin(dates, panel.dates[np.isnan(panel.values.plain().numpy()).all(axis=1)])
-    kept = ~np.isnan(prices).all(axis=1) | was_empty
+    valid_rows = ~np.isnan(prices).all(axis=1) | was_empty
     merged = Panel(
-        MetadataTensor(torch.from_numpy(prices[kept])),
-        dates[kept],
+        MetadataTensor(torch.from_numpy(prices[valid_rows])),
+        dates[valid_rows],
         panel.symbols,
         tuple(units),
         tuple(provenance),
         panel.contracts,
-        None if panel.curve is None else _curve(panel.curve, rows, kept),
-        deliveries=None if panel.deliveries is None else _spread(panel.deliveries, rows, len(dates))[kept],
+        None if panel.curve is None else _curve(panel.curve, rows, valid_rows),
+        deliveries=None if panel.deliveries is None else _spread(panel.deliveries, rows, len(dates))[valid_rows],
     )
     return replace(merged, findings=_findings(panel, merged, parts))
 
@@ -67,8 +67,8 @@ def _spread(values: Array, rows: Array, count: int) -> Array:
     return result
 
 
-def _curve(curve: MetadataTensor, rows: Array, kept: Array) -> MetadataTensor:
-    return MetadataTensor(torch.from_numpy(_spread(curve.plain().numpy(), rows, len(kept))[kept]))
+def _curve(curve: MetadataTensor, rows: Array, valid_rows: Array) -> MetadataTensor:
+    return MetadataTensor(torch.from_numpy(_spread(curve.plain().numpy(), rows, len(valid_rows))[valid_rows]))
 
 
 def _findings(panel: Panel, merged: Panel, parts: Sequence[Part]) -> tuple[Finding, ...]:
@@ -78,6 +78,6 @@ def _findings(panel: Panel, merged: Panel, parts: Sequence[Part]) -> tuple[Findi
     updated, last = {part.symbol: part for part in parts}, str(panel.dates[-1])
     reading = [f for f in panel.findings if f.symbol not in updated or updated[f.symbol].start is not None]
     for part in parts:
-        found = (replace(f, symbol=part.symbol) for f in part.panel.findings if f.symbol)
-        reading += [f for f in found if part.start is None or f.date > last]
+        new = (replace(f, symbol=part.symbol) for f in part.panel.findings if f.symbol)
+        reading += [f for f in new if part.start is None or f.date > last]
     return condense([*(finding for finding in reading if finding.kind not in inspected), *current])

@@ -52,9 +52,9 @@ def read_sheet(rows: Rows, origin: Origin) -> Table:
     columns = tuple(to_column(name, column) for name, column in zip(names, cells) if name or filled(column))
     records = {name: {"unit": str(unit).strip("()")} for name, unit in zip(names, units) if name and unit != ""}
     levels = _levels(rows, head, [n for n, (name, column) in enumerate(zip(names, cells)) if name or filled(column)])
-    found = tuple(make_finding("ignored line", line=n + 1, value=filled(rows[n])[0]) for n in notes)
+    findings = tuple(make_finding("ignored line", line=n + 1, value=filled(rows[n])[0]) for n in notes)
     where = origin.at(head + 1)
-    return Table(columns, np.array(lines) + 1, where, "Excel", levels, titles, findings=found, records=records)
+    return Table(columns, np.array(lines) + 1, where, "Excel", levels, titles, findings=findings, records=records)
 
 
 def _notes(rows: Rows, lines: list[int]) -> list[int]:
