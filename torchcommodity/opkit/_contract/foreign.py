@@ -6,29 +6,17 @@ skipped, with the error; a wrong result is a failure.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.gradcheck import GradcheckError
 
 from torchcommodity.opkit._cases import Cases, Sample
-from torchcommodity.opkit._contract.case import Case, SkipCheck, as_tuple
-from torchcommodity.opkit._contract.checks import Check
+from torchcommodity.opkit._contract.case import SkipCheck, as_tuple
 
 DEFAULTS: dict[str, Any] = {"int": 3, "float": 0.5, "bool": False, "SymInt": 3}  # None or absent: a random Tensor
-RECORD_ONLY = {
-    "pickle_and_copy", "jvp_formula", "half_precision", "autocast", "nan_output_gradient", "empty_batch", "batch_axes",
-    "bad_input", "meta", "no_data_dependence",
-}  # fmt: skip
-# An error in one of these checks means that the feature is not supported.
-OPTIONAL = {
-    "forward_mode", "func_grad", "vmap", "jacrev", "jacfwd", "hessian", "per_sample_gradients", "compile_forward",
-    "compile_backward", "compile_shapes", "compile_func_grad", "export", "export_strict", "aot_inductor", "onnx",
-    "threads", "gradgradcheck",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,27 +84,6 @@ def wrap_foreign(operator: Any, cases: Cases | None) -> ForeignOp:
 def as_callable(operator: Any) -> Any:
     """The function to call with tensors: for an `autograd.Function`, its `apply`."""
     return operator.apply if _is_autograd_function(operator) else operator
-
-
-def adapt_check(check: Check) -> Check:
-    """The check as it runs on a foreign operator."""
-
-    def function(case: Case) -> None:
-        if check.name in RECORD_ONLY:
-            raise SkipCheck("only an opkit.Op record guarantees this")
-        if check.name == "autograd_registration" and not case.op.backward:
-            raise SkipCheck("not differentiable, and it raises if a gradient is requested")
-        try:
-            check.function(case)
-        except (AssertionError, GradcheckError, SkipCheck):
-            raise
-        except Exception as error:
-            if check.name not in OPTIONAL:
-                raise
-            message = " ".join(str(error).split())[:200]
-            raise SkipCheck(f"not supported: {type(error).__name__}: {message}") from error
-
-    return replace(check, function=function)
 
 
 def _is_autograd_function(operator: Any) -> bool:

@@ -8,8 +8,9 @@ import torch
 from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._contract.case import Case
 from torchcommodity.opkit._contract.checks import CHECKS, Check, run_check
-from torchcommodity.opkit._contract.foreign import adapt_check, as_callable, wrap_foreign
+from torchcommodity.opkit._contract.foreign import as_callable, wrap_foreign
 from torchcommodity.opkit._contract.report import Report, Result
+from torchcommodity.opkit._contract.support import adapt_check
 from torchcommodity.opkit._op import Op
 
 DEFAULTS = {"Tensor": None, "int": 3, "float": 0.5, "bool": False}  # None: a random panel
