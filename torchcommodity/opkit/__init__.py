@@ -19,6 +19,8 @@ from torchcommodity.opkit._diagnose.findings import Finding as Finding
 from torchcommodity.opkit._external import external as external
 from torchcommodity.opkit._graph.from_autograd import graph as graph
 from torchcommodity.opkit._graph.graph import Graph as Graph
+from torchcommodity.opkit._implements import dispatch as dispatch
+from torchcommodity.opkit._implements import implements as implements
 from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
 from torchcommodity.opkit._logging import trace as trace
 from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor
@@ -28,6 +30,10 @@ from torchcommodity.opkit._new import new as new
 from torchcommodity.opkit._op import HALF_DTYPES as HALF_DTYPES
 from torchcommodity.opkit._op import OPERATORS as OPERATORS
 from torchcommodity.opkit._op import Op as Op
+from torchcommodity.opkit._override_coverage import Override as Override
+from torchcommodity.opkit._override_coverage import OverrideCoverage as OverrideCoverage
+from torchcommodity.opkit._override_coverage import override_coverage as override_coverage
+from torchcommodity.opkit._override_coverage import same_values as same_values
 from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
 
 __all__ = [
@@ -44,20 +50,26 @@ __all__ = [
     "LoggingTensor",
     "MetadataTensor",
     "Op",
+    "Override",
+    "OverrideCoverage",
     "Report",
     "Result",
     "Sample",
     "ScalarTensor",
     "check",
     "diagnose",
+    "dispatch",
     "extension",
     "external",
     "graph",
+    "implements",
     "load",
     "load_inline",
     "load_native_library",
     "native_libraries",
     "new",
+    "override_coverage",
+    "same_values",
     "trace",
     "vjp",
 ]

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
+from torchcommodity.opkit._implements import dispatch
+
 LOGGER = logging.getLogger("torchcommodity.opkit")
 
 
@@ -103,7 +105,9 @@ class LoggingTensor(torch.Tensor):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         inner = super().__torch_function__
-        result, call = _timed(lambda *a, **k: inner(func, types, a, k), args, kwargs or {}, _name(func))  # type: ignore[no-untyped-call]
+        result, call = _timed(
+            lambda *a, **k: dispatch(cls, func, types, a, k, default=inner), args, kwargs or {}, _name(func)
+        )
         LOGGER.info("%s", call)
         return result
 

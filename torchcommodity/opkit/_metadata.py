@@ -1,16 +1,20 @@
 """A tensor that carries metadata through ordinary torch functions."""
 
 import copy
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
-CONCATENATING = {
+from torchcommodity.opkit._implements import dispatch, implements
+
+CONCATENATING = (
     torch.cat, torch.concat, torch.concatenate, torch.stack, torch.hstack, torch.vstack, torch.dstack,
     torch.row_stack, torch.column_stack, torch.block_diag,
-}  # fmt: skip
+)  # fmt: skip
 
 
 class MetadataTensor(torch.Tensor):
@@ -19,7 +23,8 @@ class MetadataTensor(torch.Tensor):
     A result carries the metadata of the *first* `MetadataTensor` among the operands, positional before keyword; plain
     tensors have no effect. An operand that is written in place (`x.add_(y)`, `out=x`) keeps its own metadata. Functions
     that concatenate tensors (`cat`, `stack` and similar) keep the entries that are equal in all of them; a subclass may
-    override `merge`. Results that are not tensors are returned unchanged.
+    override `merge`. Results that are not tensors are returned unchanged. `implements(MetadataTensor, function)` gives
+    a function another rule.
 
     Metadata describe the source of the values, not their position: `x[:, 0]` has the metadata of `x`.
     `torchcommodity.data.Panel` selects them together with its columns.
@@ -75,11 +80,17 @@ class MetadataTensor(torch.Tensor):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        result = super().__torch_function__(func, types, args, dict(kwargs or {}))  # type: ignore[no-untyped-call]
-        metadata = [x._metadata for x in _find((args, kwargs or {})) if "_metadata" in x.__dict__]
-        for tensor in _find(result) if metadata else ():
-            if "_metadata" not in tensor.__dict__:
-                tensor._metadata = cls.merge(metadata) if func in CONCATENATING else metadata[0]
+        return dispatch(cls, func, types, args, kwargs, default=cls._pass_on)
+
+    @classmethod
+    def _pass_on(
+        cls, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Call the function as for plain tensors; results without metadata get those of the first operand."""
+        result = super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+        first = next((x._metadata for x in _find((args, kwargs)) if "_metadata" in x.__dict__), None)
+        for tensor in _find(result) if first is not None else ():
+            tensor.__dict__.setdefault("_metadata", first)
         return result
 
     @classmethod
@@ -112,3 +123,17 @@ def _find(value: Any) -> Iterator[MetadataTensor]:
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from _find(item)
+
+
+def _concatenate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if "out" in kwargs:
+        return NotImplemented  # `out` keeps its own metadata
+    operands = list(_find((args, kwargs)))
+    kind: type[MetadataTensor] = max((type(x) for x in operands), key=lambda kind: len(kind.__mro__))  # the subclass
+    metadata = [x.metadata for x in operands if "_metadata" in x.__dict__]
+    plain_args, plain_kwargs = tree_map_only(MetadataTensor, _plain, (args, kwargs))
+    return kind(function(*plain_args, **plain_kwargs), **(kind.merge(metadata) if metadata else {}))
+
+
+for function in CONCATENATING:
+    implements(MetadataTensor, function)(functools.partial(_concatenate, function))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-HANDLED: dict[Any, Callable[..., Any]] = {}
+from torchcommodity.opkit._implements import dispatch, implements
 
 
 class ScalarTensor:
@@ -15,7 +15,7 @@ class ScalarTensor:
 
     Sums, differences, multiples, matrix products, powers, transposes and inverses of these matrices are ScalarTensors.
     All other torch functions receive the dense matrix, and so do functions of a ScalarTensor and a Tensor, except
-    `matmul`, which only scales the Tensor.
+    `matmul`, which only scales the Tensor. `implements(ScalarTensor, function)` adds or replaces a closed form.
 
     Args:
         size: N >= 0.
@@ -65,13 +65,7 @@ class ScalarTensor:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        if not all(issubclass(kind, (Tensor, ScalarTensor)) for kind in types):
-            return NotImplemented  # the other type may handle the call
-        result = HANDLED[func](*args, **(kwargs or {})) if func in HANDLED else NotImplemented
-        if result is not NotImplemented:
-            return result
-        dense_args, dense_kwargs = tree_map(_dense, (args, dict(kwargs or {})))
-        return func(*dense_args, **dense_kwargs)
+        return dispatch(cls, func, types, args, kwargs, default=_call_dense)
 
     def __add__(self, other: Any) -> Any:
         return torch.add(self, other)  # type: ignore[call-overload]  # dispatches to __torch_function__
@@ -108,14 +102,11 @@ def _dense(x: Any) -> Any:
     return x.dense() if isinstance(x, ScalarTensor) else x
 
 
-def _handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a handler of these functions; if it returns NotImplemented, the dense matrix is used."""
-
-    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
-        HANDLED.update(dict.fromkeys(functions, handler))
-        return handler
-
-    return register
+def _call_dense(
+    func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    dense_args, dense_kwargs = tree_map(_dense, (args, dict(kwargs)))
+    return func(*dense_args, **dense_kwargs)
 
 
 def _same_size(a: Any, b: Any) -> bool:
@@ -130,18 +121,18 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float)) or (type(x) is Tensor and x.dim() == 0)
 
 
-@_handles(torch.add)
+@implements(ScalarTensor, torch.add)
 def _add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     closed = out is None and _same_size(input, other)
     return ScalarTensor(input.size, input.value + alpha * other.value) if closed else NotImplemented
 
 
-@_handles(torch.sub, torch.subtract)
+@implements(ScalarTensor, torch.sub, torch.subtract)
 def _sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return _add(input, other, alpha=-alpha, out=out)
 
 
-@_handles(torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.__mul__)
+@implements(ScalarTensor, torch.mul, torch.multiply, torch.Tensor.mul, torch.Tensor.__mul__)
 def _mul(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None or not (_is_number(input) or _is_number(other) or _same_size(input, other)):
         return NotImplemented
@@ -149,13 +140,13 @@ def _mul(input: Any, other: Any, *, out: Any = None) -> Any:
     return ScalarTensor(size, getattr(input, "value", input) * getattr(other, "value", other))
 
 
-@_handles(torch.div, torch.true_divide)
+@implements(ScalarTensor, torch.div, torch.true_divide)
 def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
     closed = out is None and rounding_mode is None and _is_number(other) and isinstance(input, ScalarTensor)
     return ScalarTensor(input.size, input.value / other) if closed else NotImplemented
 
 
-@_handles(torch.matmul, torch.mm)
+@implements(ScalarTensor, torch.matmul, torch.mm)
 def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is not None:
         return NotImplemented
@@ -166,36 +157,36 @@ def _matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return matrix * scalar.value if fits else NotImplemented
 
 
-@_handles(torch.neg, torch.negative)
+@implements(ScalarTensor, torch.neg, torch.negative)
 def _neg(input: ScalarTensor) -> ScalarTensor:
     return -input
 
 
-@_handles(torch.t, torch.clone)
+@implements(ScalarTensor, torch.t, torch.clone)
 def _copy(input: ScalarTensor) -> ScalarTensor:
     return ScalarTensor(input.size, input.value)
 
 
-@_handles(torch.inverse, torch.linalg.inv)
+@implements(ScalarTensor, torch.inverse, torch.linalg.inv)
 def _inverse(input: ScalarTensor) -> ScalarTensor:
     return ScalarTensor(input.size, 1 / input.value)
 
 
-@_handles(torch.matrix_power, torch.linalg.matrix_power)
+@implements(ScalarTensor, torch.matrix_power, torch.linalg.matrix_power)
 def _power(input: ScalarTensor, n: int) -> ScalarTensor:
     return ScalarTensor(input.size, input.value**n)
 
 
-@_handles(torch.trace)
+@implements(ScalarTensor, torch.trace)
 def _trace(input: ScalarTensor) -> Tensor:
     return torch.as_tensor(input.value * input.size)
 
 
-@_handles(torch.det, torch.linalg.det)
+@implements(ScalarTensor, torch.det, torch.linalg.det)
 def _det(input: ScalarTensor) -> Tensor:
     return torch.as_tensor(input.value) ** input.size
 
 
-@_handles(torch.mean)
+@implements(ScalarTensor, torch.mean)
 def _mean(input: ScalarTensor, *args: Any, **kwargs: Any) -> Any:
     return NotImplemented if args or kwargs else torch.as_tensor(input.value / input.size)

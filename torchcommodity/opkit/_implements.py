@@ -1,0 +1,158 @@
+"""Implementations of torch functions for tensor types by `__torch_function__`: `implements` and `dispatch`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch.overrides import get_ignored_functions, resolve_name
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+Default = Callable[..., Any]  # func, types, args, kwargs -> result
+
+_HANDLERS: dict[type, dict[Any, Callable[..., Any]]] = {}
+
+
+def implements(tensor_type: type, *functions: Callable[..., Any]) -> Callable[[Handler], Handler]:
+    """Register a handler of torch functions for a tensor type; a decorator.
+
+    The handler has the arguments of the function. It may return NotImplemented for arguments that it does not cover;
+    then the `default` of `dispatch` is called. Subclasses inherit handlers and may replace them. A later handler of the
+    same function replaces an earlier one.
+
+    `torch.mean(x)` and `x.mean()` are two functions, `torch.mean` and `torch.Tensor.mean`; the operator `x + y` of a
+    Tensor subclass is `torch.Tensor.add`, and a property such as `x.T` is `torch.Tensor.T.__get__`. `trace` and
+    `override_coverage` show which one is called.
+
+    Args:
+        tensor_type: a class, Tensor subclass or not, whose `__torch_function__` calls `dispatch`.
+        functions: overridable functions, operators `torch.ops.namespace.name`, or functions of your own that call
+            `torch.overrides.handle_torch_function`.
+
+    Raises:
+        TypeError: `tensor_type` has no `__torch_function__` of its own, or a function is not overridable.
+
+    References:
+        https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-python-api
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> @opkit.implements(opkit.ScalarTensor, torch.diagonal)
+        ... def diagonal(input):
+        ...     return torch.as_tensor(input.value).expand(input.size)
+        >>> torch.diagonal(opkit.ScalarTensor(3, 0.5))
+        tensor([0.5000, 0.5000, 0.5000])
+    """
+    _check_type(tensor_type)
+    if not functions:
+        raise TypeError("implements: functions must name at least one torch function, such as torch.mean; got none")
+    for function in functions:
+        _check_function(function)
+
+    def register(handler: Handler) -> Handler:
+        _HANDLERS.setdefault(tensor_type, {}).update(dict.fromkeys(functions, handler))
+        return handler
+
+    return register
+
+
+def dispatch(
+    cls: type,
+    func: Callable[..., Any],
+    types: Iterable[type],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    default: Default | None = None,
+) -> Any:
+    """Call the handler of a torch function; this is the body of a tensor type's `__torch_function__`.
+
+    1. If `types` has a class that is neither a base nor a subclass of `cls`, the result is NotImplemented, so torch
+       asks that class. A `cls` that is not a Tensor accepts Tensor subclasses too.
+    2. The handler of `cls`, or of its nearest base class, is called.
+    3. Without one, or if it returns NotImplemented, `default` is called.
+    4. Without a default, the result is NotImplemented if another class may handle the call, else TypeError.
+
+    Torch asks subclasses before their base classes, then from left to right, and raises TypeError if every class
+    returns NotImplemented.
+
+    Args:
+        cls: the class, as `__torch_function__` receives it.
+        func: the function, and so for `types`, `args` and `kwargs`.
+        default: called as default(func, types, args, kwargs). For a Tensor subclass `super().__torch_function__`.
+
+    Raises:
+        TypeError: no handler, no default, and no other class to ask.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> class Zeros:
+        ...     def __init__(self, size):
+        ...         self.size = size
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return opkit.dispatch(cls, func, types, args, kwargs)
+        >>> @opkit.implements(Zeros, torch.sum)
+        ... def sum(input):
+        ...     return torch.tensor(0.0)
+        >>> torch.sum(Zeros(3))
+        tensor(0.)
+        >>> torch.exp(Zeros(3))
+        Traceback (most recent call last):
+        TypeError: torch.exp: Zeros has no implementation of it; write one with @opkit.implements(Zeros, torch.exp), ...
+    """
+    types = tuple(types)
+    if not all(_related(kind, cls) or (issubclass(kind, Tensor) and not issubclass(cls, Tensor)) for kind in types):
+        return NotImplemented
+    handler = _find_handler(cls, func)
+    result = NotImplemented if handler is None else handler(*args, **(kwargs or {}))
+    if result is not NotImplemented:
+        return result
+    if default is not None:
+        return default(func, types, args, kwargs or {})
+    if all(_related(kind, cls) for kind in types):
+        raise TypeError(_no_implementation(cls, func, handler is not None))
+    return NotImplemented
+
+
+def _related(kind: type, cls: type) -> bool:
+    return issubclass(kind, cls) or issubclass(cls, kind)
+
+
+def _find_handler(cls: type, func: Callable[..., Any]) -> Callable[..., Any] | None:
+    handlers = (_HANDLERS.get(base, {}).get(func) for base in cls.__mro__)
+    return next((handler for handler in handlers if handler is not None), None)
+
+
+def _no_implementation(cls: type, func: Callable[..., Any], declined: bool) -> str:
+    name, kind = resolve_name(func) or str(func), cls.__name__
+    if declined:
+        return f"{name}: the implementation for {kind} does not cover these arguments; extend it, or pass dense tensors"
+    return (
+        f"{name}: {kind} has no implementation of it; write one with @opkit.implements({kind}, {name}), or pass "
+        f"default= to opkit.dispatch for all other functions"
+    )
+
+
+def _check_type(tensor_type: Any) -> None:
+    if not isinstance(tensor_type, type):
+        got = f"{tensor_type!r}, a {type(tensor_type).__name__}"
+        raise TypeError(f"implements: tensor_type must be a class; got {got}. Write @implements(MyTensor, torch.mean)")
+    method = getattr(tensor_type, "__torch_function__", None)
+    inherited = (None, torch._C._disabled_torch_function_impl, Tensor.__torch_function__.__func__)  # type: ignore[attr-defined]
+    if getattr(method, "__func__", method) in inherited:
+        raise TypeError(
+            f"implements: tensor_type must have a classmethod __torch_function__ that calls opkit.dispatch; got "
+            f"{tensor_type.__name__} without one of its own, so the handler would never be called"
+        )
+
+
+def _check_function(function: Any) -> None:
+    if not callable(function):
+        hint = ", the getter of a property is torch.Tensor.T.__get__" if hasattr(function, "__get__") else ""
+        raise TypeError(f"implements: functions must be callable, such as torch.mean{hint}; got {function!r}")
+    if function in get_ignored_functions():
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"implements: torch never calls __torch_function__ for {name}; override the functions it calls")

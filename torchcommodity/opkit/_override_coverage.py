@@ -1,0 +1,213 @@
+"""`override_coverage`: call every overridable torch function with a tensor type, and compare with plain tensors."""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.overrides import is_tensor_method_or_property, resolve_name
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
+
+from torchcommodity.opkit._override_samples import call, override_samples
+
+Status = Literal["correct", "wrong", "raises", "not called"]
+
+NOT_COMPARABLE = {torch.complex32, torch.quint8, torch.qint8, torch.qint32}  # `torch.equal` does not support them
+UNINITIALIZED = (
+    "empty_like", "new_empty", "new_empty_strided", "resize_", "resize_as_", "new", "_empty_affine_quantized",
+    "fbgemm_pack_gemm_matrix_fp16",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Override:
+    """One torch function called with a tensor type; `reason` says why it is not correct."""
+
+    name: str
+    status: Status
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.status:<10}  {self.name}{f': {self.reason}' if self.reason else ''}"
+
+
+@dataclass(frozen=True)
+class OverrideCoverage:
+    """Result for every overridable torch function. It prints as counts, then what is wrong or raises."""
+
+    functions: tuple[Override, ...]
+
+    @property
+    def correct(self) -> tuple[str, ...]:
+        """Names of the functions with the expected result."""
+        return self._names("correct")
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """Names of the functions with another result than for plain tensors."""
+        return self._names("wrong")
+
+    @property
+    def raises(self) -> tuple[str, ...]:
+        """Names of the functions that raise an error for the type only."""
+        return self._names("raises")
+
+    @property
+    def not_called(self) -> tuple[str, ...]:
+        """Names of the functions without a sample that both plain tensors and the type accept."""
+        return self._names("not called")
+
+    @property
+    def share(self) -> float:
+        """Correct functions as a share of the called ones; NaN if none was called."""
+        called = len(self.functions) - len(self.not_called)
+        return len(self.correct) / called if called else float("nan")
+
+    def _names(self, status: Status) -> tuple[str, ...]:
+        return tuple(function.name for function in self.functions if function.status == status)
+
+    def __str__(self) -> str:
+        counts = ", ".join(
+            f"{len(self._names(status))} {status}" for status in ("correct", "wrong", "raises", "not called")
+        )
+        faults = [str(function) for function in self.functions if function.status in ("wrong", "raises")]
+        return "\n".join([f"{counts}; {self.share:.1%} of the called functions are correct", *faults])
+
+    def json(self) -> str:
+        """JSON list of functions with name, status and reason."""
+        return json.dumps([asdict(function) for function in self.functions], indent=2)
+
+
+def override_coverage(
+    make: Callable[[Tensor], Any],
+    *,
+    plain: Callable[[Any], Tensor] | None = None,
+    is_correct: Callable[[Any, Any], bool] | None = None,
+) -> OverrideCoverage:
+    """Call every overridable torch function with a tensor type, and compare with plain tensors.
+
+    Each function gets the first of some 300 samples of arguments that it accepts with plain tensors; then the type
+    replaces the first tensor, wherever it stands. Methods and properties of Tensor are called for Tensor subclasses
+    only. Values of uninitialized results (`empty_like`, ...) are not compared.
+
+    Args:
+        make: converts a Tensor to the type. A ValueError or TypeError means that the type cannot represent this Tensor,
+            and the function is "not called".
+        plain: converts the type to a Tensor: the argument of the plain call, and for the comparison of results. For a
+            Tensor subclass None: the Tensor itself, and `as_subclass(Tensor)`.
+        is_correct: is_correct(result, expected). Default: the same structure, shapes, dtypes and values, NaN included.
+
+    Returns:
+        An OverrideCoverage with the functions that are correct, wrong, raise, or were not called.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> result = opkit.override_coverage(opkit.LoggingTensor)
+        >>> len(result.correct) > 700, result.wrong
+        (True, ())
+    """
+    compare = is_correct or (lambda result, expected: same_values(_to_plain(result, plain), expected))
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        warnings.simplefilter("ignore")
+        return OverrideCoverage(
+            tuple(
+                Override(name, *_judge(function, args, make, plain, compare))
+                for name, function, args in override_samples()
+            )
+        )
+
+
+def same_values(result: Any, expected: Any) -> bool:
+    """Whether structure, shapes, dtypes and values are equal, NaN included."""
+    actual_leaves, expected_leaves = tree_leaves(result), tree_leaves(expected)
+    return len(actual_leaves) == len(expected_leaves) and all(map(_same, actual_leaves, expected_leaves))
+
+
+def _judge(
+    function: Callable[..., Any],
+    args: tuple[Any, ...] | None,
+    make: Callable[[Tensor], Any],
+    plain: Callable[[Any], Tensor] | None,
+    is_correct: Callable[[Any, Any], bool],
+) -> tuple[Status, str]:
+    leaves, structure = tree_flatten(args)
+    first = next((i for i, x in enumerate(leaves) if isinstance(x, Tensor)), None)
+    if first is None:
+        return "not called", "no sample has arguments that it accepts, with a tensor"
+
+    def arguments(x: Any) -> Any:
+        return structure.unflatten([*leaves[:first], x, *leaves[first + 1 :]])
+
+    try:
+        operand = make(leaves[first].clone())
+        expected = call(function, arguments(plain(operand) if plain else leaves[first]))
+    except Exception as error:
+        return "not called", f"not for this type: {_first_line(error)}"
+    if not isinstance(operand, Tensor) and is_tensor_method_or_property(function):
+        return "not called", "a method or property of Tensor"
+    try:
+        result = call(function, arguments(operand))
+    except Exception as error:
+        return "raises", _first_line(error)
+    if (resolve_name(function) or "").endswith(UNINITIALIZED):
+        _clear(result)
+        _clear(expected)
+    return ("correct", "") if is_correct(result, expected) else ("wrong", f"{_text(result)}, not {_text(expected)}")
+
+
+def _to_plain(result: Any, plain: Callable[[Any], Tensor] | None) -> Any:
+    """Convert results of the type to tensors; others, such as sizes and strings, remain."""
+
+    def convert(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            return _as_tensor(x)
+        return plain(x) if plain and hasattr(type(x), "__torch_function__") else x
+
+    return tree_map(convert, result)
+
+
+def _as_tensor(x: Tensor) -> Tensor:
+    with torch._C.DisableTorchFunctionSubclass():
+        return x.as_subclass(Tensor)
+
+
+def _clear(result: Any) -> None:
+    """Overwrite values that depend on what the memory held before."""
+    for x in tree_leaves(result):
+        if isinstance(x, Tensor):
+            _as_tensor(x).detach().zero_()
+
+
+def _same(a: Any, b: Any) -> bool:
+    if not isinstance(b, Tensor):
+        return type(a) is type(b) or not isinstance(a, Tensor)
+    if not isinstance(a, Tensor) or a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    a, b = _as_tensor(a), _as_tensor(b)
+    return a.layout != torch.strided or a.dtype in NOT_COMPARABLE or _equal(a, b)
+
+
+def _equal(a: Tensor, b: Tensor) -> bool:
+    if not a.is_floating_point():
+        return bool(torch.equal(a, b))
+    return torch.allclose(a, b, atol=1e-6, equal_nan=True)  # LAPACK's rounding depends on the alignment of a matrix
+
+
+def _text(result: Any) -> str:
+    """The result in a line: type and shape of tensors, the value of others."""
+    leaves = tree_leaves(result)
+    words = [
+        f"{type(x).__name__} {tuple(_as_tensor(x).shape)} {x.dtype}" if isinstance(x, Tensor) else repr(x)
+        for x in leaves[:3]
+    ]
+    text = ", ".join(words).replace("\n", " ")
+    return text[:80] + (", ..." if len(leaves) > 3 or len(text) > 80 else "")
+
+
+def _first_line(error: Exception) -> str:
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= 120 else f"{line[:120]}..."
