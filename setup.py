@@ -9,7 +9,9 @@ import torch
 from setuptools import setup
 from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
 
-FLAGS = runpy.run_path("torchcommodity/opkit/_build/flags.py")  # the package itself needs what is built here
+BUILD = "torchcommodity/opkit/_build"  # run as files: the package itself needs what is built here
+FLAGS = runpy.run_path(f"{BUILD}/flags.py")
+gencode = runpy.run_path(f"{BUILD}/architectures.py")["gencode"]
 CUDA_ASKED = os.environ.get("TORCHCOMMODITY_CUDA", "1" if CUDA_HOME and torch.version.cuda else "0") == "1"
 
 
@@ -22,7 +24,10 @@ def extensions():
             "torchcommodity._C",
             sorted(glob("torchcommodity/ops/**/*.cpp", recursive=True) + cuda),
             include_dirs=[os.path.abspath("torchcommodity/ops/_csrc")],
-            extra_compile_args={"cxx": [*FLAGS["CXX_FLAGS"]], "nvcc": [*FLAGS["NVCC_FLAGS"], *FLAGS["gencode"]()]},
+            extra_compile_args={
+                "cxx": [*FLAGS["CXX_FLAGS"]],
+                "nvcc": [*FLAGS["NVCC_FLAGS"], *(gencode() if cuda else ())],
+            },
             py_limited_api=True,
         )
     ]

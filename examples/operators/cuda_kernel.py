@@ -65,7 +65,7 @@ void swish_on_cuda(const Tensor& x, const Tensor& y) {{
 
 ON_GPU = torch.cuda.is_available()
 opkit.load_inline(
-    "examples", CPP, CUDA if ON_GPU else None, functions=["swish"], flags=["-DWITH_CUDA"] if ON_GPU else []
+    "examples", CPP, CUDA if ON_GPU else None, functions=["swish"], extra_cflags=["-DWITH_CUDA"] if ON_GPU else []
 )
 
 

@@ -19,7 +19,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from torchcommodity import opkit
 from torchcommodity.opkit._build import compiler
-from torchcommodity.opkit._build.flags import gencode
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in (EXAMPLES / "operators").glob("*.py"))
@@ -172,7 +171,7 @@ def test_cuda_kernel_builds(monkeypatch: pytest.MonkeyPatch) -> None:
         compiler.nvcc()
     except opkit.BuildError:
         pytest.skip("no nvcc: the CUDA kernel was not compiled")
-    monkeypatch.setattr(compiler, "gencode", functools.partial(gencode, ["9.0"]))
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
     if torch.version.cuda:
         assert _load_with_cuda().swish(torch.zeros(3)).equal(torch.zeros(3))
     else:
@@ -182,4 +181,4 @@ def test_cuda_kernel_builds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _load_with_cuda() -> SimpleNamespace:
     sources = example("cuda_kernel").CPP, example("cuda_kernel").CUDA
-    return opkit.load_inline("examples_cuda", *sources, functions=["swish"], flags=["-DWITH_CUDA"])
+    return opkit.load_inline("examples_cuda", *sources, functions=["swish"], extra_cflags=["-DWITH_CUDA"])

@@ -11,7 +11,7 @@ import torch
 
 from torchcommodity import opkit
 from torchcommodity.opkit._build import compiler, inline
-from torchcommodity.opkit._build.flags import gencode
+from torchcommodity.opkit._build.architectures import gencode
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "how-to" / "kernels").glob("*.md"))
 FUNCTION = re.compile(r"^(?:Tensor|double|std::tuple<[^>]*>) (\w+)\([^)]*Tensor& ", re.MULTILINE)
@@ -43,12 +43,12 @@ def test_kernel_page_error_does_not_compile() -> None:
 
 
 @pytest.mark.slow
-def test_kernel_page_cuda_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_page_cuda_compiles(tmp_path: Path) -> None:
     try:
         compiler.nvcc()
     except opkit.BuildError:
         pytest.skip("no nvcc: the CUDA blocks were not compiled")
-    monkeypatch.setattr(compiler, "gencode", functools.partial(gencode, ["9.0"]))
     source = tmp_path / "pages.cu"
     source.write_text(inline.PRELUDE + "\n".join(block for page in PAGES for block in blocks("cuda", page)))
-    subprocess.run(compiler.Toolchain().compile_command(source, tmp_path / "pages.o"), check=True)
+    toolchain = compiler.Toolchain(gencode=tuple(gencode(["9.0"])))
+    subprocess.run(toolchain.compile_command(source, tmp_path / "pages.o"), check=True)

@@ -13,7 +13,6 @@ import torch
 from torchcommodity import opkit
 from torchcommodity.opkit import _native as native
 from torchcommodity.opkit._build import cache, compiler, inline
-from torchcommodity.opkit._build.flags import gencode
 
 SQUARE = """
 Tensor square(const Tensor& x_, double factor = 1.0) {
@@ -140,6 +139,14 @@ def test_load_inline_infers_schemas() -> None:
         inline.infer_schemas("Tensor f(float x) {", ["f"])
 
 
+def test_key_follows_the_headers_that_a_text_includes(tmp_path: Path) -> None:
+    text, header = '#include "factor.h"', tmp_path / "factor.h"
+    header.write_text("constexpr double kFactor = 5;")
+    first = cache.digest([], [tmp_path], text)
+    header.write_text("constexpr double kFactor = 6;")
+    assert cache.digest([], [tmp_path], text) != first
+
+
 @pytest.mark.slow
 def test_load_rebuilds_after_a_header_change(tmp_path: Path) -> None:
     (tmp_path / "factor.h").write_text("constexpr double kFactor = 5;")
@@ -202,10 +209,6 @@ def test_load_library_explains_a_missing_symbol(tmp_path: Path, symbol: str, mes
     compiler.Toolchain().build([source], tmp_path, tmp_path / "other.so")
     with pytest.raises(OSError, match=rf"other.so does not load with torch .*: {message}"):
         native.load_library(tmp_path / "other.so")
-
-
-def test_gencode_ends_in_ptx() -> None:
-    assert gencode(["8.0", "9.0"])[-1] == "-gencode=arch=compute_90,code=compute_90"
 
 
 def test_cache_folder_follows_the_environment(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

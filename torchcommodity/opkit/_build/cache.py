@@ -13,17 +13,18 @@ from pathlib import Path
 QUOTED_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-def cache_folder() -> Path:
-    """Folder of the built libraries: TORCHCOMMODITY_CACHE, or the user's cache folder."""
-    override = os.environ.get("TORCHCOMMODITY_CACHE")
+def cache_folder(build_directory: str | Path | None = None) -> Path:
+    """Folder of the built libraries: the argument, TORCHCOMMODITY_CACHE, or the user's cache folder."""
+    override = build_directory or os.environ.get("TORCHCOMMODITY_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(override) if override else base / "torchcommodity" / "native"
+    return Path(override).expanduser().resolve() if override else base / "torchcommodity" / "native"
 
 
-def digest(sources: Sequence[Path], include: Sequence[Path], *settings: str) -> str:
-    """Hash of the sources, the headers that they include in quotes, and the settings of the build."""
-    content = hashlib.sha256("\0".join(settings).encode())
-    for path in _with_headers(sources, include):
+def digest(sources: Sequence[Path], include: Sequence[Path], *texts: str) -> str:
+    """Hash of the sources, of the texts (settings and source text), and of the headers that both include in quotes."""
+    content = hashlib.sha256("\0".join(texts).encode())
+    headers = [path for text in texts for path in _headers(text.encode(), include)]
+    for path in _with_headers([*sources, *headers], include):
         content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return content.hexdigest()[:16]
 
@@ -35,19 +36,24 @@ def _with_headers(sources: Sequence[Path], include: Sequence[Path]) -> list[Path
         if path in files:
             continue
         files.append(path)
-        for name in QUOTED_INCLUDE.findall(path.read_bytes()):
-            candidates = [base / name.decode() for base in (path.parent, *include)]
-            queue += [candidate.resolve() for candidate in candidates if candidate.is_file()][:1]
+        queue += _headers(path.read_bytes(), (path.parent, *include))
     return files
 
 
-def get_or_build(name: str, key: str, build: Callable[[Path, Path], None]) -> Path:
-    """Path of the library with this key, built by `build(temporary folder, target)` if it is not in the cache.
+def _headers(content: bytes, folders: Sequence[Path]) -> list[Path]:
+    """The headers that the content includes in quotes, each from the first folder that has it."""
+    names = [name.decode() for name in QUOTED_INCLUDE.findall(content)]
+    matches = [[folder / name for folder in folders if (folder / name).is_file()] for name in names]
+    return [paths[0].resolve() for paths in matches if paths]
+
+
+def get_or_build(folder: Path, name: str, key: str, build: Callable[[Path, Path], None]) -> Path:
+    """Path of the library with this key, built by `build(temporary folder, target)` if it is not in `folder`.
 
     The library is built in a temporary folder and then renamed, so that an interrupted build leaves no partial library.
     A file lock keeps other processes from building the same library; it ends with the process that holds it.
     """
-    library = cache_folder() / key / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
+    library = folder / key / f"{name}{'.dylib' if sys.platform == 'darwin' else '.so'}"
     if library.exists():
         return library
     library.parent.mkdir(parents=True, exist_ok=True)

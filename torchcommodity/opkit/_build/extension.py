@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchcommodity.opkit._build.flags import ARCHITECTURES, CXX_FLAGS, NVCC_FLAGS, gencode
+from torchcommodity.opkit._build.architectures import gencode
+from torchcommodity.opkit._build.flags import CXX_FLAGS, NVCC_FLAGS
 
 if TYPE_CHECKING:
     from setuptools import Extension
@@ -18,8 +19,11 @@ def extension(
     name: str,
     sources: Sequence[str],
     *,
-    include: Sequence[str] = (),
-    architectures: Sequence[str] = ARCHITECTURES,
+    extra_cflags: Sequence[str] = (),
+    extra_cuda_cflags: Sequence[str] = (),
+    extra_ldflags: Sequence[str] = (),
+    extra_include_paths: Sequence[str] = (),
+    architectures: Sequence[str] | None = None,
     cuda: bool | None = None,
 ) -> "Extension":
     """Extension module on LibTorch's stable ABI: one build for every Python from 3.10 and every torch from 2.10 on.
@@ -27,8 +31,11 @@ def extension(
     Args:
         name: name of the module, "mine._C"; load it with `opkit.load_native_library`.
         sources: .cpp and .cu files; .cu files are ignored without `cuda`.
-        include: folders of headers, in addition to opkit's own.
-        architectures: compute capabilities for nvcc.
+        extra_cflags: additional flags of the C++ compiler.
+        extra_cuda_cflags: additional flags of nvcc.
+        extra_ldflags: additional flags of the linker.
+        extra_include_paths: folders of headers, in addition to opkit's own.
+        architectures: GPUs to compile for, as in `load`.
         cuda: compile .cu files; default: True if torch was built for CUDA and nvcc is installed.
 
     Returns:
@@ -47,11 +54,16 @@ def extension(
 
     with_cuda = _cuda_available() if cuda is None else cuda
     extension_class: Any = cpp_extension.CUDAExtension if with_cuda else cpp_extension.CppExtension
+    gpus = gencode(architectures, "extension", extra_cuda_cflags) if with_cuda else []
     result: Extension = extension_class(
         name,
         [source for source in sources if with_cuda or not source.endswith(".cu")],
-        include_dirs=[str(INCLUDE), *(os.path.abspath(folder) for folder in include)],
-        extra_compile_args={"cxx": [*CXX_FLAGS], "nvcc": [*NVCC_FLAGS, *gencode(architectures)]},
+        include_dirs=[str(INCLUDE), *(os.path.abspath(folder) for folder in extra_include_paths)],
+        extra_compile_args={
+            "cxx": [*CXX_FLAGS, *extra_cflags],
+            "nvcc": [*NVCC_FLAGS, *gpus, *extra_cuda_cflags],
+        },
+        extra_link_args=[*extra_ldflags],
         py_limited_api=True,
     )
     return result

@@ -1,5 +1,6 @@
 """Just-in-time builds: compile sources into operators, once, and load them from the cache afterwards."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,25 +10,42 @@ import torch
 
 from torchcommodity.opkit import _native as native
 from torchcommodity.opkit._build import cache, inline
-from torchcommodity.opkit._build.compiler import Toolchain, cxx
+from torchcommodity.opkit._build.compiler import Toolchain, make_toolchain
 from torchcommodity.opkit._build.extension import INCLUDE
 
 _LOADED: dict[str, str] = {}  # namespace -> key of the build that is loaded
 
 
 def load(
-    name: str, sources: Sequence[str | Path], *, flags: Sequence[str] = (), include: Sequence[str | Path] = ()
+    name: str,
+    sources: Sequence[str | Path],
+    *,
+    extra_cflags: Sequence[str] = (),
+    extra_cuda_cflags: Sequence[str] = (),
+    extra_ldflags: Sequence[str] = (),
+    extra_include_paths: Sequence[str | Path] = (),
+    architectures: Sequence[str] | None = None,
+    build_directory: str | Path | None = None,
+    verbose: bool = False,
 ) -> Any:
     """Build C++ and CUDA files on LibTorch's stable ABI, and load the library.
 
-    Builds are cached under a hash of the sources, their headers, the flags, the compiler and torch. Concurrent
-    processes build a library once.
+    Builds are cached under a hash of the sources, their headers, the flags, the GPU architectures, the compiler and
+    torch. Concurrent processes build a library once.
 
     Args:
         name: the namespace in which the sources register their operators.
-        sources: .cpp and .cu files.
-        flags: additional compiler flags.
-        include: folders of headers, in addition to opkit's own.
+        sources: .cpp and .cu files. nvcc compiles .cu files; no GPU has run them yet.
+        extra_cflags: additional flags of the C++ compiler, for .cpp files only.
+        extra_cuda_cflags: additional flags of nvcc, for .cu files only.
+        extra_ldflags: additional flags of the linker, as for the C++ compiler: "-lm", "-Wl,-rpath,/opt/lib".
+        extra_include_paths: folders of headers, in addition to opkit's own.
+        architectures: GPUs to compile for, as compute capabilities or names: ("7.5", "8.0+PTX"), ("Turing",). "+PTX"
+            adds code that newer GPUs can compile. Default: the environment variable TORCH_CUDA_ARCH_LIST
+            ("7.5;8.0+PTX"), else the GPUs that torch sees, else "8.0" and "9.0+PTX".
+        build_directory: folder of the cache; default: the environment variable TORCHCOMMODITY_CACHE, else a folder in
+            the user's cache.
+        verbose: print the commands and what the compilers write.
 
     Returns:
         `torch.ops.<name>`.
@@ -36,17 +54,29 @@ def load(
         BuildError: a source does not compile; the message starts with file, line and source line.
         FileNotFoundError: a source does not exist.
         RuntimeError: another build of this namespace is loaded; a library cannot be unloaded.
+        TypeError: flags, folders or architectures are one string instead of a sequence of them.
+        ValueError: an architecture is neither a compute capability nor a name.
     """
     paths = [Path(source).resolve() for source in sources]
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(f"load: sources must be files; got {path}")
-    toolchain = Toolchain(tuple(flags), tuple(Path(folder).resolve() for folder in include))
+    toolchain = make_toolchain(
+        "load",
+        any(path.suffix == ".cu" for path in paths),
+        extra_cflags=extra_cflags,
+        extra_cuda_cflags=extra_cuda_cflags,
+        extra_ldflags=extra_ldflags,
+        extra_include_paths=extra_include_paths,
+        architectures=architectures,
+        verbose=verbose,
+    )
     key = _key(paths, toolchain, name)
     if _LOADED.get(name, key) != key:
         raise RuntimeError(f"load: another build of {name!r} is loaded in this process; restart it to load the new one")
     if name not in _LOADED:
-        native.load_library(cache.get_or_build(name, key, lambda folder, out: toolchain.build(paths, folder, out)))
+        folder = cache.cache_folder(build_directory)
+        native.load_library(cache.get_or_build(folder, name, key, functools.partial(toolchain.build, paths)))
         _LOADED[name] = key
     return getattr(torch.ops, name)
 
@@ -57,7 +87,13 @@ def load_inline(
     cuda: str | None = None,
     functions: Sequence[str] | Mapping[str, str] = (),
     *,
-    flags: Sequence[str] = (),
+    extra_cflags: Sequence[str] = (),
+    extra_cuda_cflags: Sequence[str] = (),
+    extra_ldflags: Sequence[str] = (),
+    extra_include_paths: Sequence[str | Path] = (),
+    architectures: Sequence[str] | None = None,
+    build_directory: str | Path | None = None,
+    verbose: bool = False,
 ) -> SimpleNamespace:
     """Build operators from source text: C++ functions of `Tensor` become operators in the namespace `name`.
 
@@ -68,15 +104,22 @@ def load_inline(
             operators are then registered for CUDA tensors too.
         functions: names of the functions to register, with schemas from their signatures; or a mapping from names to
             schemas, "(Tensor x, int k) -> Tensor".
-        flags: additional compiler flags.
+        extra_cflags: additional flags of the C++ compiler, for `cpp` only.
+        extra_cuda_cflags: additional flags of nvcc, for `cuda` only.
+        extra_ldflags: additional flags of the linker, as for the C++ compiler.
+        extra_include_paths: folders of headers, in addition to opkit's own.
+        architectures: GPUs to compile for, as in `load`.
+        build_directory: folder of the cache, as in `load`.
+        verbose: print the commands and what the compilers write.
 
     Returns:
         The operators, as attributes. Changed text is built and loaded again, in a new namespace.
 
     Raises:
         BuildError: the source does not compile; the message starts with file, line and source line.
-        TypeError: `functions` is empty or a string.
-        ValueError: a function is not defined in `cpp`, or its signature has an unsupported type.
+        TypeError: `functions` is empty or a string, or flags, folders or architectures are one string.
+        ValueError: a function is not defined in `cpp`, its signature has an unsupported type, or an architecture is
+            neither a compute capability nor a name.
 
     Example:
         >>> from torchcommodity import opkit
@@ -91,7 +134,16 @@ def load_inline(
         >>> twice = opkit.load_inline("doctest", source, functions=["twice"]).twice  # doctest: +SKIP
     """
     schemas = inline.infer_schemas(cpp, functions)
-    toolchain = Toolchain(tuple(flags))
+    toolchain = make_toolchain(
+        "load_inline",
+        bool(cuda),
+        extra_cflags=extra_cflags,
+        extra_cuda_cflags=extra_cuda_cflags,
+        extra_ldflags=extra_ldflags,
+        extra_include_paths=extra_include_paths,
+        architectures=architectures,
+        verbose=verbose,
+    )
     key = _key([], toolchain, name, cpp, cuda or "", repr(schemas))
     namespace = name if _LOADED.get(name, key) == key else f"{name}_{key}"
 
@@ -104,11 +156,11 @@ def load_inline(
         toolchain.build([unit, device] if cuda else [unit], folder, target)
 
     if namespace not in _LOADED:  # a library is loaded once, even if the cache folder changes
-        native.load_library(cache.get_or_build(namespace, key, build))
+        native.load_library(cache.get_or_build(cache.cache_folder(build_directory), namespace, key, build))
         _LOADED[namespace] = key
     return SimpleNamespace(**{function: getattr(getattr(torch.ops, namespace), function) for function in schemas})
 
 
-def _key(paths: Sequence[Path], toolchain: Toolchain, *settings: str) -> str:
-    commands = " ".join(toolchain.compile_command(Path("source.cpp"), Path("target.o")))
-    return cache.digest(paths, (INCLUDE, *toolchain.include), torch.__version__, cxx(), commands, *settings)
+def _key(paths: Sequence[Path], toolchain: Toolchain, *texts: str) -> str:
+    commands = [" ".join(command) for command in toolchain.commands()]
+    return cache.digest(paths, (INCLUDE, *toolchain.include), torch.__version__, *commands, *texts)
