@@ -141,7 +141,7 @@ def test_multiply_skips_the_gradient_of_an_unused_output() -> None:
 
 def test_cube_with_a_constant_slope_fails_gradgradcheck() -> None:
     x = torch.randn(2, 7, 3, dtype=torch.double)
-    report = opkit.check(example("cube").ConstantSlope, cases=[opkit.Sample(x)], only=["gradcheck", "gradgradcheck"])
+    report = opkit.check(example("cube").ConstantSlope, samples=[opkit.Sample(x)], only=["gradcheck", "gradgradcheck"])
     assert [result.name for result in report.failures] == ["gradgradcheck"]
     assert report["gradcheck"].status == "pass"
 

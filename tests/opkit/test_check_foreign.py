@@ -71,13 +71,20 @@ def test_check_compares_values_with_the_oracle() -> None:
     assert opkit.check(foreign.smooth, cases=wrong, compiled=False)["values_float64"].status == "fail"
 
 
+def test_check_guesses_matrices_that_fit() -> None:
+    report = opkit.check(torch.ops.aten.mm.default, only="values_float32")
+    assert report.guesses == ("samples ((5, 4), (4, 3))",)
+    assert report["inputs_unchanged"].guess == report.guesses[0]
+
+
 def test_check_asks_for_samples_that_it_cannot_guess() -> None:
-    with pytest.raises(ValueError, match=r"guessed samples .* do not work: .*; pass samples: check\(op, cases"):
-        opkit.check(torch.ops.aten.mm.default)
-    with pytest.raises(ValueError, match=r"no signature found .*; pass samples: check\(op, cases"):
-        opkit.check(torch.mm)
-    samples = [opkit.Sample(torch.rand(2, 3).double(), torch.rand(3, 2).double())]
-    assert opkit.check(torch.mm, cases=samples, compiled=False).ok
+    def needs_seventeen(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x.reshape(17) * factor
+
+    with pytest.raises(ValueError, match=r"no guessed sample works .* such as opkit.check\(needs_seventeen, samples="):
+        opkit.check(needs_seventeen)
+    samples = [(torch.rand(17).double(), 2.0)]
+    assert opkit.check(needs_seventeen, samples=samples, only="inputs_unchanged").ok
 
 
 def test_check_rejects_what_is_not_callable() -> None:

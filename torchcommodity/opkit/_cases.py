@@ -28,7 +28,7 @@ class Bad:
 
     sample: Sample
     message: str
-    error: type[Exception] = ValueError
+    error: type[Exception] | tuple[type[Exception], ...] = ValueError
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,14 @@
 
 class TestSquare(OpContract):
     operator = operator
+
+An operator without an `Op` record says what it is, as in `check`:
+
+class TestSmooth(OpContract):
+    operator, time, causal, warmup = smooth, -2, True, 0
 """
 
+import inspect
 from functools import cache
 from typing import Any, ClassVar
 from unittest import SkipTest
@@ -12,12 +18,24 @@ from torchcommodity.opkit._contract.checks import CHECKS
 from torchcommodity.opkit._contract.report import Report
 from torchcommodity.opkit._contract.runner import check
 
+STATED = ("samples", "time", "causal", "warmup", "reference", "settings", "bad_inputs", "cases", "compiled")
+
 
 class OpContract:
-    """Base class: subclass it in a test module and set `operator`. Checks that do not apply are skipped."""
+    """Base class: subclass it in a test module and set `operator`. Checks that do not apply are skipped.
+
+    The other attributes are the arguments of `check` with the same name.
+    """
 
     operator: ClassVar[Any]  # an Op record, or any other operator
-    cases: ClassVar[Any] = None  # for an operator without a record, as `check` takes them
+    samples: ClassVar[Any] = None
+    time: ClassVar[Any] = "guess"
+    causal: ClassVar[Any] = None
+    warmup: ClassVar[Any] = None
+    reference: ClassVar[Any] = None
+    settings: ClassVar[Any] = None
+    bad_inputs: ClassVar[Any] = ()
+    cases: ClassVar[Any] = None
     compiled: ClassVar[bool] = True  # include the checks that compile and export, which take seconds each
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
@@ -25,12 +43,19 @@ class OpContract:
         metafunc.parametrize("name", names)
 
     def test_contract(self, name: str) -> None:
-        result = _report(vars(type(self))["operator"], self.cases, self.compiled)[name]
+        contract: Any = type(self)  # mypy does not take a type as hashable
+        result = _report(contract)[name]
         if result.status == "skip":
             raise SkipTest(result.cause)
         assert result.status == "pass", str(result)
 
 
 @cache
-def _report(operator: Any, cases: Any, compiled: bool) -> Report:
-    return check(operator, cases=cases, compiled=compiled)
+def _report(contract: type[OpContract]) -> Report:
+    return check(_attribute(contract, "operator"), **{name: _attribute(contract, name) for name in STATED})
+
+
+def _attribute(contract: type[OpContract], name: str) -> Any:
+    """A class attribute as it was written: a function stays a function of its own arguments."""
+    value = inspect.getattr_static(contract, name)
+    return value.__func__ if isinstance(value, staticmethod) else value

@@ -26,7 +26,12 @@ def _assert_raises(case: Case, bad: Bad) -> None:
     except bad.error as error:
         message = str(error)
     except Exception as error:
-        raise AssertionError(f"{bad.sample}: expected {bad.error.__name__}; got {error!r}") from error
+        raise AssertionError(f"{bad.sample}: expected {_names(bad)}; got {error!r}") from error
     else:
-        raise AssertionError(f"{bad.sample}: expected {bad.error.__name__} {bad.message!r}; got no error")
+        raise AssertionError(f"{bad.sample}: expected {_names(bad)} {bad.message!r}; got no error")
     assert re.search(bad.message, message), f"{bad.sample}: expected {bad.message!r}; got {message!r}"
+
+
+def _names(bad: Bad) -> str:
+    errors = bad.error if isinstance(bad.error, tuple) else (bad.error,)
+    return " or ".join(error.__name__ for error in errors)

@@ -61,19 +61,21 @@ class Case:
         return as_tuple(self.cases.function(*(tensors or self.tensors), **self.sample.settings))
 
     def call_reference(self, *tensors: Any) -> Tensors:
-        """Call the public function with the reference in place of the kernel; for a foreign operator, its oracle."""
+        """Call the public function with the reference in place of the kernel; of a foreign operator, the reference."""
         if not isinstance(self.op, Op):
-            if not self.cases.oracle:
-                raise SkipCheck("the cases have no oracle to compare values with")
-            return as_tuple(self.cases.oracle(*(tensors or self.tensors), **self.sample.settings))
+            if not self.op.reference:
+                raise SkipCheck("there is no definition to compare with: pass reference=function")
+            with torch.no_grad():
+                return as_tuple(self.op.reference(*(tensors or self.tensors), **self.sample.settings))
         with torch.no_grad(), Redirect(self.op.overload, self.op.reference):
             return self.call(*tensors)
 
     @cached_property
     def arguments(self) -> tuple[Any, ...]:
         """Arguments that the public function passes to the operator."""
-        if getattr(self.op, "plain", False):
-            return self.tensors
+        if not isinstance(self.op, Op):
+            stated: tuple[Any, ...] = self.op.arguments(self)
+            return stated
         with torch.no_grad(), Redirect(self.op.overload, self.op.overload) as redirect:
             self.call()
         assert redirect.calls, f"the public function never calls {self.op.qualified_name}"
@@ -82,17 +84,20 @@ class Case:
 
     @cached_property
     def settings(self) -> tuple[Any, ...]:
-        """Arguments that are not tensors, as `Op.warmup` and `Op.causal` take them."""
+        """Arguments that are not tensors, as `Op.warmup` and `Op.causal` of a record take them."""
         schema = self.op.overload._schema.arguments
         return tuple(x for x, a in zip(self.arguments, schema) if not private.is_tensor_like_type(a.type))
 
     @cached_property
     def warmup(self) -> int | tuple[int, ...]:
-        rows: int | tuple[int, ...] = self.op.warmup(*self.settings)
+        is_record = isinstance(self.op, Op)
+        rows: int | tuple[int, ...] = self.op.warmup(*self.settings) if is_record else self.op.warmup_rows(self.sample)
         return rows
 
     @cached_property
     def causal(self) -> bool:
+        if not isinstance(self.op, Op):
+            return bool(self.op.is_causal(self.sample))
         return bool(self.op.causal(*self.settings) if callable(self.op.causal) else self.op.causal)
 
     @cached_property
@@ -116,7 +121,8 @@ class Case:
     @cached_property
     def panel_indices(self) -> tuple[int, ...]:
         """Indices of the tensors with a time axis as long as the first one's; the others are parameters."""
-        return tuple(i for i, x in enumerate(self.tensors) if self._has_time(x))
+        inputs = len(self.tensors) - len(getattr(self.op, "state_names", ()))  # then parameters of a module
+        return tuple(i for i, x in enumerate(self.tensors[:inputs]) if self._has_time(x))
 
     def _has_time(self, x: Any) -> bool:
         if not self.op.time or not isinstance(x, Tensor):

@@ -4,13 +4,22 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck
+from torchcommodity.opkit._contract.make import locate_backward, locate_operator
+from torchcommodity.opkit._contract.remedies import remedy
 from torchcommodity.opkit._contract.report import Result, Status
+from torchcommodity.opkit._op import Op
 
 CheckFunction = Callable[[Case], None]
+CAUSAL = {"causal", "causal_gradient"}  # judged only if the operator says whether rows look ahead
+OF_BACKWARD = {
+    "gradcheck", "gradgradcheck", "causal_gradient", "missing_values_gradient", "nan_output_gradient",
+    "compile_backward",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,18 +62,45 @@ def run_check(check: Check, cases: Sequence[Case]) -> Result:
     """Run a check on one case after another until one fails. The check is skipped if it was skipped on every case."""
     start, skips = time.perf_counter(), []
     cases = cases[: 1 if check.first_sample_only else None]
+    guess = _guess(check, cases[0].op)
     for case in cases:
         try:
             if check.needs_time and not case.op.time:
-                raise SkipCheck("the record says time=None: no time axis, and the leading axes are not free")
+                raise SkipCheck(no_time(case.op))
             _run_quietly(check.function, case)
         except SkipCheck as reason:
             skips.append(str(reason))
         except Exception as error:
-            seconds = time.perf_counter() - start
-            return Result(check.name, "fail", seconds, str(case.sample), describe_error(error), check.fix)
+            return _describe_failure(check, case, error, guess, time.perf_counter() - start)
     status: Status = "skip" if len(skips) == len(cases) else "pass"
-    return Result(check.name, status, time.perf_counter() - start, cause=skips[0] if status == "skip" else "")
+    seconds = time.perf_counter() - start
+    return Result(check.name, status, seconds, cause=skips[0] if status == "skip" else "", guess=guess)
+
+
+def no_time(op: Any) -> str:
+    """Why checks of the time axis do not apply."""
+    if isinstance(op, Op) or op.declaration.time is None:
+        return f"the {'record says' if isinstance(op, Op) else 'call says'} time=None: no axis is time"
+    return "no time axis was stated or found: pass time=-2, or another axis"
+
+
+def _guess(check: Check, op: Any) -> str:
+    """What the check assumes without having been told, in words."""
+    guesses = {} if isinstance(op, Op) else op.guesses
+    assumed = ("samples", *(("time",) if check.needs_time else ()), *(("causal",) if check.name in CAUSAL else ()))
+    return "; ".join(guesses[name] for name in assumed if name in guesses)
+
+
+def _describe_failure(check: Check, case: Case, error: Exception, guess: str, seconds: float) -> Result:
+    cause, sample = describe_error(error), str(case.sample)
+    if check.name in CAUSAL and "causal" in getattr(case.op, "guesses", ()):
+        remark = f"not judged, as causal is not stated: {cause}; pass causal=True if no row may look ahead"
+        return Result(check.name, "skip", seconds, cause=remark, guess=guess)
+    kind, fix, location = (getattr(error, name, "") for name in ("kind", "fix", "location"))
+    if not location:
+        location = locate_backward(case.op) if check.name in OF_BACKWARD else locate_operator(case.op)
+    fix = fix or remedy(check.name, check.fix, case.op)
+    return Result(check.name, "fail", seconds, sample, cause, fix, kind or check.name, location, guess)
 
 
 def _run_quietly(function: CheckFunction, case: Case) -> None:

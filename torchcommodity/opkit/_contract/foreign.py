@@ -1,68 +1,127 @@
-"""Checks of operators without a record: `custom_op`, `triton_op`, `TORCH_LIBRARY`, `autograd.Function`, functions.
+"""An operator without a record, with the attributes of `Op` that checks read: stated, measured or guessed."""
 
-They run the same checks as records. What only records guarantee is skipped; a feature that raises is reported as
-skipped, with the error; a wrong result is a failure.
-"""
-
+import copy
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._cases import Cases, Sample
-from torchcommodity.opkit._contract.case import SkipCheck, as_tuple
-
-DEFAULTS: dict[str, Any] = {"int": 3, "float": 0.5, "bool": False, "SymInt": 3}  # None or absent: a random Tensor
+from torchcommodity.opkit._contract.case import Case, Redirect, SkipCheck, as_tuple
+from torchcommodity.opkit._contract.declaration import Declaration, vary_settings
+from torchcommodity.opkit._contract.guess_samples import NoSample, guess_sample
+from torchcommodity.opkit._contract.guess_time import batches_are_free, guess_time_axis, looks_ahead, runner
+from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, flatten_outputs
+from torchcommodity.opkit._contract.make import Make
+from torchcommodity.opkit._contract.signature import arrange
 
 
 @dataclass(frozen=True, eq=False)
 class ForeignOp:
-    """An operator without a record, with the attributes of `Op` that checks read."""
+    """An operator without a record. `guesses` says in words which properties were not stated."""
 
-    function: Callable[..., Any]
-    cases: Callable[[], Cases]
+    make: Make
+    declaration: Declaration
+    invocation: Invocation
+    data: Cases
+    time: tuple[int, int] | None = None
+    causal: bool | Callable[..., bool] = False
+    vmap: str = "loop"
+    guesses: dict[str, str] = field(default_factory=dict)
     jvp = decomposition = None
-    time = None
-    causal = native = False
-    vmap = "loop"
+    native = False
+
+    def cases(self) -> Cases:
+        return self.data
+
+    @property
+    def qualified_name(self) -> str:
+        return self.make.name
 
     @property
     def name(self) -> str:
         return self.qualified_name.split("::")[-1]
 
-    @cached_property
-    def qualified_name(self) -> str:
-        if overload := _find_overload(self.function):
-            return str(overload._name)
-        owner = getattr(self.function, "__self__", self.function)  # an autograd.Function is called by its `apply`
-        return str(getattr(owner, "__name__", type(self.function).__name__))
+    @property
+    def location(self) -> str:
+        return self.make.location
+
+    @property
+    def backward_location(self) -> str:
+        return self.make.backward_location
 
     @property
     def overload(self) -> Any:
-        overload = _find_overload(self.function)
-        if overload is None:
+        if self.make.overload is None:
             raise SkipCheck("not registered with PyTorch's dispatcher: it has no schema")
-        return overload
+        return self.make.overload
 
     @property
     def plain(self) -> bool:
         """Whether it is not registered with PyTorch's dispatcher."""
-        return _find_overload(self.function) is None
+        return self.make.overload is None
 
-    def warmup(self, *_: Any) -> int:
-        return 0
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of a module's parameters, which are the last tensors of each sample."""
+        return tuple(self.invocation.state)
+
+    @cached_property
+    def reference(self) -> Callable[..., Any] | None:
+        """The stated reference, called as the operator is."""
+        target = self.declaration.reference
+        if target is None:
+            return self.data.oracle
+        if isinstance(target, torch.nn.Module):
+            target = copy.deepcopy(target).double()
+            same_state = dict(target.named_parameters()).keys() == self.invocation.state.keys()
+            return Invocation(target, self.make.parameters, self.invocation.state if same_state else {})
+        if not self.state_names:
+            return replace(self.invocation, target=target)
+        return lambda *tensors, **settings: replace(self.invocation, target=target, state={})(
+            *tensors[: len(tensors) - len(self.state_names)], **settings
+        )
+
+    def warmup_rows(self, sample: Sample) -> int | tuple[int, ...]:
+        warmup = self.declaration.warmup
+        if warmup is None:
+            raise SkipCheck("no warm-up is stated: pass warmup=0, or the number of rows")
+        return warmup if isinstance(warmup, int) else call_by_name("warmup", warmup, sample)
+
+    def is_causal(self, sample: Sample) -> bool:
+        return bool(call_by_name("causal", self.causal, sample) if callable(self.causal) else self.causal)
+
+    def arguments(self, case: Case) -> tuple[Any, ...]:
+        """Arguments that reach the dispatcher, with defaults; for an operator without a schema, the tensors."""
+        if self.plain:
+            return case.tensors
+        if self.declaration.cases is not None:
+            return self._redirected_arguments(case)
+        args, kwargs = arrange(self.make.parameters, case.sample)
+        filled, keywords = private.fill_defaults(self.overload._schema, tuple(args), kwargs)
+        return (*filled, *keywords.values())
+
+    def _redirected_arguments(self, case: Case) -> tuple[Any, ...]:
+        with torch.no_grad(), Redirect(self.overload, self.overload) as redirect:
+            case.call()
+        if not redirect.calls:
+            reason = "the dispatcher replaces it by its parts" if self.make.composite else "the function never calls it"
+            raise SkipCheck(f"its arguments are not known: {reason}; pass samples instead of cases")
+        arguments: tuple[Any, ...] = redirect.calls[0]
+        return arguments
 
     @cached_property
     def backward(self) -> bool:
         """Whether it is differentiable: an output requires a gradient, and has an autograd formula."""
-        sample = self.cases().samples[0]
+        sample = self.data.samples[0]
         leaves: list[Any] = [_as_leaf(x) for x in sample.tensors]
-        outputs = as_tuple(self.cases().function(*leaves, **sample.settings))
-        sums = [y.sum() for y in outputs if isinstance(y, Tensor) and y.requires_grad]
+        outputs = as_tuple(self.data.function(*leaves, **sample.settings))
+        sums = [y.sum() for y in outputs if isinstance(y, Tensor) and y.requires_grad and y.is_floating_point()]
         try:
             torch.autograd.grad(sums, [x for x in leaves if _is_floating(x)], allow_unused=True)
         except RuntimeError as error:
@@ -72,28 +131,132 @@ class ForeignOp:
         return bool(sums)
 
 
-def wrap_foreign(operator: Any, cases: Cases | None) -> ForeignOp:
-    """Wrap a callable; without cases, guess a sample from its signature and try it."""
-    function = as_callable(operator)
-    if not callable(function):
-        raise TypeError(f"check: op must be an operator or a callable; got {type(operator).__name__}")
-    cases = cases or _guess_cases(operator, function)
-    return ForeignOp(function, lambda: cases)
+def call_by_name(name: str, function: Callable[..., Any], sample: Sample) -> Any:
+    """Call a function of settings with those that its parameters name."""
+    names = list(inspect.signature(function).parameters)
+    if missing := [key for key in names if key not in sample.settings]:
+        known = ", ".join(sample.settings) or "none"
+        raise ValueError(f"check: {name} must name settings of the samples ({known}); got {missing[0]!r}")
+    return function(**{key: sample.settings[key] for key in names})
 
 
-def as_callable(operator: Any) -> Any:
-    """The function to call with tensors: for an `autograd.Function`, its `apply`."""
-    return operator.apply if _is_autograd_function(operator) else operator
+def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
+    """Wrap an operator of any make: samples, time axis, causality and batching as stated, else guessed or measured.
+
+    Raises:
+        TypeError: it is not an operator, or its outputs hold no Tensors.
+        ValueError: a stated property does not fit, or no guessed sample works.
+    """
+    make = Make(operator)
+    target, state = _target(make)
+    invocation = Invocation(target, make.parameters, state)
+    guesses: dict[str, str] = {}
+    data = _make_cases(make, declaration, invocation, guesses)
+    _try_first_sample(make, data)
+    op = ForeignOp(make, declaration, invocation, data, guesses=guesses)
+    return _measure(op)
 
 
-def _is_autograd_function(operator: Any) -> bool:
-    return isinstance(operator, type) and issubclass(operator, torch.autograd.Function)
+def _target(make: Make) -> tuple[Any, dict[str, Tensor]]:
+    """What is called; of a module, a copy in float64 and its parameters."""
+    if not isinstance(make.operator, torch.nn.Module):
+        return make.target, {}
+    module = copy.deepcopy(make.operator).double()
+    return module, {name: p.detach() for name, p in module.named_parameters()}
 
 
-def _find_overload(function: Any) -> Any:
-    if isinstance(function, torch._ops.OpOverloadPacket):
-        return getattr(function, function.overloads()[0])
-    return function if isinstance(function, torch._ops.OpOverload) else getattr(function, "_opoverload", None)
+def _make_cases(make: Make, declaration: Declaration, invocation: Invocation, guesses: dict[str, str]) -> Cases:
+    bad = declaration.make_bad_inputs(make.parameters)
+    if (cases := declaration.cases) is not None:
+        samples = vary_settings(cases.samples, declaration.values_of_settings(), make.parameters)
+
+        def function(*tensors: Any, **settings: Any) -> Any:
+            return flatten_outputs(cases.function(*tensors, **settings))
+
+        return replace(cases, function=function, samples=samples, bad=(*cases.bad, *bad))
+    if declaration.samples is not None:
+        samples = declaration.make_samples(make.parameters)
+    else:
+        samples = _guess_samples(make, declaration, invocation, guesses)
+    with_state = tuple(Sample(*s.tensors, *invocation.state.values(), **s.settings) for s in samples)
+    return Cases(function=invocation, samples=with_state, bad=bad)
+
+
+def _guess_samples(
+    make: Make, declaration: Declaration, invocation: Invocation, guesses: dict[str, str]
+) -> tuple[Sample, ...]:
+    values = declaration.values_of_settings()
+    parameters = [
+        replace(p, default=values[p.name][0], kind="other") if p.name in values else p for p in make.parameters
+    ]
+    try:
+        sample = guess_sample(invocation, parameters, tuple(invocation.state.values()))
+    except NoSample as error:
+        raise ValueError(
+            f"check: no guessed sample works for {make.name} ({error}); pass samples, such as {_example(make)}"
+        ) from error
+    guesses["samples"] = f"samples ({sample})"
+    return vary_settings([sample], values, make.parameters)
+
+
+def _example(make: Make) -> str:
+    """A call of `check` with samples that have the form of the operator's arguments."""
+    forms = {"int": "3", "float": "0.5", "bool": "False", "tensors": "[torch.rand(5, 3).double()]"}
+    tensor = "torch.rand(5, 3).double()"
+    required = [p for p in make.parameters if p.required or p.variadic]
+    values = [forms.get(p.kind, tensor if p.kind in ("tensor", "unknown") else p.name) for p in required] or [tensor]
+    arguments = ", ".join(values) + ("," if len(values) == 1 else "")
+    return f"opkit.check({make.name.split('::')[-1]}, samples=[({arguments})])"
+
+
+def _try_first_sample(make: Make, data: Cases) -> None:
+    """Run the operator once, so that a sample that does not fit is reported as such."""
+    sample = data.samples[0]
+    tensors = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            outputs = data.function(*tensors, **sample.settings)
+    except UnsupportedOutput:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"check: {make.name} does not run on the sample {sample}: {type(error).__name__}: {error}; "
+            f"pass samples that it takes, such as {_example(make)}"
+        ) from error
+    if not outputs:
+        raise UnsupportedOutput("no Tensor")
+
+
+def _measure(op: ForeignOp) -> ForeignOp:
+    """The operator with its time axis, causality and batching, as stated or as the first sample shows them."""
+    sample = op.data.samples[0]
+    run, inputs = runner(op.data.function, sample), len(sample.tensors) - len(op.state_names)
+    time, guesses = op.declaration.axes, dict(op.guesses)
+    if op.declaration.time == "guess":
+        axis = guess_time_axis(run, sample.tensors, inputs)
+        time = None if axis is None else (axis, axis)
+        if time:
+            guesses["time"] = f"time={axis} (rows remember earlier rows of this axis, and know no later ones)"
+    causal = op.declaration.causal
+    if time:
+        _require_axes(op, run(sample.tensors), sample, time)
+        if causal is None:
+            causal = "time" in guesses or not looks_ahead(run, sample.tensors, time, inputs)
+            guesses["causal"] = f"causal={causal} (measured)"
+    free = not op.state_names and batches_are_free(run, sample.tensors)
+    return replace(op, time=time, causal=bool(causal) if not callable(causal) else causal,
+                   vmap="batch" if free else "loop", guesses=guesses)  # fmt: skip
+
+
+def _require_axes(op: ForeignOp, outputs: Sequence[Tensor], sample: Sample, time: tuple[int, int]) -> None:
+    first = sample.tensors[0]
+    for label, x, axis in (("input", first, time[0]), *(("output", y, time[1]) for y in outputs)):
+        if not isinstance(x, Tensor) or x.dim() < -axis:
+            shape = tuple(x.shape) if isinstance(x, Tensor) else x
+            raise ValueError(
+                f"check: time={op.declaration.time} must be an axis of every {label}; got {label} {shape}: "
+                "pass time=(input axis, output axis), or None without a time axis"
+            )
 
 
 def _as_leaf(x: Any) -> Any:
@@ -102,40 +265,3 @@ def _as_leaf(x: Any) -> Any:
 
 def _is_floating(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
-
-
-def _guess_cases(operator: Any, function: Callable[..., Any]) -> Cases:
-    values = [DEFAULTS.get(kind) for kind in _required_types(operator)]
-    generator = torch.Generator().manual_seed(0)
-    tensors = [0.5 + torch.rand(3, 4, 5, dtype=torch.double, generator=generator) for value in values if value is None]
-
-    def call(*tensors: Tensor) -> Any:
-        remaining = iter(tensors)
-        return function(*[next(remaining) if value is None else value for value in values])
-
-    try:
-        call(*tensors)
-    except Exception as error:
-        shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
-        raise ValueError(
-            f"check: guessed samples {shapes} do not work: {error}; pass samples: check(op, cases=[Sample(x, ...)])"
-        ) from error
-    return Cases(function=call, samples=(Sample(*tensors),))
-
-
-def _required_types(operator: Any) -> list[str]:
-    """Types of the arguments without a default: "Tensor", "int", ...; "" without an annotation."""
-    overload = _find_overload(operator)
-    if overload is not None:
-        return [str(a.type) for a in overload._schema.arguments if not a.has_default_value()]
-    is_autograd_function = _is_autograd_function(operator)
-    try:
-        signature = inspect.signature(operator.forward if is_autograd_function else operator)
-    except ValueError as error:
-        raise ValueError(f"check: {error}; pass samples: check(op, cases=[Sample(x, ...)])") from error
-    parameters = list(signature.parameters.values())
-    if is_autograd_function and operator.setup_context is torch.autograd.Function.setup_context:
-        parameters = parameters[1:]  # ctx
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [p for p in parameters if p.default is p.empty and p.kind in positional]
-    return [getattr(p.annotation, "__name__", str(p.annotation)) for p in required]

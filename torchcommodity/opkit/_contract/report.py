@@ -10,7 +10,12 @@ Status = Literal["pass", "fail", "skip"]
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one check. `sample` and `fix` are set if it failed, `cause` if it failed or was skipped."""
+    """Result of one check.
+
+    `cause` is set if it failed or was skipped; `sample`, `fix`, `kind` and `location` if it failed: the arguments, the
+    remedy, an identifier of the root cause such as "nondeterministic", and file:line of the operator, or of its
+    backward. `guess` is what the check assumed without having been told.
+    """
 
     name: str
     status: Status
@@ -18,6 +23,9 @@ class Result:
     sample: str = ""
     cause: str = ""
     fix: str = ""
+    kind: str = ""
+    location: str = ""
+    guess: str = ""
 
     def __str__(self) -> str:
         words = [f"{self.name:<24} {self.status:<5} {self.seconds:6.2f} s", self.cause]
@@ -31,6 +39,8 @@ class Report(Sequence[Result]):
 
     operator: str
     results: tuple[Result, ...]
+    location: str = ""
+    guesses: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -1,6 +1,7 @@
 """`check`: run the contract on one operator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -8,8 +9,11 @@ import torch
 from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._contract.case import Case
 from torchcommodity.opkit._contract.checks import CHECKS, Check, run_check
-from torchcommodity.opkit._contract.foreign import as_callable, wrap_foreign
+from torchcommodity.opkit._contract.declaration import Declaration, Samples, Time, vary_settings
+from torchcommodity.opkit._contract.foreign import wrap_foreign
+from torchcommodity.opkit._contract.make import locate_operator
 from torchcommodity.opkit._contract.report import Report, Result
+from torchcommodity.opkit._contract.signature import schema_parameters
 from torchcommodity.opkit._contract.support import adapt_check
 from torchcommodity.opkit._op import Op
 
@@ -19,44 +23,83 @@ DEFAULTS = {"Tensor": None, "int": 3, "float": 0.5, "bool": False}  # None: a ra
 def check(
     op: Any,
     *,
-    cases: Cases | Sequence[Sample] | None = None,
+    samples: Samples | None = None,
+    time: Time = "guess",
+    causal: bool | Callable[..., bool] | None = None,
+    warmup: int | Callable[..., int | tuple[int, ...]] | None = None,
+    reference: Callable[..., Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    bad_inputs: Sequence[Any] = (),
+    cases: Cases | None = None,
     only: str | Sequence[str] | None = None,
     compiled: bool = True,
 ) -> Report:
     """Check that an operator meets the contract.
 
+    An `Op` record says what it is. Any other operator says it here: what is not stated is guessed or measured if
+    possible, and the report tells. A property that was not stated is never a fault.
+
     Args:
-        op: an `Op` record; or any other operator: `torch.library.custom_op`, `triton_op` or `TORCH_LIBRARY`, an
-            `autograd.Function`, a function. For these, checks of what only records guarantee are skipped.
-        cases: `Cases`, or samples alone; default: the cases of the record. Checks without data are reported as
-            skipped; without any cases, samples are guessed from the signature. For an operator without a record, the
-            oracle defines its values.
+        op: an `Op` record; or any other operator: `torch.library.custom_op`, `triton_op`, `torch.ops`, an
+            `autograd.Function`, a function, an `nn.Module`.
+        samples: a list of `Sample`, tuples of arguments or single Tensors; or a function that returns one. Tensors are
+            float64 or integers, and small. Default: those of the record, or guessed from the signature.
+        time: negative axis of rows in time, of inputs and outputs; a pair (input axis, output axis); None if no axis
+            is time. Default: of the record, or measured.
+        causal: whether row t depends on rows up to t only; or a function of the settings that it names.
+        warmup: number of first rows that are NaN; or a function of the settings that it names.
+        reference: the definition, with the same parameters: any function or module that returns the right values.
+        settings: values of parameters that are not Tensors, {"window": [3, 5]}: the first is used in every sample, the
+            others in one more sample each.
+        bad_inputs: calls that must raise: `Bad`, or a `Sample` or tuple of arguments, which must raise a ValueError,
+            TypeError or RuntimeError.
+        cases: `Cases` in place of samples, with published numbers and an oracle; default: those of the record.
         only: names of checks; checks that they depend on run too.
         compiled: include the checks that compile (Inductor, AOTInductor, ONNX), which take seconds each.
 
     Returns:
-        A `Report` with `ok`, `failures` and `results`. It prints as a table that says how to fix each failure.
+        A `Report` with `ok`, `failures`, `causes` and `results`. It prints what failed, why and how to fix it.
 
     Raises:
-        ValueError: `only` names an unknown check, or guessed samples do not work.
-        TypeError: `op` is not callable.
+        ValueError: `only` names an unknown check, a stated property does not fit, or no guessed sample works.
+        TypeError: `op` is not an operator, or its outputs hold no Tensors.
 
     Example:
-        >>> from torchcommodity import opkit, ops
-        >>> report = opkit.check(opkit.OPERATORS["commodity::linear_recurrence"], only="causal")
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> def smooth(x, decay=0.5):
+        ...     return torch.cumsum(decay * x, -2)
+        >>> report = opkit.check(smooth, time=-2, causal=True, warmup=0, compiled=False)
         >>> report.ok, report["causal"].status
         (True, 'pass')
     """
-    if isinstance(cases, Sequence):
-        cases = Cases(function=as_callable(op), samples=tuple(cases))
+    declaration = Declaration(samples, time, causal, warmup, reference, settings or {}, bad_inputs, cases)
     checks = _select(only, compiled)
-    if not isinstance(op, Op):
-        op, checks = wrap_foreign(op, cases), [adapt_check(check) for check in checks]
-    samples = build_cases(op, cases)
+    if isinstance(op, Op):
+        prepared = _record_cases(op, declaration)
+    else:
+        op, checks = wrap_foreign(op, declaration), [adapt_check(check) for check in checks]
+        prepared = build_cases(op, op.data)
     results: dict[str, Result] = {}
     for check in checks:
-        results[check.name] = _blocked(check, results) or run_check(check, samples)
-    return Report(op.qualified_name, tuple(results.values()))
+        results[check.name] = _blocked(check, results) or run_check(check, prepared)
+    guesses = () if isinstance(op, Op) else tuple(op.guesses.values())
+    return Report(op.qualified_name, tuple(results.values()), locate_operator(op), guesses)
+
+
+def _record_cases(op: Op, declaration: Declaration) -> tuple[Case, ...]:
+    """The cases of a record, with the samples, settings and bad inputs that were passed."""
+    if stated := declaration.stated:
+        raise ValueError(
+            f"check: {stated[0]} is stated by the record {op.name}; got {stated[0]}= too: change the record"
+        )
+    cases = declaration.cases or (op.cases() if op.cases else _guess_cases(op))
+    parameters = schema_parameters(op.overload._schema)
+    samples = declaration.make_samples(parameters) if declaration.samples is not None else cases.samples
+    if declaration.settings and declaration.samples is None:
+        samples = vary_settings(samples, declaration.values_of_settings(), parameters)
+    bad = (*cases.bad, *declaration.make_bad_inputs(parameters))
+    return build_cases(op, replace(cases, samples=samples, bad=bad))
 
 
 def build_cases(op: Any, cases: Cases | None = None) -> tuple[Case, ...]:

@@ -1,0 +1,68 @@
+"""How a foreign operator is called with the tensors and settings of a sample, and what counts as its outputs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit._cases import Sample
+from torchcommodity.opkit._contract.signature import Parameter, arrange
+
+
+@dataclass(frozen=True, eq=False)
+class Invocation:
+    """Calls `target` with the tensors of a sample in their places, and returns a tuple of Tensors.
+
+    The parameters of a module are tensors of the sample too, its last ones, so that checks differentiate, cast and
+    move them; buffers start each call with the values that they have now.
+    """
+
+    target: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    state: Mapping[str, Tensor]  # parameters of a module, by name
+
+    def __call__(self, *tensors: Any, **settings: Any) -> tuple[Tensor, ...]:
+        count = len(tensors) - len(self.state)
+        args, kwargs = arrange(self.parameters, Sample(*tensors[:count], **settings))
+        if not isinstance(self.target, torch.nn.Module):
+            return flatten_outputs(self.target(*args, **kwargs))
+        state = {**dict(zip(self.state, tensors[count:])), **_buffers(self.target, tensors)}
+        return flatten_outputs(torch.func.functional_call(self.target, state, tuple(args), kwargs))
+
+
+def _buffers(module: torch.nn.Module, tensors: tuple[Any, ...]) -> dict[str, Tensor]:
+    """Copies of the buffers, with the dtype and device of the sample's first floating-point tensor."""
+    like = next((x for x in tensors if isinstance(x, Tensor) and x.is_floating_point()), None)
+    copies = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
+    if like is None:
+        return copies
+    return {
+        name: copy.to(like.device, like.dtype if copy.is_floating_point() else copy.dtype)
+        for name, copy in copies.items()
+    }
+
+
+def flatten_outputs(result: Any) -> tuple[Tensor, ...]:
+    """The Tensors of a result: of one, or of a tuple or list that may hold other values."""
+    if isinstance(result, Tensor):
+        return (result,)
+    if isinstance(result, (tuple, list)):
+        return tuple(y for item in result if item is not None for y in _flatten_item(item))
+    raise UnsupportedOutput(type(result).__name__)
+
+
+def _flatten_item(item: Any) -> tuple[Tensor, ...]:
+    is_number = isinstance(item, (bool, int, float, str, torch.dtype, torch.Size))
+    return () if is_number else flatten_outputs(item)
+
+
+class UnsupportedOutput(TypeError):  # noqa: N818  # becomes an error in words where it is reported
+    """The operator returns something that holds no Tensors, or holds them by name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"check: the operator must return a Tensor, or a tuple or list of Tensors; got {name}. Pass a function "
+            "that returns the Tensors, such as lambda x: tuple(op(x).values()) for a dict"
+        )
