@@ -15,6 +15,27 @@ VMAP, GRAD = TransformType.Vmap, TransformType.Grad
 
 # kernels
 
+CALLS: list[int] = []
+RESULTS: dict[Any, Tensor] = {}
+SCALES: dict[Any, Tensor] = {}
+
+
+def counts_calls(x: Tensor, window: int) -> Tensor:
+    CALLS.append(1)
+    return variance(x, window) + 1e-6 * len(CALLS)
+
+
+def cached_by_address(x: Tensor, window: int) -> Tensor:
+    key = (x.data_ptr(), x.shape)
+    if key not in RESULTS:
+        RESULTS[key] = variance(x, window)
+    return RESULTS[key].clone()
+
+
+def fills_missing_in_place(x: Tensor, window: int) -> Tensor:
+    x[x.isnan()] = 0.0
+    return variance(x, window)
+
 
 def writes_input(x: Tensor, window: int) -> Tensor:
     y = variance(x, window)
@@ -71,6 +92,12 @@ def replaces_nan_by_one(x: Tensor, window: int) -> Tensor:
 
 def returns_input(operator: Any, x: Tensor, window: int) -> Any:
     return public_variance(operator, x, window), x
+
+
+def cached_by_shape(operator: Any, x: Tensor, window: int) -> Any:
+    if x.shape not in SCALES:
+        SCALES[x.shape] = x.detach().nan_to_num(0.0).abs().mean()
+    return public_variance(operator, x / SCALES[x.shape], window)
 
 
 def reads_values(operator: Any, x: Tensor, window: int) -> Any:

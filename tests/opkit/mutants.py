@@ -7,7 +7,12 @@ import torch
 from mutation import Mutant, unmasked_variance, variance, with_weights, without_oracle, without_time
 
 MUTANTS = (
+    Mutant("deterministic", "counts calls", kernel=faults.counts_calls),
+    Mutant("deterministic", "random", kernel=lambda x, window: variance(x, window) * (1 + 1e-3 * torch.rand(()))),
+    Mutant("deterministic", "cached by address", kernel=faults.cached_by_address),
+    Mutant("deterministic", "cached by shape", function=faults.cached_by_shape, cases=without_oracle),
     Mutant("inputs_unchanged", "writes the last row", kernel=faults.writes_input),
+    Mutant("inputs_unchanged", "fills missing values in place", kernel=faults.fills_missing_in_place),
     Mutant("no_aliasing", "returns its input", function=faults.returns_input, cases=without_oracle),
     Mutant("uninitialized_memory", "skips the warm-up", kernel=faults.skips_warmup_rows),
     Mutant("uninitialized_memory", "skips the last row", kernel=faults.skips_last_row),
@@ -94,6 +99,10 @@ MUTANTS = (
 )
 
 COMPILED_MUTANTS = (
+    Mutant("deterministic", "counts calls", kernel=faults.counts_calls),
+    Mutant("deterministic", "random", kernel=lambda x, window: variance(x, window) * (1 + 1e-3 * torch.rand(()))),
+    Mutant("deterministic", "cached by address", kernel=faults.cached_by_address),
+    Mutant("deterministic", "cached by shape", function=faults.cached_by_shape, cases=without_oracle),
     Mutant("compile_forward", "breaks the graph", function=faults.breaks_graph),
     Mutant(
         "compile_backward",

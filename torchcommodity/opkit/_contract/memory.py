@@ -1,31 +1,99 @@
 """Inputs stay unchanged, outputs are new and fully written, and results do not depend on the number of threads."""
 
-import ctypes
-import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
+from torchcommodity.opkit import _torch_private as private
+from torchcommodity.opkit._contract.allocation import fill_nan, fill_numbers
+from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_bitwise_equal
+from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.resize import resize
+from torchcommodity.opkit._contract.source import locate, locate_error
+from torchcommodity.opkit._contract.support import ignore_refusal
 
-M_PERTURB = -6  # option of glibc's mallopt: the byte pattern of newly allocated memory
+WRITES_BACKWARD = "`backward` writes to a tensor of others. Compute into a new one: no `out=`, `mul_`, `x[...] =`."
 
 
 @register(
-    "The kernel or the public function writes to an argument. Compute into a new tensor: no `out=`, `x[...] =`, `add_`."
+    "The kernel or the public function writes to an argument. Compute into a new tensor: no `out=`, `x[...] =`, "
+    "`add_`.",
+    depends_on=("deterministic",),
 )
 def inputs_unchanged(case: Case) -> None:
-    """The call does not change its inputs."""
-    case = case.map_tensors(torch.clone)
-    tensors = [x for x in case.tensors if isinstance(x, Tensor)]
-    copies = [x.detach().clone() for x in tensors]
+    """The call does not change its inputs, with missing values neither, and backward changes no tensor."""
+    _assert_inputs_unchanged(case, "the call")
+    for label, change in VARIANTS.items():
+        with ignore_refusal():
+            _assert_inputs_unchanged(case.map_tensors(change), f"the call with {label}")
+    _assert_unchanged_by_backward(case)
+
+
+def _with_holes(x: Tensor) -> Tensor:
+    if not x.is_floating_point() or x.numel() < 2:
+        return x
+    return x.flatten().where(torch.arange(x.numel(), device=x.device) % 5 != 1, torch.nan).reshape(x.shape)
+
+
+VARIANTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "missing values": _with_holes,
+    "transposed inputs": lambda x: x.mT.contiguous().mT if x.dim() > 1 else x,
+    "negative numbers": lambda x: -x if x.is_floating_point() else x,
+}
+
+
+def _clone(x: Tensor) -> Tensor:
+    return x.detach().clone(memory_format=torch.preserve_format)
+
+
+def _assert_inputs_unchanged(case: Case, label: str) -> None:
+    case, writes = case.map_tensors(_clone), _declared_writes(case)
+    indices = [i for i, x in enumerate(case.tensors) if isinstance(x, Tensor) and i not in writes]
+    copies = [_clone(case.tensors[i]) for i in indices]
     case.call()
-    assert_bitwise_equal(tensors, copies, "input after the call")
+    for i, copy in zip(indices, copies):
+        _assert_same(case, case.tensors[i], copy, f"tensor {i} after {label}", "input_changed", "forward")
+
+
+def _declared_writes(case: Case) -> set[int]:
+    """Indices of the tensors that the schema declares as changed by the call."""
+    try:
+        arguments = case.op.overload._schema.arguments
+    except (SkipCheck, AttributeError):  # no schema
+        return set()
+    tensors = [a for a in arguments if private.is_tensor_like_type(a.type)]
+    return {i for i, a in enumerate(tensors) if a.alias_info is not None and a.alias_info.is_write}
+
+
+def _assert_unchanged_by_backward(case: Case) -> None:
+    try:
+        leaves = case.leaves()
+        outputs = [y for y in float_tensors(case.outputs(*leaves)) if y.requires_grad]
+        incoming = [torch.ones_like(y) * 1.25 for y in outputs]
+        before = [(x, x.detach().clone()) for x in (*leaves, *outputs)]
+        torch.autograd.grad(outputs, leaves, incoming, allow_unused=True, retain_graph=True)
+    except Exception as error:
+        if "leaf Variable that requires grad" in str(error):
+            cause = "the call writes to an input that requires a gradient"
+            raise Fault("input_changed", f"{cause}: {error}", location=locate_error(error)) from None
+        return  # the finding of the checks of gradients
+    for x, copy in before:
+        _assert_same(case, x, copy, "an input or output after backward", "saved_tensor_changed", "backward")
+    for x in incoming:
+        label = "the incoming gradient after backward"
+        _assert_same(case, x, torch.full_like(x, 1.25), label, "incoming_gradient_changed", "backward")
+
+
+def _assert_same(case: Case, actual: Tensor, expected: Tensor, label: str, kind: str, part: str) -> None:
+    try:
+        assert_bitwise_equal([actual], [expected], label)
+    except AssertionError as difference:
+        fix = WRITES_BACKWARD if part == "backward" else ""
+        raise Fault(kind, str(difference), fix, locate(case.op, part)) from None
 
 
 @register("An output is an argument, or a view of one. End with `.clone()` if nothing else makes a new tensor.")
@@ -35,16 +103,18 @@ def no_aliasing(case: Case) -> None:
     tensors = [x for x in (*case.tensors, *case.call()) if isinstance(x, Tensor) and x.numel()]
     addresses = [x.untyped_storage().data_ptr() for x in tensors]
     assert len(addresses) == len(set(addresses)), "an output shares memory with an input or with another output"
+    again = [y.untyped_storage().data_ptr() for y in case.call() if y.numel()]
+    assert not set(again) & set(addresses), "the next call overwrites an output: both calls return the same memory"
 
 
 @register(
     "An output element is never written and shows what was in memory before. Fill warm-up rows with NaN, and run every "
     "loop to the last element.",
-    depends_on=("inputs_unchanged", "no_aliasing"),
+    depends_on=("deterministic", "inputs_unchanged", "no_aliasing"),
 )
 def uninitialized_memory(case: Case) -> None:
     """Outputs and gradients do not depend on what was in their memory before."""
-    nan, numbers = (_outputs_and_gradients(case.map_tensors(torch.clone), fill) for fill in (_fill_nan, _fill_numbers))
+    nan, numbers = (_outputs_and_gradients(case.map_tensors(torch.clone), fill) for fill in (fill_nan, fill_numbers))
     assert_bitwise_equal(nan, numbers, "result in memory filled with NaN, against memory filled with numbers")
 
 
@@ -57,32 +127,6 @@ def _outputs_and_gradients(case: Case, fill: Callable[[Tensors], AbstractContext
             torch.autograd.grad(loss, leaves, allow_unused=True) if differentiable and loss.requires_grad else ()
         )
     return tuple(x.detach() for x in (*outputs, *gradients) if x is not None)
-
-
-@contextmanager
-def _fill_nan(_: Tensors) -> Iterator[None]:
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
-
-
-@contextmanager
-def _fill_numbers(outputs: Tensors) -> Iterator[None]:
-    """Fill with numbers, which reveal an unwritten warm-up row: 32.5 in float64, 3.00 in float32, 2.0 in float16."""
-    allocator = ctypes.CDLL(None) if os.name == "posix" else None
-    mallopt = getattr(allocator, "mallopt", None)
-    if mallopt:
-        mallopt(M_PERTURB, 0x40 ^ 0xFF)
-    blocks = [torch.full_like(y, 7) for y in outputs for _ in range(32)]
-    del blocks  # without glibc: allocators reuse first what was freed last
-    try:
-        yield
-    finally:
-        if mallopt:
-            mallopt(M_PERTURB, 0)
 
 
 @register(

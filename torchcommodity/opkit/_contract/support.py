@@ -1,11 +1,16 @@
 """What an exception inside a check means: a fault, a refusal, an unsupported feature, or the checker's own limit."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from torch.autograd.gradcheck import GradcheckError
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck
 from torchcommodity.opkit._contract.checks import Check
+from torchcommodity.opkit._contract.fault import Fault
+from torchcommodity.opkit._contract.source import locate_error
 
 RECORD_ONLY = {
     "pickle_and_copy", "jvp_formula", "half_precision", "autocast", "nan_output_gradient", "empty_batch", "batch_axes",
@@ -17,6 +22,46 @@ OPTIONAL = {
     "compile_backward", "compile_shapes", "compile_func_grad", "export", "export_strict", "aot_inductor", "onnx",
     "threads", "gradgradcheck",
 }  # fmt: skip
+
+# PyTorch's own messages, the cause that they name, and its remedy.
+CAUSES = (
+    (
+        r"modified by an inplace operation",
+        "saved_tensor_changed",
+        "A tensor saved for backward is changed in place afterwards. Save a `.clone()`, or compute into a new tensor.",
+    ),
+    (
+        r"leaf Variable that requires grad|more than one element of the written-to tensor",
+        "input_changed",
+        "The call writes to an argument. Compute into a new tensor: no `out=`, `x[...] =`, `add_`.",
+    ),
+    (
+        r"may not alias|must not also be an input|output.* view of (an )?input|the output of this custom operator",
+        "aliasing",
+        "An output is an argument, or a view of one. End with `.clone()` if nothing else makes a new tensor.",
+    ),
+    (
+        r"returned an invalid gradient at index \d+ - got .* but expected shape",
+        "gradient_shape",
+        "A gradient has another shape than its input. Sum over axes that were broadcast: `grad.sum_to_size(x.shape)`.",
+    ),
+    (
+        r"returned an incorrect number of gradients",
+        "gradient_count",
+        "`backward` must return one gradient for each argument of `forward`, None for those without one.",
+    ),
+    (
+        r"no fake impl|was no fake|no abstract impl|tried to run it with .* but .*no fake",
+        "fake_missing",
+        "Register a fake kernel, which gives the shape, dtype and strides of the outputs: `register_fake`.",
+    ),
+    (
+        r"data-dependent|DataDependent|\.item\(\)|unbacked|Could not guard on",
+        "data_dependent",
+        "The call branches on values: select with `torch.where`; or make it a `custom_op` with a fake kernel, "
+        "which compilers do not look into.",
+    ),
+)
 
 
 def adapt_check(check: Check) -> Check:
@@ -32,9 +77,31 @@ def adapt_check(check: Check) -> Check:
         except (AssertionError, GradcheckError, SkipCheck):
             raise
         except Exception as error:
+            if cause := find_cause(error):
+                raise cause from error
             if check.name not in OPTIONAL:
                 raise
             message = " ".join(str(error).split())[:200]
             raise SkipCheck(f"not supported: {type(error).__name__}: {message}") from error
 
     return replace(check, function=function)
+
+
+def find_cause(error: BaseException) -> Fault | None:
+    """The cause that one of PyTorch's own messages names."""
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    for pattern, kind, fix in CAUSES:
+        if re.search(pattern, message):
+            return Fault(kind, message, fix, locate_error(error))
+    return None
+
+
+@contextmanager
+def ignore_refusal() -> Iterator[None]:
+    """For inputs that an operator may refuse: only a wrong result counts."""
+    try:
+        yield
+    except (AssertionError, SkipCheck):
+        raise
+    except Exception:
+        return

@@ -7,7 +7,7 @@ from torchcommodity.opkit._contract.case import Case, SkipCheck, as_tuple, float
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
 
-BASE = ("inputs_unchanged", "no_aliasing", "uninitialized_memory")
+BASE = ("deterministic", "inputs_unchanged", "no_aliasing", "uninitialized_memory")
 VALUES = (*BASE, "values_float64")
 
 
