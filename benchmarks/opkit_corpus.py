@@ -1,0 +1,143 @@
+"""`opkit.check` on a corpus of operators that others could bring, faulty and healthy, beside torch's own tests.
+
+python benchmarks/opkit_corpus.py                                # every category, two processes
+python benchmarks/opkit_corpus.py --only causality state
+python benchmarks/opkit_corpus.py --details report.txt           # what was reported of misses, wrong causes and alarms
+python benchmarks/opkit_corpus.py --page docs/results/opkit.md
+"""
+
+import argparse
+import multiprocessing
+import os
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "opkit"))
+
+from corpus.entries import Entry, load_entries
+from corpus.judge import Judgement, judge, torch_notices
+from markdown import environment, replace_table
+
+FORK = multiprocessing.get_context(
+    "fork"
+)  # the entries are imported once, and an operator that crashes ends its own process
+COLUMNS = (
+    "category", "faults", "right cause", "wrong cause", "missed", "healthy", "alarms", "median s", "max s",
+    "torch: noticed", "torch: alarms",
+)  # fmt: skip
+
+
+def run(entry: Entry, *, compiled: bool | None, peers: bool, timeout: float) -> Judgement:
+    """Judge an entry in processes of its own: one for `opkit.check`, one for torch's tests."""
+    result = isolate(lambda: judge(entry, compiled=compiled), timeout)
+    if isinstance(result, str):
+        result = Judgement(entry.name, "wrong" if entry.cause else "alarm", result, timeout)
+    if not peers:
+        return result
+    noticed = isolate(lambda: torch_notices(entry), timeout)
+    return Judgement(**{**result.json(), "noticed": noticed})
+
+
+def isolate(function: Callable[[], Any], timeout: float) -> Any:
+    """The result of the function in a forked process, or in words how that process ended."""
+    receiver, sender = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=lambda: sender.send(_without_stderr(function)))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(timeout) else f"no result in {timeout:.0f} s"
+    except EOFError:
+        process.join()
+        return f"the process ended with exit code {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def _without_stderr(function: Callable[[], Any]) -> Any:
+    """Warnings of torch's C++ and of compilers are not results."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    return function()
+
+
+def run_all(entries: Sequence[Entry], workers: int, **options: Any) -> list[Judgement]:
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda entry: run(entry, **options), entries))
+
+
+def table(entries: dict[str, Entry], judgements: Sequence[Judgement]) -> Iterator[str]:
+    """One row for each category, one for all, and one for the third that was held out."""
+    yield "| " + " | ".join(COLUMNS) + " |"
+    yield "|---|" + "---:|" * 10
+    for category in sorted({entry.category for entry in entries.values()}):
+        rows = [j for j in judgements if entries[j.name].category == category]
+        yield from table_row(category.replace("_", " "), entries, rows)
+    yield from table_row("**all**", entries, judgements)
+    yield from table_row("of these, held out", entries, [j for j in judgements if entries[j.name].held_out])
+
+
+def table_row(title: str, entries: dict[str, Entry], rows: Sequence[Judgement]) -> Iterator[str]:
+    if not rows:
+        return
+    count = {
+        verdict: sum(j.verdict == verdict for j in rows) for verdict in ("right", "wrong", "missed", "clean", "alarm")
+    }
+    faults = [j for j in rows if entries[j.name].cause]
+    seconds = [j.seconds for j in rows]
+    noticed = sum(bool(j.noticed) for j in faults)
+    alarms = sum(bool(j.noticed) for j in rows if not entries[j.name].cause)
+    cells = [
+        title, len(faults), count["right"], count["wrong"], count["missed"], len(rows) - len(faults), count["alarm"],
+        f"{statistics.median(seconds):.2f}", f"{max(seconds):.1f}", noticed, alarms,
+    ]  # fmt: skip
+    yield "| " + " | ".join(map(str, cells)) + " |"
+
+
+def details(entries: dict[str, Entry], judgements: Sequence[Judgement], held_out: bool) -> Iterator[str]:
+    """What was reported of each operator that was misjudged."""
+    for j in judgements:
+        entry = entries[j.name]
+        if j.verdict not in ("right", "clean") and entry.held_out == held_out:
+            yield f"{j.verdict.upper():6} {j.name} ({entry.make}), expected: {entry.cause or 'no alarm'}"
+            yield f"       reported: {j.reported or 'nothing'}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=(), help="Categories, or names of entries")
+    parser.add_argument("--compiled", action="store_true", help="Run the rows that compile for every operator")
+    parser.add_argument("--no-torch", action="store_true", help="Leave torch's own tests out")
+    parser.add_argument("--slow", action="store_true", help="Include operators that are built from C++")
+    parser.add_argument("--workers", type=int, default=2, help="Processes at a time")
+    parser.add_argument("--timeout", type=float, default=120.0, help="Seconds for one operator")
+    parser.add_argument("--details", type=Path, help="File for what was reported of misjudged operators")
+    parser.add_argument("--held-out", action="store_true", help="Write the details of the third that is held out")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table `corpus` is replaced")
+    arguments = parser.parse_args()
+    entries = load_entries()
+    selected = [
+        entry
+        for name, entry in entries.items()
+        if (not arguments.only or {name, entry.category} & set(arguments.only)) and (arguments.slow or not entry.slow)
+    ]
+    judgements = run_all(
+        selected, arguments.workers, compiled=arguments.compiled or None, peers=not arguments.no_torch,
+        timeout=arguments.timeout,
+    )  # fmt: skip
+    lines = "\n".join(table(entries, judgements))
+    print(lines)
+    if arguments.details:
+        text = "\n".join(details(entries, judgements, arguments.held_out))
+        arguments.details.write_text(f"{environment('opkit_corpus')}\n\n{lines}\n\n{text}\n")
+    if arguments.page:
+        replace_table(
+            arguments.page, "corpus", f"{lines}\n\n{environment('Rows that compile run for faults of compilers')}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One module for each category of faults; a module's healthy operators are the right ones that look alike."""
