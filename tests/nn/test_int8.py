@@ -1,4 +1,4 @@
-"""`to_int8` and `recurrent_weights`."""
+"""`to_int8`."""
 
 import pytest
 import torch
@@ -18,13 +18,18 @@ def test_to_int8_error_is_at_most_half_a_step() -> None:
 
 def test_to_int8_rejects_vectors_and_nan() -> None:
     layer = nn.LSTM(3, 5)
-    with pytest.raises(ValueError, match="to_int8: weight must be a finite matrix"):
+    with pytest.raises(ValueError, match="to_int8: weight must be finite and have two or more axes"):
         nn.to_int8(layer, "bias_ih_l0")
     torch.nn.init.constant_(layer.weight_ih_l0, torch.nan)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="to_int8: weight must be a finite matrix"):
+    with pytest.raises(ValueError, match="to_int8: weight must be finite and have two or more axes"):
         nn.to_int8(layer, "weight_ih_l0")
 
 
-def test_recurrent_weights_lists_matrices_of_recurrent_layers() -> None:
-    module = torch.nn.ModuleList([nn.LSTM(3, 5), torch.nn.Linear(3, 5), nn.LLTM(3, 5)])
-    assert [name for _, name in nn.recurrent_weights(module)] == ["weight_ih_l0", "weight_hh_l0", "weight"]
+def test_to_int8_has_one_scale_per_channel_of_a_convolution() -> None:
+    layer = torch.nn.Conv2d(2, 3, 3)
+    with torch.no_grad():
+        layer.weight[0] *= 100
+    before = layer.weight.detach().clone()
+    nn.to_int8(layer, "weight")
+    assert layer.parametrizations.weight.original1.shape == (3, 1, 1, 1)
+    torch.testing.assert_close(layer.weight[1:], before[1:], atol=1e-3, rtol=0)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarGarch, HarGarchConfig
-from torchcommodity.optimize import importance, prune_inputs, prune_rows, prune_weights
+from torchcommodity.optimize import importance, prune, prune_inputs, prune_rows
 from torchcommodity.training import ModelInputs
 
 Predict = Callable[[Forecaster], Tensor]
@@ -19,7 +19,7 @@ Predict = Callable[[Forecaster], Tensor]
 def test_importance_is_zero_for_unused_inputs_and_prune_inputs_removes_them(
     forecaster: Forecaster, inputs: ModelInputs, predict: Predict, tmp_path: Path
 ) -> None:
-    original = prune_weights(forecaster, 0.0)
+    original = prune(forecaster, 0.0)
     with torch.no_grad():
         original.model.lstm.weight_ih_l0[:, [0, 7]] = 0
     scores = importance(original, inputs, rows=40, windows=8)

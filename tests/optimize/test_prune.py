@@ -8,18 +8,18 @@ import torch
 from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize import fine_tune, model_size, prune_units, prune_weights
+from torchcommodity.optimize import fine_tune, model_size, prune, prune_units
 from torchcommodity.training import ModelInputs, TrainConfig
 
 Predict = Callable[[Forecaster], Tensor]
 
 
-def test_prune_weights_zeros_the_share_and_fine_tune_keeps_zeros(
+def test_prune_zeros_the_share_and_fine_tune_keeps_zeros(
     forecaster: Forecaster, inputs: ModelInputs, one_epoch: TrainConfig
 ) -> None:
-    sparse = prune_weights(forecaster, 0.5)
+    sparse = prune(forecaster, 0.5)
     assert model_size(sparse).sparsity == pytest.approx(0.5, abs=0.06)  # biases are not pruned
-    tuned = fine_tune(sparse, inputs, one_epoch)
+    tuned = fine_tune(sparse, inputs, config=one_epoch)
     assert tuned.record.note != sparse.record.note
     for name, weight in sparse.model.state_dict().items():
         if name.endswith(("weight_hh_l0", "weight_ih_l0", "head.weight")):
@@ -27,15 +27,15 @@ def test_prune_weights_zeros_the_share_and_fine_tune_keeps_zeros(
     assert torch.equal(tuned.model.har.shrink, forecaster.model.har.shrink)
 
 
-def test_prune_weights_rejects_amount_of_one(forecaster: Forecaster) -> None:
-    with pytest.raises(ValueError, match=r"prune_weights: amount must be in \[0, 1\); got 1"):
-        prune_weights(forecaster, 1)
+def test_prune_rejects_amount_of_one(forecaster: Forecaster) -> None:
+    with pytest.raises(ValueError, match=r"prune: amount must be in \[0, 1\); got amount=1"):
+        prune(forecaster, 1)
 
 
 def test_prune_units_removes_unused_units_without_changing_forecasts(
     forecaster: Forecaster, inputs: ModelInputs, predict: Predict, tmp_path: Path
 ) -> None:
-    full, unused = prune_weights(forecaster, 0.0), [1, 4, 5]
+    full, unused = prune(forecaster, 0.0), [1, 4, 5]
     with torch.no_grad():
         full.model.head.weight[:, unused] = 0
         full.model.lstm.weight_hh_l0[:, unused] = 0

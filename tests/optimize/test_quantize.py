@@ -42,7 +42,7 @@ def test_quantize_linear_equals_torchao(forecaster: Forecaster) -> None:
 
 
 def test_mixed_precision_rejects_int8_weights_and_other_dtypes(forecaster: Forecaster) -> None:
-    with pytest.raises(ValueError, match="must have a network in floating point; got int8 weights"):
+    with pytest.raises(ValueError, match=r"model must have floating-point weights; got dtype=torch\.int8"):
         mixed_precision(quantize(forecaster))
-    with pytest.raises(ValueError, match=r"dtype must be torch\.bfloat16; got torch\.float16"):
+    with pytest.raises(ValueError, match=r"dtype must be torch\.bfloat16; got dtype=torch\.float16"):
         mixed_precision(forecaster, torch.float16)

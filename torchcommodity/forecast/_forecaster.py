@@ -119,7 +119,7 @@ class Forecaster:
         model = build_model(config, len(metadata["symbols"]))
         for name, x in state.items():
             if x.dtype == torch.int8:
-                layer, _, weight = name.removesuffix(".original0").partition(".parametrizations.")
+                layer, _, weight = name.removesuffix(".original0").rpartition(".parametrizations.")
                 to_int8(model.get_submodule(layer), weight)
         # assigned, not copied, so that weights keep their dtype
         model.load_state_dict(state, assign=True)

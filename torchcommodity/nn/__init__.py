@@ -8,7 +8,6 @@ from torchcommodity.nn._fused import ConvBN1d as ConvBN1d
 from torchcommodity.nn._fused import ConvBN2d as ConvBN2d
 from torchcommodity.nn._fused import LinearBNReLU as LinearBNReLU
 from torchcommodity.nn._indicators import Indicators as Indicators
-from torchcommodity.nn._int8 import recurrent_weights as recurrent_weights
 from torchcommodity.nn._int8 import to_int8 as to_int8
 from torchcommodity.nn._parametrizations import Interval as Interval
 from torchcommodity.nn._parametrizations import Positive as Positive
@@ -46,6 +45,5 @@ __all__ = [
     "RollingCorrelation",
     "VolatilityTarget",
     "orthogonal_gates",
-    "recurrent_weights",
     "to_int8",
 ]

@@ -1,4 +1,4 @@
-"""Make a trained forecaster smaller or faster: profile, prune, distill, quantize, compile, benchmark."""
+"""Make a trained model smaller or faster: profile, prune, distill, quantize, compile, benchmark."""
 
 from torchcommodity.optimize._benchmark import BenchmarkRow as BenchmarkRow
 from torchcommodity.optimize._benchmark import benchmark_table as benchmark_table
@@ -9,10 +9,13 @@ from torchcommodity.optimize._channels_last import channels_last as channels_las
 from torchcommodity.optimize._compile import CompileResult as CompileResult
 from torchcommodity.optimize._compile import compile as compile
 from torchcommodity.optimize._distill import distill as distill
+from torchcommodity.optimize._fine_tune import fine_tune as fine_tune
 from torchcommodity.optimize._importance import Importance as Importance
 from torchcommodity.optimize._importance import importance as importance
 from torchcommodity.optimize._importance import prune_inputs as prune_inputs
 from torchcommodity.optimize._importance import prune_rows as prune_rows
+from torchcommodity.optimize._masks import remove_masks as remove_masks
+from torchcommodity.optimize._mixed_precision import mixed_precision as mixed_precision
 from torchcommodity.optimize._model_size import ModelSize as ModelSize
 from torchcommodity.optimize._model_size import model_size as model_size
 from torchcommodity.optimize._pipeline import COMBINED as COMBINED
@@ -23,13 +26,19 @@ from torchcommodity.optimize._pipeline import pipeline as pipeline
 from torchcommodity.optimize._profile import OperatorCost as OperatorCost
 from torchcommodity.optimize._profile import Profile as Profile
 from torchcommodity.optimize._profile import profile as profile
-from torchcommodity.optimize._prune import fine_tune as fine_tune
-from torchcommodity.optimize._prune import prune_units as prune_units
-from torchcommodity.optimize._prune import prune_weights as prune_weights
-from torchcommodity.optimize._quantize import mixed_precision as mixed_precision
+from torchcommodity.optimize._prune import prune as prune
+from torchcommodity.optimize._prune_units import prune_units as prune_units
+from torchcommodity.optimize._quantization_report import QuantizationReport as QuantizationReport
+from torchcommodity.optimize._quantization_report import QuantizedWeight as QuantizedWeight
+from torchcommodity.optimize._quantization_report import quantization_report as quantization_report
 from torchcommodity.optimize._quantize import quantize as quantize
+from torchcommodity.optimize._sparsity import Sparsity as Sparsity
+from torchcommodity.optimize._sparsity import WeightSparsity as WeightSparsity
+from torchcommodity.optimize._sparsity import sparsity as sparsity
 from torchcommodity.optimize._speedup import Speedup as Speedup
 from torchcommodity.optimize._speedup import speedup as speedup
+from torchcommodity.optimize._weight_importance import WeightImportance as WeightImportance
+from torchcommodity.optimize._weight_importance import weight_importance as weight_importance
 
 __all__ = [
     "COMBINED",
@@ -42,8 +51,13 @@ __all__ = [
     "ModelSize",
     "OperatorCost",
     "Profile",
+    "QuantizationReport",
+    "QuantizedWeight",
+    "Sparsity",
     "Speedup",
     "Variant",
+    "WeightImportance",
+    "WeightSparsity",
     "benchmark_inputs",
     "benchmark_table",
     "channels_last",
@@ -55,11 +69,15 @@ __all__ = [
     "model_size",
     "pipeline",
     "profile",
+    "prune",
     "prune_inputs",
     "prune_rows",
     "prune_units",
-    "prune_weights",
+    "quantization_report",
     "quantize",
+    "remove_masks",
+    "sparsity",
     "speedup",
     "summarize_benchmark",
+    "weight_importance",
 ]

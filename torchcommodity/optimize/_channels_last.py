@@ -3,21 +3,37 @@
 import torch
 from torch import nn
 
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._module import Model, copy_module, with_module
 
-def channels_last(model: nn.Module) -> int:
-    """Convert the weights of 2-D convolutions to channels-last memory format, in place.
+
+def channels_last(model: Model) -> Model:
+    """Convert the weights of 2-D convolutions to channels-last memory format, which their kernels may read faster.
+
+    Pass inputs in the same format, `x.to(memory_format=torch.channels_last)`, so that they are not converted in every
+    call. Values and outputs do not change.
 
     Args:
-        model: any module. Other layers have no such format; the convolutions of `nn.TCN` are 1-D.
+        model: any module with 2-D convolutions, or a forecaster with them; not changed.
 
     Returns:
-        Number of converted layers.
+        A copy: a module of the same class, or a forecaster.
+
+    Raises:
+        TypeError: the model is not an nn.Module or a Forecaster.
+        ValueError: there is no 2-D convolution; the convolutions of `nn.TCN` are 1-D, and have no such format.
 
     Example:
-        >>> channels_last(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv1d(4, 4, 3)))
-        1
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> fast = optimize.channels_last(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU()))
+        >>> fast[0].weight.is_contiguous(memory_format=torch.channels_last)
+        True
     """
-    layers = [layer for layer in model.modules() if isinstance(layer, nn.Conv2d)]
+    module = copy_module("channels_last", model)
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d)]
+    if not layers:
+        raise_invalid("channels_last", "model must have a 2-D convolution", model=type(module).__name__)
     for layer in layers:
         layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return len(layers)
+    return with_module(model, module)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize._prune import rebuild, require_har_lstm
+from torchcommodity.optimize._prune_units import rebuild, require_har_lstm
 from torchcommodity.training import ModelInputs, one_thread
 
 

@@ -1,13 +1,18 @@
-"""Size of a forecaster: parameters, sparsity, bytes."""
+"""Size of a model: parameters, sparsity, bytes."""
 
-from typing import NamedTuple
+import io
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import network_state
+from torchcommodity.models import Har
+from torchcommodity.optimize._module import module_of
 
 
 class ModelSize(NamedTuple):
-    """Size of the network; `file_bytes` also includes the econometric part and the record of the fit."""
+    """Size of a network; `file_bytes` also includes names, and the econometric part and record of a forecaster."""
 
     parameters: int
     sparsity: float  # share of the parameters that are zero
@@ -19,18 +24,38 @@ class ModelSize(NamedTuple):
         return f"{network}; file {self.file_bytes:,} bytes"
 
 
-def model_size(forecaster: Forecaster) -> ModelSize:
-    """Count parameters, zeros and bytes of a forecaster's network, and the bytes of its file.
+def model_size(model: Any) -> ModelSize:
+    """Count parameters, zeros and bytes of a network with its buffers, and the bytes of its file.
 
     Args:
-        forecaster: result of `forecast.fit` or `Forecaster.load`; a model without a network has no parameters.
+        model: any module, or a forecaster, whose econometric part does not count. A tied weight counts once. The file
+            is that of `Forecaster.save`, or of `torch.save(module.state_dict())`.
+
+    Raises:
+        TypeError: the model is not an nn.Module or a Forecaster.
 
     Example:
-        >>> from torchcommodity import data, forecast
-        >>> model_size(forecast.fit(data.embedded(["WTI"]).between("2012-01-01", "2018-12-31"))).parameters
-        0
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> optimize.model_size(torch.nn.Linear(4, 2)).bytes
+        40
     """
-    tensors = network_state(forecaster.model).values()
+    module = module_of("model_size", model)
+    econometric = {id(x) for har in module.modules() if isinstance(har, Har) for x in _tensors(har)}
+    tensors = [x for x in _tensors(module) if id(x) not in econometric]
     count = sum(x.numel() for x in tensors)
     zeros = sum(int((x == 0).sum()) for x in tensors)
-    return ModelSize(count, zeros / max(count, 1), sum(x.nbytes for x in tensors), len(forecaster.to_bytes()))
+    return ModelSize(count, zeros / max(count, 1), sum(x.nbytes for x in tensors), _file_bytes(model))
+
+
+def _tensors(module: torch.nn.Module) -> list[Tensor]:
+    """Parameters and buffers of the state dict, each once."""
+    return list({id(x): x for x in module.state_dict(keep_vars=True).values() if isinstance(x, Tensor)}.values())
+
+
+def _file_bytes(model: Any) -> int:
+    if isinstance(model, Forecaster):
+        return len(model.to_bytes())
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    return file.getbuffer().nbytes

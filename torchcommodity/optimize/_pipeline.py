@@ -11,9 +11,12 @@ from torchcommodity.models import HarGarch, HarGarchConfig
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile import compile
 from torchcommodity.optimize._distill import distill
+from torchcommodity.optimize._fine_tune import fine_tune
 from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows
-from torchcommodity.optimize._prune import fine_tune, prune_units, prune_weights, require_har_lstm
-from torchcommodity.optimize._quantize import mixed_precision, quantize
+from torchcommodity.optimize._mixed_precision import mixed_precision
+from torchcommodity.optimize._prune import prune
+from torchcommodity.optimize._prune_units import prune_units, require_har_lstm
+from torchcommodity.optimize._quantize import quantize
 from torchcommodity.training import ModelInputs, Progress, TrainConfig
 
 ORIGINAL, NO_NETWORK, COMBINED = "original", "no network", "combined"
@@ -83,12 +86,12 @@ def pipeline(
     scores = importance(forecaster, inputs)
 
     def tuned(pruned: Forecaster) -> Variant:
-        return _eager(fine_tune(pruned, inputs, config, seed=seed))
+        return _eager(fine_tune(pruned, inputs, config=config, seed=seed))
 
     methods: dict[str, Callable[[], Variant]] = {
         ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(forecaster.model)),
         "last row only": lambda: _eager(forecaster),
-        "80 % of weights pruned": lambda: tuned(prune_weights(forecaster, 0.8)),
+        "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
         "75 % of units pruned": lambda: tuned(prune_units(forecaster, max(hidden // 4, 1))),
         "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
         "distilled": lambda: _eager(distill(forecaster, inputs, config=config, seed=seed)),

@@ -1,145 +1,113 @@
-"""Pruning of a trained network: weights and hidden units."""
+"""Pruning of weights: the least important become zero."""
 
-import copy
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize, prune
+from torch.nn.utils import prune as torch_prune
 
-from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstm, build_model
-from torchcommodity.training import ModelInputs, TrainConfig, train
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._batches import Loss
+from torchcommodity.optimize._forecast_batches import batches_and_loss
+from torchcommodity.optimize._masks import copy_without_masks, mask_zeros
+from torchcommodity.optimize._module import Model, with_module
+from torchcommodity.optimize._prunable import prunable_weights
+from torchcommodity.optimize._weight_importance import weight_gradients
+from torchcommodity.optimize._weights import Weight
+from torchcommodity.training import ModelInputs
+
+Method = Literal["magnitude", "gradient"]
 
 
-def prune_weights(forecaster: Forecaster, amount: float) -> Forecaster:
-    """Set the smallest weights to zero, over all layers: global unstructured L1 pruning.
+def prune(
+    model: Model,
+    amount: float,
+    *,
+    method: Method = "magnitude",
+    batches: Iterable[Any] | ModelInputs | None = None,
+    loss_fn: Loss | None = None,
+    permanent: bool = True,
+) -> Model:
+    """Set the least important weights of a model to zero, over all layers: global unstructured pruning.
 
-    The model keeps its shapes: it is sparser, not smaller or faster. Biases are not pruned.
+        magnitude: |w|           gradient: |w dL/dw|, the first-order change of the loss if w is set to zero
+
+    The model keeps its shapes: it is sparser, not smaller or faster. Pruned are weights of two or more axes. Biases,
+    embeddings, normalization, int8 and parametrized weights are not, nor is the econometric part of a forecaster;
+    `sparsity` lists each weight with its zeros, or with the reason. A weight that layers share is pruned once.
 
     Args:
-        forecaster: forecaster with a network.
-        amount: share of the weights to set to zero, in [0, 1).
+        model: any module, or a forecaster with a network; not changed.
+        amount: share of these weights that are zero afterwards, in [0, 1).
+        method: "magnitude" or "gradient".
+        batches: for "gradient", an iterable of (inputs, target), where inputs are a Tensor, a tuple of arguments or a
+            mapping of keyword arguments; or the prices of a forecaster.
+        loss_fn: loss_fn(output, target) of these batches, a scalar; for prices the pinball loss.
+        permanent: False leaves masks, so that zeros stay zero in a training loop of your own; see `remove_masks`.
+
+    Returns:
+        A copy of the model: a module of the same class, or a forecaster.
 
     Raises:
-        ValueError: there is no network, or the amount is out of range.
+        TypeError: the model is not an nn.Module or a Forecaster, or batches are not an iterable of batches.
+        ValueError: the amount is out of range, there is no weight to prune or one is not finite, or the method is
+            unknown or has no batches.
 
     References:
         Han, Pool, Tran, Dally (2015). Learning both weights and connections for efficient neural networks.
         arXiv:1506.02626.
+        Molchanov, Mallya, Tyree, Frosio, Kautz (2019). Importance estimation for neural network pruning. CVPR.
+        doi:10.1109/CVPR.2019.01152.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        >>> sparse = optimize.prune(model, 0.75)
+        >>> [int((layer.weight == 0).sum()) for layer in (model[0], sparse[0])][0]
+        0
+        >>> batch = (torch.ones(16, 4), torch.ones(16, 2))
+        >>> sparse = optimize.prune(
+        ...     model, 0.75, method="gradient", batches=[batch], loss_fn=torch.nn.functional.mse_loss
+        ... )
+        >>> optimize.sparsity(sparse).share
+        0.75
     """
-    if not 0 <= amount < 1:
-        raise ValueError(f"prune_weights: amount must be in [0, 1); got {amount}")
-    model = copy.deepcopy(forecaster.model)
-    weights = weight_matrices(model)
-    if not weights:
-        raise ValueError(f"prune_weights: forecaster must have a network; got {type(model).__name__}")
-    prune.global_unstructured(weights, prune.L1Unstructured, amount=amount)
-    for layer, name in weights:
-        prune.remove(layer, name)
-    return replace(forecaster, model=model)
+    if isinstance(amount, bool) or not 0 <= amount < 1:
+        raise_invalid("prune", "amount must be in [0, 1)", amount=amount)
+    module = copy_without_masks("prune", model)
+    weights = prunable_weights("prune", module)
+    scores = _scores(model, module, weights, method, batches, loss_fn)
+    # what torch.nn.utils.prune.global_unstructured selects, without its detour over buffers and hooks, which would
+    # reorder the parameters and break ties
+    flat = torch.cat([score.flatten() for score in scores])
+    remaining = torch_prune.L1Unstructured(float(amount)).compute_mask(flat, torch.ones_like(flat)).bool()
+    for weight, mask in zip(weights, remaining.split([score.numel() for score in scores])):
+        weight.value.masked_fill_(~mask.view_as(weight.value), 0.0)
+    if not permanent:
+        mask_zeros(prunable_weights("prune", module))
+    return with_module(model, module)
 
 
-def prune_units(forecaster: Forecaster, units: int) -> Forecaster:
-    """Remove all but `units` hidden units of the LSTM.
-
-    Units are ranked by the sum of their absolute outgoing weights in the head and in the recurrence; removing a unit
-    without outgoing weights does not change forecasts. The result is a `HarLstm` with `units` hidden units.
-
-    Args:
-        forecaster: forecaster whose model is a `HarLstm`.
-        units: hidden units to keep.
-
-    Raises:
-        ValueError: the model is not a HarLstm, or `units` is not in 1..hidden.
-
-    References:
-        Li, Kadav, Durdanovic, Samet, Graf (2017). Pruning filters for efficient convnets. ICLR. arXiv:1608.08710.
-    """
-    model = require_har_lstm("prune_units", forecaster)
-    hidden, state = model.config.hidden, dict(model.state_dict())
-    if not 1 <= units <= hidden:
-        raise ValueError(f"prune_units: units must be in 1..{hidden}; got {units}")
-    outgoing = state["head.weight"].abs().sum(0) + state["lstm.weight_hh_l0"].abs().sum(0)
-    remaining = outgoing.topk(units).indices.sort().values
-    gates = (torch.arange(4)[:, None] * hidden + remaining).flatten()
-    for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
-        state[f"lstm.{name}"] = state[f"lstm.{name}"][gates]
-    state["lstm.weight_hh_l0"] = state["lstm.weight_hh_l0"][:, remaining]
-    state["head.weight"] = state["head.weight"][:, remaining]
-    return replace(forecaster, model=rebuild(model, state, hidden=units))
-
-
-def fine_tune(
-    forecaster: Forecaster,
-    inputs: ModelInputs,
-    config: TrainConfig | None = None,
-    *,
-    symmetry: float = 0.5,
-    seed: int = 0,
-) -> Forecaster:
-    """Continue training a pruned network; weights that are zero stay zero.
-
-    The econometric part and the corrected horizons do not change. If no epoch improves on the econometric baseline in
-    validation, the pruned weights are kept, with a note in the record.
-
-    Args:
-        forecaster: forecaster with a pruned network.
-        inputs: training and validation prices.
-        config: training settings; three epochs by default.
-        symmetry: as in `FitConfig`.
-        seed: as in `forecast.fit`.
-
-    Returns:
-        The fine-tuned forecaster, or the pruned one if no epoch improved it.
-    """
-    model = copy.deepcopy(forecaster.model)
-    for layer, name in (masked := weight_matrices(model)):
-        parametrize.register_parametrization(layer, name, _ZeroMask(getattr(layer, name) != 0))
-    config = config or replace(TrainConfig.for_frequency(forecaster.frequency), epochs=3)
-    result = train(model, inputs, config, symmetry, seed)
-    if not result.epoch:
-        note = f"{forecaster.record.note}; fine-tuning did not improve it and was discarded"
-        return replace(forecaster, record=replace(forecaster.record, note=note))
-    for layer, name in masked:
-        parametrize.remove_parametrizations(layer, name)
-    model.har.load_state_dict(forecaster.model.har.state_dict())
-    note = f"{forecaster.record.note}; fine-tuned, epoch {result.epoch}"
-    return replace(forecaster, model=model, record=replace(forecaster.record, note=note))
-
-
-class _ZeroMask(nn.Module):
-    """Parametrization that keeps pruned weights at zero."""
-
-    mask: Tensor
-
-    def __init__(self, mask: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("mask", mask, persistent=False)
-
-    def forward(self, weight: Tensor) -> Tensor:
-        return torch.where(self.mask, weight, 0.0)
-
-
-def weight_matrices(model: nn.Module) -> list[tuple[nn.Module, str]]:
-    """List layer and name of every network weight with two or more axes, except in parametrized layers."""
-    return [
-        (model.get_submodule(path), name)
-        for path, _, name in (full.rpartition(".") for full, x in model.named_parameters() if x.dim() > 1)
-        if not path.startswith("har") and "parametrizations" not in path
-    ]
-
-
-def require_har_lstm(operation: str, forecaster: Forecaster) -> HarLstm:
-    """Return the forecaster's model, or raise ValueError if it is not a `HarLstm`."""
-    if not isinstance(forecaster.model, HarLstm):
-        raise ValueError(f"{operation}: forecaster must have a HarLstm; got {type(forecaster.model).__name__}")
-    return forecaster.model
-
-
-def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
-    """Build a `HarLstm` with changed settings and the given state."""
-    rebuilt: HarLstm = build_model(replace(model.config, **changes), model.har.assets)
-    rebuilt.load_state_dict(state)
-    return rebuilt.eval()
+def _scores(
+    model: Any,
+    module: nn.Module,
+    weights: list[Weight],
+    method: str,
+    batches: Iterable[Any] | ModelInputs | None,
+    loss_fn: Loss | None,
+) -> list[Tensor]:
+    """Importance of every weight, in its shape."""
+    if method == "magnitude":
+        return [weight.value.abs() for weight in weights]
+    if method != "gradient":
+        raise_invalid("prune", 'method must be "magnitude" or "gradient"', method=method)
+    if batches is None:
+        raise_invalid("prune", 'method="gradient" needs batches and loss_fn', batches=None)
+    batches, loss_fn = batches_and_loss("prune", model, batches, loss_fn)
+    totals = [torch.zeros_like(weight.value) for weight in weights]
+    for scores in weight_gradients("prune", module, weights, batches, loss_fn):
+        for total, score in zip(totals, scores):
+            total += score
+    return totals

@@ -1,78 +1,175 @@
-"""Smaller weights: int8 with torchao and `nn.to_int8`, or bfloat16."""
+"""Weight-only int8 quantization: torchao's integers for linear layers, `nn.to_int8` for all others."""
 
-import copy
 import logging
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.forecast import Forecaster
-from torchcommodity.nn import recurrent_weights, to_int8
+from torchcommodity import nn as layers
+from torchcommodity.nn import to_int8
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._masks import copy_without_masks
+from torchcommodity.optimize._module import Model, with_module
+from torchcommodity.optimize._weights import Weight, list_weights
+
+QUANTIZED = (
+    nn.Linear,
+    nn.Bilinear,
+    nn.modules.conv._ConvNd,
+    nn.Embedding,
+    nn.EmbeddingBag,
+    nn.RNNBase,
+    nn.RNNCellBase,
+    nn.MultiheadAttention,
+    layers.LSTM,
+    layers.LLTM,
+    layers.LLTMCell,
+    layers.CrossAssetAttention,
+)
 
 
-def quantize(forecaster: Forecaster) -> Forecaster:
-    """Quantize the network's weight matrices to int8 with one scale per row.
+def quantize(model: Model) -> Model:
+    """Quantize the weights of a model to int8 with one scale per row.
 
-    Linear layers are quantized by torchao's `Int8WeightOnlyConfig`, recurrent layers, which torchao does not support,
-    by `nn.to_int8`. Both are stored in the same form, so that loading the forecaster does not require torchao. Weights
-    are dequantized on use: this saves bytes, not multiplications. Biases and the econometric part keep their dtype.
+    Quantized are the weights of two or more axes of linear, convolutional, recurrent, embedding and attention layers;
+    a row is an output, a channel, or an entry of an embedding. Linear layers get the integers of torchao's
+    `Int8WeightOnlyConfig`, the other layers, which it does not support, those of `nn.to_int8`. Both are stored in the
+    same form, so that loading a forecaster does not require torchao. Of a parametrized weight (weight_norm,
+    orthogonal, positive) the parameters are quantized, and the constraint holds for the result. Layers that share a
+    weight share its integers.
+
+    Weights are dequantized on use: this saves bytes, not multiplications. Biases, normalization and the econometric
+    part of a forecaster keep their dtype. `quantization_report` lists what was quantized, what was left and why.
 
     Args:
-        forecaster: forecaster with a network.
+        model: any module, or a forecaster with a network; not changed.
 
     Returns:
-        A forecaster with int8 weights, which cannot be trained.
+        A copy in evaluation mode with int8 weights, which cannot be trained: a module of the same class, or a
+        forecaster. It can be copied, compiled and exported; of a module the state dict is saved, and loaded into the
+        quantized copy of a module of the same architecture.
 
     Raises:
         ImportError: torchao is not installed; `pip install 'torchcommodity[quantize]'`.
+        TypeError: the model is not an nn.Module or a Forecaster.
+        ValueError: there is no weight to quantize, or one is not finite.
+
+    References:
+        Jacob et al. (2018). Quantization and training of neural networks for efficient integer-arithmetic-only
+        inference. CVPR. doi:10.1109/CVPR.2018.00286.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> model = torch.nn.Sequential(torch.nn.Conv1d(3, 8, 5), torch.nn.ReLU(), torch.nn.Conv1d(8, 2, 5)).eval()
+        >>> int8 = optimize.quantize(model)
+        >>> int8[0].parametrizations.weight.original0.dtype
+        torch.int8
+        >>> x = torch.randn(4, 3, 20)
+        >>> torch.allclose(int8(x), model(x), atol=0.05)
+        True
     """
-    model = copy.deepcopy(forecaster.model)
-    for layer, name in recurrent_weights(model):
-        to_int8(layer, name)
-    for linear in [layer for layer in model.modules() if type(layer) is nn.Linear]:
-        values, scale = torchao_int8(linear)
-        to_int8(linear, "weight")
-        parametrization: Any = linear.get_submodule("parametrizations.weight")
-        parametrization.original0.copy_(values)
-        parametrization.original1.data.copy_(scale)
-    return replace(forecaster, model=model.eval())
+    module = copy_without_masks("quantize", model)
+    weights = list_weights(module)
+    matrices = [weight for weight in weights if not reason_not_quantized(weight)]
+    if not matrices:
+        reasons = sorted({reason_not_quantized(weight) for weight in weights}) or ["it has no parameters"]
+        rule = f"model must have a network with weights to quantize ({'; '.join(reasons)})"
+        raise_invalid("quantize", rule, model=type(module).__name__)
+    if broken := [weight.name for weight in matrices if not weight.value.isfinite().all()]:
+        raise_invalid("quantize", "weights must be finite; look for the step that diverged", weight=broken[0])
+    for weight in matrices:
+        _quantize(weight)
+    return with_module(model, module.eval())
 
 
-def torchao_int8(linear: nn.Linear) -> tuple[Tensor, Tensor]:  # (out, in) int8, (out, 1)
-    """Weight and scale of a linear layer as quantized by torchao."""
+def reason_not_quantized(weight: Weight) -> str:
+    """Why a weight keeps its dtype, in words; empty if it is quantized."""
+    if weight.econometric:
+        return "econometric part, calibrated in closed form"
+    if not weight.value.is_floating_point() or is_int8(weight):
+        return "int8 already" if is_int8(weight) else "not floating-point"
+    if weight.value.dim() < 2:
+        return "one axis: a bias or a scale"
+    if not all(isinstance(layer, QUANTIZED) for layer in weight.layers):
+        other = next(layer for layer in weight.layers if not isinstance(layer, QUANTIZED))
+        return f"its use in {_class_name(other)} is not known"
+    if any(getattr(layer, "max_norm", None) is not None for layer in weight.layers):
+        return "max_norm renormalizes the embedding in place"
+    if not _originals(weight):
+        return "one column: integers and scales would be larger"
+    return ""
+
+
+def is_int8(weight: Weight) -> bool:
+    """Whether a weight is stored as int8 integers."""
+    return any(x.dtype == torch.int8 for _, _, x in _stored(weight, *weight.owners[0]))
+
+
+def stored_bytes(weight: Weight) -> int:
+    """Bytes of the parameters of a weight, counted once if layers share it."""
+    return sum(x.nbytes for _, _, x in _stored(weight, *weight.owners[0]))
+
+
+def _class_name(layer: nn.Module) -> str:
+    return type(layer).__name__.removeprefix("Parametrized")
+
+
+def _originals(weight: Weight) -> list[list[tuple[nn.Module, str]]]:
+    """Parameters to quantize, each with all of its owners: the weight itself, or those it is computed from."""
+    owners: dict[int, list[tuple[nn.Module, str]]] = {}
+    for layer, name in weight.owners:
+        for part, attribute, x in _stored(weight, layer, name):
+            if x.dim() > 1 and _int8_bytes(x) < x.nbytes:
+                owners.setdefault(id(x), []).append((part, attribute))
+    return list(owners.values())
+
+
+def _stored(weight: Weight, layer: nn.Module, name: str) -> Iterator[tuple[nn.Module, str, Tensor]]:
+    """Owner, attribute and value of the parameters that store a weight in one of its layers."""
+    if not weight.parametrizations:
+        yield layer, name, getattr(layer, name)
+        return
+    for part in layer.get_submodule(f"parametrizations.{name}").modules():
+        for attribute, x in part.named_parameters(recurse=False):
+            yield part, attribute, x
+
+
+def _int8_bytes(x: Tensor) -> int:
+    """Bytes of int8 integers and one scale per row."""
+    return x.numel() + len(x) * x.element_size()
+
+
+def _quantize(weight: Weight) -> None:
+    """Replace the parameters of a weight by integers and scales, which all owners share."""
+    linear = not weight.parametrizations and type(weight.layers[0]) is nn.Linear
+    values = torchao_int8(weight.value) if linear and weight.value.dtype == torch.float32 else None
+    for owners in _originals(weight):
+        stored: Any = None
+        for layer, name in owners:
+            to_int8(layer, name)
+            part: Any = layer.get_submodule(f"parametrizations.{name}")
+            if stored is None:
+                stored = part
+                if values is not None:
+                    part.original0.copy_(values[0])
+                    part.original1.data.copy_(values[1])
+            part.original0, part.original1 = stored.original0, stored.original1
+
+
+def torchao_int8(weight: Tensor) -> tuple[Tensor, Tensor]:  # (out, in) -> (out, in) int8, (out, 1)
+    """Integers and scales of the weight of a linear layer as quantized by torchao."""
     for name in ("torchao", "torch.utils._pytree"):  # silences messages about kernels of other platforms
         logging.getLogger(name).setLevel(logging.ERROR)
-    from torchao.quantization import Int8WeightOnlyConfig, quantize_
-
-    container = nn.Sequential(copy.deepcopy(linear))
+    try:
+        from torchao.quantization import Int8WeightOnlyConfig, quantize_
+    except ImportError as error:
+        raise ImportError("quantize: needs torchao; pip install 'torchcommodity[quantize]'") from error
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device=weight.device, dtype=weight.dtype)
+    linear.weight.data.copy_(weight)
+    container = nn.Sequential(linear)
     quantize_(container, Int8WeightOnlyConfig(version=2))
-    weight: Any = container[0].weight
-    return weight.qdata, weight.scale
-
-
-def mixed_precision(forecaster: Forecaster, dtype: torch.dtype = torch.bfloat16) -> Forecaster:
-    """Store and run the network in bfloat16 and the econometric part, which subtracts large numbers, in float64.
-
-    Recurrent layers take bfloat16 and compute in float32 internally.
-
-    Args:
-        forecaster: forecaster with a floating-point network.
-        dtype: torch.bfloat16, the only supported dtype.
-
-    Returns:
-        A forecaster with a bfloat16 network.
-
-    Raises:
-        ValueError: another dtype, or int8 weights.
-    """
-    if dtype != torch.bfloat16:
-        raise ValueError(f"mixed_precision: dtype must be torch.bfloat16; got {dtype}")
-    model = copy.deepcopy(forecaster.model)
-    if any(x.dtype == torch.int8 for x in model.state_dict().values()):
-        raise ValueError("mixed_precision: forecaster must have a network in floating point; got int8 weights")
-    for name, layer in model.named_children():
-        if name != "har":
-            layer.to(dtype)
-    return replace(forecaster, model=model.eval())
+    quantized: Any = container[0].weight
+    return quantized.qdata, quantized.scale

@@ -1,0 +1,84 @@
+"""A network in bfloat16."""
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from torchcommodity.models import Har
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._masks import copy_without_masks
+from torchcommodity.optimize._module import Model, with_module
+
+
+def mixed_precision(model: Model, dtype: torch.dtype = torch.bfloat16) -> Model:
+    """Store and run a network in bfloat16; inputs and outputs keep their dtype.
+
+    The econometric part of a forecaster, which subtracts large numbers, stays in float64. A module without one is
+    converted whole: its floating-point inputs are cast to bfloat16, its outputs to float32. Layers that need more
+    precision inside, such as recurrent layers, normalization and softmax, accumulate in float32.
+
+    Args:
+        model: any module with floating-point weights, or a forecaster; not changed.
+        dtype: torch.bfloat16, the only supported dtype.
+
+    Returns:
+        A copy in evaluation mode: a module of the same class, or a forecaster.
+
+    Raises:
+        TypeError: the model is not an nn.Module or a Forecaster.
+        ValueError: another dtype, int8 weights, or a parametrized weight that bfloat16 cannot compute.
+
+    References:
+        Kalamkar et al. (2019). A study of BFLOAT16 for deep learning training. arXiv:1905.12322.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> small = optimize.mixed_precision(torch.nn.Linear(4, 2))
+        >>> small.weight.dtype, small(torch.randn(3, 4)).dtype
+        (torch.bfloat16, torch.float32)
+    """
+    if dtype != torch.bfloat16:
+        raise_invalid("mixed_precision", "dtype must be torch.bfloat16", dtype=dtype)
+    module = copy_without_masks("mixed_precision", model)
+    if any(x.dtype == torch.int8 for x in module.state_dict().values()):
+        raise_invalid("mixed_precision", "model must have floating-point weights", dtype=torch.int8)
+    if any(isinstance(layer, Har) for layer in module.children()):
+        for layer in module.children():
+            if not isinstance(layer, Har):
+                layer.to(dtype)
+    else:
+        module.to(dtype)
+        module.register_forward_pre_hook(_cast_inputs, with_kwargs=True)
+        module.register_forward_hook(_cast_outputs)
+    _check_parametrizations(module)
+    return with_module(model, module.eval())
+
+
+def _check_parametrizations(module: nn.Module) -> None:
+    """Raise ValueError for a parametrized weight that bfloat16 cannot compute, such as a matrix exponential."""
+    for path, layer in module.named_modules():
+        if parametrize.is_parametrized(layer):
+            for name, _ in layer.get_submodule("parametrizations").named_children():
+                try:
+                    getattr(layer, name)
+                except RuntimeError as error:
+                    rule = (
+                        "parametrized weights must be computable in bfloat16; call torch.nn.utils.parametrize."
+                        "remove_parametrizations(layer, name) on a copy first"
+                    )
+                    raise ValueError(f"mixed_precision: {rule}; got {path}.{name}: {error}") from error
+
+
+def _cast_inputs(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    return tuple(_cast(x, torch.bfloat16) for x in args), {name: _cast(x, torch.bfloat16) for name, x in kwargs.items()}
+
+
+def _cast_outputs(module: nn.Module, args: Any, output: Any) -> Any:
+    return torch.utils._pytree.tree_map(lambda x: _cast(x, torch.float32), output)
+
+
+def _cast(x: Any, dtype: torch.dtype) -> Any:
+    return x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x

@@ -1,0 +1,80 @@
+"""A module, or the module of a forecaster: copied, so that the argument of a function never changes."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.nn.utils import parametrize
+
+from torchcommodity.forecast import Forecaster
+from torchcommodity.opkit.arguments import raise_invalid
+
+Model = TypeVar("Model", bound=nn.Module | Forecaster)
+
+
+def module_of(operation: str, model: Any) -> nn.Module:
+    """Return a module, or the module of a forecaster.
+
+    Raises:
+        TypeError: another type, a scripted or a compiled module.
+        ValueError: the module has lazy layers that are not initialized.
+    """
+    module = model.model if isinstance(model, Forecaster) else model
+    if not isinstance(module, nn.Module):
+        raise_invalid(operation, "model must be an nn.Module or a Forecaster", TypeError, model=type(model).__name__)
+    if isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod"):
+        rule = "model must be the eager nn.Module, as it was before torch.jit.script or torch.compile"
+        raise_invalid(operation, rule, TypeError, model=type(module).__name__)
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    if lazy := [name for name, x in tensors if isinstance(x, UninitializedParameter | UninitializedBuffer)]:
+        raise_invalid(operation, "model must be initialized; call it on one batch first", uninitialized=lazy[0])
+    return module
+
+
+def copy_module(operation: str, model: Any) -> nn.Module:
+    """Copy a module, or the module of a forecaster; see `module_of` for the errors."""
+    module = module_of(operation, model)
+    # the results of forward pre-hooks (torch.nn.utils.weight_norm, prune) are attributes that cannot be copied as such
+    attributes = [x for layer in module.modules() for x in vars(layer).values() if isinstance(x, Tensor)]
+    memo: dict[int, Any] = {id(x): x.detach().clone() for x in attributes if not x.is_leaf}
+    with torch.no_grad():
+        module = copy.deepcopy(module, memo)
+    for layer in module.modules():
+        if parametrize.is_parametrized(layer):
+            _own_class(layer)
+    return module
+
+
+def _own_class(layer: nn.Module) -> None:
+    """Give a copied layer a class of its own: parametrizations are properties of the class, which copies share."""
+    shared = type(layer)
+    members = {name: x for name, x in vars(shared).items() if name not in ("__dict__", "__weakref__")}
+    layer.__class__ = type(shared.__name__, shared.__bases__, members)
+
+
+def with_module(model: Model, module: nn.Module) -> Model:
+    """Return the module in place of a module, or a forecaster with it in place of a forecaster."""
+    return cast(Model, replace(model, model=module) if isinstance(model, Forecaster) else module)
+
+
+def call(module: nn.Module, inputs: Any) -> Any:
+    """Call a module on a Tensor, on a tuple or list of positional arguments, or on a mapping of keyword arguments."""
+    if isinstance(inputs, Mapping):
+        return module(**inputs)
+    return module(*inputs) if isinstance(inputs, tuple | list) else module(inputs)
+
+
+@contextmanager
+def restored_mode(module: nn.Module) -> Iterator[None]:
+    """Restore on exit whether each layer is in training or in evaluation mode."""
+    modes = [(layer, layer.training) for layer in module.modules()]
+    try:
+        yield
+    finally:
+        for layer, training in modes:
+            layer.training = training

@@ -1,0 +1,40 @@
+"""Which weights of a model are pruned, and why the others are not."""
+
+from torch import nn
+
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._weights import Weight, list_weights
+
+
+def prunable_weights(operation: str, module: nn.Module) -> list[Weight]:
+    """List the weights that are pruned; raise ValueError if there is none or one is not finite."""
+    weights = list_weights(module)
+    prunable = [weight for weight in weights if not reason_not_pruned(weight)]
+    if not prunable:
+        reasons = sorted({reason_not_pruned(weight) for weight in weights}) or ["it has no parameters"]
+        rule = f"model must have a network with weights to prune ({'; '.join(reasons)})"
+        raise_invalid(operation, rule, model=type(module).__name__)
+    if broken := [weight.name for weight in prunable if not weight.value.isfinite().all()]:
+        raise_invalid(
+            operation, "weights must be finite; look for the step of training that diverged", weight=broken[0]
+        )
+    return prunable
+
+
+def reason_not_pruned(weight: Weight) -> str:
+    """Why a weight is not pruned, in words; empty if it is."""
+    if weight.econometric:
+        return "econometric part, calibrated in closed form"
+    if names := [type(part).__name__.lstrip("_") for part in weight.parametrizations]:
+        return "int8" if "Int8" in names else f"parametrized by {', '.join(names)}"
+    if weight.value.dim() < 2:
+        return "one axis: a bias or a scale"
+    if not weight.value.is_floating_point():
+        return f"{str(weight.value.dtype).removeprefix('torch.')}: not floating-point"
+    if any(isinstance(layer, nn.Embedding | nn.EmbeddingBag) for layer in weight.layers):
+        return "embedding: few inputs read each row"
+    if any(isinstance(layer, nn.LayerNorm | nn.RMSNorm) for layer in weight.layers):
+        return "normalization"
+    if any(hasattr(hook, "name") for layer in weight.layers for hook in layer._forward_pre_hooks.values()):
+        return "computed by a hook (torch.nn.utils.weight_norm): remove_weight_norm first"
+    return ""
