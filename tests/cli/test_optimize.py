@@ -1,5 +1,7 @@
 """`torchcommodity optimize` and `profile`."""
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,3 +41,51 @@ def test_profile_prints_stages_and_writes_a_trace(run: Run, fitted: Path, tmp_pa
     assert result.exit_code == 0, result.output
     assert "econometric part" in result.stdout
     assert (tmp_path / "trace.json").exists()
+
+
+MODULE = """
+import torch
+from torch import nn
+
+def network():
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh()), [(torch.ones(2, 4), torch.ones(2, 8))], nn.functional.mse_loss
+
+def without_loss():
+    return network()[:2]
+
+def only_a_model():
+    return nn.Linear(3, 1)
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models_to_profile.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "models_to_profile", raising=False)
+
+
+def test_profile_of_a_factory_includes_training_and_sorts_by_memory(module: None, run: Run) -> None:
+    result = run("profile", "models_to_profile:network", "--train", "--sort", "memory", "--top", 3, "--steps", 2)
+    assert result.exit_code == 0, result.output
+    assert "2 training steps on cpu" in result.stdout
+    assert "Operators by memory" in result.stdout
+    profile = json.loads(run("profile", "models_to_profile:without_loss", "--json").stdout)
+    assert (profile["training"], profile["steps"]) == (False, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("models_to_profile:without_loss", "--train"), "--train needs a loss; return (model, batches, loss_fn)"),
+        (("models_to_profile:only_a_model",), "must return (model, batches) or (model, batches, loss_fn); got Linear"),
+        (("models_to_profile:nothing",), "cannot import models_to_profile:nothing"),
+        (("nothing.safetensors",), "does not exist; a model of your own is package.module:function"),
+    ],
+)
+def test_profile_rejects_what_is_no_model(
+    module: None, run: Run, error: Error, arguments: tuple[str, ...], message: str
+) -> None:
+    result = run("profile", *arguments)
+    assert result.exit_code == 2
+    assert message in error(result)

@@ -1,63 +1,146 @@
-"""`torchcommodity profile`: time and memory of one forecast, by stage and operator."""
+"""`torchcommodity profile`: time and memory of a model's steps, by stage and operator."""
 
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._parse import import_object
 
 if TYPE_CHECKING:
     from torchcommodity.optimize import Profile
 
-Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per forecast")]
-BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Forecasts per call")]
+
+class Sort(str, Enum):
+    """Order of the operators."""
+
+    TIME = "time"
+    MEMORY = "memory"
+
+
+def check_model(model: str) -> str:
+    """Accept a fitted model file, or package.module:function."""
+    path = Path(model)
+    if path.exists():
+        options.check_fitted_model(path)
+    elif ":" not in model:
+        raise typer.BadParameter(f"file {model!r} does not exist; a model of your own is package.module:function")
+    return model
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        callback=check_model,
+        help="Fitted model (.safetensors), or package.module:function that returns (model, batches) or "
+        "(model, batches, loss_fn)",
+    ),
+]
+Rows = Annotated[int, typer.Option("--rows", min=1, help="Price rows per forecast of a fitted model")]
+BatchSize = Annotated[int, typer.Option("--batch", min=1, help="Forecasts per call of a fitted model")]
+Train = Annotated[bool, typer.Option("--train", help="Include loss and backward pass; needs a loss_fn")]
+Steps = Annotated[int, typer.Option("--steps", min=1, help="Measured steps, after two of warm-up")]
 Trace = Annotated[
     Path | None, typer.Option("--trace", metavar="FILE", help="Output file of a JSON trace, for ui.perfetto.dev")
 ]
+Stacks = Annotated[
+    Path | None, typer.Option("--stacks", metavar="FILE", help="Output file of folded stacks, for a flame graph")
+]
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of operators to print")]
+SortBy = Annotated[Sort, typer.Option("--sort", help="Order of the operators")]
 
 
 @with_layout
 def profile(
-    model: options.ModelFile,
+    model: Model,
     data: options.Data = "embedded",
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
     rows: Rows = 1024,
     batch: BatchSize = 1,
+    train: Train = False,
+    steps: Steps = 5,
     trace: Trace = None,
+    stacks: Stacks = None,
     top: Top = 15,
+    sort: SortBy = Sort.TIME,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables")] = False,
 ) -> None:
-    """Profile one forecast by stage and operator.
+    """Profile the steps of a fitted model, or of any PyTorch model.
 
     Prints the stages, the operators with their shapes, the memory, and the three largest costs.
     """
     import torchcommodity.optimize as optimize
+
+    if Path(model).exists():
+        module, batches, loss_fn = _fitted(Path(model), data, curve, layout, rows, batch)
+    else:
+        module, batches, loss_fn = _made(model)
+    if train and loss_fn is None:
+        raise ValueError("profile: --train needs a loss; return (model, batches, loss_fn) from a function of your own")
+    result = optimize.profile(
+        module, batches, loss_fn=loss_fn if train else None, steps=steps, trace=trace, stacks=stacks or True
+    )
+    screen = output.console()
+    if json:
+        screen.print_json(result.json())
+        return
+    _print(screen, result, sort, top)
+    if files := [path for path in (trace, stacks) if path is not None]:
+        output.print_written(screen, *files)
+
+
+def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch: int) -> tuple[Any, Any, None]:
+    import torchcommodity.optimize as optimize
     from torchcommodity.forecast import Forecaster
     from torchcommodity.training import model_inputs
 
-    screen, forecaster = output.console(), Forecaster.load(model)
+    forecaster = Forecaster.load(path)
     panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve, layout=layout))
     inputs = model_inputs(panel, forecaster.horizons[-1])
-    result = optimize.profile(forecaster, inputs, rows=rows, batch_size=batch, trace=trace)
-    screen.print(
-        f"{batch} x {rows} rows x {len(forecaster.symbols)} symbols: {result.microseconds / 1e3:.2f} ms under the "
-        f"profiler, peak memory {result.peak_bytes / 2**20:.2f} MiB beyond inputs and weights."
-    )
+    return forecaster, [optimize.benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])], None
+
+
+def _made(factory: str) -> tuple[Any, Any, Any]:
+    build = import_object(factory)
+    if not callable(build):
+        raise typer.BadParameter(f"expected a function; got {factory}, a {type(build).__name__}")
+    made = build()
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
+        raise ValueError(
+            f"profile: {factory} must return (model, batches) or (model, batches, loss_fn); got {type(made).__name__}"
+        )
+    model, batches, loss_fn = (*made, None)[:3]
+    return model, batches, loss_fn
+
+
+def _print(screen: Any, result: "Profile", sort: Sort, top: int) -> None:
+    output.print_line(screen, f"{result.summary}.")
     screen.print(output.table("Stages", ("stage", "share"), ((s, f"{x:.1%}") for s, x in result.stages.items())))
-    screen.print(_operators(result, top))
+    screen.print(_operators(result, sort, top))
     for rank, cost in enumerate(result.largest, 1):
         output.print_line(screen, f"{rank}. {cost}")
-    if trace is not None:
-        output.print_written(screen, trace)
+    for note in result.notes:
+        output.print_line(screen, f"Note: {note}.")
 
 
-def _operators(result: "Profile", top: int) -> object:
+def _operators(result: "Profile", sort: Sort, top: int) -> object:
+    heads = ("operator", "shapes", "calls", "self us", "share", "bytes", "at")
     rows = (
-        (cost.name, cost.shapes, f"{cost.calls:g}", f"{cost.microseconds:.0f}", f"{cost.share:.1%}", f"{cost.bytes:,}")
-        for cost in result.operators[:top]
+        (
+            cost.name,
+            cost.shapes,
+            f"{cost.calls:g}",
+            f"{cost.microseconds:.0f}",
+            f"{cost.share:.1%}",
+            f"{cost.bytes:,}",
+            cost.location,
+        )
+        for cost in result.ranked(sort.value)[:top]
     )
-    return output.table("Operators", ("operator", "shapes", "calls", "self us", "share", "bytes"), rows, (0, 1))
+    return output.table(f"Operators by {sort.value}", heads, rows, (0, 1, 6))

@@ -23,9 +23,9 @@ from torchcommodity.optimize._pipeline import NO_NETWORK as NO_NETWORK
 from torchcommodity.optimize._pipeline import ORIGINAL as ORIGINAL
 from torchcommodity.optimize._pipeline import Variant as Variant
 from torchcommodity.optimize._pipeline import pipeline as pipeline
-from torchcommodity.optimize._profile import OperatorCost as OperatorCost
-from torchcommodity.optimize._profile import Profile as Profile
-from torchcommodity.optimize._profile import profile as profile
+from torchcommodity.optimize._profile.profile import profile as profile
+from torchcommodity.optimize._profile.result import OperatorCost as OperatorCost
+from torchcommodity.optimize._profile.result import Profile as Profile
 from torchcommodity.optimize._prune import prune as prune
 from torchcommodity.optimize._prune_units import prune_units as prune_units
 from torchcommodity.optimize._quantization_report import QuantizationReport as QuantizationReport

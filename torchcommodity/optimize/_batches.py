@@ -1,7 +1,7 @@
 """Batches of any model: the loss of one, and training on all of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,16 +28,21 @@ def batch_loss(operation: str, module: nn.Module, batch: Any, loss_fn: Loss) -> 
 
 def check_loss(operation: str, loss: Any) -> Tensor:  # ()
     """Check that a loss is a finite scalar with a gradient."""
-    if not isinstance(loss, Tensor) or loss.numel() != 1:
-        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
-        raise_invalid(operation, "the loss must be a scalar Tensor; reduce it with .mean()", loss=shape)
+    check_scalar(operation, loss)
     if not loss.isfinite():
         rule = "the loss must be finite; check the batch for NaN, or lower the learning rate"
         raise_invalid(operation, rule, loss=loss.item())
+    return cast(Tensor, loss)
+
+
+def check_scalar(operation: str, loss: Any) -> None:
+    """Check that a loss is a scalar with a gradient, without reading its value."""
+    if not isinstance(loss, Tensor) or loss.numel() != 1:
+        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
+        raise_invalid(operation, "the loss must be a scalar Tensor; reduce it with .mean()", loss=shape)
     if not loss.requires_grad:
         rule = "the loss must have a gradient; opkit.diagnose(model, batch, loss_fn) says where it is cut"
         raise_invalid(operation, rule, requires_grad=False)
-    return loss
 
 
 def check_batches(operation: str, batches: Any, *, repeated: bool) -> None:

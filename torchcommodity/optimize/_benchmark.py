@@ -14,7 +14,7 @@ from torchcommodity.models import HarOutput
 from torchcommodity.optimize._benchmark_inputs import BatchInputs, benchmark_inputs
 from torchcommodity.optimize._model_size import ModelSize, model_size
 from torchcommodity.optimize._pipeline import COMBINED, NO_NETWORK, ORIGINAL, Float32Forecaster, Variant
-from torchcommodity.optimize._profile import peak_bytes
+from torchcommodity.optimize._profile.measure import call_peak_bytes
 from torchcommodity.optimize._speedup import Speedup, Times, speedup, time_interleaved
 from torchcommodity.training import ModelInputs, one_thread, targets
 
@@ -93,7 +93,7 @@ def benchmark_table(
                 batch_p50=_percentile(batch_times[name], 50),
                 batch_p99=_percentile(batch_times[name], 99),
                 throughput=batch_size / float(np.median(batch_times[name])),
-                peak_bytes=peak_bytes(eager[name], batch),
+                peak_bytes=call_peak_bytes(eager[name], batch),
                 speedup=speedup(times[ORIGINAL], times[name]),
                 crps=tuple(2 * loss.nanmean().item() for loss in losses[name].unbind(1)),
                 dm=dm,

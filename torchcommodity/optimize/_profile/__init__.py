@@ -1,0 +1,1 @@
+"""Time and memory of the steps of a model, by stage and operator."""

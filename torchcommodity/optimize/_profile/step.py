@@ -1,0 +1,50 @@
+"""One step of a model: forward pass, or forward, loss, backward and optimizer step."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._batches import Loss
+from torchcommodity.optimize._profile.stages import BACKWARD, COPY, FORWARD, LOSS, OPTIMIZER, Stages
+from torchcommodity.optimize._steps import call_loss, call_model, device_of, split_inputs, to_device
+
+
+class Step:
+    """Runs a step on a batch, with its stages recorded."""
+
+    def __init__(
+        self, operation: str, module: nn.Module, loss_fn: Loss | None, optimizer: torch.optim.Optimizer | None
+    ) -> None:
+        self.operation, self.module, self.loss_fn, self.optimizer = operation, module, loss_fn, optimizer
+        self.stages, self.device = Stages(module), device_of(module)
+
+    def __call__(self, batch: Any) -> None:
+        if self.device.type != "cpu":
+            with self.stages.record(COPY):
+                batch = to_device(batch, self.device)
+        if self.optimizer is not None:
+            self.optimizer.zero_grad()
+        else:
+            self.module.zero_grad()
+        inputs, target = split_inputs(self.module, batch, self.loss_fn)
+        with torch.set_grad_enabled(self.loss_fn is not None):
+            with self.stages.record(FORWARD):
+                output = call_model(self.operation, self.module, inputs)
+            if self.loss_fn is not None:
+                self._learn(self.loss_fn, output, target)
+
+    def _learn(self, loss_fn: Loss, output: Any, target: Any) -> None:
+        with self.stages.record(LOSS):
+            loss = call_loss(self.operation, loss_fn, output, target)
+        with self.stages.record(BACKWARD):
+            loss.backward()
+        if self.optimizer is not None:
+            with self.stages.record(OPTIMIZER):
+                self._update(self.optimizer)
+
+    def _update(self, optimizer: torch.optim.Optimizer) -> None:
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise_invalid(self.operation, "optimizer must have a step without a closure", optimizer="LBFGS")
+        optimizer.step()
