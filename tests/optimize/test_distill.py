@@ -1,9 +1,12 @@
 """Distillation."""
 
+import copy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstmConfig
@@ -15,7 +18,7 @@ def test_distill_brings_the_student_closer_to_the_teacher_than_the_baseline(
     forecaster: Forecaster, inputs: ModelInputs, one_epoch: TrainConfig
 ) -> None:
     har, config = forecaster.model.har.config, replace(one_epoch, epochs=8, learning_rate=0.03, weight_decay=0.0)
-    student = distill(forecaster, inputs, HarLstmConfig(har, hidden=3), config, weight=1.0)
+    student = distill(forecaster, HarLstmConfig(har, hidden=3), inputs, config=config, weight=1.0)
     assert model_size(student).parameters < model_size(forecaster).parameters
     assert from_toml(student.record.settings).model == student.model.config
     change = student.record.validation[student.record.epoch - 1]
@@ -28,6 +31,83 @@ def test_distill_rejects_other_econometric_settings_and_weight_out_of_range(
     forecaster: Forecaster, inputs: ModelInputs
 ) -> None:
     with pytest.raises(ValueError, match=r"distill: student\.har must equal the econometric settings of the teacher"):
-        distill(forecaster, inputs, HarLstmConfig(hidden=3))
-    with pytest.raises(ValueError, match=r"distill: weight must be in \[0, 1\]; got 2"):
-        distill(forecaster, inputs, weight=2)
+        distill(forecaster, HarLstmConfig(hidden=3), inputs)
+    with pytest.raises(ValueError, match=r"distill: weight must be in \[0, 1\]; got weight=2"):
+        distill(forecaster, None, inputs, weight=2)
+
+
+def small_student() -> nn.Module:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3))
+
+
+def wide_teacher() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 32), nn.Dropout(0.5), nn.Tanh(), nn.Linear(32, 3))
+
+
+BATCHES = [(x, x.sum(-1)) for x in torch.randn(6, 16, 6, generator=torch.Generator().manual_seed(0))]
+CLASSES = [(x, (y > 0).long()) for x, y in BATCHES]
+
+
+@pytest.mark.parametrize(
+    ("batches", "settings"),
+    [
+        (BATCHES, {"loss": "quantile", "levels": (0.1, 0.5, 0.9)}),
+        (CLASSES, {"loss": "temperature", "temperature": 4.0}),
+        ([x for x, _ in BATCHES], {"loss": "temperature"}),  # no targets
+        (BATCHES, {"loss": lambda student, teacher, target: (student - teacher).square().mean()}),
+    ],
+    ids=["quantile", "temperature", "no targets", "callable"],
+)
+def test_distill_brings_any_student_closer_to_any_teacher(batches: Any, settings: Any) -> None:
+    teacher, student = wide_teacher(), small_student()
+    before = copy.deepcopy(student.state_dict())
+    result = distill(
+        teacher, student, batches[:4], validation=batches[4:], weight=0.8, epochs=8, learning_rate=0.02, **settings
+    )
+    assert result.improved
+    assert result.validated
+    assert result.distances[result.epoch] < 0.8 * result.distances[0]
+    assert len(result.losses) == 8
+    assert teacher.training
+    assert all(parameter.grad is None for parameter in teacher.parameters())
+    assert all(torch.equal(x, before[name]) for name, x in student.state_dict().items())
+    assert not result.model.training
+
+
+def test_distill_temperature_loss_equals_hintons_formula() -> None:
+    teacher, student, (x, y) = wide_teacher().eval(), small_student(), CLASSES[0]
+    settings: Any = {"epochs": 1, "loss": "temperature", "temperature": 3.0, "weight": 0.25}
+    result = distill(teacher, student, [(x, y)], **settings)
+    p, q = (teacher(x) / 3).softmax(-1), (student(x) / 3).softmax(-1)
+    soft = 9 * (p * (p / q).log()).sum(-1).mean()
+    expected = 0.25 * soft + 0.75 * nn.functional.cross_entropy(student(x), y)
+    assert result.losses[0] == pytest.approx(expected.item(), rel=1e-5)
+    assert result.distances[0] == pytest.approx(soft.item(), rel=1e-5)
+
+
+def test_distill_returns_and_reports_a_student_that_did_not_improve() -> None:
+    teacher = wide_teacher()
+    twin = copy.deepcopy(teacher)
+    settings: Any = {"loss": lambda student, teacher, target: (student - teacher).square().mean()}
+    result = distill(teacher, twin, BATCHES, epochs=2, learning_rate=1.0, **settings)
+    assert not result.improved
+    assert "none of 2 epochs came closer to the teacher on the training batches" in str(result)
+    assert all(torch.equal(x, twin.state_dict()[name]) for name, x in result.model.state_dict().items())
+
+
+def test_distill_rejects_other_shapes_nan_and_mixed_arguments(forecaster: Forecaster, inputs: ModelInputs) -> None:
+    teacher, student = wide_teacher(), small_student()
+    with pytest.raises(ValueError, match=r"distill: student and teacher must return the same shape; adapt"):
+        distill(teacher, nn.Linear(6, 2), CLASSES, loss="temperature")
+    with pytest.raises(ValueError, match="distill: the loss must be finite; check the"):
+        distill(teacher, student, [(torch.full((2, 6), torch.nan), torch.zeros(2).long())], loss="temperature")
+    with pytest.raises(ValueError, match='distill: loss="quantile" needs levels'):
+        distill(teacher, student, BATCHES)
+    with pytest.raises(TypeError, match=r"distill: batches must be readable once per epoch; pass a list"):
+        distill(teacher, student, iter(CLASSES), loss="temperature")
+    with pytest.raises(TypeError, match=r"distill: batches of prices \(ModelInputs\) need a Forecaster"):
+        distill(teacher, student, inputs)
+    with pytest.raises(TypeError, match="distill: a Forecaster is distilled into the config of a model, on prices"):
+        distill(forecaster, student, CLASSES)  # type: ignore[call-overload]

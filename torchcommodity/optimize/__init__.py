@@ -8,6 +8,7 @@ from torchcommodity.optimize._benchmark_inputs import benchmark_inputs as benchm
 from torchcommodity.optimize._channels_last import channels_last as channels_last
 from torchcommodity.optimize._compile import CompileResult as CompileResult
 from torchcommodity.optimize._compile import compile as compile
+from torchcommodity.optimize._distill import Distillation as Distillation
 from torchcommodity.optimize._distill import distill as distill
 from torchcommodity.optimize._fine_tune import fine_tune as fine_tune
 from torchcommodity.optimize._importance import Importance as Importance
@@ -47,6 +48,7 @@ __all__ = [
     "BatchInputs",
     "BenchmarkRow",
     "CompileResult",
+    "Distillation",
     "Importance",
     "ModelSize",
     "OperatorCost",

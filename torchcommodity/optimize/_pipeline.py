@@ -94,7 +94,7 @@ def pipeline(
         "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
         "75 % of units pruned": lambda: tuned(prune_units(forecaster, max(hidden // 4, 1))),
         "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
-        "distilled": lambda: _eager(distill(forecaster, inputs, config=config, seed=seed)),
+        "distilled": lambda: _eager(distill(forecaster, None, inputs, config=config, seed=seed)),
         "int8": lambda: _eager(quantize(forecaster)),
         "bfloat16 network": lambda: _eager(mixed_precision(forecaster)),
         "float32 prices": lambda: Variant(forecaster, Float32Forecaster(forecaster.model)),

@@ -1,0 +1,67 @@
+"""Losses of distillation: of logits at a temperature, of quantiles, or of your own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.losses import distillation_loss
+from torchcommodity.opkit.arguments import raise_invalid
+
+# loss(student, teacher, *target, weight): the output of each model, the batch's target if any, the teacher's weight
+DistillLoss = Callable[..., Tensor]
+
+
+def make_distill_loss(loss: Any, levels: Sequence[float] | Tensor | None, temperature: float) -> DistillLoss:
+    """Loss by name, or a function of your own without the argument `weight`."""
+    if loss == "temperature":
+        if not temperature > 0:
+            raise_invalid("distill", "temperature must be > 0", temperature=temperature)
+        return lambda *outputs, weight: temperature_loss(*outputs, temperature=temperature, weight=weight)
+    if loss == "quantile":
+        if levels is None:
+            rule = 'loss="quantile" needs levels, the quantile level of each output; for logits use loss="temperature"'
+            raise_invalid("distill", rule, levels=None)
+        taus = torch.as_tensor(levels)
+        return lambda *outputs, weight: quantile_loss(*outputs, levels=taus, weight=weight)
+    if callable(loss):
+        return lambda *outputs, weight: loss(*outputs)
+    rule = 'loss must be "quantile", "temperature" or loss(student_output, teacher_output, target)'
+    return raise_invalid("distill", rule, loss=loss)
+
+
+def temperature_loss(
+    student: Tensor,  # (..., C)
+    teacher: Tensor,  # (..., C)
+    target: Tensor | None = None,  # (...) classes, or (..., C) probabilities
+    *,
+    temperature: float,
+    weight: float,
+) -> Tensor:  # ()
+    """weight T^2 KL(softmax(teacher / T) || softmax(student / T)) + (1 - weight) cross-entropy, means over the rows.
+
+    T^2 keeps the size of the soft gradient, which falls with 1 / T^2. Without a target only the soft term is left.
+    """
+    rows, soft_rows = student.flatten(0, -2), teacher.flatten(0, -2)
+    log_student, log_teacher = (F.log_softmax(x / temperature, -1) for x in (rows, soft_rows))
+    soft = temperature**2 * F.kl_div(log_student, log_teacher, reduction="batchmean", log_target=True)
+    if target is None:
+        return soft
+    classes = target.flatten() if target.shape == student.shape[:-1] else target.flatten(0, -2)
+    return weight * soft + (1 - weight) * F.cross_entropy(rows, classes)
+
+
+def quantile_loss(
+    student: Tensor,  # (..., Q)
+    teacher: Tensor,  # (..., Q)
+    target: Tensor | None = None,  # (...)
+    *,
+    levels: Tensor,  # (Q,)
+    weight: float,
+) -> Tensor:  # ()
+    """`losses.distillation_loss`; without a target only the teacher's term is left."""
+    if target is None:
+        target, weight = student.new_full(student.shape[:-1], torch.nan), 1.0
+    return distillation_loss(student, teacher, target, levels.to(student), weight=weight)
