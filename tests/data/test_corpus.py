@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from corpus import Case, cases
+from table_corpus import Case, cases
 
 from torchcommodity import data
 
