@@ -28,6 +28,7 @@ __all__ = [
     "tangents_enabled",
     "transforms_active",
     "warn_untested",
+    "warn_vmap_fallback",
 ]
 
 TESTED = ("2.10", "2.13", "2.15")
@@ -38,6 +39,9 @@ try:
     from torch._C import _are_functorch_transforms_active as transforms_active
     from torch._C import _AutoDispatchBelowAutograd as below_autograd
     from torch._C import parse_schema
+    from torch._C._functorch import (  # type: ignore[attr-defined]  # not in its stub
+        _set_vmap_fallback_warning_enabled as warn_vmap_fallback,
+    )
     from torch._decomp import decomposition_table, meta_table
     from torch._functorch.autograd_function import (  # type: ignore[attr-defined]  # private, see above
         enable_single_level_autograd_function as single_level,

@@ -15,12 +15,12 @@ M_PERTURB = -6  # option of glibc's mallopt: the byte pattern of newly allocated
 @contextmanager
 def fill_nan(_: Tensors = ()) -> Iterator[None]:
     """New memory is NaN, or the largest integer."""
-    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # `use_deterministic_algorithms` would import Inductor, for seconds
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.set_deterministic_debug_mode(before)
 
 
 @contextmanager

@@ -83,6 +83,12 @@ class Case:
         return arguments
 
     @cached_property
+    def keywords(self) -> dict[str, Any]:
+        """Keyword-only arguments that the public function passes to the operator; records have none."""
+        keywords: dict[str, Any] = {} if isinstance(self.op, Op) else self.op.keywords(self)
+        return keywords
+
+    @cached_property
     def settings(self) -> tuple[Any, ...]:
         """Arguments that are not tensors, as `Op.warmup` and `Op.causal` of a record take them."""
         schema = self.op.overload._schema.arguments
@@ -121,8 +127,12 @@ class Case:
     @cached_property
     def panel_indices(self) -> tuple[int, ...]:
         """Indices of the tensors with a time axis as long as the first one's; the others are parameters."""
-        inputs = len(self.tensors) - len(getattr(self.op, "state_names", ()))  # then parameters of a module
-        return tuple(i for i, x in enumerate(self.tensors[:inputs]) if self._has_time(x))
+        return tuple(i for i, x in enumerate(self.tensors[: self.num_inputs]) if self._has_time(x))
+
+    @cached_property
+    def num_inputs(self) -> int:
+        """Number of tensors that are arguments; the parameters of a module follow them."""
+        return len(self.tensors) - (0 if isinstance(self.op, Op) else len(self.op.state_names))
 
     def _has_time(self, x: Any) -> bool:
         if not self.op.time or not isinstance(x, Tensor):

@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
+from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._contract.case import Case, SkipCheck
-from torchcommodity.opkit._contract.make import locate_backward, locate_operator
 from torchcommodity.opkit._contract.remedies import remedy
 from torchcommodity.opkit._contract.report import Result, Status
+from torchcommodity.opkit._contract.source import locate
 from torchcommodity.opkit._op import Op
 
 CheckFunction = Callable[[Case], None]
@@ -97,8 +98,7 @@ def _describe_failure(check: Check, case: Case, error: Exception, guess: str, se
         remark = f"not judged, as causal is not stated: {cause}; pass causal=True if no row may look ahead"
         return Result(check.name, "skip", seconds, cause=remark, guess=guess)
     kind, fix, location = (getattr(error, name, "") for name in ("kind", "fix", "location"))
-    if not location:
-        location = locate_backward(case.op) if check.name in OF_BACKWARD else locate_operator(case.op)
+    location = location or locate(case.op, "backward" if check.name in OF_BACKWARD else "forward")
     fix = fix or remedy(check.name, check.fix, case.op)
     return Result(check.name, "fail", seconds, sample, cause, fix, kind or check.name, location, guess)
 
@@ -106,6 +106,7 @@ def _describe_failure(check: Check, case: Case, error: Exception, guess: str, se
 def _run_quietly(function: CheckFunction, case: Case) -> None:
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
+        private.warn_vmap_fallback(False)  # it prints to stderr, outside Python's warnings
         torch.manual_seed(0)
         function(case)
 

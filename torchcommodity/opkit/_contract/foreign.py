@@ -48,14 +48,6 @@ class ForeignOp:
         return self.qualified_name.split("::")[-1]
 
     @property
-    def location(self) -> str:
-        return self.make.location
-
-    @property
-    def backward_location(self) -> str:
-        return self.make.backward_location
-
-    @property
     def overload(self) -> Any:
         if self.make.overload is None:
             raise SkipCheck("not registered with PyTorch's dispatcher: it has no schema")
@@ -97,14 +89,20 @@ class ForeignOp:
         return bool(call_by_name("causal", self.causal, sample) if callable(self.causal) else self.causal)
 
     def arguments(self, case: Case) -> tuple[Any, ...]:
-        """Arguments that reach the dispatcher, with defaults; for an operator without a schema, the tensors."""
+        """Positional arguments that reach the dispatcher; for an operator without a schema, the tensors."""
         if self.plain:
             return case.tensors
         if self.declaration.cases is not None:
             return self._redirected_arguments(case)
-        args, kwargs = arrange(self.make.parameters, case.sample)
-        filled, keywords = private.fill_defaults(self.overload._schema, tuple(args), kwargs)
-        return (*filled, *keywords.values())
+        args, keywords = arrange(self.make.parameters, case.sample)
+        positional: tuple[Any, ...] = private.fill_defaults(self.overload._schema, tuple(args), keywords)[0]
+        return positional
+
+    def keywords(self, case: Case) -> dict[str, Any]:
+        """Keyword-only arguments that reach the dispatcher."""
+        if self.plain or self.declaration.cases is not None:
+            return {}
+        return arrange(self.make.parameters, case.sample)[1]
 
     def _redirected_arguments(self, case: Case) -> tuple[Any, ...]:
         with torch.no_grad(), Redirect(self.overload, self.overload) as redirect:

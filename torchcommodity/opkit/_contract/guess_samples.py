@@ -12,15 +12,19 @@ from torchcommodity.opkit._contract.signature import REQUIRED, Parameter, Tensor
 
 SCALAR_VALUES: dict[str, Any] = {"int": 3, "float": 0.5, "bool": False}
 INTEGER_NAMES = ("window", "period", "span", "lag", "lags", "order", "steps", "size", "n", "k", "horizon", "groups")
+FLOAT_NAMES = (
+    "alpha", "beta", "gamma", "decay", "rate", "scale", "factor", "eps", "momentum", "threshold", "temperature",
+    "halflife", "tau", "p", "q", "lam",
+)  # fmt: skip
 AXIS_NAMES = ("dim", "axis")
 INDEX_NAMES = ("index", "indices", "idx", "ids", "labels", "positions")
 MASK_NAMES = ("mask", "where", "condition")
 # Shapes of the first, second, third and fourth tensor; the last one is repeated.
 FORMS: tuple[tuple[tuple[int, ...], ...], ...] = (
     ((2, 11, 3),),
-    ((2, 11, 3), (3,)),
     ((2, 11, 3), (4, 3), (4,)),
     ((2, 11, 3), (3, 4), (4,)),
+    ((2, 11, 3), (3,)),
     ((5, 4), (4, 3), (3,)),
     ((11, 3),),
     ((11, 3), (3,)),
@@ -89,8 +93,10 @@ def _forms_of_module(state: Sequence[Tensor]) -> list[tuple[tuple[int, ...], ...
 
 def _roles(parameters: Sequence[Parameter]) -> list[list[tuple[Parameter, Any]]]:
     """What each parameter receives: "tensor", "tensors", "index", "mask", or a number; several readings."""
+    if parameters and parameters[0].unnamed:
+        return [[(p, "tensor") for p in parameters[:count]] for count in (1, 2, 3)]
     used = [p for p in parameters if p.required or p.is_setting or (p.variadic and len(parameters) == 1)]
-    if not any(p.required or p.variadic for p in used):  # such as `def f(x=None)`, or no signature
+    if not any(p.required or p.variadic for p in used):  # such as `def f(x=None)`
         used = [p for p in parameters if p.kind == "unknown"][:1] + used
     likely = [(p, _likely_role(p)) for p in used]
     readings = [likely]
@@ -116,7 +122,12 @@ def _likely_role(p: Parameter) -> Any:
     if p.name in MASK_NAMES:
         return "mask"
     if p.kind == "unknown":
-        return 3 if p.name in INTEGER_NAMES else -1 if p.name in AXIS_NAMES else "tensor"
+        numbers = {
+            **dict.fromkeys(INTEGER_NAMES, 3),
+            **dict.fromkeys(FLOAT_NAMES, 0.5),
+            **dict.fromkeys(AXIS_NAMES, -1),
+        }
+        return numbers.get(p.name, "tensor")
     return "tensor" if p.kind == "tensor" else None
 
 

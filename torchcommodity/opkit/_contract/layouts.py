@@ -113,7 +113,7 @@ def batch_layout(case: Case) -> tuple[int, list[int]]:
     if axes < 1:
         raise SkipCheck("the sample has no batch axis")
     length, batched = case.tensors[0].shape[0], []
-    for i, x in enumerate(case.tensors):
+    for i, x in enumerate(case.tensors[: case.num_inputs]):
         is_panel = i in case.panel_indices
         has_axes = x is not None and (x.dim() + case.time[0] == axes if is_panel else x.dim() >= axes)
         if has_axes and x.shape[0] == length and (is_panel or x.dim() > 1):

@@ -21,12 +21,16 @@ def _opcheck(case: Case, test: str) -> None:
     # opcheck compares without equal_nan, and so fails on every operator with a warm-up.
     assert_close = functools.partial(torch.testing.assert_close, equal_nan=True)
     with mock.patch("torch.testing.assert_close", assert_close):
-        results = torch.library.opcheck(case.op.overload, tuple(arguments), test_utils=test, raise_exception=False)
+        results = torch.library.opcheck(
+            case.op.overload, tuple(arguments), case.keywords, test_utils=test, raise_exception=False
+        )
     if isinstance(results[test], Exception):
         raise AssertionError(str(results[test]))
 
 
 def _as_leaf(x: Any) -> Any:
+    if isinstance(x, list):
+        return [_as_leaf(item) for item in x]
     floating = isinstance(x, Tensor) and x.is_floating_point()
     return x.detach().clone().requires_grad_() if floating else x
 
@@ -53,7 +57,7 @@ def fake(case: Case) -> None:
 )
 def autograd_registration(case: Case) -> None:
     """Outputs are differentiable if, and only if, the record has a backward formula (`opcheck`)."""
-    outputs = case.op.overload(*map(_as_leaf, case.arguments))
+    outputs = case.op.overload(*map(_as_leaf, case.arguments), **case.keywords)
     actual = [y.requires_grad for y in float_tensors(as_tuple(outputs))]
     expected = bool(case.op.backward) and any(x.requires_grad for x in map(_as_leaf, case.tensors) if x is not None)
     assert actual == [expected] * len(actual), f"outputs that require a gradient: expected {expected}; got {actual}"

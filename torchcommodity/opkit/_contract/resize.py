@@ -12,6 +12,8 @@ def resize(case: Case, *, batch: int | None = None, rows: int | None = None, ass
     width, leading = first.shape[-1], first.shape[: case.num_batch_axes]
 
     def resize_tensor(i: int, x: Tensor) -> Tensor:
+        if i >= case.num_inputs:
+            return x
         is_panel = i in case.panel_indices
         if is_panel and rows is not None:
             x = repeat_to(x, case.time[0], rows)

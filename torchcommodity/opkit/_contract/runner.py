@@ -1,5 +1,6 @@
 """`check`: run the contract on one operator."""
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,9 @@ from torchcommodity.opkit._contract.case import Case
 from torchcommodity.opkit._contract.checks import CHECKS, Check, run_check
 from torchcommodity.opkit._contract.declaration import Declaration, Samples, Time, vary_settings
 from torchcommodity.opkit._contract.foreign import wrap_foreign
-from torchcommodity.opkit._contract.make import locate_operator
 from torchcommodity.opkit._contract.report import Report, Result
 from torchcommodity.opkit._contract.signature import schema_parameters
+from torchcommodity.opkit._contract.source import locate
 from torchcommodity.opkit._contract.support import adapt_check
 from torchcommodity.opkit._op import Op
 
@@ -73,6 +74,7 @@ def check(
         >>> report.ok, report["causal"].status
         (True, 'pass')
     """
+    _load_lazy_modules()
     declaration = Declaration(samples, time, causal, warmup, reference, settings or {}, bad_inputs, cases)
     checks = _select(only, compiled)
     if isinstance(op, Op):
@@ -84,7 +86,13 @@ def check(
     for check in checks:
         results[check.name] = _blocked(check, results) or run_check(check, prepared)
     guesses = () if isinstance(op, Op) else tuple(op.guesses.values())
-    return Report(op.qualified_name, tuple(results.values()), locate_operator(op), guesses)
+    return Report(op.qualified_name, tuple(results.values()), locate(op), guesses)
+
+
+def _load_lazy_modules() -> None:
+    """Import what PyTorch imports on first use, a second or two, so that no check is charged for it."""
+    for name in ("torch._dynamo", "torch._decomp.decompositions_for_jvp"):
+        importlib.import_module(name)
 
 
 def _record_cases(op: Op, declaration: Declaration) -> tuple[Case, ...]:

@@ -31,6 +31,7 @@ class Parameter:
     optional: bool = False
     keyword_only: bool = False
     variadic: bool = False
+    unnamed: bool = False  # of a callable without a signature
 
     @property
     def required(self) -> bool:
@@ -69,7 +70,7 @@ def signature_parameters(function: Callable[..., Any], skip: int = 0) -> tuple[P
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError):
-        return tuple(Parameter(f"argument_{i}", "unknown", None) for i in range(UNNAMED))
+        return tuple(Parameter(f"argument_{i}", "unknown", None, unnamed=True) for i in range(UNNAMED))
     try:
         hints = typing.get_type_hints(getattr(function, "__func__", function))
     except Exception:  # an annotation of a name that is not importable
@@ -156,10 +157,6 @@ def arrange(parameters: Sequence[Parameter], sample: Sample) -> tuple[list[Any],
             keywords[p.name] = value
         else:
             args.append(value)
-    while args and len(args) <= len(parameters) and _is_unnamed_default(parameters[len(args) - 1], args[-1]):
+    while args and len(args) <= len(parameters) and parameters[len(args) - 1].unnamed and args[-1] is None:
         args.pop()
     return args, {**keywords, **settings}
-
-
-def _is_unnamed_default(parameter: Parameter, value: Any) -> bool:
-    return value is None and parameter.name.startswith("argument_")

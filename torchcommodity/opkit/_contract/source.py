@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ OF_RECORD = {"forward": "reference", "backward": "backward", "jvp": "jvp", "fake
 def python_functions(operator: Any) -> dict[str, Callable[..., Any]]:
     """Functions by part: "forward", "backward", "setup_context", "jvp", "fake"; without those written in C++."""
     if hasattr(operator, "make"):  # a ForeignOp
-        operator = operator.make.operator
+        operator = operator.make.definition or operator.make.operator
     while isinstance(operator, functools.partial):
         operator = operator.func
     owner = getattr(operator, "__self__", operator)  # an autograd.Function is called by its `apply`
@@ -38,14 +39,40 @@ def python_functions(operator: Any) -> dict[str, Callable[..., Any]]:
         parts = {part: getattr(operator, name, None) for part, name in OF_CUSTOM_OP.items()}
     else:
         parts = {"forward": operator}
-    plain = {part: inspect.unwrap(function) for part, function in parts.items() if callable(function)}
+    plain = {part: _unwrap(function) for part, function in parts.items() if callable(function)}
     return {part: function for part, function in plain.items() if hasattr(function, "__code__")}
 
 
+def _unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a person wrote; `triton_op` wraps it without saying so."""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code and code.co_filename == torch._library.triton.__file__:
+        function = inspect.getclosurevars(function).nonlocals.get("fn", function)
+    return function
+
+
 def locate(operator: Any, part: str = "forward") -> str:
-    """file:line of a part of an operator; empty if it is not written in Python."""
-    function = python_functions(operator).get(part)
-    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}" if function else ""
+    """file:line of a part of an operator; without that part, of the operator; empty if the source is not known."""
+    functions = python_functions(operator)
+    function = functions.get(part) or functions.get("forward")
+    if function is None:
+        return _locate_registration(operator)
+    file = function.__code__.co_filename
+    return "" if file.startswith(LIBRARIES) else f"{_relative(file)}:{function.__code__.co_firstlineno}"
+
+
+def _locate_registration(operator: Any) -> str:
+    """file:line at which a library registered the schema of a foreign operator."""
+    overload = operator.make.overload if hasattr(operator, "make") else None
+    dump = torch._C._dispatch_dump(overload._name) if overload is not None else ""
+    match = re.search(r"^debug: registered at (.+):(\d+)$", dump, re.MULTILINE)
+    return f"{_relative(match[1])}:{match[2]}" if match and Path(match[1]).exists() else ""
+
+
+def _relative(file: str) -> str:
+    folder = Path.cwd()
+    return str(Path(file).relative_to(folder)) if Path(file).is_relative_to(folder) else file
 
 
 def locate_error(error: BaseException) -> str:
