@@ -81,6 +81,8 @@ class AllExamples(nn.Module):
         product, _ = ops["multiply"].multiply(ops["cube"].cube(ops["square"].square(x)), 0.5)
         y = ops["cuda_kernel"].swish(self.layer(product))
         y, *_ = ops["batch_norm"].batch_norm(y.flatten(0, 1), self.gamma, self.beta)
+        mean = ops["running_mean"].running_mean_(y.detach().clone(), y)
+        y = y + mean
         z: Tensor = ops["convolution"].convolution(y.view(2, 6, 4), self.weight)
         return z.square().mean()
 

@@ -135,6 +135,8 @@ def test_load_inline_infers_schemas() -> None:
         inline.infer_schemas(text, ["f"])["f"]
         == "(Tensor x, Tensor? y, int k, bool up, int[] sizes) -> (Tensor, Tensor)"
     )
+    text = "void f(const Tensor& x, Tensor& state, double factor) {"
+    assert inline.infer_schemas(text, ["f"])["f"] == "(Tensor x, Tensor(a1!) state, float factor) -> ()"
     with pytest.raises(ValueError, match=r"types in f must be one of Tensor, .*; got 'float'"):
         inline.infer_schemas("Tensor f(float x) {", ["f"])
 

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import _torch_private as private
+from torchcommodity.opkit._mutation import as_results, clone_arguments, mutated_indices, require_constant, write_back
+from torchcommodity.opkit._once import once_error, refuse_derivative
 
 Formula = Callable[..., Any]
 Masks = list[Tensor | None]
@@ -34,6 +36,7 @@ class Gradients:
     jvp: Formula | None
     mask_nan_grad: bool = True  # mask NaN outputs here, so all outputs are saved; else those that `backward` names
     materialize_grads: bool = True  # replace an undefined gradient by zeros; else pass None
+    once_differentiable: bool = False  # the formula of the gradient is not differentiable itself
 
     @cached_property
     def argument_names(self) -> list[str]:
@@ -43,6 +46,11 @@ class Gradients:
     def is_tensor(self) -> list[bool]:
         """For each argument, whether it is a Tensor or an optional Tensor."""
         return [private.is_tensor_like_type(argument.type) for argument in self.overload._schema.arguments]
+
+    @cached_property
+    def mutated(self) -> tuple[int, ...]:
+        """Indices of the arguments that are written to; for the formulas their new values are the first outputs."""
+        return mutated_indices(self.overload)
 
     @cached_property
     def required(self) -> dict[Formula, list[str]]:
@@ -63,7 +71,7 @@ class Gradients:
     def saved_outputs(self) -> list[int]:
         """Indices of the outputs saved for `backward`: all if they are masked here, else those that it names."""
         names = self.required[self.backward]
-        indices = range(len(self.overload._schema.returns))
+        indices = range(len(self.mutated) + len(self.overload._schema.returns))
         return [i for i in indices if self.mask_nan_grad or "output" in names or f"output{i}" in names]
 
     def needs_input_grad(self, ctx: Any) -> dict[str, Any]:
@@ -99,7 +107,11 @@ def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
         needs_grad = torch.is_grad_enabled() and private.any_requires_grad(*args)
         if needs_grad or private.forward_mode_active() or private.transforms_active():
             with private.single_level():
-                return node.apply(keyset, *private.fill_defaults(overload._schema, args, {})[0])
+                args = private.fill_defaults(overload._schema, args, {})[0]
+                if not gradients.mutated:
+                    return node.apply(keyset, *args)
+                named = [i for i in gradients.mutated if i in gradients.saved_arguments]  # they need the old values
+                return write_back(gradients.mutated, args, node.apply(keyset, *clone_arguments(named, args)))
         return _call_below(overload, keyset, args)
 
     return kernel
@@ -109,6 +121,7 @@ def constant_kernel(overload: torch._ops.OpOverload) -> Callable[..., Any]:
     """The kernel of an operator without formulas: its outputs are constants, even if its reference runs."""
 
     def kernel(keyset: Any, *args: Any) -> Any:
+        require_constant(overload, args)
         return _call_below(overload, keyset, args)
 
     return kernel
@@ -153,6 +166,16 @@ def _call_below(overload: torch._ops.OpOverload, keyset: Any, args: tuple[Any, .
         return overload.redispatch(keyset & private.after_autograd, *args)
 
 
+def _call_functional(gradients: Gradients, keyset: Any, args: tuple[Any, ...]) -> Any:
+    """The call as a function: it writes to copies of the arguments, and returns these before its outputs."""
+    if not gradients.mutated:
+        return _call_below(gradients.overload, keyset, args)
+    with private.below_autograd():
+        copies = clone_arguments(gradients.mutated, args)
+    outputs = as_results(_call_below(gradients.overload, keyset, tuple(copies)))
+    return (*(copies[i] for i in gradients.mutated), *outputs)
+
+
 def _unpack(
     ctx: Any, saved: Iterable[Tensor], output_indices: list[int], mask_outputs: bool, mask_tangents: bool = False
 ) -> tuple[dict[str, Any], Masks]:
@@ -187,7 +210,7 @@ def _make_node(gradients: Gradients) -> Any:
         def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
             nested = private.transforms_active()  # outer levels of torch.func differentiate the call below
             with torch.set_grad_enabled(nested), private.tangents_enabled(nested):
-                result = _call_below(gradients.overload, keyset, args)
+                result = _call_functional(gradients, keyset, args)
             outputs = as_tuple(result)
             ctx.mark_non_differentiable(*[y for y in outputs if not _is_differentiable(y)])
             ctx.set_materialize_grads(gradients.materialize_grads)
@@ -205,11 +228,16 @@ def _make_node(gradients: Gradients) -> Any:
             if gradients.mask_nan_grad:
                 grads = tuple(_mask(grads, masks))
             saved |= gradients.needs_input_grad(ctx)
-            results = iter(gradients.call(gradients.backward, grads, saved))
+            values: Iterable[Any] = gradients.call(gradients.backward, grads, saved)
+            if gradients.once_differentiable and torch.is_grad_enabled():
+                values = refuse_derivative(gradients.overload._opname, [*values], (*grads, *ctx.saved_tensors))
+            results = iter(values)
             return None, *[next(results) if is_tensor else None for is_tensor in gradients.is_tensor]
 
         @staticmethod
         def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+            if gradients.once_differentiable and not gradients.jvp:
+                raise once_error(gradients.overload._opname, "a derivative in forward mode")
             tensor_tangents = [t for t, is_tensor in zip(tangents, gradients.is_tensor) if is_tensor]
             with private.tangents_enabled(True):  # PyTorch disables them here; outer levels need them
                 # Unpacking one level keeps jacfwd(jacfwd) right: saved tensors are dual in this level too.

@@ -46,7 +46,8 @@ class Cases:
     """The data that `check` runs an operator on.
 
     `function` is the public function, which the samples call. `oracle` takes the same arguments and returns the result
-    of an independent implementation; it imports that package itself, and is reported as skipped if that fails.
+    of an independent implementation; it imports that package itself, and is reported as skipped if that fails. For an
+    operator that writes to arguments it returns their new values, then the outputs.
     """
 
     function: Callable[..., Any]

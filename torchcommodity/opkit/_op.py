@@ -28,6 +28,7 @@ from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._autograd import Formula, Gradients, autograd_kernel, constant_kernel
 from torchcommodity.opkit._cases import Cases
 from torchcommodity.opkit._fingerprint import update_cache_tag
+from torchcommodity.opkit._mutation import mutated_indices, version_kernel
 
 NAMESPACE = "commodity"
 HALF_DTYPES = {torch.float16, torch.bfloat16}
@@ -40,9 +41,17 @@ _LIBRARIES: dict[str, torch.library.Library] = globals().get("_LIBRARIES", {})
 private.warn_untested()
 
 
+def _is_floating(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.is_floating_point()
+
+
 def _like_first(*args: Any) -> Tensor:
     first: Tensor = next(x for x in args if isinstance(x, Tensor))
     return first.new_empty(first.shape)
+
+
+def _nothing(*args: Any) -> None:
+    """The outputs of an operator that only writes to its arguments."""
 
 
 def _no_warmup(*settings: Any) -> int:
@@ -71,6 +80,9 @@ class Op:
         mask_nan_grad: set the incoming gradient of a NaN output to zero, and NaN to zero in outputs that `backward`
             names. If False, `backward` receives both unchanged.
         materialize_grads: pass zeros to `backward` as the gradient of an unused output; if False, None.
+        mutates_args: names of the arguments that the operator writes to. Formulas see a function: these names are the
+            old values, and the new values are its first outputs.
+        once_differentiable: `backward` cannot be differentiated itself; a second derivative raises an error.
         cases: samples, bad inputs, golden numbers and an oracle for `check`.
         warmup: (settings by name) -> number of warm-up rows, or a tuple of one number for each output.
         causal: whether row t depends on rows <= t only; or (settings by name) -> bool.
@@ -102,6 +114,8 @@ class Op:
     decomposition: Callable[..., Any] | None = None
     mask_nan_grad: bool = True
     materialize_grads: bool = True
+    mutates_args: tuple[str, ...] = ()
+    once_differentiable: bool = False
     cases: Callable[[], Cases] | None = None
     warmup: Callable[..., int | tuple[int, ...]] = _no_warmup
     causal: bool | Callable[..., bool] = True
@@ -113,7 +127,11 @@ class Op:
     def __post_init__(self) -> None:
         namespace, _, name = self.name.rpartition("::")
         object.__setattr__(self, "name", name)
-        overload = _declare(namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=()))
+        overload = _declare(
+            namespace or NAMESPACE, name, torch.library.infer_schema(self.reference, mutates_args=self.mutates_args)
+        )
+        if self.fake is _like_first and not overload._schema.returns:
+            object.__setattr__(self, "fake", _nothing)
         if self.fake is _like_first and len(overload._schema.returns) != 1:
             raise TypeError(f"Op {name}: fake is required for {len(overload._schema.returns)} outputs; got none")
         for field_name in ("fake", "warmup", "causal"):
@@ -122,6 +140,7 @@ class Op:
                 tensors = field_name == "fake"  # the others depend on settings only
                 object.__setattr__(self, field_name, _by_name(f"Op {name}: {field_name}", function, overload, tensors))
         options = {"mask_nan_grad": self.mask_nan_grad, "materialize_grads": self.materialize_grads}
+        options["once_differentiable"] = self.once_differentiable
         gradients = Gradients(overload, self.backward, self.jvp, **options) if self.backward else None
         object.__setattr__(self, "overload", overload)
         object.__setattr__(self, "kernel", autograd_kernel(gradients) if gradients else constant_kernel(overload))
@@ -158,9 +177,12 @@ class Op:
         """Run the operator. float16 and bfloat16 are computed in float32 and returned in their own dtype."""
         dtypes = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
         if HALF_DTYPES & dtypes:
-            outputs = self(*(x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args))
+            single = [x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args]
+            outputs = self(*single)
+            for i in mutated_indices(self.overload):
+                args[i].copy_(single[i])
             dtype = dtypes.pop() if len(dtypes) == 1 else torch.float32
-            return tree_map(lambda y: y.to(dtype) if y.is_floating_point() else y, outputs)
+            return tree_map(lambda y: y.to(dtype) if _is_floating(y) else y, outputs)
         if torch.compiler.is_compiling() or private.transforms_active():
             return self.overload(*args)
         return self.kernel(None, *args)  # the same result, with one pass less through the dispatcher
@@ -173,13 +195,19 @@ class Op:
                 return x
             return x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
 
+        for i in mutated_indices(self.overload):
+            if in_dims[i] is None:
+                raise RuntimeError(
+                    f"{self.name}: under vmap, an argument that is written to must be batched as the others are; got "
+                    f"argument {i} without a batch axis: clone it for each sample, or add it to in_dims"
+                )
         batch = [*map(move_first, args, in_dims)]
         outputs = self._loop(info.batch_size, batch) if self.vmap == "loop" else self.overload(*batch)
         return outputs, tree_map(lambda _: 0, outputs)
 
     def _loop(self, size: int, batch: list[Any]) -> Any:
         outputs = [self.overload(*[x[k] if isinstance(x, Tensor) else x for x in batch]) for k in range(size)]
-        return tree_map(lambda *ys: torch.stack(ys), *outputs)
+        return tree_map(lambda *ys: torch.stack(ys), *outputs) if outputs[0] is not None else None
 
     def fallback(self, *args: Any) -> Any:
         """The reference as a kernel, for devices without a native one and where no library could be loaded."""
@@ -243,9 +271,12 @@ def _register(op: Op) -> None:
 
     torch.library.register_fake(name, fake, lib=library)
     torch.library.register_vmap(name, current("batched"), lib=library)
+    library.impl(op.name, current("kernel"), "Autograd", with_keyset=True)
+    if mutated_indices(op.overload):
+        library.impl(op.name, version_kernel(op.overload), "ADInplaceOrView", with_keyset=True)
+        return  # autocast would write to a copy in another dtype
     for device in ("cpu", "cuda"):
         torch.library.register_autocast(name, device, torch.float32, lib=library)
-    library.impl(op.name, current("kernel"), "Autograd", with_keyset=True)
 
 
 def _find_record(module: str, name: str) -> Op:

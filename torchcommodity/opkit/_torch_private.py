@@ -14,9 +14,11 @@ import torch
 __all__ = [
     "SingleLevelFunction",
     "after_autograd",
+    "after_versions",
     "allow_fallback",
     "any_requires_grad",
     "below_autograd",
+    "below_versions",
     "decomposition_table",
     "fill_defaults",
     "forward_ad",
@@ -34,9 +36,11 @@ __all__ = [
 TESTED = ("2.10", "2.13", "2.15")
 
 try:
+    from torch._C import _after_ADInplaceOrView_keyset as after_versions
     from torch._C import _after_autograd_keyset as after_autograd
     from torch._C import _any_requires_grad as any_requires_grad
     from torch._C import _are_functorch_transforms_active as transforms_active
+    from torch._C import _AutoDispatchBelowADInplaceOrView as below_versions
     from torch._C import _AutoDispatchBelowAutograd as below_autograd
     from torch._C import parse_schema
     from torch._C._functorch import (  # type: ignore[attr-defined]  # not in its stub

@@ -31,15 +31,20 @@ def _infer_schema(cpp: str, name: str) -> str:
     if not match:
         raise ValueError(f"load_inline: functions must be defined in cpp; got {name!r}, which is not")
     result, parameters = match.groups()
+    texts = [text for text in parameters.split(",") if text.strip()]
+    arguments = [_argument(name, text, i) for i, text in enumerate(texts)]
+    if result.strip() == "void":
+        return f"({', '.join(arguments)}) -> ()"
     results_in_tuple = re.fullmatch(r"std::tuple<(.*)>", result.strip())
     results = [_type(name, text) for text in (results_in_tuple[1].split(",") if results_in_tuple else [result])]
-    arguments = [_argument(name, text) for text in parameters.split(",") if text.strip()]
     return f"({', '.join(arguments)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
 
 
-def _argument(function: str, text: str) -> str:
+def _argument(function: str, text: str, index: int) -> str:
     declaration, equals, default = (part.strip() for part in text.partition("="))
     cpp_type, name = declaration.replace("&", " ").rsplit(maxsplit=1)
+    if re.fullmatch(r"\s*(torch::stable::)?Tensor\s*&\s*\w+\s*", text):  # not const: the function writes to it
+        return f"Tensor(a{index}!) {name.rstrip('_')}"
     return f"{_type(function, cpp_type)} {name.rstrip('_')}{equals}{default}"
 
 

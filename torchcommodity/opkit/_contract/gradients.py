@@ -12,6 +12,7 @@ from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
 from torchcommodity.opkit._contract.values import VALUES
 
+ONCE = "refused by declaration: the record says once_differentiable=True"
 GRADIENTS = (*VALUES, "strides", "gradcheck")
 
 
@@ -22,6 +23,30 @@ def require_gradient(case: Case) -> Case:
     if not case.float_indices or not case.finite_outputs():
         raise SkipCheck("no floating-point input and output")
     return case
+
+
+def require_second_order(case: Case) -> Case:
+    """Return the case, or skip the check if the record declares that there is no second derivative."""
+    case = require_gradient(case)
+    if getattr(case.op, "once_differentiable", False):
+        raise SkipCheck(ONCE)
+    return case
+
+
+def require_forward_mode(case: Case) -> Case:
+    """Forward mode is a formula of its own, or the derivative of the backward formula."""
+    return require_gradient(case) if case.op.jvp else require_second_order(case)
+
+
+def _assert_refused(case: Case) -> None:
+    leaves = case.leaves()
+    gradients = torch.autograd.grad(case.loss(*leaves), leaves, create_graph=True, materialize_grads=True)
+    message = "no error"
+    try:
+        torch.autograd.grad(torch.stack([g.sum() for g in gradients]).sum(), leaves, allow_unused=True)
+    except RuntimeError as error:
+        message = str(error)
+    assert "once_differentiable" in message, f"second derivative: expected a refusal in words; got {message}"
 
 
 @register(
@@ -41,6 +66,9 @@ def gradcheck(case: Case) -> None:
 def gradgradcheck(case: Case) -> None:
     """The second derivative agrees with finite differences of the first."""
     case = require_gradient(case)
+    if getattr(case.op, "once_differentiable", False):
+        _assert_refused(case)
+        raise SkipCheck(ONCE)
     torch.autograd.gradgradcheck(
         lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
         case.leaves(),
@@ -68,7 +96,7 @@ def _jvp(case: Case, tangents: Tensors) -> Tensors:
 )
 def forward_mode(case: Case) -> None:
     """Forward mode is the transpose of backward mode: `<u, J v> = <J' u, v>`."""
-    case = require_gradient(case)
+    case = require_forward_mode(case)
     leaves, tangents = case.leaves(), _random_like(case.inputs(), 1)
     for i, x in enumerate(case.inputs()):  # one input at a time, then all: so that no lost tangent goes unnoticed
         single = tuple(t if j == i else torch.zeros_like(t) for j, t in enumerate(tangents))
@@ -92,6 +120,7 @@ def jvp_formula(case: Case) -> None:
     case = require_gradient(case)
     if not case.op.jvp:
         raise SkipCheck("the record has no jvp formula: it is derived from backward")
+    require_second_order(case)
     tangents = _random_like(case.inputs(), 1)
     actual, expected = _jvp(case, tangents), _without_jvp_formula(case.op, lambda: _jvp(case, tangents))
     assert_close(actual, expected, 1e-10, "tangent by the jvp formula")

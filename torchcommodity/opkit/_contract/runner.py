@@ -16,6 +16,7 @@ from torchcommodity.opkit._contract.report import Report, Result
 from torchcommodity.opkit._contract.signature import schema_parameters
 from torchcommodity.opkit._contract.source import locate
 from torchcommodity.opkit._contract.support import adapt_check
+from torchcommodity.opkit._contract.writes import as_functional
 from torchcommodity.opkit._op import Op
 
 DEFAULTS = {"Tensor": None, "int": 3, "float": 0.5, "bool": False}  # None: a random panel
@@ -112,7 +113,7 @@ def _record_cases(op: Op, declaration: Declaration) -> tuple[Case, ...]:
 
 def build_cases(op: Any, cases: Cases | None = None) -> tuple[Case, ...]:
     """One case per sample: of `cases`, of the record, or guessed."""
-    cases = cases or (op.cases() if op.cases else _guess_cases(op))
+    cases = as_functional(op, cases or (op.cases() if op.cases else _guess_cases(op)))
     return tuple(Case(op, cases, sample) for sample in cases.samples)
 
 

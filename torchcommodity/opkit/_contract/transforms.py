@@ -9,7 +9,12 @@ from torch import Tensor, func
 from torchcommodity.opkit._contract.case import Case, Tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
-from torchcommodity.opkit._contract.gradients import GRADIENTS, require_gradient
+from torchcommodity.opkit._contract.gradients import (
+    GRADIENTS,
+    require_forward_mode,
+    require_gradient,
+    require_second_order,
+)
 from torchcommodity.opkit._contract.values import VALUES
 
 FIX = (
@@ -90,7 +95,7 @@ def jacrev(case: Case) -> None:
 @register(FIX, depends_on=("jacrev", "forward_mode", "jvp_formula"), first_sample_only=True)
 def jacfwd(case: Case) -> None:
     """`torch.func.jacfwd` agrees with eager autograd."""
-    case = require_gradient(case)
+    case = require_forward_mode(case)
     actual = func.jacfwd(_flat_outputs(case), _argnums(case))(*case.inputs())
     assert_close(actual, _jacobian(case), 1e-10, "func.jacfwd")
 
@@ -98,7 +103,7 @@ def jacfwd(case: Case) -> None:
 @register(FIX, depends_on=("gradgradcheck", "jacrev", "jacfwd"), first_sample_only=True)
 def hessian(case: Case) -> None:
     """`torch.func.hessian` agrees with eager double backward."""
-    case = require_gradient(case)
+    case = require_second_order(case)
     actual = func.hessian(case.loss, 0)(*case.inputs())
     leaves = case.leaves()
     (first,) = torch.autograd.grad(case.loss(*leaves), leaves[:1], create_graph=True)
