@@ -69,11 +69,23 @@ def test_every_check_has_a_mutant() -> None:
 
 def test_report_prints_a_table_and_json() -> None:
     report = opkit.check(Mutant("gradcheck", "correct gradient", {"backward": backward}).build(), only="golden")
-    text = str(report)
+    text = report.table()
     assert text.startswith("mutants::")
-    assert len(text.splitlines()) >= len(report)
+    assert len(text.splitlines()) == 1 + len(report)
     assert {result.name for result in report} >= {"golden", "values_float64"}
     assert '"ok": true' in report.json()
+
+
+def test_report_prints_one_cause_then_what_depends_on_it() -> None:
+    mutant = next(mutant for mutant in MUTANTS if mutant.fault == "off by 1e-4")
+    report = opkit.check(mutant.build(), only=["gradcheck", "hessian"])
+    (cause,) = report.causes
+    lines = str(report).splitlines()
+    assert cause.location in lines[2]
+    assert "mutation.py:" in report.location
+    assert report["hessian"].blocked_by == "gradcheck"
+    assert any(line.strip().startswith("not run, as they depend on it: ") and "hessian" in line for line in lines)
+    assert lines[-1] == f"{len([r for r in report if r.status == 'pass'])} of {len(report)} checks passed"
 
 
 def test_check_rejects_an_unknown_name() -> None:

@@ -15,7 +15,7 @@ from torchcommodity.opkit._contract.checks import register
 def bad_input(case: Case) -> None:
     """Each bad input raises the expected error."""
     if not case.cases.bad:
-        raise SkipCheck("the record has no bad inputs")
+        raise SkipCheck("there are no bad inputs: pass bad_inputs=[(arguments), ...]")
     for bad in case.cases.bad:
         _assert_raises(case, bad)
 

@@ -92,7 +92,7 @@ def check(
 
 def _load_lazy_modules() -> None:
     """Import what PyTorch imports on first use, a second or two, so that no check is charged for it."""
-    for name in ("torch._dynamo", "torch._decomp.decompositions_for_jvp"):
+    for name in ("torch._dynamo", "torch._decomp.decompositions_for_jvp", "torch.testing._internal.optests"):
         importlib.import_module(name)
 
 
@@ -145,7 +145,8 @@ def _select(only: str | Sequence[str] | None, compiled: bool) -> list[Check]:
 def _blocked(check: Check, results: dict[str, Result]) -> Result | None:
     """Skip a check if one that it depends on failed, or was itself blocked."""
     for name in check.depends_on:
-        dependency = results[name]
-        if dependency.status == "fail" or dependency.cause.startswith("not run"):
-            return Result(check.name, "skip", 0.0, cause=f"not run: it depends on {name}, which failed")
+        failed = name if results[name].status == "fail" else results[name].blocked_by
+        if failed:
+            reason = f"not run: it depends on {failed}, which failed"
+            return Result(check.name, "skip", 0.0, cause=reason, blocked_by=failed)
     return None

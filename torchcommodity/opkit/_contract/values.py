@@ -52,7 +52,7 @@ def oracle(case: Case) -> None:
     """Agrees with an independent implementation."""
     cases = case.cases
     if cases.oracle is None:
-        raise SkipCheck("the record has no oracle")
+        raise SkipCheck("there is no oracle")
     for sample in cases.oracle_samples or cases.samples:
         try:
             expected = cases.oracle(*sample.tensors, **sample.settings)
@@ -70,7 +70,7 @@ def oracle(case: Case) -> None:
 def golden(case: Case) -> None:
     """Agrees with published numbers."""
     if not case.cases.golden:
-        raise SkipCheck("the record has no golden numbers")
+        raise SkipCheck("there are no golden numbers")
     for example in case.cases.golden:
         actual = Case(case.op, case.cases, example.sample).call()
         expected = as_tuple(example.expected)
