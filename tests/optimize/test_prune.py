@@ -39,7 +39,7 @@ def test_prune_units_removes_unused_units_without_changing_forecasts(
     with torch.no_grad():
         full.model.head.weight[:, unused] = 0
         full.model.lstm.weight_hh_l0[:, unused] = 0
-    small = prune_units(full, 5)
+    small = prune_units(full, units=5)
     assert model_size(small).parameters < model_size(full).parameters
     assert small.model.lstm.hidden_size == 5
     torch.testing.assert_close(predict(small), predict(full), rtol=1e-6, atol=1e-9)
@@ -48,5 +48,5 @@ def test_prune_units_removes_unused_units_without_changing_forecasts(
 
 
 def test_prune_units_rejects_more_units_than_there_are(forecaster: Forecaster) -> None:
-    with pytest.raises(ValueError, match=r"prune_units: units must be in 1..8; got 9"):
-        prune_units(forecaster, 9)
+    with pytest.raises(ValueError, match=r"prune_units: units must be in 1..8; got units=9"):
+        prune_units(forecaster, units=9)

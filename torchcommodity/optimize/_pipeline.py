@@ -92,7 +92,7 @@ def pipeline(
         ORIGINAL: lambda: Variant(forecaster, AllRowsForecaster(forecaster.model)),
         "last row only": lambda: _eager(forecaster),
         "80 % of weights pruned": lambda: tuned(prune(forecaster, 0.8)),
-        "75 % of units pruned": lambda: tuned(prune_units(forecaster, max(hidden // 4, 1))),
+        "75 % of units pruned": lambda: tuned(prune_units(forecaster, units=max(hidden // 4, 1))),
         "inputs and rows pruned": lambda: _eager(prune_rows(prune_inputs(forecaster, scores), scores)),
         "distilled": lambda: _eager(distill(forecaster, None, inputs, config=config, seed=seed)),
         "int8": lambda: _eager(quantize(forecaster)),

@@ -1,43 +1,167 @@
 """Pruning of hidden units: a smaller network."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils import prune as torch_prune
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarLstm, build_model
+from torchcommodity.models import (
+    GarchLstm,
+    Har,
+    HarLltm,
+    HarLstm,
+    HarMlpLstm,
+    HarRegime,
+    build_model,
+)
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.optimize._masks import copy_without_masks
+from torchcommodity.optimize._module import Model, call, restored_mode, with_module
+from torchcommodity.optimize._prunable import prunable_weights
+from torchcommodity.optimize._remove_units import remove_units
+from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units
+
+ONE_RECURRENCE = (HarLstm, HarLltm, GarchLstm, HarRegime, HarMlpLstm)  # `head` reads the units of the recurrence, alone
 
 
-def prune_units(forecaster: Forecaster, units: int) -> Forecaster:
-    """Remove all but `units` hidden units of the LSTM.
+def prune_units(
+    model: Model,
+    amount: float | None = None,
+    *,
+    units: int | None = None,
+    example: Any = None,
+    method: Literal["remove", "zero"] = "remove",
+) -> Model:
+    """Remove the least important hidden units: neurons, channels of convolutions, units of recurrent layers.
 
-    Units are ranked by the sum of their absolute outgoing weights in the head and in the recurrence; removing a unit
-    without outgoing weights does not change forecasts. The result is a `HarLstm` with `units` hidden units.
+    The layer that computes a unit loses a row, every layer that reads it loses its columns, so the model is smaller and
+    faster. A symbolic trace (torch.fx) finds them in any module: `Linear`, `Conv`, `LSTM` and `GRU` of one layer, with
+    activations, dropout, pooling, flattening and batch norm between them. Layers keep their units if those reach a
+    residual sum, a layer norm, attention or the output. Units are ranked in each layer by the product of their absolute
+    incoming and outgoing weights; a unit without outgoing weights does not change outputs when it is removed.
+
+    A model that cannot be traced, because its forward depends on values, is pruned with method="zero": the rows with
+    the smallest L1 norm of every linear and convolutional layer but the last become zero
+    (`torch.nn.utils.prune.ln_structured`), and the sizes stay.
 
     Args:
-        forecaster: forecaster whose model is a `HarLstm`.
-        units: hidden units to keep.
+        model: any module, or a forecaster whose head reads one recurrent layer (har-lstm, har-lltm, garch-lstm,
+            har-regime, har-mlp-lstm); not changed.
+        amount: share of the units of each layer to remove, in [0, 1); at least one unit remains.
+        units: units that each layer keeps; smaller layers are left as they are. Give either `amount` or `units`.
+        example: inputs of a module: a Tensor, a tuple of arguments or a mapping of keyword arguments. A forecaster
+            needs none.
+        method: "remove" or "zero".
+
+    Returns:
+        A copy: a module of the same class with smaller layers, or a forecaster.
 
     Raises:
-        ValueError: the model is not a HarLstm, or `units` is not in 1..hidden.
+        TypeError: the model is not an nn.Module or a Forecaster.
+        ValueError: the amount or the number of units is out of range, there is no example, the model cannot be traced,
+            or no layer has units that can be removed; the message says why for each.
 
     References:
         Li, Kadav, Durdanovic, Samet, Graf (2017). Pruning filters for efficient convnets. ICLR. arXiv:1608.08710.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        >>> optimize.prune_units(model, 0.5, example=torch.ones(1, 4))
+        Sequential(
+          (0): Linear(in_features=4, out_features=4, bias=True)
+          (1): ReLU()
+          (2): Linear(in_features=4, out_features=2, bias=True)
+        )
     """
-    model = require_har_lstm("prune_units", forecaster)
-    hidden, state = model.config.hidden, dict(model.state_dict())
-    if not 1 <= units <= hidden:
-        raise ValueError(f"prune_units: units must be in 1..{hidden}; got {units}")
-    outgoing = state["head.weight"].abs().sum(0) + state["lstm.weight_hh_l0"].abs().sum(0)
-    remaining = outgoing.topk(units).indices.sort().values
-    gates = (torch.arange(4)[:, None] * hidden + remaining).flatten()
-    for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"):
-        state[f"lstm.{name}"] = state[f"lstm.{name}"][gates]
-    state["lstm.weight_hh_l0"] = state["lstm.weight_hh_l0"][:, remaining]
-    state["head.weight"] = state["head.weight"][:, remaining]
-    return replace(forecaster, model=rebuild(model, state, hidden=units))
+    _check_amount(amount, units)
+    module = copy_without_masks("prune_units", model)
+    if method == "zero":
+        return with_module(model, _zero_units(module, amount, example))
+    if method != "remove":
+        raise_invalid("prune_units", 'method must be "remove" or "zero"', method=method)
+    groups = _groups(module, example)
+    largest = max(group.count for group in groups)
+    if units is not None and units > largest:
+        raise_invalid("prune_units", f"units must be in 1..{largest}", units=units)
+    scores = [score_units(group) for group in groups]  # before any is removed
+    for group, score in zip(groups, scores):
+        count = group.count - int((amount or 0.0) * group.count) if units is None else min(units, group.count)
+        remove_units(group, score.topk(count).indices.sort().values)
+    if isinstance(module, ONE_RECURRENCE):
+        module.config = replace(module.config, hidden=groups[0].layer.hidden_size)
+    else:
+        _check_outputs(module, model, example)
+    return with_module(model, module)
+
+
+def _check_amount(amount: float | None, units: int | None) -> None:
+    if (amount is None) == (units is None):
+        raise_invalid("prune_units", "give either amount or units", amount=amount, units=units)
+    if units is not None:
+        check_integer("prune_units", 1, units=units)
+    elif amount is not None and (isinstance(amount, bool) or not 0 <= amount < 1):
+        rule = "amount must be in [0, 1), a share of the units; units=... is a number of them"
+        raise_invalid("prune_units", rule, amount=amount)
+
+
+def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
+    """Groups of a forecaster by rule, of any other module by trace."""
+    parts: Any = module
+    if isinstance(module, ONE_RECURRENCE):
+        recurrence = parts.lltm if isinstance(module, HarLltm) else parts.lstm
+        return [UnitGroup("recurrence", recurrence, recurrence.hidden_size, readers=[parts.head])]
+    if any(isinstance(layer, Har) for layer in module.children()):
+        names = ", ".join(model.__name__ for model in ONE_RECURRENCE)
+        rule = f"the head of a forecaster must read one recurrent layer and nothing else ({names})"
+        raise_invalid("prune_units", rule, model=type(module).__name__)
+    if example is None:
+        raise_invalid("prune_units", "a module needs example, inputs with which it is traced", example=None)
+    with restored_mode(module):
+        groups, reasons = find_unit_groups(module.eval(), example)
+    if not groups:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
+        rule = f"the model must have a layer whose units can be removed ({listed})"
+        raise_invalid("prune_units", rule, model=type(module).__name__)
+    return groups
+
+
+def _check_outputs(module: nn.Module, model: Any, example: Any) -> None:
+    """Check that the smaller module runs: its forward may rely on sizes that a trace does not show."""
+    try:
+        with torch.no_grad(), restored_mode(module):
+            call(module.eval(), example)
+    except Exception as error:
+        rule = 'the forward of the model relies on the sizes of its layers; method="zero" keeps them'
+        raise ValueError(f"prune_units: {rule}; got {type(error).__name__}: {error}") from error
+
+
+@torch.no_grad()
+def _zero_units(module: nn.Module, amount: float | None, example: Any) -> nn.Module:
+    """Zero the rows with the smallest L1 norm of every linear and convolutional layer but the last one called."""
+    if amount is None or example is None:
+        rule = 'method="zero" needs amount, and an example, which shows the last layer'
+        raise_invalid("prune_units", rule, amount=amount, example=type(example).__name__)
+    weights = {
+        weight.layers[0]: weight for weight in prunable_weights("prune_units", module) if len(weight.owners) == 1
+    }
+    candidates = [layer for layer in weights if isinstance(layer, (nn.Linear, *CONV))]
+    called: list[nn.Module] = []
+    hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in candidates]
+    with restored_mode(module):
+        call(module.eval(), example)
+    for hook in hooks:
+        hook.remove()
+    for layer in dict.fromkeys(called):
+        if layer is not called[-1]:
+            weight: Tensor = weights[layer].value
+            mask = torch_prune.LnStructured(float(amount), n=1, dim=0).compute_mask(weight, torch.ones_like(weight))
+            weight.mul_(mask)
+    return module
 
 
 def require_har_lstm(operation: str, forecaster: Forecaster) -> HarLstm:
