@@ -18,9 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "opkit"))
 
+from markdown import environment, replace_table
+
 from corpus.entries import Entry, load_entries
 from corpus.judge import Judgement, judge, torch_notices
-from markdown import environment, replace_table
 
 FORK = multiprocessing.get_context(
     "fork"

@@ -230,7 +230,7 @@ def loss_wrapped_again() -> Setup:
     return with_loss(lambda output, target: torch.tensor(F.mse_loss(output, target).item(), requires_grad=True))
 
 
-@faulty(*PYTHON, line="sum(row.tolist())")
+@faulty(*PYTHON, line=("sum(row.tolist())", "x * scores.detach()"))
 def python_sum_of_attention() -> Setup:
     class Model(nn.Module):
         def __init__(self) -> None:

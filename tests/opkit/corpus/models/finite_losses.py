@@ -66,7 +66,7 @@ def log_of_saturated_sigmoid() -> Setup:
     return with_loss(loss_fn)
 
 
-@faulty("crash", *NAN, line="F.binary_cross_entropy(")
+@faulty("not_probabilities", "crash", *NAN, line="F.binary_cross_entropy(")
 def logits_as_probabilities() -> Setup:
     return with_loss(lambda output, target: F.binary_cross_entropy(output * 9, (target > 0).float()))
 

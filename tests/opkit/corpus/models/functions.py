@@ -28,7 +28,7 @@ class Square(Function):
     "wrong_backward",
     "not_differentiable",
     "zero_gradient",
-    line=("SquareNone.apply", "class SquareNone", "return None  #"),
+    line=("SquareNone.apply", "class SquareNone", "return None  #", "def backward"),
 )
 def backward_returns_none() -> Setup:
     class SquareNone(Square):
@@ -39,7 +39,7 @@ def backward_returns_none() -> Setup:
     return between(lambda h: SquareNone.apply(h))
 
 
-@faulty(*ZERO, line=("SquareZero.apply", "class SquareZero", "torch.zeros_like(grad)"))
+@faulty(*ZERO, line=("SquareZero.apply", "class SquareZero", "return torch.zeros_like(grad)", "def backward"))
 def backward_returns_zeros() -> Setup:
     class SquareZero(Square):
         @staticmethod
@@ -103,7 +103,7 @@ def backward_raises() -> Setup:
     return between(lambda h: SquareRaises.apply(h))
 
 
-@faulty("nan_gradient", "wrong_backward", line=("SqrtNaN.apply", "class SqrtNaN", "ctx.saved_tensors[0].relu()"))
+@faulty("nan_gradient", "wrong_backward", line=("SqrtNaN.apply", "class SqrtNaN", "return grad * x /"))
 def backward_divides_by_zero() -> Setup:
     class SqrtNaN(Function):
         @staticmethod

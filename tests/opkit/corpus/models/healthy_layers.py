@@ -245,3 +245,16 @@ def moving_average_in_a_buffer() -> Setup:
             return self.last(h - self.mean)
 
     return Model(), regression(), F.mse_loss
+
+
+@healthy
+def layer_for_inputs_of_another_width() -> Setup:
+    class Model(Between):
+        def __init__(self) -> None:
+            super().__init__(torch.tanh)
+            self.project = nn.Linear(6, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(self.project(x) if x.shape[1] == 6 else x)
+
+    return Model(), regression(), F.mse_loss

@@ -87,7 +87,7 @@ def dropout_in_place_of_exp() -> Setup:
     return between(lambda h: F.dropout(h.exp(), 0.5, inplace=True))
 
 
-@faulty("in_place", "crash", line="out=y")
+@faulty("not_differentiable", "in_place", "crash", line="out=y")
 def out_argument() -> Setup:
     def middle(h: Tensor) -> Tensor:
         y = torch.empty(16, 8)

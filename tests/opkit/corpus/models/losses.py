@@ -68,7 +68,7 @@ def loss_is_a_tuple() -> Setup:
 
 @faulty("not_a_tensor")
 def loss_is_a_dict() -> Setup:
-    return with_loss(lambda output, target: {"loss": F.mse_loss(output, target)})
+    return with_loss(lambda output, target: {"mse": F.mse_loss(output, target), "l1": F.l1_loss(output, target)})
 
 
 @faulty("not_a_tensor")
@@ -148,20 +148,6 @@ def loss_is_a_bool() -> Setup:
 @faulty("complex_loss", "not_real", "not_scalar", "crash", line=("torch.fft.rfft(",))
 def loss_is_complex() -> Setup:
     return with_loss(lambda output, target: torch.fft.rfft(output - target, dim=0).mean())
-
-
-@faulty("unused_result", "never_called")
-def loss_of_one_head_of_two() -> Setup:
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.body, self.mean, self.scale = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
-
-        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-            h = self.body(x).tanh()
-            return self.mean(h), self.scale(h)
-
-    return Model(), regression(), lambda output, target: F.mse_loss(output[0], target)
 
 
 @faulty("unused_result", line="y = self.refine(y)")

@@ -127,7 +127,7 @@ def most_units_dead() -> Setup:
     return model, regression(), F.mse_loss
 
 
-@faulty(*DEAD, line=("torch.clamp(h - 50, min=0)", ".clamp"))
+@faulty(*SATURATED, *DEAD, line=("torch.clamp(h - 50, min=0)", ".clamp"))
 def dead_by_clamp() -> Setup:
     return between(lambda h: torch.clamp(h - 50, min=0))
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from corpus.models.entries import Setup, classification, classifier, faulty, regression
 
 TWICE = ("double_softmax", "double_sigmoid", "double_activation")
-NLL = (*TWICE, "missing_log", "nll_of_probabilities")
+NLL = (*TWICE, "not_log_probabilities")
 
 
 def flat_targets() -> tuple[Tensor, Tensor]:
@@ -128,7 +128,7 @@ def nll_of_softmax() -> Setup:
     return classifier(nn.Softmax(dim=-1)), classification(), F.nll_loss
 
 
-@faulty(*NLL, "missing_log_softmax")
+@faulty(*NLL)
 def nll_of_logits() -> Setup:
     return classifier(), classification(), nn.NLLLoss()
 

@@ -120,7 +120,7 @@ def convolution_detached() -> Setup:
     return images(Model())
 
 
-@faulty("copy", "python", line="torch.tensor(x.detach().numpy())")
+@faulty("copy", "python", "detach", line="torch.tensor(x.detach().numpy())")
 def convolution_through_numpy() -> Setup:
     class Model(ConvNet):
         def features(self, x: Tensor) -> Tensor:

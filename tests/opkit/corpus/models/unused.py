@@ -44,19 +44,6 @@ def parameter_never_used() -> Setup:
     return setup(Model)
 
 
-@faulty("never_called", line="self.residual = nn.Linear")
-def layer_behind_a_condition() -> Setup:
-    class Model(Base):
-        def __init__(self) -> None:
-            super().__init__()
-            self.residual = nn.Linear(8, 8)
-
-        def extra(self, h: Tensor) -> Tensor:
-            return self.residual(h) if h.shape[1] == 3 else h
-
-    return setup(Model)
-
-
 @faulty("frozen")
 def every_parameter_frozen() -> Setup:
     model = Base()
