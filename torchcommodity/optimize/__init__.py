@@ -6,8 +6,11 @@ from torchcommodity.optimize._benchmark import summarize_benchmark as summarize_
 from torchcommodity.optimize._benchmark_inputs import BatchInputs as BatchInputs
 from torchcommodity.optimize._benchmark_inputs import benchmark_inputs as benchmark_inputs
 from torchcommodity.optimize._channels_last import channels_last as channels_last
-from torchcommodity.optimize._compile import CompileResult as CompileResult
-from torchcommodity.optimize._compile import compile as compile
+from torchcommodity.optimize._compile.compile import compile as compile
+from torchcommodity.optimize._compile.result import CompileResult as CompileResult
+from torchcommodity.optimize._compile.result import GraphBreak as GraphBreak
+from torchcommodity.optimize._compile.result import OutputDifference as OutputDifference
+from torchcommodity.optimize._compile.result import Recompilation as Recompilation
 from torchcommodity.optimize._distill import Distillation as Distillation
 from torchcommodity.optimize._distill import distill as distill
 from torchcommodity.optimize._fine_tune import fine_tune as fine_tune
@@ -49,12 +52,15 @@ __all__ = [
     "BenchmarkRow",
     "CompileResult",
     "Distillation",
+    "GraphBreak",
     "Importance",
     "ModelSize",
     "OperatorCost",
+    "OutputDifference",
     "Profile",
     "QuantizationReport",
     "QuantizedWeight",
+    "Recompilation",
     "Sparsity",
     "Speedup",
     "Variant",

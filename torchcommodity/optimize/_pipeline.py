@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarGarch, HarGarchConfig
 from torchcommodity.optimize._benchmark_inputs import BatchInputs
-from torchcommodity.optimize._compile import compile
+from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._fine_tune import fine_tune
 from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows
@@ -120,8 +120,8 @@ def _eager(forecaster: Forecaster) -> Variant:
 
 
 def _compiled(forecaster: Forecaster, example: BatchInputs) -> Variant:
-    result = compile(forecaster.model, example)
-    return Variant(forecaster, result.model, str(result))
+    result = compile(forecaster, [example], dynamic=False, fullgraph=True)
+    return Variant(forecaster, result.model, result.summary)
 
 
 def _without_network(forecaster: Forecaster) -> Variant:

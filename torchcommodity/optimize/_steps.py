@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -102,9 +102,18 @@ def _positional_arguments(module: nn.Module, most: int) -> int:
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """Move the tensors of a batch."""
-    if isinstance(batch, Mapping):
-        return {key: to_device(value, device) for key, value in batch.items()}
-    return tree_map(lambda x: x.to(device) if hasattr(x, "to") else x, batch)
+    return _map(lambda x: x.to(device) if hasattr(x, "to") else x, batch)
+
+
+def copy_batch(batch: Any) -> Any:
+    """Copy the tensors of a batch."""
+    return _map(lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x, batch)
+
+
+def _map(function: Callable[[Any], Any], batch: Any) -> Any:
+    if isinstance(batch, Mapping):  # such as a BatchEncoding, which is no container of pytree
+        return {key: _map(function, value) for key, value in batch.items()}
+    return tree_map(function, batch)
 
 
 def device_of(module: nn.Module) -> torch.device:

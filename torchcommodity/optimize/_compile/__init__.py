@@ -1,0 +1,1 @@
+"""Compile a model, and measure what that changes."""
