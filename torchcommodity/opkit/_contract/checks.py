@@ -99,8 +99,9 @@ def _describe_failure(check: Check, case: Case, error: Exception, guess: str, se
         return Result(check.name, "skip", seconds, cause=remark, guess=guess)
     kind, fix, location = (getattr(error, name, "") for name in ("kind", "fix", "location"))
     location = location or locate(case.op, "backward" if check.name in OF_BACKWARD else "forward")
-    fix = fix or remedy(check.name, check.fix, case.op)
-    return Result(check.name, "fail", seconds, sample, cause, fix, kind or check.name, location, guess)
+    kind = kind or check.name
+    fix = remedy(check.name, kind, fix or check.fix, case.op, is_specific=bool(fix))
+    return Result(check.name, "fail", seconds, sample, cause, fix, kind, location, guess)
 
 
 def _run_quietly(function: CheckFunction, case: Case) -> None:

@@ -31,6 +31,8 @@ def first_index(mask: Tensor) -> tuple[int, ...] | None:
 def _assert_elements_close(x: Tensor, y: Tensor, tolerance: float, name: str) -> None:
     i = first_index(x.isnan() != y.isnan())
     assert i is None, f"{name}: expected {y[i].item()} at {i}; got {x[i].item()}"
+    if x.dtype == torch.bool:
+        x, y = x.int(), y.int()  # which can be subtracted
     error = torch.where(x == y, 0.0, (x - y).abs().double()).nan_to_num(0.0, posinf=torch.inf)
     allowed = tolerance * (y.abs().double().nan_to_num(0.0) + _scale(y))
     i = first_index(error > allowed)

@@ -16,7 +16,7 @@ from torchcommodity.opkit._contract.case import Case, Redirect, SkipCheck, as_tu
 from torchcommodity.opkit._contract.declaration import Declaration, vary_settings
 from torchcommodity.opkit._contract.guess_samples import NoSample, guess_sample
 from torchcommodity.opkit._contract.guess_time import batches_are_free, guess_time_axis, looks_ahead, runner
-from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, flatten_outputs
+from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, changed_buffers, flatten_outputs
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.signature import arrange
 
@@ -38,6 +38,24 @@ class ForeignOp:
 
     def cases(self) -> Cases:
         return self.data
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the report should know: the state of a module."""
+        module = self.invocation.target
+        if not isinstance(module, torch.nn.Module) or not self.state_names:
+            return ()
+        mode = "training" if module.training else "evaluation"
+        notes = [f"module in {mode} mode, in float64; its parameters are differentiated too"]
+        sample = self.data.samples[0]
+        args, kwargs = arrange(
+            self.make.parameters, Sample(*sample.tensors[: -len(self.state_names)], **sample.settings)
+        )
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            changed = changed_buffers(module, lambda copied: copied(*args, **kwargs))
+        if changed:
+            notes.append(f"each call changes buffers ({', '.join(changed)}): every call here starts from the same ones")
+        return tuple(notes)
 
     @property
     def qualified_name(self) -> str:

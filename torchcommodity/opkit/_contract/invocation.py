@@ -1,5 +1,6 @@
 """How a foreign operator is called with the tensors and settings of a sample, and what counts as its outputs."""
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,14 @@ def _buffers(module: torch.nn.Module, tensors: tuple[Any, ...]) -> dict[str, Ten
         name: copy.to(like.device, like.dtype if copy.is_floating_point() else copy.dtype)
         for name, copy in copies.items()
     }
+
+
+def changed_buffers(module: torch.nn.Module, call: Callable[[torch.nn.Module], Any]) -> list[str]:
+    """Names of the buffers that a call changes, of a copy of the module."""
+    module = copy.deepcopy(module)
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    call(module)
+    return [name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name])]
 
 
 def flatten_outputs(result: Any) -> tuple[Tensor, ...]:

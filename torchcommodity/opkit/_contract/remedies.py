@@ -5,6 +5,8 @@ from typing import Any
 from torchcommodity.opkit._op import Op
 
 FOREIGN: dict[str, str] = {
+    "bad_input": "Check arguments before they are used, and raise a ValueError that names the argument, what is "
+    "expected and what was received.",
     "inputs_unchanged": "The operator writes to an argument: compute into a new tensor, without `out=`, `x[...] =` or "
     "`add_`; or declare the change (`mutates_args`, `ctx.mark_dirty`).",
     "uninitialized_memory": "An output element is never written and shows what was in memory before: start from "
@@ -35,6 +37,8 @@ FOREIGN: dict[str, str] = {
     "`torch.onnx.export`.",
 }
 BY_MAKE: dict[tuple[str, str], str] = {
+    ("nondeterministic", "nn.Module"): "Call `eval()` before the check if the module draws random numbers only in "
+    "training, as dropout does; else pass a generator or a seed. Keep no state between calls but buffers.",
     ("forward_mode", "autograd.Function"): "Write the static method `jvp(ctx, *tangents)`, the derivative along the "
     "tangents, with what `ctx.save_for_forward` saved.",
     ("forward_mode", "custom_op"): "`register_autograd` has no forward mode: torch.func.jvp sees zeros. Make the "
@@ -46,8 +50,11 @@ BY_MAKE: dict[tuple[str, str], str] = {
 }
 
 
-def remedy(check: str, of_record: str, op: Any) -> str:
-    """The remedy for an operator of this make."""
+def remedy(check: str, kind: str, fix: str, op: Any, *, is_specific: bool) -> str:
+    """The remedy for an operator of this make. `is_specific`: `fix` is about the cause, not about the check."""
     if isinstance(op, Op):
-        return of_record
-    return BY_MAKE.get((check, op.make.kind)) or FOREIGN.get(check, of_record)
+        return fix
+    of_make = BY_MAKE.get((kind, op.make.kind)) or BY_MAKE.get((check, op.make.kind))
+    if is_specific:
+        return BY_MAKE.get((kind, op.make.kind), fix)
+    return of_make or FOREIGN.get(check, fix)

@@ -49,6 +49,7 @@ class Report(Sequence[Result]):
     results: tuple[Result, ...]
     location: str = ""  # file:line of the operator; "" if its source is not known
     guesses: tuple[str, ...] = ()  # what was not stated, and so guessed or measured
+    notes: tuple[str, ...] = ()  # how the operator was run
 
     @property
     def ok(self) -> bool:
@@ -83,7 +84,8 @@ class Report(Sequence[Result]):
         return len(self.results)
 
     def __str__(self) -> str:
-        lines = [self._title(), *(f"on a guess: {guess}" for guess in self.guesses)]
+        lines = [self._title(), *(f"note: {note}" for note in self.notes)]
+        lines += [f"on a guess: {guess}" for guess in self.guesses]
         for number, cause in enumerate(self.causes, 1):
             lines += ["", *self._describe(number, cause)]
         return "\n".join([*lines, "", *self._skips(), self._passes()])
@@ -99,6 +101,7 @@ class Report(Sequence[Result]):
             "ok": self.ok,
             "location": self.location,
             "guesses": self.guesses,
+            "notes": self.notes,
             "causes": [cause.kind for cause in self.causes],
             "results": [asdict(result) for result in self],
         }

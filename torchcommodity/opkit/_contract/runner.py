@@ -75,7 +75,8 @@ def check(
         >>> report.ok, report["causal"].status
         (True, 'pass')
     """
-    _load_lazy_modules()
+    if only is None:
+        _load_lazy_modules()
     declaration = Declaration(samples, time, causal, warmup, reference, settings or {}, bad_inputs, cases)
     checks = _select(only, compiled)
     if isinstance(op, Op):
@@ -86,8 +87,8 @@ def check(
     results: dict[str, Result] = {}
     for check in checks:
         results[check.name] = _blocked(check, results) or run_check(check, prepared)
-    guesses = () if isinstance(op, Op) else tuple(op.guesses.values())
-    return Report(op.qualified_name, tuple(results.values()), locate(op), guesses)
+    guesses, notes = ((), ()) if isinstance(op, Op) else (tuple(op.guesses.values()), op.notes)
+    return Report(op.qualified_name, tuple(results.values()), locate(op), guesses, notes)
 
 
 def _load_lazy_modules() -> None:

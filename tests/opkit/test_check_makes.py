@@ -1,0 +1,122 @@
+"""`opkit.check` on every make of operator: how it is called, located, and what its remedies speak of."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import foreign_operators as foreign
+import pytest
+import torch
+from torch import Tensor, nn
+
+from torchcommodity import opkit
+from torchcommodity.opkit import CHECKS
+from torchcommodity.opkit._contract.declaration import Declaration
+from torchcommodity.opkit._contract.foreign import wrap_foreign
+from torchcommodity.opkit._contract.remedies import FOREIGN
+
+LIBRARY = torch.library.Library("foreign", "FRAGMENT")
+LIBRARY.define("halved(Tensor x, float by=2.0) -> Tensor")
+LIBRARY.impl("halved", lambda x, by=2.0: x / by, "CompositeImplicitAutograd")
+LIBRARY.define("weighted_sum(Tensor[] xs, Tensor? bias=None, *, float weight=0.5) -> (Tensor, Tensor)")
+
+
+def _weighted_sum(xs: list[Tensor], bias: Tensor | None = None, *, weight: float = 0.5) -> tuple[Tensor, Tensor]:
+    total = torch.stack(xs).sum(0) * weight
+    return total, total.cos() if bias is None else total + bias
+
+
+LIBRARY.impl("weighted_sum", _weighted_sum, "CompositeImplicitAutograd")
+
+
+def power(x: Tensor, exponent: int) -> Tensor:
+    return x**exponent
+
+
+def gather_rows(weight: Tensor, indices: Tensor) -> Tensor:
+    return weight[..., indices % 2, :]
+
+
+def masked(x: Tensor, mask: Tensor) -> Tensor:
+    return torch.where(mask, x, 0.0)
+
+
+def several_outputs(x: Tensor) -> Any:
+    return x.sum(-1), (x > 1), 3, None
+
+
+def summed(*xs: Tensor) -> Tensor:
+    return torch.stack(xs).sum(0) * 2
+
+
+MAKES = {
+    "composite operator": torch.ops.foreign.halved,
+    "composite operator with lists and keywords": torch.ops.foreign.weighted_sum.default,
+    "partial": functools.partial(power, exponent=3),
+    "indices": gather_rows,
+    "mask": masked,
+    "several outputs": several_outputs,
+    "variadic": summed,
+    "builtin": torch.logaddexp,
+    "module": nn.Sequential(nn.Linear(4, 3), nn.Tanh()),
+    "module with buffers": nn.BatchNorm1d(3),
+}
+LIGHT = ("inputs_unchanged", "no_aliasing", "schema", "fake", "gradcheck")
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_check_passes_a_correct_operator_of_every_make(make: str) -> None:
+    report = opkit.check(MAKES[make], only=LIGHT)
+    assert report.ok, str(report)
+    assert report["inputs_unchanged"].status == "pass"
+
+
+def test_check_finds_the_source_of_every_make() -> None:
+    operators = [
+        foreign.zero_tangent,
+        foreign.doubled,
+        foreign.Cube,
+        foreign.smooth,
+        functools.partial(power, exponent=2),
+    ]
+    locations = [opkit.check(operator, only="golden").location for operator in operators]
+    assert all(location.startswith(("tests/opkit/", "/")) for location in locations), locations
+    assert [Path(location).name.partition(":")[0] for location in locations] == ["foreign_operators.py"] * 4 + [
+        Path(__file__).name
+    ]
+    assert Path(opkit.check(torch.ops.foreign.halved, only="golden").location).name.startswith(Path(__file__).name)
+
+
+def test_check_locates_a_wrong_gradient_at_the_backward_formula() -> None:
+    (cause,) = opkit.check(foreign.wrong_gradient, only="gradcheck").causes
+    line = int(cause.location.rpartition(":")[2])
+    source = Path(foreign.__file__).read_text().splitlines()
+    assert "ctx.saved_tensors[0] * grad" in source[line - 1]
+
+
+def test_check_says_how_a_module_was_run() -> None:
+    report = opkit.check(nn.BatchNorm1d(3), only="deterministic")
+    assert report.ok, str(report)
+    assert "training mode" in report.notes[0]
+    assert "running_mean" in report.notes[1]
+    (cause,) = opkit.check(nn.Dropout(), only="deterministic").causes
+    assert "eval()" in cause.fix
+
+
+def test_check_rejects_outputs_by_name_and_classes_in_words() -> None:
+    with pytest.raises(TypeError, match=r"must return a Tensor, .*; got dict\. Pass a function"):
+        opkit.check(lambda x: {"y": x}, samples=torch.rand(3))
+    with pytest.raises(TypeError, match="got the class Linear: pass an instance"):
+        opkit.check(nn.Linear)
+
+
+def test_remedies_for_foreign_operators_do_not_speak_of_records() -> None:
+    texts = [FOREIGN.get(check.name, check.fix) for check in CHECKS.values()]
+    words = ("record", "COMMODITY_OPERATOR", "opkit.arguments", "`decomposition`")
+    assert [text for text in texts if any(word in text for word in words)] == []
+
+
+def test_parameters_of_a_module_are_differentiated() -> None:
+    op = wrap_foreign(nn.Linear(4, 3), Declaration())
+    assert op.state_names == ("weight", "bias")
+    assert [tuple(x.shape) for x in op.cases().samples[0].tensors] == [(2, 11, 4), (3, 4), (3,)]
