@@ -21,10 +21,15 @@ def batches_and_loss(operation: str, model: Any, batches: Any, loss_fn: Loss | N
         levels = torch.tensor(model.levels, dtype=torch.double)
         default: Loss = lambda quantiles, target: pinball(quantiles.double(), target, levels)  # noqa: E731
         return list(price_windows(operation, model, batches)), loss_fn or default
+    return batches, check_loss_batches(operation, batches, loss_fn)
+
+
+def check_loss_batches(operation: str, batches: Any, loss_fn: Loss | None) -> Loss:
+    """Return the loss of the batches of a module, or raise if either is missing."""
     check_batches(operation, batches, repeated=False)
     if loss_fn is None:
         raise_invalid(operation, "batches need a loss_fn(output, target)", loss_fn=None)
-    return batches, loss_fn
+    return loss_fn
 
 
 def price_windows(operation: str, forecaster: Forecaster, inputs: ModelInputs) -> Iterator[tuple[Any, Tensor]]:

@@ -1,47 +1,121 @@
-"""Importance of the features and past rows of a network, and pruning by importance."""
+"""Importance of the features and past rows of a model's inputs, and pruning by importance."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize._prune_units import rebuild, require_har_lstm
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._batches import Loss, batch_loss, split_batch
+from torchcommodity.optimize._forecast_batches import check_loss_batches
+from torchcommodity.optimize._har_lstm import rebuild, require_har_lstm
+from torchcommodity.optimize._module import copy_module
 from torchcommodity.training import ModelInputs, one_thread
 
 
 class Importance(NamedTuple):
-    """Importance of features and of past rows for the scale correction; each sums to 1."""
+    """Importance of features and of past rows; each sums to 1."""
 
     features: Tensor  # (F,)
     rows: Tensor  # (R,), latest row first
 
 
 @one_thread()
-def importance(forecaster: Forecaster, inputs: ModelInputs, *, rows: int = 252, windows: int = 64) -> Importance:
-    """Gradient-based importance of the network's inputs on real windows.
+def importance(
+    model: Any,
+    batches: Iterable[Any] | ModelInputs,
+    loss_fn: Loss | None = None,
+    *,
+    time: int = -2,
+    rows: int = 252,
+    windows: int = 64,
+) -> Importance:
+    """Gradient-based importance of a model's inputs: which features matter, and how far back in time.
 
-        I[k, f] = mean over windows and symbols of  sum_h |x[t-k, f]  d correction_h[t] / d x[t-k, f]|
+        module:      I[k, f] = mean over batches and series of  |x[t-k, f]  dL / d x[t-k, f]|
+        forecaster:  I[k, f] = mean over windows and symbols of  sum_h |x[t-k, f]  d correction_h[t] / d x[t-k, f]|
 
-    over the corrected horizons h: the first-order change of the correction if the input is set to zero.
+    with the loss L of a batch, or over the horizons h that the network corrects: the first-order change if the input
+    is set to zero. NaN inputs do not count.
 
     Args:
-        forecaster: forecaster whose model is a `HarLstm`.
-        inputs: prices on which the network is evaluated.
-        rows: R, rows of a window.
-        windows: number of windows, evenly spaced over the rows after the warm-up.
+        model: a module whose input is a panel (..., T, F), or a forecaster whose model is a `HarLstm`.
+        batches: of a module (inputs, target), see `prune`; of a forecaster the prices on which it is evaluated.
+        loss_fn: of a module: loss_fn(output, target), a scalar.
+        time: of a module: axis of time in its input, negative; features are on the last one.
+        rows: R of a forecaster: rows of a window. Of a module R is T.
+        windows: of a forecaster: number of windows, evenly spaced over the rows after the warm-up.
 
     Returns:
         An Importance.
 
     Raises:
-        ValueError: the model is not a HarLstm, corrects no horizon, or there are too few rows.
+        TypeError: the input of a module is not a floating-point Tensor, or the batches are not those of the model.
+        ValueError: a loss is not a finite scalar with a gradient, batches differ in shape, or time is not an axis
+            before the last; of a forecaster: the model is not a HarLstm, corrects no horizon, or there are too few
+            rows.
 
     References:
         Molchanov, Mallya, Tyree, Frosio, Kautz (2019). Importance estimation for neural network pruning. CVPR.
         doi:10.1109/CVPR.2019.01152.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import optimize
+        >>> class LastRow(torch.nn.Linear):
+        ...     def forward(self, x):  # (B, T, F)
+        ...         return super().forward(x[:, -1])
+        >>> batch = (torch.randn(16, 5, 3), torch.randn(16, 1))
+        >>> scores = optimize.importance(LastRow(3, 1), [batch], torch.nn.functional.mse_loss)
+        >>> scores.features.shape, scores.rows
+        (torch.Size([3]), tensor([1., 0., 0., 0., 0.]))
     """
+    if isinstance(model, Forecaster):
+        if not isinstance(batches, ModelInputs):
+            rule = "the inputs of a Forecaster are prices: batches must be ModelInputs, see model_inputs()"
+            raise_invalid("importance", rule, TypeError, batches=type(batches).__name__)
+        return _forecaster_importance(model, batches, rows, windows)
+    loss_fn = check_loss_batches("importance", batches, loss_fn)
+    module = copy_module("importance", model).eval().requires_grad_(False)
+    totals = [_input_gradient(module, batch, loss_fn, time) for batch in batches]  # (T, F) each
+    if not totals or len({x.shape for x in totals}) > 1:
+        rule = "there must be batches, and their inputs must have the same (T, F)"
+        raise_invalid("importance", rule, shapes=sorted({tuple(x.shape) for x in totals}))
+    total = torch.stack(totals).mean(0)
+    total = total / total.sum().clamp(min=1e-30)
+    return Importance(total.sum(0), total.sum(1).flip(0))
+
+
+def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> Tensor:  # (T, F)
+    """|x dL/dx|, averaged over all axes but time and features."""
+    inputs, target = split_batch(batch)
+    several = isinstance(inputs, tuple | list | Mapping)
+    x = next(iter(inputs.values() if isinstance(inputs, Mapping) else inputs)) if several else inputs
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        rule = "the first input must be a floating-point Tensor; classes and token ids have no gradient"
+        raise_invalid("importance", rule, TypeError, input=getattr(x, "dtype", type(x).__name__))
+    if not -x.dim() <= time <= -2:
+        raise_invalid("importance", "time must be a negative axis before the last of the input", time=time, input=x)
+    x = x.detach().clone().requires_grad_()
+    if isinstance(inputs, Mapping):
+        inputs = {**inputs, next(iter(inputs)): x}
+    elif several:
+        inputs = (x, *inputs[1:])
+    else:
+        inputs = x
+    # cuDNN has no backward of recurrent layers in evaluation mode
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        loss = batch_loss("importance", module, (inputs, *target), loss_fn)
+        (gradient,) = torch.autograd.grad(loss, x)
+    change = (x * gradient).detach().abs().nan_to_num(0.0)
+    return change.movedim(time, -2).flatten(0, -3).mean(0) if x.dim() > 2 else change
+
+
+def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: int, windows: int) -> Importance:
+    """Importance of the features and past rows of a HarLstm for its correction."""
     model = require_har_lstm("importance", forecaster)
     min_rows = model.har.config.warmup + rows
     corrected = torch.nonzero(model.har.shrink).flatten().tolist()

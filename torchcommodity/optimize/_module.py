@@ -39,9 +39,11 @@ def module_of(operation: str, model: Any) -> nn.Module:
 def copy_module(operation: str, model: Any) -> nn.Module:
     """Copy a module, or the module of a forecaster; see `module_of` for the errors."""
     module = module_of(operation, model)
-    # the results of forward pre-hooks (torch.nn.utils.weight_norm, prune) are attributes that cannot be copied as such
-    attributes = [x for layer in module.modules() for x in vars(layer).values() if isinstance(x, Tensor)]
-    memo: dict[int, Any] = {id(x): x.detach().clone() for x in attributes if not x.is_leaf}
+    # what a layer computes from its parameters (torch.nn.utils.weight_norm, prune, a parametrized torch.nn.LSTM) it
+    # keeps as an attribute or in a list, and torch does not copy a Tensor with a gradient function
+    values = [x for layer in module.modules() for x in vars(layer).values()]
+    tensors = [x for value in values for x in (value if isinstance(value, list) else [value]) if isinstance(x, Tensor)]
+    memo: dict[int, Any] = {id(x): x.detach().clone() for x in tensors if not x.is_leaf}
     with torch.no_grad():
         module = copy.deepcopy(module, memo)
     for layer in module.modules():

@@ -12,10 +12,11 @@ from torchcommodity.optimize._benchmark_inputs import BatchInputs
 from torchcommodity.optimize._compile.compile import compile
 from torchcommodity.optimize._distill import distill
 from torchcommodity.optimize._fine_tune import fine_tune
+from torchcommodity.optimize._har_lstm import require_har_lstm
 from torchcommodity.optimize._importance import importance, prune_inputs, prune_rows
 from torchcommodity.optimize._mixed_precision import mixed_precision
 from torchcommodity.optimize._prune import prune
-from torchcommodity.optimize._prune_units import prune_units, require_har_lstm
+from torchcommodity.optimize._prune_units import prune_units
 from torchcommodity.optimize._quantize import quantize
 from torchcommodity.training import ModelInputs, Progress, TrainConfig
 

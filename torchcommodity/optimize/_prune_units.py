@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
-from torchcommodity.forecast import Forecaster
 from torchcommodity.models import (
     GarchLstm,
     Har,
@@ -15,7 +14,6 @@ from torchcommodity.models import (
     HarLstm,
     HarMlpLstm,
     HarRegime,
-    build_model,
 )
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.optimize._masks import copy_without_masks
@@ -162,17 +160,3 @@ def _zero_units(module: nn.Module, amount: float | None, example: Any) -> nn.Mod
             mask = torch_prune.LnStructured(float(amount), n=1, dim=0).compute_mask(weight, torch.ones_like(weight))
             weight.mul_(mask)
     return module
-
-
-def require_har_lstm(operation: str, forecaster: Forecaster) -> HarLstm:
-    """Return the forecaster's model, or raise ValueError if it is not a `HarLstm`."""
-    if not isinstance(forecaster.model, HarLstm):
-        raise ValueError(f"{operation}: forecaster must have a HarLstm; got {type(forecaster.model).__name__}")
-    return forecaster.model
-
-
-def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
-    """Build a `HarLstm` with changed settings and the given state."""
-    rebuilt: HarLstm = build_model(replace(model.config, **changes), model.har.assets)
-    rebuilt.load_state_dict(state)
-    return rebuilt.eval()

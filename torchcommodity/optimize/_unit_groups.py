@@ -5,9 +5,11 @@ dropout, pooling, batch norm) to the layers that read them. A unit that reaches 
 layer norm or the output, cannot be removed.
 """
 
+import io
 import operator
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,11 +91,11 @@ def _trace(module: nn.Module, example: Any) -> fx.Graph:
     """Symbolic trace with the shapes that the example has."""
     try:
         graph = _Tracer().trace(module)
-        names = [node.target for node in graph.nodes if node.op == "placeholder"]
         arguments = example if isinstance(example, tuple | list) else (example,)
         if isinstance(example, Mapping):
-            arguments = [example.get(name) for name in names]
-        with torch.no_grad():
+            inputs = [node for node in graph.nodes if node.op == "placeholder"]
+            arguments = [example.get(node.target, *node.args[:1]) for node in inputs]
+        with torch.no_grad(), redirect_stderr(io.StringIO()):  # where ShapeProp prints the traceback of an error
             ShapeProp(fx.GraphModule(module, graph)).propagate(*arguments)
     except Exception as error:
         rule = 'the model must be traceable by torch.fx; method="zero" sets the weights of units to zero instead'

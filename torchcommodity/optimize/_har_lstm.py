@@ -1,0 +1,27 @@
+"""What only a forecaster with a `HarLstm` can do: read fewer features or rows."""
+
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from torchcommodity.forecast import Forecaster
+from torchcommodity.models import HarLstm, build_model
+from torchcommodity.opkit.arguments import raise_invalid
+
+
+def require_har_lstm(operation: str, forecaster: Any) -> HarLstm:
+    """Return the forecaster's model, or raise if it is no forecaster, or none with a `HarLstm`."""
+    if not isinstance(forecaster, Forecaster):
+        rule = "forecaster must be a Forecaster: its features and past rows are those of prices"
+        raise_invalid(operation, rule, TypeError, forecaster=type(forecaster).__name__)
+    if not isinstance(forecaster.model, HarLstm):
+        raise_invalid(operation, "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
+    return forecaster.model
+
+
+def rebuild(model: HarLstm, state: dict[str, Tensor], **changes: Any) -> HarLstm:
+    """Build a `HarLstm` with changed settings and the given state."""
+    rebuilt: HarLstm = build_model(replace(model.config, **changes), model.har.assets)
+    rebuilt.load_state_dict(state)
+    return rebuilt.eval()
