@@ -1,34 +1,52 @@
-"""`diagnose`: examine one forward and one backward pass of a model."""
+"""`diagnose`: examine training steps of a model."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import copy
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from torchcommodity.opkit._diagnose.findings import Diagnosis, Finding
-from torchcommodity.opkit._diagnose.gradients import check_gradients, compute_gradients
-from torchcommodity.opkit._diagnose.links import broken_links
-from torchcommodity.opkit._diagnose.structure import frozen, never_called, unregistered
-from torchcommodity.opkit._diagnose.trace import Trace
-from torchcommodity.opkit._diagnose.units import UnitHooks, dead_units
+from torchcommodity.opkit._diagnose.call import compute_loss, first_batch, fresh
+from torchcommodity.opkit._diagnose.failures import explain
+from torchcommodity.opkit._diagnose.findings import Diagnosis, Finding, ranked
+from torchcommodity.opkit._diagnose.gradients import loss_faults, not_finite, sizes
+from torchcommodity.opkit._diagnose.kept import computed_once, kept_from_first, kept_graphs
+from torchcommodity.opkit._diagnose.leaves import foreign_leaves
+from torchcommodity.opkit._diagnose.links import broken_links, hidden_writes, overwritten
+from torchcommodity.opkit._diagnose.state import preserved
+from torchcommodity.opkit._diagnose.step import Problem, Step, scalar_loss
+from torchcommodity.opkit._diagnose.structure import frozen, unregistered
+from torchcommodity.opkit._diagnose.zero import zero_gradients
 
 Loss = Callable[..., Any]
-Parameters = Mapping[str, Tensor]
 
 
-def diagnose(model: nn.Module, batch: Any, loss_fn: Loss) -> Diagnosis:
+def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagnosis:
     """Find what keeps a model from learning: broken links to the loss, degenerate gradients, dead units.
 
+    It takes a few training steps and restores the model: parameters, buffers, gradients, attributes, training mode and
+    random states are unchanged afterwards.
+
     Args:
-        model: any module. Its parameters, buffers, gradients and training mode are unchanged afterwards.
-        batch: (inputs, target) as from a data loader, where inputs may be a tuple of arguments; or inputs alone.
-        loss_fn: loss_fn(output, target), or loss_fn(output) without a target.
+        model: any module.
+        batch: (inputs, target) as from a data loader, where inputs may be a tuple or dict of arguments; inputs alone; a
+            dict of keyword arguments; or a data loader or iterator, of which the first batch is taken.
+        loss_fn: loss_fn(output, target), loss_fn(output), loss_fn(model, batch), loss_fn(model, inputs, target),
+            loss_fn(batch) or loss_fn(), told apart by the number and the names of its parameters: a first parameter
+            `model`, `module`, `net` or `network`, or one annotated as a module, takes the model; a single parameter
+            `batch` or `data` takes the batch. None if the model returns its loss, or an object or dict with `loss`.
 
     Returns:
         A `Diagnosis`: `ok`, and findings with kind, file, line and fix.
+
+    Raises:
+        TypeError: model is not a module.
+        ValueError: the batch does not fit the signature of loss_fn.
 
     Example:
         >>> import torch
@@ -43,73 +61,93 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss) -> Diagnosis:
         >>> [(finding.kind, finding.names) for finding in diagnosis]
         [('detach', ('first.weight', 'first.bias'))]
     """
-    with _restored(model):
-        findings = unregistered(model) + frozen(model)
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"diagnose: model must be an nn.Module; got {type(model).__name__}. Pass (model, batch, loss_fn)"
+        )
+    if any(nn.parameter.is_lazy(p) for p in model.parameters()):
+        model = copy.deepcopy(model)  # the first batch gives lazy parameters their shapes, for good
+    with warnings.catch_warnings(), _without_compiler(), preserved(model, loss_fn):
+        warnings.simplefilter("ignore")
+        findings = _mode() + unregistered(model) + frozen(model)
         parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        if parameters:
-            findings += _diagnose_step(model, parameters, batch, loss_fn)
-    return Diagnosis(tuple(sorted(findings, key=lambda finding: finding.severity)))
+        if any(p.is_inference() for p in parameters.values()):
+            findings += _inference(parameters)
+        elif parameters:
+            findings += _examine(Problem(model, first_batch(batch), loss_fn, parameters))
+        else:
+            findings += _empty(model)
+    return Diagnosis(tuple(ranked(findings)))
 
 
-def _diagnose_step(model: nn.Module, parameters: Parameters, batch: Any, loss_fn: Loss) -> list[Finding]:
-    trace, names = Trace(parameters.values()), list(parameters)
-    with torch.enable_grad(), UnitHooks(model) as units, trace:
-        loss = _loss(model, batch, loss_fn)
-    findings = units.findings + dead_units(trace)
-    if not isinstance(loss, Tensor):
-        message = f"the loss is a {type(loss).__name__}, not a Tensor, so it has no gradient"
-        location = next((event.location for event in reversed(trace.events) if event.kind == "python"), "")
-        fix = "return the Tensor; call .item() only to print it"
-        return [*findings, Finding("not_a_tensor", message, fix, (), location)]
-    if loss.numel() != 1:
-        message = f"the loss has shape {tuple(loss.shape)}, and backward() needs a scalar"
-        findings.append(Finding("not_scalar", message, "reduce it: loss.mean()"))
-        loss = loss.mean()
-    gradients, error = compute_gradients(loss, list(parameters.values()), trace)
-    if error:
-        return [*findings, error]
-    missing = [i for i, g in enumerate(gradients) if g is None]
-    unused = [names[i] for i in missing if 1 << i not in trace.last_use]
-    findings += broken_links(trace, names, [i for i in missing if names[i] not in unused], trace.bits_of(loss))
-    findings += never_called(model, unused)
-    findings += check_gradients({n: g for n, g in zip(names, gradients) if g is not None}, parameters, loss, trace)
-    return findings + ([] if missing else _check_batch_size(model, batch, loss_fn))
+def _without_compiler() -> AbstractContextManager[Any]:
+    """Run compiled models eagerly: a compiled graph has no lines."""
+    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
 
 
-def _loss(model: nn.Module, batch: Any, loss_fn: Loss) -> Any:
-    inputs, *target = batch if isinstance(batch, (tuple, list)) else (batch,)
-    return loss_fn(model(*inputs) if isinstance(inputs, tuple) else model(inputs), *target)
+def _mode() -> list[Finding]:
+    if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
+        return []
+    message = "gradients are disabled where diagnose is called, so a step would learn nothing there"
+    return [Finding("no_grad", message, "leave no_grad or inference_mode, or call torch.set_grad_enabled(True)")]
 
 
-def _check_batch_size(model: nn.Module, batch: Any, loss_fn: Loss) -> list[Finding]:
+def _inference(parameters: Mapping[str, Tensor]) -> list[Finding]:
+    names = tuple(name for name, p in parameters.items() if p.is_inference())
+    message = "parameters were made under torch.inference_mode, and autograd does not record them"
+    return [Finding("inference_tensor", message, "build or load the model outside of inference_mode", names)]
+
+
+def _empty(model: nn.Module) -> list[Finding]:
+    if any(True for _ in model.parameters()):
+        return []
+    return [
+        Finding("no_parameters", "the model has no parameters, so nothing is learned", "register layers in __init__")
+    ]
+
+
+def _examine(problem: Problem) -> list[Finding]:
+    kept = kept_graphs(problem.model)
+    first = problem.step()
+    findings = [*first.units.findings.values(), *first.losses.findings.values()]
+    if first.error:
+        return [*findings, explain(first)]
+    findings += hidden_writes(first) + loss_faults(first) + computed_once(kept, first)
+    if not isinstance(first.loss, Tensor):
+        return findings
+    if invalid := not_finite(first):
+        return findings + invalid
+    findings += _second_step(problem, first) + broken_links(problem, first) + sizes(first)
+    if any(finding.severity == "error" for finding in findings):
+        return findings
+    return findings + zero_gradients(problem, first) + _check_batch_size(problem)
+
+
+def _second_step(problem: Problem, first: Step) -> list[Finding]:
+    """What only a second step shows: graphs that are kept, parameters made in the first, updates that are undone."""
+    kept, old = kept_graphs(problem.model), {name: p.detach().clone() for name, p in problem.parameters.items()}
+    problem.descend(first.gradients)
+    second = problem.step()
+    findings = kept_from_first(kept, first, second) or ([explain(second)] if second.error else [])
+    return findings + foreign_leaves(problem, first, second) + overwritten(problem, old, first)
+
+
+def _check_batch_size(problem: Problem) -> list[Finding]:
     """Repeat the samples: a mean stays the same, a sum doubles."""
 
     def repeat(x: Any) -> Any:
         return torch.cat([x, x]) if isinstance(x, Tensor) and x.dim() else x
 
-    model.eval()
-    with torch.no_grad():
-        try:
-            once, twice = (_loss(model, b, loss_fn) for b in (batch, tree_map(repeat, batch)))
-            ratio = float(twice.mean() / once.mean())
-        except Exception:  # a model with a fixed batch size: nothing to compare
-            return []
+    problem.model.eval()
+    try:
+        once, twice = (
+            scalar_loss(compute_loss(problem.model, tree_map(repeat, batch) if doubled else batch, problem.loss_fn))
+            for doubled, batch in ((False, fresh(problem.batch)), (True, fresh(problem.batch)))
+        )
+        ratio = float(twice / once) if once is not None and twice is not None else 1.0
+    except Exception:  # a model with a fixed batch size: nothing to compare
+        return []
     if not abs(ratio - 2) < 0.02:
         return []
     message = "the loss doubles with the batch size, so the step size depends on it"
-    return [Finding("batch_size", message, "take the mean over the batch, not the sum")]
-
-
-@contextmanager
-def _restored(model: nn.Module) -> Iterator[None]:
-    """Restore buffers, training modes and the random state on exit; gradients are never written."""
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    modes = {name: module.training for name, module in model.named_modules()}
-    with torch.random.fork_rng(devices=[]):
-        try:
-            yield
-        finally:
-            for name, buffer in model.named_buffers():
-                buffer.data.copy_(buffers[name])
-            for name, module in model.named_modules():
-                module.training = modes[name]
+    return [Finding("batch_size", message, "take the mean over the batch, or divide by its size", severity="note")]

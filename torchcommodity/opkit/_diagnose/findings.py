@@ -1,11 +1,17 @@
 """The result of `diagnose`: findings with a location, and the diagnosis that contains them."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 Severity = Literal["error", "note"]
+# causes first: what follows from one of them is listed after it
+ORDER = (
+    "crash", "no_parameters", "frozen", "inference_tensor", "parameter_not_finite", "input_not_finite", "not_a_tensor",
+    "new_parameter", "plain_list", "not_a_parameter", "graph_kept", "data", "detach", "no_grad", "copy", "python",
+    "not_differentiable", "integer", "wrong_backward", "rounding", "in_place", "broadcast", "double_softmax",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class Diagnosis(Sequence[Finding]):
         """Whether there are no errors."""
         return not self.errors
 
+    @property
+    def crashed(self) -> bool:
+        """Whether the user's code has raised an exception, so that gradients were not examined."""
+        return any(finding.kind == "crash" for finding in self.findings)
+
     def __getitem__(self, index: int) -> Finding:  # type: ignore[override]  # no slices
         return self.findings[index]
 
@@ -58,3 +69,10 @@ class Diagnosis(Sequence[Finding]):
     def json(self) -> str:
         """JSON object with `ok` and the list of findings."""
         return json.dumps({"ok": self.ok, "findings": [asdict(finding) for finding in self]}, indent=2)
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors first, and among them causes first; each once."""
+    ranks = {kind: rank for rank, kind in enumerate(ORDER)}
+    unique = dict.fromkeys(findings)
+    return sorted(unique, key=lambda finding: (finding.severity, ranks.get(finding.kind, len(ranks))))

@@ -1,10 +1,18 @@
 """Parameters that the loss does not reach, and the line that breaks the link."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.trace import Event, Trace
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit._diagnose.findings import Finding, Severity
+from torchcommodity.opkit._diagnose.source import parameter_call
+from torchcommodity.opkit._diagnose.step import Problem, Step
+from torchcommodity.opkit._diagnose.structure import unused_layers
+from torchcommodity.opkit._diagnose.trace import Event
+from torchcommodity.opkit._diagnose.values import is_zero
+from torchcommodity.opkit._diagnose.zero import cause, first_cut
 
 BREAKS = {  # kind of event -> message, fix
     "detach": ("`detach` removes the result from the graph", "remove it, or detach only what is logged"),
@@ -14,35 +22,126 @@ BREAKS = {  # kind of event -> message, fix
         "`torch.tensor` copies values without their graph",
         "use the Tensor itself, or `torch.stack` for several",
     ),
+    "new_parameter": ("`nn.Parameter` in the forward pass makes a new leaf", "keep the Tensor, without nn.Parameter"),
     "python": ("the value leaves PyTorch as a number or an array", "compute with Tensors and torch functions"),
     "integer": ("the result is an integer or bool, which has no gradient", "use a smooth function instead"),
     "not_differentiable": ("the result of this function has no gradient", "use a differentiable function"),
 }
-PRIORITY = ("detach", "data", "no_grad", "copy", "python", "not_differentiable", "integer")
+PRIORITY = ("new_parameter", "detach", "data", "no_grad", "copy", "python", "not_differentiable", "integer")
+HIDDEN_WRITE = "values are changed where the graph does not see it, so gradients are those of the old values"
 
 
-def broken_links(trace: Trace, names: Sequence[str], missing: Sequence[int], loss_bits: int) -> list[Finding]:
-    """Findings for parameters without a gradient; `missing` are their positions."""
-    parameters = defaultdict[tuple[str, str], list[str]](list)
+def hidden_writes(step: Step) -> list[Finding]:
+    """Results whose values are replaced through `data`, `detach()` or under no_grad, before the loss uses them."""
+    fix = "compute a new Tensor: torch.where, torch.clamp, x * mask instead of a write into x"
+    names, bits, findings = list(step.gradients), step.loss_bits, dict[str, Finding]()
+    for event in step.trace.events:
+        if event.hidden_write and event.bit & bits:
+            affected = tuple(name for i, name in enumerate(names) if event.sources >> i & 1)
+            findings.setdefault(event.location, Finding(event.kind, HIDDEN_WRITE, fix, affected, event.location))
+    return list(findings.values())
+
+
+def overwritten(problem: Problem, old: Mapping[str, Tensor], first: Step) -> list[Finding]:
+    """Parameters that the forward pass sets back to what they were before an update."""
+    findings = []
+    for i, (name, parameter) in enumerate(problem.parameters.items()):
+        gradient = first.gradients[name]
+        if gradient is None or is_zero(gradient) or not torch.equal(parameter, old[name]):
+            continue
+        writes = [
+            e for e in first.trace.events if e.kind in BREAKS and e.shape == parameter.shape and e.sources >> i & 1
+        ]
+        if writes:
+            message = "the forward pass sets the parameter to a value of its own, which undoes every update"
+            findings.append(Finding(writes[-1].kind, message, "remove the assignment", (name,), writes[-1].location))
+    return findings
+
+
+def broken_links(problem: Problem, step: Step) -> list[Finding]:
+    """Findings for parameters without a gradient."""
+    names = list(step.gradients)
+    missing = [i for i, name in enumerate(names) if step.gradients[name] is None]
+    unused = [names[i] for i in missing if 1 << i not in step.trace.last_use]
+    some_learn = any(g is not None for g in step.gradients.values())
+    return _breaks(problem, step, [i for i in missing if names[i] not in unused], some_learn) + unused_layers(
+        problem.model, unused, problem.loss_fn, some_learn
+    )
+
+
+def _breaks(problem: Problem, step: Step, missing: Sequence[int], some_learn: bool) -> list[Finding]:
+    names, loss_bits = list(step.gradients), step.loss_bits
+    groups, rest = defaultdict[tuple[str, object], list[tuple[int, Event]]](list), list[int]()
+    cuts = defaultdict[tuple[str, str, str, str], list[str]](list)
     for i in missing:
-        event = _find_break(trace, 1 << i, loss_bits)
-        if event:
-            parameters[event.kind, event.location].append(names[i])
-        elif 1 << i in trace.last_use:
-            parameters["unused_result", trace.last_use[1 << i]].append(names[i])
-    return [_finding(kind, location, group) for (kind, location), group in parameters.items()]
+        event, edge = _find_break(step.trace.events, 1 << i, loss_bits), first_cut(step, names[i])
+        if edge:  # the graph leads to it, but a backward returns None
+            kind, message, fix = cause(edge)
+            cuts[kind, message, fix, edge.place.location].append(names[i])
+        elif event:
+            groups[_group(event)].append((i, event))
+        else:
+            rest.append(i)
+    findings = [_break(events[0][1], [names[i] for i, _ in events]) for events in groups.values()]
+    findings += [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in cuts.items()]
+    return findings + _without_break(problem, step, rest, some_learn)
 
 
-def _find_break(trace: Trace, bit: int, loss_bits: int) -> Event | None:
-    """The most likely break between a parameter and the loss; or else any where the parameter's values are used."""
-    events = [event for event in trace.events if event.sources & bit and event.kind in BREAKS]
-    before_loss = [event for event in events if event.bit & loss_bits]
-    return min(before_loss or events, key=lambda event: PRIORITY.index(event.kind), default=None)
+def _group(event: Event) -> tuple[str, object]:
+    """Lines of one function under no_grad are one fault."""
+    return event.kind, event.place.code if event.kind == "no_grad" else event.location
 
 
-def _finding(kind: str, location: str, names: list[str]) -> Finding:
+def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_learn: bool) -> list[Finding]:
+    """The loss depends on them outside of PyTorch, or not at all."""
+    names, findings = list(step.gradients), list[Finding]()
+    groups = defaultdict[tuple[str, str, Severity], list[int]](list)
+    optional = step.outputs.optional(step.loss_bits) | (step.outputs.returned & ~step.loss_bits)
+    for i in missing:
+        if problem.loss_depends_on([names[i]]):
+            kind, location = _last_known(step, i)
+            groups[kind, location, "error"].append(i)
+        else:
+            severity: Severity = "note" if some_learn and optional >> i & 1 else "error"
+            groups["unused_result", step.trace.last_use[1 << i].location, severity].append(i)
+    for (kind, location, severity), group in groups.items():
+        findings.append(_finding(kind, location, [names[i] for i in group], severity))
+    return findings
+
+
+def _last_known(step: Step, i: int) -> tuple[str, str]:
+    """Kind and line of the most likely break off the known path; else the last line that has seen the values."""
+    events = [event for event in step.trace.events if event.sources >> i & 1 and event.kind in BREAKS]
+    event = min(events, key=lambda event: PRIORITY.index(event.kind), default=None)
+    if event:
+        return _as_python(event, events), event.location
+    places = [place for sources, place in step.trace.calls if sources >> i & 1]
+    return "python", places[-1].location
+
+
+def _as_python(event: Event, events: Sequence[Event]) -> str:
+    """`x.detach().numpy()` on one line leaves PyTorch; the `detach` is there for that."""
+    leaves = any(e.kind == "python" and e.location == event.location for e in events)
+    return "python" if leaves and event.kind in {"detach", "data"} else event.kind
+
+
+def _find_break(events: Sequence[Event], bit: int, loss_bits: int) -> Event | None:
+    """The most likely break between a parameter and the loss."""
+    before_loss = [e for e in events if e.sources & bit and e.kind in BREAKS and e.bit & loss_bits]
+    return min(before_loss, key=lambda event: PRIORITY.index(event.kind), default=None)
+
+
+def _break(event: Event, names: list[str]) -> Finding:
+    location = event.location
+    if event.kind == "new_parameter":
+        location = parameter_call(event.place.code) or location
+    return _finding(event.kind, location, names, "error")
+
+
+def _finding(kind: str, location: str, names: list[str], severity: Severity) -> Finding:
     if kind == "unused_result":
         message, fix = "the loss does not use what is computed with them", "use the result, or remove the layer"
     else:
         message, fix = BREAKS[kind]
-    return Finding(kind, f"the loss does not reach these parameters: {message}", fix, tuple(names), location)
+    message = f"the loss does not reach these parameters: {message}"
+    return Finding(kind, message, fix, tuple(names), location, severity)

@@ -1,15 +1,16 @@
 """Structure of a model: unregistered layers, layers that are never called, frozen parameters."""
 
-import inspect
-import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from torchcommodity.opkit._diagnose.findings import Finding
+from torchcommodity.opkit._diagnose.findings import Finding, Severity
+from torchcommodity.opkit._diagnose.source import assignment, names_in_use
+
+CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 
 def unregistered(model: nn.Module) -> list[Finding]:
@@ -22,37 +23,72 @@ def _unregistered(name: str, module: nn.Module, registered: set[int]) -> Iterato
     for attribute, value in vars(module).items():
         if attribute.startswith("_") and attribute in vars(nn.Module()):
             continue
-        location, path = _assignment(module, attribute), f"{name}.{attribute}".lstrip(".")
+        location, path = assignment(module, attribute), f"{name}.{attribute}".lstrip(".")
         leaves = tree_leaves(value)
         if any(isinstance(x, nn.Module) and id(x) not in registered and _has_parameters(x) for x in leaves):
             message = "layers in a plain container, which neither the model nor its optimizer sees"
             fix = "store layers in nn.ModuleList, nn.ModuleDict or attributes"
             yield Finding("plain_list", message, fix, (path,), location)
-        if any(_is_unregistered_parameter(x) for x in leaves):
+        if any(_is_unregistered_parameter(x, module) for x in leaves):
             message, fix = "a Tensor with requires_grad that is not a parameter", "wrap it in nn.Parameter"
+            if any(isinstance(x, nn.Parameter) for x in leaves):
+                message, fix = (
+                    "a parameter in a plain container, which the optimizer does not see",
+                    "use nn.ParameterList",
+                )
             yield Finding("not_a_parameter", message, fix, (path,), location)
 
 
 def _has_parameters(module: nn.Module) -> bool:
-    return any(True for _ in module.parameters())
+    return any(parameter.requires_grad for parameter in module.parameters())
 
 
-def _is_unregistered_parameter(x: Any) -> bool:
-    return isinstance(x, Tensor) and not isinstance(x, nn.Parameter) and x.is_leaf and x.requires_grad
+def _is_unregistered_parameter(x: Any, module: nn.Module) -> bool:
+    known = isinstance(x, nn.Parameter) and any(x is p for p in module.parameters())
+    return isinstance(x, Tensor) and not known and x.is_leaf and x.requires_grad
 
 
-def never_called(model: nn.Module, names: list[str]) -> list[Finding]:
-    """Findings for parameters that no function has used, by layer."""
-    layers: dict[str, list[str]] = {}
+def unused_layers(model: nn.Module, names: Sequence[str], loss_fn: Any, some_learn: bool) -> list[Finding]:
+    """Findings for parameters that no function has used: an error for a layer that `forward` does not name.
+
+    An element of a container, and a layer that `forward` names but skips, may be an alternative: a note.
+    """
+    in_use = names_in_use(model.modules(), [loss_fn])
+    groups = defaultdict[str, list[str]](list)
     for name in names:
-        layers.setdefault(name.rpartition(".")[0], []).append(name)
+        groups[_unused_owner(model, name, set(names))].append(name)
     findings = []
-    for layer, parameters in layers.items():
-        parent, _, attribute = (layer or parameters[0]).rpartition(".")
-        location = _assignment(model.get_submodule(parent), attribute)
-        message = "defined, but never called in the forward pass"
-        findings.append(Finding("never_called", message, "call it, or remove it", tuple(parameters), location))
+    for owner, group in groups.items():
+        parent, _, attribute = owner.rpartition(".")
+        module = model.get_submodule(parent)
+        optional = isinstance(module, CONTAINERS) or attribute in in_use or "getattr" in in_use
+        severity: Severity = "note" if optional and some_learn else "error"
+        message = "defined, but never called in the forward pass" + (" of this batch" if optional else "")
+        location = assignment(*_named_in_source(model, owner))
+        findings.append(Finding("never_called", message, "call it, or remove it", tuple(group), location, severity))
     return findings
+
+
+def _unused_owner(model: nn.Module, name: str, unused: set[str]) -> str:
+    """The largest module around a parameter of which nothing is used; else the parameter itself."""
+    owner, parts = name, name.split(".")
+    for depth in range(len(parts) - 1, 0, -1):
+        path = ".".join(parts[:depth])
+        module = model.get_submodule(path)
+        if not all(f"{path}.{key}" in unused for key, p in module.named_parameters() if p.requires_grad):
+            break
+        owner = path
+    return owner
+
+
+def _named_in_source(model: nn.Module, owner: str) -> tuple[nn.Module, str]:
+    """The module and attribute whose assignment defines a layer: of the container, for an element of one."""
+    parent, _, attribute = owner.rpartition(".")
+    module = model.get_submodule(parent)
+    while parent and type(module).__module__.startswith("torch."):
+        parent, _, attribute = parent.rpartition(".")
+        module = model.get_submodule(parent)
+    return module, attribute
 
 
 def frozen(model: nn.Module) -> list[Finding]:
@@ -60,20 +96,7 @@ def frozen(model: nn.Module) -> list[Finding]:
     names = tuple(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     if not names:
         return []
-    all_frozen = len(names) == sum(1 for _ in model.parameters())
+    all_frozen = len(names) == sum(1 for _ in model.named_parameters())
     message = "requires_grad is False" + (" for every parameter, so nothing is learned" if all_frozen else "")
     fix = "call requires_grad_() on parameters that should be learned"
     return [Finding("frozen", message, fix, names, severity="error" if all_frozen else "note")]
-
-
-def _assignment(module: nn.Module, attribute: str) -> str:
-    """The line of the module's class with `self.attribute`, or else the first line of the class."""
-    try:
-        lines, first = inspect.getsourcelines(type(module))
-        file = inspect.getsourcefile(type(module)) or ""
-    except (OSError, TypeError):
-        return ""
-    for number, line in enumerate(lines):
-        if re.search(rf"self\.{re.escape(attribute)}\b", line):
-            return f"{file}:{first + number}"
-    return "" if file.startswith(torch.__path__[0]) else f"{file}:{first}"

@@ -4,158 +4,261 @@ Each Tensor has a set of bits: one for every parameter that it was computed from
 and one for every break that it has passed. So the bits of the loss say which breaks lie between it and a parameter.
 """
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
-from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-SKIPPED_FILES = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
-LAYER_FILES = str(Path(torch.__file__).parent / "nn" / "modules")
-MAX_DEAD_SHARE, MIN_SAMPLES = 0.9, 8
-TO_PYTHON = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__"}
-RECTIFIERS = {"relu", "relu_", "relu6", "threshold", "threshold_"}
-STEP_FUNCTIONS = {"round", "floor", "ceil", "trunc", "sign", "sgn", "frac_", "heaviside", "fix"}
-WITHOUT_EFFECT = {"requires_grad_", "size", "dim"}
-GET_DATA: Any = vars(torch._C.TensorBase)["data"].__get__
+from torchcommodity.opkit._diagnose.locations import Place, current_place
+from torchcommodity.opkit._diagnose.values import storage, tensors_in
+from torchcommodity.opkit._torch_private import transforms_active
+
+TO_PYTHON = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__index__", "__complex__", "__dlpack__"}
+PROPERTIES = {"requires_grad_", "requires_grad", "size", "dim", "shape", "grad_fn", "is_leaf", "grad", "retain_grad"}
+DATA: Any = vars(torch._C.TensorBase)["data"]
+GET_DATA, SET_DATA = DATA.__get__, DATA.__set__
 
 
 @dataclass
 class Event:
-    """A call of interest. `sources` are the bits of the parameters in its input; `bit` is its own if it is a break."""
+    """A call of interest. `sources` are the bits of the parameters in its input; `bit` is its own if it is a break.
+
+    `hidden_write`: it changes values of the graph, and the graph does not know. `node`: what the change is there.
+    """
 
     kind: str
-    name: str
-    location: str
+    place: Place
     sources: int
     bit: int = 0
     shape: tuple[int, ...] = ()
+    hidden_write: bool = False
+    node: str = ""
+
+    @property
+    def location(self) -> str:
+        return self.place.location
+
+
+@dataclass
+class Call:
+    """A torch function, its Tensors, and the Tensors that it made or changed."""
+
+    name: str
+    function: Any
+    tensors: list[Tensor]
+    outputs: list[Tensor]
+    place: Place
+    bits: int
 
 
 class Trace(TorchFunctionMode):
-    """Context manager around a forward pass."""
+    """Context manager around a forward pass. `observers` see every call."""
 
-    def __init__(self, parameters: Iterable[Tensor]) -> None:
+    def __init__(
+        self, parameters: Iterable[Tensor], batch: Iterable[Tensor], observers: Iterable[Callable[[Call], None]]
+    ) -> None:
         super().__init__()
+        self.observers = list(observers)
         self.bits: Any = WeakTensorKeyDictionary()
+        self.places: Any = WeakTensorKeyDictionary()  # Tensor -> where it was made
+        self.graph: Any = WeakTensorKeyDictionary()  # Tensor with a grad_fn -> its storage
+        self.nodes: dict[Any, tuple[Place, int]] = {}  # grad_fn -> where it was made, bits
+        self.storages: dict[int, int] = {}  # storage -> bits of the last Tensor that was made in it
+        self.aliases: Any = WeakTensorKeyDictionary()  # what `data` or `detach` returned -> which, and of what
         self.events: list[Event] = []
-        self.last_use: dict[int, str] = {}  # bit of a parameter -> last line that used it
-        self.lines: dict[Any, str] = {}  # grad_fn -> line that created it
-        self.not_finite = ""  # first line with a result that is not finite, of finite arguments
-        for i, parameter in enumerate(parameters):
-            self.bits[parameter] = 1 << i
+        self.writes: list[Event] = []  # every in-place change
+        self.calls: list[tuple[int, Place]] = []  # bits of the arguments of every call
+        self.last_use: dict[int, Place] = {}  # bit of a parameter -> last place that used it
+        self.used_with: dict[int, int] = {}  # bit of a parameter -> bits of what it was used with
+        self.leaves: list[tuple[Tensor, Place]] = []  # other leaves that the model uses, and their first use
+        self.in_model = False
+        self.parameters: Any = WeakTensorKeyDictionary({p: 1 << i for i, p in enumerate(parameters)})
+        self.bits.update(self.parameters)
         self.parameter_bits = (1 << len(self.bits)) - 1
-        self.next_bit = self.parameter_bits + 1
+        self.batch_bit = self.parameter_bits + 1
+        self.next_bit = self.batch_bit << 1
+        for x in batch:
+            self.bits[x] = self.batch_bit
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if transforms_active():  # what a transform of torch.func wraps has no values to look at
+            return func(*args, **kwargs)
+        name, tensors = _name(func), list(tensors_in((args, kwargs)))
+        target = tensors[0] if tensors and func == SET_DATA else None
+        before = [(x, x.requires_grad, _version(x)) for x in tensors]
         result = func(*args, **kwargs)
-        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        bits = self.bits_of(tensors)
-        if bits:
-            self._record(func, tensors, bits, result, _location())
+        with torch._C.DisableTorchFunction():
+            new = [x for x in tensors_in(result) if not any(x is y for y in tensors)]
+            changed = [(x, in_graph) for x, in_graph, version in before if x is target or _version(x) != version]
+            changed = [] if name in PROPERTIES else changed
+            outputs = [x for x, _ in changed] + new
+            call = Call(name, func, tensors, outputs, current_place(name), self.bits_of(tensors))
+            self._record(call, new)
+            for x, in_graph in changed:
+                self._record_write(call, x, in_graph)
         return result
 
     def bits_of(self, value: Any) -> int:
+        """Bits of all Tensors in a value."""
         bits = 0
-        for x in tree_leaves(value):
-            bits |= self.bits.get(x, 0) if isinstance(x, Tensor) else 0
+        for x in tensors_in(value):
+            known = self.bits.get(x)
+            bits |= self._bits_of_graph(x.grad_fn) if known is None else known
         return bits
 
-    def _record(self, func: Any, tensors: list[Tensor], bits: int, result: Any, location: str) -> None:
-        name, sources = _name(func), bits & self.parameter_bits
-        for x in tensors:
-            if isinstance(x, torch.nn.Parameter) and x in self.bits:
-                self.last_use[self.bits[x]] = location
-        if name in TO_PYTHON:
-            self.events.append(Event("python", name, location, sources))
-        if name.rstrip("_") in STEP_FUNCTIONS:
-            self.events.append(Event("rounding", name, location, sources))
-        if _is_in_place(name) and tensors:
-            self.events.append(Event("in_place", name, location, sources, shape=tuple(tensors[0].shape)))
-            self.bits[tensors[0]] = self.bits.get(tensors[0], 0) | bits
-        if name in WITHOUT_EFFECT:
-            return
-        outputs = [x for x in tree_leaves(result) if isinstance(x, Tensor)]
-        if name in RECTIFIERS and not _called_by_activation_layer():
-            self._record_dead_units(outputs, name, location, sources)
-        for y in outputs:
-            if y.grad_fn:
-                self.lines[y.grad_fn] = location
-            if any(y is x for x in tensors):
-                continue
-            if not self.not_finite and all_finite(tensors) and not all_finite([y]):
-                self.not_finite = location
-            self.bits[y] = bits | self._record_break(func, name, tensors, y, sources, location)
+    def place_of(self, value: Any) -> Place:
+        """Where a Tensor was made."""
+        if not isinstance(value, Tensor):
+            return Place()
+        known = self.nodes.get(value.grad_fn)
+        return known[0] if known else self.places.get(value, Place())
 
-    def _record_dead_units(self, outputs: list[Tensor], name: str, location: str, sources: int) -> None:
-        with torch._C.DisableTorchFunction():
-            if any(dead_share(y.detach()) > MAX_DEAD_SHARE for y in outputs):
-                self.events.append(Event("dead_units", name, location, sources))
-
-    def _record_break(self, func: Any, name: str, tensors: list[Tensor], y: Tensor, sources: int, location: str) -> int:
-        """Bit of the break if the result lost its gradient here, else 0."""
-        if y.requires_grad or not any(x.requires_grad for x in tensors):
-            return 0
-        event = Event(_break_kind(func, name, y), name, location, sources, self.next_bit)
+    def new_bit(self) -> int:
         self.next_bit <<= 1
+        return self.next_bit >> 1
+
+    def _bits_of_graph(self, node: Any) -> int:
+        """Bits of a Tensor that no torch function returned, as the output of an `autograd.Function`."""
+        bits, stack, visited = 0, [node], {None}
+        while stack:
+            node = stack.pop()
+            if node in visited or node is NotImplemented:
+                continue
+            visited.add(node)
+            if node in self.nodes:
+                bits |= self.nodes[node][1]
+            else:
+                bits |= self.bits.get(node.variable, 0) if hasattr(node, "variable") else 0
+                stack += [following for following, _ in node.next_functions]
+        return bits
+
+    def _record(self, call: Call, new: list[Tensor]) -> None:
+        for x in call.tensors:
+            self._record_use(x, call)
+        for observer in self.observers:
+            observer(call)
+        if call.name in PROPERTIES:
+            return
+        sources = call.bits & self.parameter_bits
+        self.calls.append((sources, call.place))
+        if sources and call.name in TO_PYTHON:
+            self.events.append(Event("python", call.place, sources))
+        for y in call.outputs:
+            self.bits[y] = self.bits.get(y, 0) | call.bits
+            self._record_output(y, call)
+        for y in new:
+            self.bits[y] |= self._record_break(call, y, sources)
+            self._record_alias(call, y)
+
+    def _record_use(self, x: Tensor, call: Call) -> None:
+        bit = self.parameters.get(x)
+        if bit is not None:
+            self.last_use[bit] = call.place
+            self.used_with[bit] = self.used_with.get(bit, 0) | call.bits
+        elif x.is_leaf and x.requires_grad and x not in self.bits:
+            self.bits[x] = 0
+            if isinstance(x, nn.Parameter):
+                call.bits |= self._record_new_parameter(x, call)
+            if self.in_model:
+                self.leaves.append((x, call.place))
+
+    def _record_new_parameter(self, x: Tensor, call: Call) -> int:
+        """`nn.Parameter(y)` has the values of y, and not its graph."""
+        bits = self.storages.get(storage(x), 0)
+        if bits & self.parameter_bits:
+            event = Event("new_parameter", call.place, bits & self.parameter_bits, self.new_bit())
+            self.events.append(event)
+            bits |= event.bit
+        self.bits[x] = bits
+        return bits
+
+    def _record_output(self, y: Tensor, call: Call) -> None:
+        self.places[y] = call.place
+        if call.bits:
+            self.storages[storage(y)] = self.bits[y]
+        if y.grad_fn is not None and y.grad_fn is not NotImplemented:
+            self.nodes[y.grad_fn] = call.place, self.bits[y]
+            self.graph[y] = storage(y)
+
+    def _record_break(self, call: Call, y: Tensor, sources: int) -> int:
+        """Bit of the break if the result lost its gradient here, else 0."""
+        if y.requires_grad or not any(x.requires_grad for x in call.tensors):
+            return 0
+        kind, place = _break_kind(call, y), call.place
+        if place.applied_at:  # gradients are disabled in the forward of a Function; its result is what has no gradient
+            place = place._replace(location=place.applied_at)
+        event = Event(kind, place, sources, self.new_bit())
         self.events.append(event)
         return event.bit
 
+    def _record_alias(self, call: Call, y: Tensor) -> None:
+        """What `data` and `detach` return, and its views, share values with a Tensor that does not see its writes."""
+        x = call.tensors[0] if call.tensors else y
+        if storage(x) == storage(y):
+            kind = "data" if call.function == GET_DATA else call.name
+            if kind in {"data", "detach"}:
+                self.aliases[y] = kind, x
+            elif x in self.aliases:
+                self.aliases[y] = self.aliases[x]
 
-def _break_kind(func: Any, name: str, y: Tensor) -> str:
-    if func == GET_DATA:
+    def _record_write(self, call: Call, target: Tensor, in_graph: bool) -> None:
+        """An in-place change: a cut of the graph (`detach_`), one that the graph does not know, or one that it does."""
+        sources, shape, node = call.bits & self.parameter_bits, tuple(target.shape), type(target.grad_fn).__name__
+        kind, base = self._writer(call, target, in_graph)
+        if kind == "in_place":
+            self.writes.append(Event(kind, call.place, sources, 0, shape, node=node))
+            return
+        affected = [] if kind == "detach_" else [x for x in self._sharing(target, call) if not x.is_leaf]
+        sources |= self.bits_of(affected) & self.parameter_bits
+        event = Event(kind.rstrip("_"), call.place, sources, self.new_bit(), shape, bool(affected), node)
+        for x in (target, base, *affected):
+            self.bits[x] = self.bits.get(x, 0) | call.bits | event.bit
+        self.events.append(event)
+        self.writes.append(event)
+
+    def _writer(self, call: Call, target: Tensor, in_graph: bool) -> tuple[str, Tensor]:
+        """What hides a write from the graph, and the Tensor that it changes too; or `in_place`."""
+        if call.function == SET_DATA:
+            return "data", target
+        if target in self.aliases:
+            kind, base = self.aliases[target]
+            return kind, base
+        if in_graph and not target.requires_grad:
+            return "detach_", target
+        return "in_place" if torch.is_grad_enabled() else "no_grad", target
+
+    def _sharing(self, target: Tensor, call: Call) -> list[Tensor]:
+        """Tensors of the graph that share the values of a Tensor."""
+        if call.function == SET_DATA:
+            return [target] if target.grad_fn is not None else []
+        return [x for x, key in self.graph.items() if key == storage(target)]
+
+
+def _break_kind(call: Call, y: Tensor) -> str:
+    if call.function == GET_DATA:
         return "data"
-    if name in {"detach", "detach_"}:
+    if call.name in {"detach", "detach_"}:
         return "detach"
-    if name in {"tensor", "as_tensor", "asarray"}:
+    if call.name in {"tensor", "as_tensor", "asarray", "new_tensor"}:
         return "copy"
-    if not y.is_floating_point():
+    if not (y.is_floating_point() or y.is_complex()):
         return "integer"
+    if call.place.applied_at:
+        return "not_differentiable"
     return "no_grad" if not torch.is_grad_enabled() else "not_differentiable"
 
 
 def _name(func: Any) -> str:
     full_name = resolve_name(func) or getattr(func, "__qualname__", str(func))
     parts = full_name.split(".")
-    return str(parts[-2] if parts[-1] == "__get__" else parts[-1])
+    return str(parts[-2] if parts[-1] in {"__get__", "__set__"} else parts[-1])
 
 
-def dead_share(y: Tensor) -> float:
-    """Share of units that are zero for every sample; 0 for fewer than MIN_SAMPLES samples."""
-    if y.dim() < 2 or len(y) < MIN_SAMPLES or not y.numel():
-        return 0.0
-    return 1 - (y != 0).any(0).double().mean().item()
-
-
-def all_finite(tensors: list[Tensor]) -> bool:
-    with torch._C.DisableTorchFunction():
-        return all(bool(x.detach().isfinite().all()) for x in tensors if x.is_floating_point())
-
-
-def _is_in_place(name: str) -> bool:
-    return name == "__setitem__" or (name.endswith("_") and not name.endswith("__")) or name.startswith("__i")
-
-
-def _location() -> str:
-    """File and line of the innermost frame outside PyTorch and opkit."""
-    frame: Any = sys._getframe(2)
-    while frame and frame.f_code.co_filename.startswith(SKIPPED_FILES):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
-
-
-def _called_by_activation_layer() -> bool:
-    """Whether the call comes from an activation layer of torch.nn, which `UnitHooks` examines."""
-    frame: Any = sys._getframe(3)
-    while frame and not frame.f_code.co_filename.startswith(LAYER_FILES):
-        if not frame.f_code.co_filename.startswith(SKIPPED_FILES):
-            return False
-        frame = frame.f_back
-    return bool(frame) and frame.f_code.co_filename.endswith("activation.py")
+def _version(x: Tensor) -> int:
+    """Number of in-place changes. `detach_` is one that PyTorch does not count."""
+    return -1 if x.is_inference() else 2 * x._version + x.requires_grad

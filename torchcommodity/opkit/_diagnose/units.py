@@ -1,60 +1,73 @@
-"""Activation layers whose units are the same for every sample: dead or saturated."""
+"""Units that are the same for every sample: dead rectifiers, saturated sigmoids."""
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.trace import MAX_DEAD_SHARE, MIN_SAMPLES, Trace, dead_share
+from torchcommodity.opkit._diagnose.trace import Call
 
-MAX_SATURATED_SHARE = 0.95
-RECTIFIERS = (nn.ReLU, nn.ReLU6)
-BOUNDED = (nn.Sigmoid, nn.Tanh)
+MAX_DEAD_SHARE, MAX_SATURATED_SHARE, MIN_SAMPLES = 0.9, 0.95, 8
+LAYERS = (nn.ReLU, nn.ReLU6, nn.Sigmoid, nn.Tanh)
+BOUNDS = {"sigmoid": (0.0, 1.0), "sigmoid_": (0.0, 1.0), "tanh": (-1.0, 1.0), "tanh_": (-1.0, 1.0)}
+RECTIFIERS = {"relu", "relu_", "relu6", "threshold", "threshold_"}
 FIX_DEAD = "use a smaller learning rate or bias, a leaky activation, or normalized inputs"
 FIX_SATURATED = "normalize the inputs, or use a smaller initialization of the layer before"
 
 
-class UnitHooks:
-    """Context manager with forward hooks on activation layers."""
+class UnitObserver:
+    """Context manager around a forward pass, which names activation layers; and an observer of its calls."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.model, self.findings, self.handles = model, list[Finding](), list[Any]()
+        self.model, self.layer = model, ""
+        self.findings: dict[tuple[str, str], Finding] = {}  # by name and location
+        self.handles: list[Any] = []
 
-    def __enter__(self) -> "UnitHooks":
+    def __enter__(self) -> "UnitObserver":
         for name, module in self.model.named_modules():
-            if isinstance(module, (*RECTIFIERS, *BOUNDED)):
-                self.handles.append(module.register_forward_hook(self._hook(name)))
+            if isinstance(module, LAYERS):
+                self.handles.append(module.register_forward_pre_hook(self._enter(name)))
+                self.handles.append(module.register_forward_hook(self._leave))
         return self
 
     def __exit__(self, *_: object) -> None:
         for handle in self.handles:
             handle.remove()
 
-    def _hook(self, name: str) -> Any:
-        def hook(module: nn.Module, _: Any, y: Tensor) -> None:
-            with torch.no_grad(), torch._C.DisableTorchFunction():
-                if isinstance(y, Tensor) and y.dim() > 1 and y.numel() >= MIN_SAMPLES:
-                    self._examine(name, module, y.detach())
+    def _enter(self, name: str) -> Any:
+        def hook(*_: object) -> None:
+            self.layer = name
 
         return hook
 
-    def _examine(self, name: str, module: nn.Module, y: Tensor) -> None:
-        if isinstance(module, RECTIFIERS):
+    def _leave(self, *_: object) -> None:
+        self.layer = ""
+
+    def __call__(self, call: Call) -> None:
+        if call.bits and call.name in RECTIFIERS | set(BOUNDS):
+            for y in call.outputs:
+                self._examine(call, y.detach())
+
+    def _examine(self, call: Call, y: Tensor) -> None:
+        """Gates of recurrent networks are functions too, so only layers are examined for saturation."""
+        if call.name in RECTIFIERS:
             share = dead_share(y)
             if share > MAX_DEAD_SHARE:
-                message = f"{share:.0%} of the units are zero for every sample"
-                self.findings.append(Finding("dead_units", message, FIX_DEAD, (name,)))
-        else:
-            low = 0.0 if isinstance(module, nn.Sigmoid) else -1.0
-            share = ((y < low + 1e-3) | (y > 1 - 1e-3)).double().mean().item()
+                self._add("dead_units", f"{share:.0%} of the units are zero for every sample", FIX_DEAD, call)
+        elif self.layer and y.dim() > 1 and y.numel() >= MIN_SAMPLES:
+            low, high = BOUNDS[call.name]
+            share = ((y < low + 1e-3) | (y > high - 1e-3)).double().mean().item()
             if share > MAX_SATURATED_SHARE:
-                message = f"{share:.0%} of the values are at the bounds"
-                self.findings.append(Finding("saturated_units", message, FIX_SATURATED, (name,)))
+                self._add("saturated_units", f"{share:.0%} of the values are at the bounds", FIX_SATURATED, call)
+
+    def _add(self, kind: str, message: str, fix: str, call: Call) -> None:
+        names = (self.layer,) if self.layer else ()
+        finding = Finding(kind, message, fix, names, call.place.location)
+        self.findings.setdefault((self.layer, finding.location), finding)
 
 
-def dead_units(trace: Trace) -> list[Finding]:
-    """Dead units after `torch.relu` and similar functions, outside layers."""
-    message = f"more than {MAX_DEAD_SHARE:.0%} of the units are zero for every sample"
-    locations = dict.fromkeys(event.location for event in trace.events if event.kind == "dead_units")
-    return [Finding("dead_units", message, FIX_DEAD, (), location) for location in locations]
+def dead_share(y: Tensor) -> float:
+    """Share of units that are zero for every sample; 0 for fewer than MIN_SAMPLES samples."""
+    if y.dim() < 2 or len(y) < MIN_SAMPLES or not y.numel():
+        return 0.0
+    return 1 - (y != 0).any(0).double().mean().item()

@@ -1,0 +1,125 @@
+"""What the source of the user's classes says: where an attribute is assigned, and which names `forward` uses."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from types import CodeType
+from typing import Any
+
+from torch import nn
+
+from torchcommodity.opkit._diagnose.locations import Place
+
+Functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+CONSTRUCTORS = {"__init__", "__post_init__", "__setstate__"}
+
+
+def assignment(module: nn.Module, attribute: str) -> str:
+    """The line that assigns `self.attribute`, else the first line of the class; empty for a class of PyTorch."""
+    found = _first(module, lambda node: _assigns(node, attribute), lambda name: True)
+    return found or next((f"{file}:{tree.lineno}" for file, tree in _classes(module)), "")
+
+
+def state_assignment(module: nn.Module, attribute: str) -> str:
+    """The line outside the constructor that assigns `self.attribute` or calls one of its methods, as `append`."""
+
+    def changes(node: ast.AST) -> bool:
+        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.value
+        return _assigns(node, attribute) or (isinstance(called, ast.Attribute) and called.attr == attribute)
+
+    return _first(module, changes, lambda name: name not in CONSTRUCTORS) or assignment(module, attribute)
+
+
+def parameter_call(code: CodeType | None) -> str:
+    """The line of `nn.Parameter(...)` in a function; empty without one."""
+    file, tree = _parse(code)
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return next((f"{file}:{node.lineno}" for node in calls if "Parameter" in _names(node.func)), "")
+
+
+def names_in_use(modules: Iterable[nn.Module], functions: Iterable[Any]) -> set[str]:
+    """Every name in `forward`, in the methods that it names in turn, and in the given functions."""
+    trees = [tree for cls in dict.fromkeys(map(type, modules)) for _, tree in _classes_of(cls)]
+    methods = [node for tree in trees for node in ast.walk(tree) if isinstance(node, Functions)]
+    names, known = {"forward"}, set[str]()
+    for function in functions:
+        names |= _names(_parse(function)[1])
+    while names != known:
+        known = set(names)
+        for method in methods:
+            if getattr(method, "name", "") in known - CONSTRUCTORS:
+                names |= _names(method)
+    return names
+
+
+def _names(tree: ast.AST) -> set[str]:
+    nodes = list(ast.walk(tree))
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return attributes | {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def _first(module: nn.Module, matches: Callable[[ast.AST], bool], in_method: Callable[[str], bool]) -> str:
+    for file, tree in _classes(module):
+        methods = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and in_method(node.name))
+        for node in (node for method in methods for node in ast.walk(method)):
+            if matches(node):
+                return f"{file}:{node.lineno}"  # type: ignore[attr-defined]  # statements and calls have a line
+    return ""
+
+
+def _assigns(node: ast.AST, attribute: str) -> bool:
+    """`self.attribute = ...`, also in a tuple or with an index, and `self.register_parameter("attribute", ...)`."""
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        written = (leaf for target in targets for leaf in _targets(target))
+        return any(isinstance(leaf, ast.Attribute) and leaf.attr == attribute for leaf in written)
+    registers = isinstance(node, ast.Call) and _names(node.func) & {
+        "register_parameter",
+        "register_buffer",
+        "add_module",
+        "setattr",
+    }
+    return bool(registers) and any(isinstance(a, ast.Constant) and a.value == attribute for a in node.args)  # type: ignore[attr-defined]
+
+
+def _targets(target: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(target, ast.Tuple | ast.List):
+        yield from (leaf for element in target.elts for leaf in _targets(element))
+    else:
+        yield target.value if isinstance(target, ast.Subscript | ast.Starred) else target
+
+
+def _classes(module: nn.Module) -> list[tuple[str, Any]]:
+    cls: Any = type(module)
+    return _classes_of(cls)
+
+
+@cache
+def _classes_of(cls: Any) -> list[tuple[str, Any]]:
+    """File and syntax tree of a class and its bases outside PyTorch."""
+    classes = [c for c in cls.__mro__ if c.__module__.partition(".")[0] not in {"torch", "builtins", "abc", "typing"}]
+    parsed = (_parse(c) for c in classes)
+    return [(file, tree.body[0]) for file, tree in parsed if tree.body]
+
+
+@cache
+def _parse(thing: Any) -> tuple[str, ast.Module]:
+    """File and syntax tree, with the line numbers of the file; empty where there is no source."""
+    try:
+        lines, first = inspect.getsourcelines(thing)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return "", ast.Module([], [])
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    return inspect.getsourcefile(thing) or "", tree
+
+
+def class_place(node: Any) -> Place | None:
+    """Where an `autograd.Function` of the user is defined."""
+    function = getattr(type(node), "_forward_cls", None)
+    if function is None or function.__module__.partition(".")[0] == "torch":
+        return None
+    file, tree = _parse(function)
+    return Place(f"{file}:{tree.body[0].lineno}" if tree.body else "", function.__name__)

@@ -1,0 +1,127 @@
+"""Everything that a step may change: saved before, and restored after."""
+
+import inspect
+import random
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+@contextmanager
+def preserved(model: nn.Module, loss_fn: Any) -> Iterator[None]:
+    """Restore parameters, buffers, gradients, attributes and random states on exit, also of modules of the loss."""
+    saved = Saved()
+    for module in [model, *modules_of(loss_fn)]:
+        saved.add_module(module)
+    devices = {p.device.index or 0 for p in model.parameters() if p.is_cuda}
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # the state that user code draws from
+    with torch.random.fork_rng(devices=sorted(devices)):
+        try:
+            yield
+        finally:
+            saved.restore()
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002
+
+
+def modules_of(function: Any) -> list[nn.Module]:
+    """Modules that a function is, is bound to, or refers to."""
+    if isinstance(function, nn.Module):
+        return [function]
+    owner = getattr(function, "__self__", None)
+    try:
+        variables = inspect.getclosurevars(inspect.unwrap(function))
+    except (TypeError, ValueError):
+        return [owner] if isinstance(owner, nn.Module) else []
+    values = [owner, *variables.nonlocals.values(), *variables.globals.values()]
+    return [value for value in values if isinstance(value, nn.Module)]
+
+
+class Saved:
+    """Copies of modules, containers and Tensors, each once."""
+
+    def __init__(self) -> None:
+        self.known, self.undo = set[int](), list[Any]()
+
+    def add_module(self, module: nn.Module) -> None:
+        for child in module.modules():
+            if id(child) not in self.known:
+                self.known.add(id(child))
+                self.undo.append((_restore_attributes, child, dict(vars(child))))
+                for value in vars(child).values():
+                    self.add(value)
+
+    def add(self, value: Any) -> None:
+        """Save Tensors, and containers that the model may write to."""
+        if id(value) in self.known:
+            return
+        if isinstance(value, Tensor):
+            self.undo.append((_restore_tensor, value, _tensor_state(value)))
+        elif isinstance(value, dict):
+            self.undo.append((_restore_dict, value, dict(value)))
+        elif isinstance(value, list | deque):
+            self.undo.append((_restore_list, value, list(value)))
+        elif isinstance(value, set):
+            self.undo.append((_restore_set, value, set(value)))
+        if isinstance(value, Tensor | dict | list | deque | set | tuple):
+            self.known.add(id(value))
+        if isinstance(value, dict | list | deque | tuple):
+            for element in value.values() if isinstance(value, dict) else value:
+                self.add(element)
+
+    def restore(self) -> None:
+        for function, thing, state in reversed(self.undo):
+            function(thing, state)
+
+
+def _tensor_state(x: Tensor) -> Any:
+    if torch.nn.parameter.is_lazy(x) or x.is_inference() or x.layout != torch.strided:
+        return None
+    gradient = x.grad if x.is_leaf else None
+    return x.data, x.data.clone(), x.requires_grad, x.is_leaf, gradient, None if gradient is None else gradient.clone()
+
+
+def _restore_tensor(x: Tensor, state: Any) -> None:
+    if state is None:
+        return
+    data, values, requires_grad, is_leaf, gradient, gradient_values = state
+    with torch.no_grad():
+        if not _same(data, values):
+            data.copy_(values)
+        if is_leaf and not x.is_leaf:
+            x.detach_()
+        x.data = data
+        if is_leaf:
+            x.requires_grad_(requires_grad)
+            x.grad = gradient
+        if gradient is not None:
+            gradient.copy_(gradient_values)
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _restore_attributes(module: nn.Module, attributes: dict[str, Any]) -> None:
+    vars(module).clear()
+    vars(module).update(attributes)
+
+
+def _restore_dict(value: dict[Any, Any], items: dict[Any, Any]) -> None:
+    value.clear()
+    value.update(items)
+
+
+def _restore_list(value: Any, items: list[Any]) -> None:
+    value.clear()
+    value.extend(items)
+
+
+def _restore_set(value: set[Any], items: set[Any]) -> None:
+    value.clear()
+    value.update(items)

@@ -1,0 +1,173 @@
+"""Gradients that are exactly zero: for good, which is a fault with a line, or only in the first step."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+
+from torchcommodity.opkit._diagnose.backward import EMPTY, Edge
+from torchcommodity.opkit._diagnose.findings import Finding, Severity
+from torchcommodity.opkit._diagnose.step import Problem, Step
+from torchcommodity.opkit._diagnose.values import dense
+
+STEPS, RANDOM_STEPS = 3, 8  # a gate that starts at zero opens in one step; one that is drawn at random, sometimes
+SCALES = {torch.float16: 2.0**12, torch.bfloat16: 1e20, torch.float32: 1e20, torch.float64: 1e100}
+FIX = "remove the factor, the mask or the constant, or initialize it to something else"
+CAUSES: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    (
+        ("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn", "Frac", "Heaviside"), "rounding",
+        "a step function has a zero gradient everywhere", "use a smooth function or a straight-through one",
+    ),
+    (
+        ("Relu", "Threshold", "Elu", "ClampMin", "Hardswish"), "dead_units",
+        "the rectifier is zero for every sample", "use a smaller bias, a leaky activation, or normalized inputs",
+    ),
+    (
+        ("Hardtanh", "Hardsigmoid", "Sigmoid", "Tanh", "Erf"), "saturated_units",
+        "every value is outside of the bounds", "scale the values into the bounds, or use bounds that have a slope",
+    ),
+    (
+        ("Softmax", "LogSoftmax", "SafeSoftmax"), "zero_gradient",
+        "the softmax is constant, as over an axis of length 1 or with one option far ahead",
+        "check its dim, and the scale of the logits",
+    ),
+    (
+        ("NativeLayerNorm", "NativeBatchNorm", "NativeGroupNorm", "FusedRmsNorm"), "zero_gradient",
+        "the normalization is constant, as over a single value", "normalize over more than one value",
+    ),
+    (
+        ("Normal", "Poisson", "Bernoulli", "Binomial", "Multinomial"), "not_differentiable",
+        "a random draw has no gradient with respect to its parameters",
+        "reparameterize: mean + scale * torch.randn_like(scale), or torch.distributions with rsample()",
+    ),
+    (("Mul", "Div"), "zero_gradient", "a factor is zero for every element", FIX),
+    (
+        ("Clamp", "Minimum", "Maximum"), "zero_gradient", "every value is outside of the bounds",
+        "scale the values into the bounds, or use bounds that have a slope",
+    ),
+    (("Where", "MaskedFill", "MaskedScatter"), "zero_gradient", "the mask selects nothing of it", FIX),
+    (("CopySlices", "Fill", "Zero", "Copy"), "zero_gradient", "every element is overwritten", FIX),
+    (("Addmm", "Mm", "Bmm", "Mv", "Dot", "Conv", "Linear", "MkldnnRnn"), "zero_gradient",
+     "the weights or the inputs that it is multiplied by are all zero",
+        "initialize the weights at random; check the inputs"),
+)  # fmt: skip
+CHANCE = ("EmbeddingBackward", "IndexPutBackward")  # what the batch does not select, is not a fault
+
+
+def first_cut(step: Step, name: str) -> Edge | None:
+    """Where the gradient on its way to a parameter becomes zero, or None."""
+    leaf = step.flow.leaves().get(id(step.parameters[name]))
+    return next(iter(step.flow.cuts(leaf)), None) if leaf is not None else None
+
+
+def zero_gradients(problem: Problem, first: Step) -> list[Finding]:
+    """Findings for parameters with zero gradients: notes if they are not zero after a few steps."""
+    if not first.zero:
+        return []
+    last, remaining = _later(problem, first)
+    hidden = _underflow(problem, remaining)
+    passing = [name for name in first.zero if name not in remaining]
+    return _underflow_findings(problem, hidden) + _faults(last, sorted({*remaining} - {*hidden})) + _note(passing)
+
+
+def _later(problem: Problem, step: Step) -> tuple[Step, list[str]]:
+    """The last of a few steps, and the parameters whose gradients were zero in all of them."""
+    remaining = list(step.zero)
+    for _ in range(RANDOM_STEPS if step.random else STEPS):
+        problem.descend(step.gradients)
+        following = problem.step()
+        if following.error or following.not_finite:
+            break
+        step, remaining = following, [name for name in remaining if name in following.zero]
+        if not remaining:
+            break
+    return step, remaining
+
+
+def _underflow(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Parameters whose gradients are not zero if the loss is multiplied by a large number."""
+    if not names:
+        return []
+    scaled = problem.step(SCALES.get(problem.parameters[names[0]].dtype, 1e20))
+    gradients = ((name, scaled.gradients[name]) for name in names)
+    return [name for name, g in gradients if g is not None and bool(dense(g).nan_to_num(0, 0, 0).any())]
+
+
+def _underflow_findings(problem: Problem, names: Sequence[str]) -> list[Finding]:
+    if not names:
+        return []
+    dtype = problem.parameters[names[0]].dtype
+    message = f"gradients are too small for {str(dtype).removeprefix('torch.')}, and become zero"
+    half = "scale the loss (torch.amp.GradScaler), or use bfloat16"
+    fix = (
+        half if dtype == torch.float16 else "normalize between layers, add skip connections, use ReLU-like activations"
+    )
+    return [Finding("underflow" if dtype == torch.float16 else "vanishing", message, fix, tuple(names))]
+
+
+def _faults(step: Step, names: Sequence[str]) -> list[Finding]:
+    """Findings by the place where the chain of gradients is cut; notes where only this batch is to blame."""
+    groups, rest = defaultdict[tuple[str, str, str, str], list[str]](list), list[str]()
+    for name in names:
+        edge = first_cut(step, name)
+        if edge is None or _is_chance(edge) or _has_learning_alternative(step, name, names):
+            rest.append(name)
+        else:
+            kind, text, fix = cause(edge)
+            groups[kind, text, fix, edge.place.location].append(name)
+    faults = [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
+    return faults + _unexplained(step, rest)
+
+
+def cause(edge: Edge) -> tuple[str, str, str]:
+    """Kind, message and fix, by the node at which the gradient becomes zero."""
+    node, function = type(edge.node).__name__, edge.place.function
+    consequence = "so what was computed before has gradients of exactly zero"
+    if node == "BackwardHookFunctionBackward":
+        return "zero_gradient", f"a backward hook of a layer returns zero, {consequence}", "remove the hook"
+    if hasattr(type(edge.node), "_forward_cls"):
+        message = f"the backward of {function} returns zero or None, {consequence}"
+        return "wrong_backward", message, "return the gradient of each argument"
+    for prefixes, kind, message, fix in CAUSES:
+        if node.startswith(prefixes):
+            return kind, f"{function}: {message}, {consequence}", fix
+    return "zero_gradient", f"{function}: its derivative is zero for these values, {consequence}", FIX
+
+
+def _is_chance(edge: Edge) -> bool:
+    return edge.state == EMPTY or type(edge.node).__name__.startswith(CHANCE)
+
+
+def _has_learning_alternative(step: Step, name: str, zero: Sequence[str]) -> bool:
+    """Whether an element beside it in a container learns, and is no later layer of the same path: another expert."""
+    names, parts = list(step.parameters), name.split(".")
+    bit = 1 << names.index(name)
+    for depth, part in enumerate(parts):
+        for i, other in enumerate(names):
+            path = other.split(".")
+            beside = (
+                len(path) == len(parts) and path[:depth] == parts[:depth] and path[depth + 1 :] == parts[depth + 1 :]
+            )
+            numbered = part.isdigit() and path[depth : depth + 1] != [part]
+            if beside and numbered and other not in zero and not step.trace.used_with.get(1 << i, 0) & bit:
+                return True
+    return False
+
+
+def _unexplained(step: Step, names: Sequence[str]) -> list[Finding]:
+    """Notes; an error where no parameter learns at all."""
+    if not names:
+        return []
+    learns = any(g is not None and name not in step.zero for name, g in step.gradients.items())
+    message = "every gradient is exactly zero" + (" in this batch" if learns else "")
+    location = step.trace.place_of(step.loss).location
+    severity: Severity = "note" if learns else "error"
+    return [Finding("zero_gradient", message, FIX, tuple(names), "" if learns else location, severity)]
+
+
+def _note(names: Sequence[str]) -> list[Finding]:
+    if not names:
+        return []
+    message = "every gradient is exactly zero in the first step, and not in a later one"
+    fix = "nothing: a head or gate that is initialized to zero has this effect"
+    return [Finding("zero_gradient", message, fix, tuple(names), severity="note")]
