@@ -65,9 +65,17 @@ def _without_stderr(function: Callable[[], Any]) -> Any:
     return function()
 
 
-def run_all(entries: Sequence[Entry], workers: int, **options: Any) -> list[Judgement]:
+def import_lazily_loaded(entries: dict[str, Entry]) -> None:
+    """One check in this process: what it imports lazily, forked processes need not import again."""
+    judge(entries["gradients.cosine_sign"], compiled=False)
+
+
+def run_all(entries: Sequence[Entry], workers: int, **options: Any) -> Iterator[Judgement]:
+    """Judge all entries, and show the progress."""
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda entry: run(entry, **options), entries))
+        for judgement in pool.map(lambda entry: run(entry, **options), entries):
+            print(f"{judgement.verdict:6} {judgement.seconds:5.1f} s {judgement.name}", file=sys.stderr)
+            yield judgement
 
 
 def table(entries: dict[str, Entry], judgements: Sequence[Judgement]) -> Iterator[str]:
@@ -120,15 +128,16 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="Markdown page whose table `corpus` is replaced")
     arguments = parser.parse_args()
     entries = load_entries()
+    import_lazily_loaded(entries)
     selected = [
         entry
         for name, entry in entries.items()
         if (not arguments.only or {name, entry.category} & set(arguments.only)) and (arguments.slow or not entry.slow)
     ]
-    judgements = run_all(
+    judgements = list(run_all(
         selected, arguments.workers, compiled=arguments.compiled or None, peers=not arguments.no_torch,
         timeout=arguments.timeout,
-    )  # fmt: skip
+    ))  # fmt: skip
     lines = "\n".join(table(entries, judgements))
     print(lines)
     if arguments.details:

@@ -6,11 +6,22 @@ import faults
 import torch
 from mutation import Mutant, unmasked_variance, variance, with_weights, without_oracle, without_time
 
+from torchcommodity.opkit import Sample
+
 MUTANTS = (
     Mutant("deterministic", "counts calls", kernel=faults.counts_calls),
     Mutant("deterministic", "random", kernel=lambda x, window: variance(x, window) * (1 + 1e-3 * torch.rand(()))),
     Mutant("deterministic", "cached by address", kernel=faults.cached_by_address),
     Mutant("deterministic", "cached by shape", function=faults.cached_by_shape, cases=without_oracle),
+    Mutant(
+        "settings",
+        "window of three rows",
+        {"backward": None},
+        kernel=lambda x, window: variance(x, 3),
+        cases=lambda c: replace(
+            c, samples=tuple(Sample(*c.samples[0].tensors, window=rows) for rows in (3, 4)), golden=()
+        ),
+    ),
     Mutant("inputs_unchanged", "writes the last row", kernel=faults.writes_input),
     Mutant("inputs_unchanged", "fills missing values in place", kernel=faults.fills_missing_in_place),
     Mutant("no_aliasing", "returns its input", function=faults.returns_input, cases=without_oracle),

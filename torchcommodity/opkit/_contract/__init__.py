@@ -8,6 +8,7 @@ fault fails one check.
 """
 
 from torchcommodity.opkit._contract import determinism as _determinism  # noqa: F401  # isort: skip
+from torchcommodity.opkit._contract import settings as _settings  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import memory as _memory  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import values as _values  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import registration as _registration  # noqa: F401  # isort: skip

@@ -13,7 +13,7 @@ from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate_error
 
 RECORD_ONLY = {
-    "pickle_and_copy", "jvp_formula", "half_precision", "autocast", "nan_output_gradient", "empty_batch", "batch_axes",
+    "pickle_and_copy", "jvp_formula", "nan_output_gradient", "empty_batch", "batch_axes",
     "meta", "no_data_dependence",
 }  # fmt: skip
 # An error in one of these checks means that the feature is not supported.

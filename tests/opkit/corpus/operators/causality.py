@@ -167,6 +167,7 @@ def straight_through_smoothing(x: Tensor) -> Tensor:
 def causal_attention(x: Tensor) -> Tensor:
     steps = x.shape[-2]
     mask = torch.ones(steps, steps, dtype=torch.bool, device=x.device).tril()
+    x = x.nan_to_num(0.0)  # a missing value with weight zero would be NaN
     scores = ((x / 60) @ (x / 60).mT).masked_fill(~mask, -torch.inf)
     return scores.softmax(-1) @ x
 
@@ -179,8 +180,9 @@ def smoother_by_declaration(x: Tensor) -> Tensor:
 
 @healthy(**series(warmup=1))
 def relative_strength(x: Tensor) -> Tensor:
-    change = x - lagged(x, 1)
-    return change / (1 + change.abs())
+    change = x[..., 1:, :] - x[..., :-1, :]
+    strength = change / (1 + change.abs())
+    return F.pad(strength, (0, 0, min(1, x.shape[-2]), 0), value=NAN)
 
 
 @healthy(samples=[(prices(rows=40),)], time=-2, causal=True)

@@ -251,8 +251,8 @@ def normalize_safely(x: Tensor) -> Tensor:
 @healthy(**series())
 def log_returns(x: Tensor) -> Tensor:
     """Warm-up of one row: NaN."""
-    previous = F.pad(x, (0, 0, 1, 0), value=float("nan"))[..., :-1, :]
-    return torch.log(x / previous)
+    change = torch.log(x[..., 1:, :] / x[..., :-1, :])
+    return F.pad(change, (0, 0, min(1, x.shape[-2]), 0), value=float("nan"))
 
 
 class HuberLoss(nn.Module):

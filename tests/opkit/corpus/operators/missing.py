@@ -167,8 +167,7 @@ def log_of_valid(x: Tensor) -> Tensor:
 @healthy(warmup=1, **series())
 @library_op("(Tensor x) -> Tensor", "CompositeImplicitAutograd")
 def simple_returns(x: Tensor) -> Tensor:
-    previous = pad_rows(x, 1)[..., : x.shape[-2], :]
-    return x / previous - 1
+    return pad_rows(x[..., 1:, :] / x[..., :-1, :] - 1, min(1, x.shape[-2]))
 
 
 class MeanSquaredErrorOfValid(nn.Module):

@@ -56,7 +56,7 @@ fault("dtype", samples=[(rand(3, 4),)])(FloatWeights)
 
 @fault(
     "dtype",
-    rows=("wrong_values", "gradcheck", "wrong_gradient", "missing_gradient"),
+    rows=("wrong_values", "values_float64", "gradcheck", "wrong_gradient", "missing_gradient"),
     samples=[(10 * rand(3, 4),)],
     reference=lambda x: x - x.mean(),
 )
@@ -93,7 +93,7 @@ class AutocastMatmul(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         steps = x.shape[-2]
         weights = torch.ones(steps, steps, dtype=x.dtype, device=x.device).tril() / 10
-        return weights @ x
+        return weights @ x.nan_to_num(0.0)
 
 
 fault("autocast", **series())(AutocastMatmul)
@@ -101,9 +101,11 @@ fault("autocast", **series())(AutocastMatmul)
 
 @fault("cancellation", settings=WINDOW, warmup=lambda window: window - 1, reference=rolling_std, **series())
 def std_of_squares(x: Tensor, window: int) -> Tensor:
-    rows = pad_rows(x, window - 1).unfold(-2, window, 1)
+    if x.shape[-2] < window:
+        return torch.full_like(x, float("nan"))
+    rows = x.unfold(-2, window, 1)
     variance = rows.square().mean(-1) - rows.mean(-1).square()
-    return variance.clamp(min=1e-12).sqrt()
+    return pad_rows(variance.clamp(min=1e-12).sqrt(), window - 1)
 
 
 @fault(
@@ -157,7 +159,7 @@ def level_by_summed_changes(x: Tensor) -> Tensor:
 @fault("threads", samples=[(rand(3, 4),)])
 @custom_op()
 def divided_among_threads(x: Tensor) -> Tensor:
-    return (x.float() / torch.get_num_threads()).to(x) * torch.get_num_threads()
+    return x + 1e-6 * torch.get_num_threads()
 
 
 @fault("threads", samples=[(rand(3, 4),)])
@@ -179,9 +181,11 @@ fault("threads", rows=("wrong_gradient", "dtype", "values_float32"), samples=[(r
 
 @healthy(settings=WINDOW, warmup=lambda window: window - 1, reference=rolling_std, **series())
 def std_about_mean(x: Tensor, window: int) -> Tensor:
-    rows = pad_rows(x, window - 1).unfold(-2, window, 1)
+    if x.shape[-2] < window:
+        return torch.full_like(x, float("nan"))
+    rows = x.unfold(-2, window, 1)
     centered = rows - rows.mean(-1, keepdim=True)
-    return centered.square().mean(-1).sqrt()
+    return pad_rows(centered.square().mean(-1).sqrt(), window - 1)
 
 
 @healthy(samples=[(rand(3, 4),)])

@@ -229,4 +229,4 @@ def covariance(x: Tensor) -> Tensor:
 def exponential_average(x: Tensor, halflife: float) -> Tensor:
     t = torch.arange(x.shape[-2], dtype=x.dtype, device=x.device)
     weights = (0.5 ** ((t[:, None] - t).clamp(min=0) / halflife)).tril()
-    return (weights / weights.sum(-1, keepdim=True)) @ x
+    return (weights @ x.nan_to_num(0.0)) / (weights @ (~x.isnan()).to(x.dtype)).clamp(min=1e-6)

@@ -125,7 +125,7 @@ def lag_plus_one(x: Tensor, lag: int) -> Tensor:
     return lagged(x, lag + 1)
 
 
-@fault("wrong_values", samples=[(randn(3, 4),)], settings={"axis": [-1, 0]}, reference=lambda x, axis: x.softmax(axis))
+@fault("wrong_values", rows=("setting_ignored",), samples=[(randn(3, 4),)], settings={"axis": [-1, 0]}, reference=lambda x, axis: x.softmax(axis))
 def softmax_positive_axis_only(x: Tensor, axis: int) -> Tensor:
     return x.softmax(axis if axis > 0 else -1)
 
@@ -161,7 +161,7 @@ def mean_of_window(x: Tensor, window: int) -> Tensor:
         raise ValueError(f"mean_of_window: window must be positive; got {window}")
     if window > x.shape[-2]:
         return torch.full_like(x, NAN) + 0 * x
-    total = x.cumsum(-2) * 0
+    total = torch.zeros_like(x)
     for k in range(window):
         total = total + lagged(x, k)
     return total / window
