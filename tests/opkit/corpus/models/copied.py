@@ -159,7 +159,7 @@ def parameter_as_limit() -> Setup:
     return scaled(Model)
 
 
-@faulty(*PYTHON, "not_differentiable", line="torch.full(")
+@faulty(*PYTHON, "crash", line="torch.full(")
 def parameter_as_fill_value() -> Setup:
     class Model(Scaled):
         def use(self, y: Tensor) -> Tensor:

@@ -116,10 +116,10 @@ def log_wealth_of_bankruptcy() -> Setup:
     return with_loss(loss_fn)
 
 
-@faulty(*NAN, line="torch.atan2(y, y)")
-def angle_at_origin() -> Setup:
+@faulty(*NAN, line="torch.hypot(y, y)")
+def length_at_origin() -> Setup:
     def middle(h: Tensor) -> Tensor:
         y = deadband(h)
-        return torch.atan2(y, y)
+        return torch.hypot(y, y)
 
     return between(middle)

@@ -28,7 +28,7 @@ class Square(Function):
     "wrong_backward",
     "not_differentiable",
     "zero_gradient",
-    line=("SquareNone.apply", "class SquareNone", "return None  #", "def backward"),
+    line=("SquareNone.apply", "class SquareNone", "return None", "def backward"),
 )
 def backward_returns_none() -> Setup:
     class SquareNone(Square):

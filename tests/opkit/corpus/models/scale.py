@@ -196,12 +196,14 @@ def attention_without_temperature() -> Setup:
         def __init__(self) -> None:
             super().__init__()
             self.query, self.key, self.value = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(4, 1)
+            nn.init.normal_(self.query.weight, std=1000)
+            nn.init.normal_(self.key.weight, std=1000)
 
         def forward(self, x: Tensor) -> Tensor:
             scores = self.query(x) @ self.key(x).mT
             return (scores.softmax(-1) @ self.value(x)).mean(1)
 
-    return Model(), (torch.randn(8, 5, 4) * 1e4, torch.randn(8, 1)), F.mse_loss
+    return Model(), (torch.randn(8, 5, 4), torch.randn(8, 1)), F.mse_loss
 
 
 @faulty(*SATURATED, line="h.clamp(-1, 1)")
