@@ -4,7 +4,6 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
@@ -129,7 +128,8 @@ def describe(value: Any) -> str:
     '(float32 (2, 3), mask=bool (2,), None)'
     """
     if isinstance(value, Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+        shape = f"nested ({value.size(0)}, ...)" if value.is_nested else str(tuple(value.shape))
+        return f"{str(value.dtype).removeprefix('torch.')} {shape}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={describe(x)}" for key, x in value.items())
     if isinstance(value, (tuple, list)):
@@ -137,22 +137,22 @@ def describe(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
-def named_tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+def named_tensors(value: Any, name: str = "", parents: tuple[Any, ...] = ()) -> Iterator[tuple[str, Tensor]]:
     """The tensors in nested containers, dataclasses and objects (outputs of transformers), with their path."""
     if isinstance(value, Tensor):
         yield name, value
-    elif isinstance(value, Mapping):
-        for key, x in value.items():
-            yield from named_tensors(x, f"{name}.{key}".strip("."))
-    elif isinstance(value, (tuple, list)):
-        keys = getattr(value, "_fields", range(len(value)))
-        for key, x in zip(keys, value):
-            yield from named_tensors(x, f"{name}.{key}".strip("."))
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from named_tensors(getattr(value, field.name), f"{name}.{field.name}".strip("."))
-    elif hasattr(value, "__dict__") and not isinstance(value, (type, nn.Module)):
-        yield from named_tensors(vars(value), name)
+    elif all(value is not parent for parent in parents):  # no cycle
+        for key, x in _parts(value):
+            yield from named_tensors(x, f"{name}.{key}".strip("."), (*parents, value))
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, (tuple, list)):
+        return zip(getattr(value, "_fields", range(len(value))), value)
+    is_object = hasattr(value, "__dict__") and not isinstance(value, (type, nn.Module))
+    return vars(value).items() if is_object else ()
 
 
 def versions(batch: Any) -> dict[str, int]:

@@ -77,7 +77,7 @@ class Comparison:
         """What limits the comparison."""
         notes = []
         if not self.log.compilations:
-            notes.append("nothing was compiled: the same code was compiled before, or no operator can be compiled")
+            notes.append("nothing was compiled: the model runs no operator that can be")
         if self.writes:
             notes.append("the model writes into its batch, so that every call had a copy of it; clone it in forward")
         if self.random:

@@ -40,6 +40,9 @@ def compile(
     loss and backward pass in training mode, and gradients are compared too; else it runs in evaluation mode without
     gradients. The model stays in that mode; weights, buffers and gradients are restored.
 
+    All compiled code of the process is dropped first (`torch.compiler.reset`), so that a class that was compiled before
+    is measured from the start; other compiled models compile again when they are called.
+
     Args:
         model: any module that is not compiled yet, or a forecaster (on one CPU thread, as it forecasts).
         batches: an iterable of batches, of which the first 64 are used; see `profile`.
@@ -66,6 +69,7 @@ def compile(
     with threads, restored(module, None, training=loss_fn is not None):
         comparison = Comparison(module, loss_fn)
         comparison.examine(examples[0])
+        torch.compiler.reset()  # else code of an earlier compilation of this class is reused, whatever its settings
         comparison.compile(mode=mode, dynamic=dynamic, fullgraph=fullgraph)
         for batch in examples:
             comparison.compare(batch)

@@ -14,7 +14,12 @@ Outputs = Mapping[str, Tensor]
 
 def copy_outputs(outputs: Any) -> dict[str, Tensor]:
     """Copies of the tensors in outputs by name; the next run of a CUDA graph overwrites the tensors themselves."""
-    return {name or "output": x.detach().clone() for name, x in named_tensors(outputs)}
+    return {name or "output": _flat(x.detach()).clone() for name, x in named_tensors(outputs)}
+
+
+def _flat(x: Tensor) -> Tensor:
+    """A nested tensor as the values of its parts; others unchanged."""
+    return torch.cat([part.flatten() for part in x.unbind()]) if x.is_nested else x
 
 
 def differences(expected: Outputs, actual: Outputs) -> tuple[OutputDifference, ...]:

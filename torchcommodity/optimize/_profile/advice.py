@@ -6,7 +6,7 @@ from torchcommodity.optimize._profile.result import IDLE, PYTHON, WAITING, Opera
 REMEDIES = {
     (PYTHON,): "the profiler's own time is in it; optimize.compile removes it, a larger batch spreads it",
     (IDLE,): "the GPU waits for Python: optimize.compile with mode='reduce-overhead', or a larger batch",
-    (WAITING,): "the model waits for data: DataLoader(num_workers=..., persistent_workers=True, pin_memory=True)",
+    (WAITING,): "load in other processes, DataLoader(num_workers=..., persistent_workers=True), or decode in advance",
     (
         "_local_scalar_dense",
         "item",

@@ -79,8 +79,8 @@ class Profile:
         kind = "training step" if self.training else "inference step"
         steps = f"{self.steps} {kind}{'s' if self.steps > 1 else ''}"
         threads = f"{self.threads} CPU thread{'s' if self.threads > 1 else ''}"
-        time, peak = f"{self.microseconds / 1e3:.2f} ms", f"{self.peak_bytes / 2**20:.2f} MiB"
-        overhead = f"{self.overhead:.0%} {PYTHON if self.device == 'cpu' else IDLE}"
+        time, peak = f"{self.microseconds / 1e3:.2f} ms", _memory(self.peak_bytes)
+        overhead = f"{self.overhead:.0%} {IDLE if self.device.startswith('cuda') else PYTHON}"
         return f"{steps} on {self.device}, {threads}: {time} each under the profiler, peak memory {peak}, {overhead}"
 
     def json(self) -> str:
@@ -105,6 +105,10 @@ def _add(total: OperatorCost, cost: OperatorCost) -> OperatorCost:
         share=total.share + cost.share,
         bytes=total.bytes + cost.bytes,
     )
+
+
+def _memory(size: int) -> str:
+    return f"{size / 2**20:.2f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
 
 
 def _place(cost: OperatorCost) -> str:

@@ -1,5 +1,6 @@
 """Stages of a step: layers, backward pass, optimizer, data loader."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -84,7 +85,10 @@ def stage_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 def stage_shares(events: list[Any], total: float, names: list[str]) -> dict[str, float]:
     """Share of the time per stage, in order of `names`; the rest is `OTHER`."""
-    times = {name: sum(e.cpu_time_total for e in events if e.name == PREFIX + name) for name in names}
+    recorded = Counter[str]()
+    for event in events:
+        recorded[event.name] += event.cpu_time_total
+    times: dict[str, float] = {name: recorded[PREFIX + name] for name in names}
     layers = [name for name in names if name not in (DATA, COPY, FORWARD, LOSS, BACKWARD, OPTIMIZER)]
     times[FORWARD] -= sum(times[name] for name in layers)
     shares = {name: time / total for name, time in times.items() if time > 0}
