@@ -36,6 +36,10 @@ def cell_step(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> 
     return ops.lltm_cell(x, (h, c), weight, bias)
 
 
+def lstm_cell_step(x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> State:
+    return ops.lstm_cell(x, (h, c), *weights)
+
+
 def lltm_sequence(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return ops.lltm(x, (h, c), weight, bias)[0]
 
@@ -72,6 +76,12 @@ def torch_training_step(x: Tensor, h: Tensor, *others: Tensor) -> Call:
     return lambda: torch.autograd.grad(call().sum(), weights)
 
 
+def torch_cell(x: Tensor, h: Tensor, c: Tensor, *weights: Tensor) -> State:
+    """The function behind torch.nn.LSTMCell."""
+    h, c = torch._VF.lstm_cell(x, (h, c), *weights)
+    return h, c
+
+
 def tensors(*shapes: tuple[int, ...]) -> Callable[[], tuple[Tensor, ...]]:
     generator = torch.Generator().manual_seed(0)
     return lambda: tuple(torch.randn(shape, generator=generator) / shape[-1] ** 0.5 for shape in shapes)
@@ -80,6 +90,7 @@ def tensors(*shapes: tuple[int, ...]) -> Callable[[], tuple[Tensor, ...]]:
 CELL = tensors((64, 1024), (64, 128), (64, 128), (384, 1152), (384,))
 LLTM = tensors((32, 60, 16), (32, 64), (32, 64), (192, 80), (192,))
 LSTM = tensors((32, 60, 16), (32, 64), (32, 64), (256, 16), (256, 64), (256,), (256,))
+LSTM_CELL = tensors((64, 1024), (64, 128), (64, 128), (512, 1024), (512, 128), (512,), (512,))
 SMALL = tensors((64, 252, 13), (64, 8), (64, 8), (32, 13), (32, 8), (32,), (32,))
 
 ROWS = (
@@ -99,6 +110,21 @@ ROWS = (
         {"eager torch LLTM": lambda *x: backward(tutorial_step, *x)},
         timed=lambda *x: backward(cell_step, *x),
         goal=1.2,
+    ),
+    Row(
+        "lstm_cell",
+        "B=64 in=1024 hidden=128, forward",
+        LSTM_CELL,
+        lstm_cell_step,
+        {"nn.LSTMCell": lambda *x: torch.no_grad()(lambda: torch_cell(*x))},
+    ),
+    Row(
+        "lstm_cell",
+        "B=64 in=1024 hidden=128, backward",
+        LSTM_CELL,
+        lstm_cell_step,
+        {"nn.LSTMCell": lambda *x: backward(torch_cell, *x)},
+        timed=lambda *x: backward(lstm_cell_step, *x),
     ),
     Row(
         "lltm",

@@ -108,6 +108,35 @@ def test_lltm_equals_a_loop_over_lltm_cell() -> None:
     torch.testing.assert_close((h[0], c[0]), state)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(4, 3), (3,)])
+def test_lstm_cell_equals_torch(bias: bool, shape: tuple[int, ...]) -> None:
+    cell, expected = nn.LSTMCell(3, 5, bias, dtype=torch.double), torch.nn.LSTMCell(3, 5, bias, dtype=torch.double)
+    expected.load_state_dict(cell.state_dict())
+    cell.load_state_dict(expected.state_dict())
+    x, state = random(*shape), (random(*shape[:-1], 5), random(*shape[:-1], 5))
+    torch.testing.assert_close(cell(x), expected(x))
+    torch.testing.assert_close(cell(x, state), expected(x, state))
+    assert repr(cell) == repr(expected)
+    parameters = list(cell.parameters()), list(expected.parameters())
+    actual, wanted = (
+        torch.autograd.grad(sum(y.sin().sum() for y in m(x, state)), ps) for m, ps in zip((cell, expected), parameters)
+    )
+    torch.testing.assert_close(actual, wanted)
+
+
+def test_lstm_equals_a_loop_over_lstm_cell() -> None:
+    layer, cell = nn.LSTM(3, 5, dtype=torch.double), nn.LSTMCell(3, 5, dtype=torch.double)
+    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in layer.state_dict().items()})
+    x, state = random(7, 2, 3), None
+    x[3, 1, 0] = torch.nan
+    rows = []
+    for row in x:
+        state = cell(row, state)
+        rows.append(state[0])
+    torch.testing.assert_close(layer(x)[0], torch.stack(rows))
+
+
 def test_recurrent_layers_of_no_rows_keep_the_state() -> None:
     for layer in (nn.LSTM(3, 5), nn.LLTM(3, 5)):
         state = (torch.rand(1, 2, 5), torch.rand(1, 2, 5))

@@ -15,6 +15,7 @@ from torchcommodity.nn._parametrizations import orthogonal_gates as orthogonal_g
 from torchcommodity.nn._recurrent import LLTM as LLTM
 from torchcommodity.nn._recurrent import LSTM as LSTM
 from torchcommodity.nn._recurrent import LLTMCell as LLTMCell
+from torchcommodity.nn._recurrent import LSTMCell as LSTMCell
 from torchcommodity.nn._rolling_correlation import Correlations as Correlations
 from torchcommodity.nn._rolling_correlation import RollingCorrelation as RollingCorrelation
 from torchcommodity.nn._tcn import TCN as TCN
@@ -39,6 +40,7 @@ __all__ = [
     "Indicators",
     "Interval",
     "LLTMCell",
+    "LSTMCell",
     "LinearBNReLU",
     "Positive",
     "Regimes",

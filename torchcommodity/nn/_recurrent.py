@@ -131,6 +131,63 @@ class LSTM(nn.Module):
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *options])
 
 
+class LSTMCell(nn.Module):
+    """One step of an LSTM, `ops.lstm_cell`; arguments, parameters and results as in `torch.nn.LSTMCell`.
+
+    The state dicts are interchangeable. A sample with a NaN in its input is missing and keeps its state.
+
+    Args:
+        input_size: F, the number of features of a row.
+        hidden_size: H, the number of features of the state.
+        bias: whether to use b_ih and b_hh.
+
+    Shape:
+        input (B, F) or (F,), hx a pair of (B, H) or (H,), zero by default -> the pair (h', c').
+
+    Raises:
+        ValueError, TypeError: an argument is out of range, or shapes do not match.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import nn
+        >>> cell = nn.LSTMCell(3, 5)
+        >>> h, c = cell(torch.randn(4, 3))
+        >>> h.shape
+        torch.Size([4, 5])
+        >>> cell.load_state_dict(torch.nn.LSTMCell(3, 5).state_dict())
+        <All keys matched successfully>
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        check_integer("LSTMCell", 1, input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        gates = 4 * hidden_size
+        shapes = {"weight_ih": (gates, input_size), "weight_hh": (gates, hidden_size)}
+        for name, shape in (shapes | {"bias_ih": (gates,), "bias_hh": (gates,)}).items():
+            used = bias or name in shapes
+            value = nn.Parameter(torch.empty(shape, device=device, dtype=dtype)) if used else None
+            self.register_parameter(name, value)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform in +-1 / sqrt(hidden_size)."""
+        _uniform(self, self.hidden_size)
+
+    def forward(self, input: Tensor, hx: State | None = None) -> State:
+        """(h', c') after the step."""
+        if hx is None:
+            zeros = input.new_zeros((*input.shape[:-1], self.hidden_size))
+            hx = (zeros, zeros)
+        weights = [getattr(self, name) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        return ops.lstm_cell(input, hx, *weights)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
+
+
 class LLTM(nn.Module):
     """Long-long-term memory (LLTM) over a sequence: `ops.lltm` with its parameters.
 

@@ -20,6 +20,7 @@ from torchcommodity.ops._fused.linear_bn_relu import linear_bn_relu as linear_bn
 from torchcommodity.ops._recurrent.lltm import lltm as lltm  # noqa: E402
 from torchcommodity.ops._recurrent.lltm_cell import lltm_cell as lltm_cell  # noqa: E402
 from torchcommodity.ops._recurrent.lstm import lstm as lstm  # noqa: E402
+from torchcommodity.ops._recurrent.lstm_cell import lstm_cell as lstm_cell  # noqa: E402
 from torchcommodity.ops._returns import log_returns as log_returns  # noqa: E402
 from torchcommodity.ops._rolling.correlation_regime import correlation_regime as correlation_regime  # noqa: E402
 from torchcommodity.ops._rolling.gather_lag import gather_lag as gather_lag  # noqa: E402
@@ -89,6 +90,7 @@ __all__ = [
     "lltm_cell",
     "log_returns",
     "lstm",
+    "lstm_cell",
     "parabolic_sar",
     "riskmetrics_variance",
     "rolling_beta",

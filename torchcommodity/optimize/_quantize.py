@@ -26,6 +26,7 @@ QUANTIZED = (
     layers.LSTM,
     layers.LLTM,
     layers.LLTMCell,
+    layers.LSTMCell,
     layers.CrossAssetAttention,
 )
 

@@ -1,85 +1,17 @@
 // One LLTM step from its gates on, forward and backward. The cell is in cells.h.
-#include "cells.h"
-#include "device.h"
+#include "cell_device.h"
 
 using namespace commodity;
 
 namespace {
 
-template <typename scalar_t>
-struct Step {
-  const scalar_t *gates, *h, *c;
-  const bool* missing;
-  scalar_t *h_next, *c_next;
-  int64_t hidden;
-
-  COMMODITY_INLINE void operator()(int64_t i) const {
-    const int64_t sample = i / hidden, first = 3 * sample * hidden + i % hidden;
-    const scalar_t z[3] = {read(gates + first), read(gates + first + hidden), read(gates + first + 2 * hidden)};
-    scalar_t c_value, h_value;
-    Lltm::step(z, read(c + i), c_value, h_value);
-    c_next[i] = missing[sample] ? read(c + i) : c_value;
-    h_next[i] = missing[sample] ? read(h + i) : h_value;
-  }
-};
-
-template <typename scalar_t>
-struct StepBackward {
-  const scalar_t *grad_h, *grad_c, *gates, *c;
-  const bool* missing;
-  scalar_t *d_gates, *d_h, *d_c;
-  int64_t hidden;
-
-  COMMODITY_INLINE void operator()(int64_t i) const {
-    const int64_t sample = i / hidden, first = 3 * sample * hidden + i % hidden;
-    const scalar_t z[3] = {read(gates + first), read(gates + first + hidden), read(gates + first + 2 * hidden)};
-    scalar_t d_z[3], c_next, h, d_c_previous;
-    Lltm::step(z, read(c + i), c_next, h);
-    Lltm::backward(z, read(c + i), c_next, read(grad_h + i), read(grad_c + i), d_z, d_c_previous);
-    const bool is_missing = missing[sample];
-    for (int g = 0; g < 3; ++g) d_gates[first + g * hidden] = is_missing ? 0 : d_z[g];
-    d_h[i] = is_missing ? read(grad_h + i) : 0;
-    d_c[i] = is_missing ? read(grad_c + i) : d_c_previous;
-  }
-};
-
-void check(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& h, const Tensor& c) {
-  check_same(name, h, c);
-  const int64_t hidden = h.size(-1), samples = hidden ? h.numel() / hidden : 0;
-  STD_TORCH_CHECK(gates.numel() == 3 * h.numel() && missing.numel() == samples &&
-                      gates.scalar_type() == h.scalar_type() &&
-                      missing.scalar_type() == torch::headeronly::ScalarType::Bool,
-                  name, ": gates must be (..., 3 H) in the dtype of the states (..., H), missing (...) bool");
+auto lltm_cell(const Tensor& gates, const Tensor& missing, const Tensor& h, const Tensor& c) {
+  return run_cell<Lltm>("lltm_cell", gates, missing, h, c);
 }
 
-std::tuple<Tensor, Tensor> lltm_cell(const Tensor& gates_, const Tensor& missing_, const Tensor& h_, const Tensor& c_) {
-  check("lltm_cell", gates_, missing_, h_, c_);
-  const Tensor gates = contiguous(gates_), missing = contiguous(missing_), h = contiguous(h_), c = contiguous(c_);
-  Tensor h_next = new_empty(h, h.sizes()), c_next = new_empty(c, c.sizes());
-  dispatch("lltm_cell", h, [&]<typename scalar_t>() {
-    launch(h, h.numel(),
-           Step<scalar_t>{gates.const_data_ptr<scalar_t>(), h.const_data_ptr<scalar_t>(), c.const_data_ptr<scalar_t>(),
-                          missing.const_data_ptr<bool>(), data_ptr<scalar_t>(h_next), data_ptr<scalar_t>(c_next),
-                          h.size(-1)});
-  });
-  return {h_next, c_next};
-}
-
-std::tuple<Tensor, Tensor, Tensor> lltm_cell_backward(const Tensor& grad_h_, const Tensor& grad_c_,
-                                                      const Tensor& gates_, const Tensor& missing_, const Tensor& c_) {
-  check("lltm_cell_backward", gates_, missing_, grad_h_, c_);
-  check_same("lltm_cell_backward", grad_c_, c_);
-  const Tensor gates = contiguous(gates_), missing = contiguous(missing_), c = contiguous(c_);
-  const Tensor grad_h = contiguous(grad_h_), grad_c = contiguous(grad_c_);
-  Tensor d_gates = new_empty(gates, gates.sizes()), d_h = new_empty(c, c.sizes()), d_c = new_empty(c, c.sizes());
-  dispatch("lltm_cell_backward", c, [&]<typename scalar_t>() {
-    launch(c, c.numel(),
-           StepBackward<scalar_t>{grad_h.const_data_ptr<scalar_t>(), grad_c.const_data_ptr<scalar_t>(),
-                                  gates.const_data_ptr<scalar_t>(), c.const_data_ptr<scalar_t>(),
-                                  missing.const_data_ptr<bool>(), data_ptr<scalar_t>(d_gates), data_ptr<scalar_t>(d_h),
-                                  data_ptr<scalar_t>(d_c), c.size(-1)});
-  });
-  return {d_gates, d_h, d_c};
+auto lltm_cell_backward(const Tensor& grad_h, const Tensor& grad_c, const Tensor& gates, const Tensor& missing,
+                        const Tensor& c) {
+  return run_cell_backward<Lltm>("lltm_cell_backward", grad_h, grad_c, gates, missing, c);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Sample
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.ops._recurrent import sequence
+from torchcommodity.ops._recurrent import cell, sequence
 from torchcommodity.ops._recurrent.lltm import step, step_backward
 from torchcommodity.ops._recurrent.sequence import State
 
@@ -68,46 +68,6 @@ def _compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor |
     return state
 
 
-def _reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    (h_next, c_next), is_missing = step(gates, c), missing.unsqueeze(-1)
-    return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
-
-
-def _fake(h: Tensor, c: Tensor) -> State:
-    return h.new_empty(h.shape), c.new_empty(c.shape)
-
-
-def _backward(
-    grad_h: Tensor, grad_c: Tensor, *, gates: Tensor, missing: Tensor, c: Tensor
-) -> tuple[Tensor | None, ...]:
-    d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
-    return d_gates, None, d_h, d_c
-
-
-def _backward_reference(
-    grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    # d = grad_c + grad_h o (1 - tanh(c')^2);  di = d g i (1 - i),  do = grad_h tanh(c') o (1 - o),  dg = d i elu'(g)
-    c_next, is_missing = _reference(gates, missing, c, c)[1], missing.unsqueeze(-1)
-    d_gates, d_c = step_backward(gates, c, c_next, grad_h, grad_c)
-    d_h = grad_h.masked_fill(~is_missing, 0)
-    return d_gates.masked_fill(is_missing, 0), d_h, torch.where(is_missing, grad_c, d_c)
-
-
-def _backward_fake(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return gates.new_empty(gates.shape), c.new_empty(c.shape), c.new_empty(c.shape)
-
-
-def _double_backward(
-    *grads: Tensor, grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
-) -> tuple[Tensor | None, ...]:
-    def definition(grad_h: Tensor, grad_c: Tensor, gates: Tensor, c: Tensor) -> tuple[Tensor, ...]:
-        return _backward_reference(grad_h, grad_c, gates, missing, c)
-
-    d_grad_h, d_grad_c, d_gates, d_c = sequence.differentiate(definition, (grad_h, grad_c, gates, c), grads)
-    return d_grad_h, d_grad_c, d_gates, None, d_c
-
-
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
     """As in the tutorial; a missing sample keeps its state."""
     gates = F.linear(torch.cat([h, input], dim=1), weight, bias).chunk(3, dim=1)
@@ -139,23 +99,4 @@ def _cases() -> Cases:
     )
 
 
-def _backward_cases() -> Cases:
-    generator = torch.Generator().manual_seed(1)
-    tensors = [torch.randn(2, size, dtype=torch.double, generator=generator) for size in (4, 4, 12, 4)]
-    return Cases(
-        function=lambda grad_h, grad_c, gates, c: backward_operator(grad_h, grad_c, gates, gates.isnan().any(-1), c),
-        samples=(Sample(*tensors),),
-    )
-
-
-operator = Op(
-    "lltm_cell", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None, mask_nan_grad=False
-)
-backward_operator = Op(
-    "lltm_cell_backward",
-    reference=_backward_reference,
-    fake=_backward_fake,
-    backward=_double_backward,
-    cases=_backward_cases,
-    time=None,
-)
+operator = cell.make_operator("lltm_cell", 3, step, step_backward, _cases)

@@ -76,13 +76,13 @@ def _run(
     return sequence.run_layer(operator, input, h0, c0, weight_ih, weight_hh, bias)
 
 
-def _step(z: Tensor, c: Tensor) -> State:
+def step(z: Tensor, c: Tensor) -> State:
     i, f, g, o = z.chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
 
-def _step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
+def step_backward(z: Tensor, c_previous: Tensor, c: Tensor, d_h: Tensor, d_c: Tensor) -> tuple[Tensor, Tensor]:
     i, f, g, o = z.chunk(4, -1)
     i, f, g, o, y = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid(), c.tanh()
     d_c = d_c + d_h * o * (1 - y * y)
@@ -123,4 +123,4 @@ def _cases() -> Cases:
     )
 
 
-operator = sequence.make_operator("lstm", 4, _step, _step_backward, _cases)
+operator = sequence.make_operator("lstm", 4, step, step_backward, _cases)

@@ -1,0 +1,118 @@
+"""One step of torch.nn.LSTMCell: two matrix products by PyTorch, then the cell as one operator."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.opkit import Bad, Cases, Sample
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops._recurrent import cell, sequence
+from torchcommodity.ops._recurrent.lstm import step, step_backward
+from torchcommodity.ops._recurrent.sequence import State
+
+
+def lstm_cell(
+    input: Tensor,  # (..., F)
+    hx: State,  # (..., H) each
+    weight_ih: Tensor,  # (4 H, F)
+    weight_hh: Tensor,  # (4 H, H)
+    bias_ih: Tensor | None = None,  # (4 H,)
+    bias_hh: Tensor | None = None,  # (4 H,)
+) -> State:  # (..., H) each
+    """One step of an LSTM, equal to `torch.nn.LSTMCell`; `lstm` runs a sequence.
+
+    With z = W_ih x + b_ih + W_hh h + b_hh, split into i, f, g, o:
+
+        c' = sigmoid(f) c + sigmoid(i) tanh(g)
+        h' = sigmoid(o) tanh(c')
+
+    Args:
+        input: x in any unit; leading axes are batches.
+        hx: h and c before the step.
+        weight_ih, weight_hh, bias_ih, bias_hh: As in torch.nn.LSTMCell.
+
+    Returns:
+        h' and c'. A sample with a NaN in its input is missing: its state is unchanged.
+
+    Raises:
+        ValueError, TypeError: If shapes do not match, or the tensors do not have one floating-point dtype and device.
+
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
+    reverse and forward mode.
+
+    References:
+        Hochreiter, Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). doi:10.1162/neco.1997.9.8.1735.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import ops
+        >>> cell, x, state = torch.nn.LSTMCell(3, 5), torch.rand(2, 3), (torch.rand(2, 5), torch.rand(2, 5))
+        >>> h, c = ops.lstm_cell(x, state, *cell.parameters())
+        >>> torch.allclose(h, cell(x, state)[0], atol=1e-6)
+        True
+    """
+    return _run(input, *hx, weight_ih, weight_hh, bias_ih, bias_hh)
+
+
+def _run(
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None = None,
+    bias_hh: Tensor | None = None,
+) -> State:
+    names = ("input", "h", "c", "weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    tensors = dict(zip(names, (input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)))
+    if input.dim() < 1 or h.dim() < 1:
+        raise_invalid("lstm_cell", "input must be (..., F) and h (..., H)", input=input, h=h)
+    hidden, state = h.shape[-1], (*input.shape[:-1], h.shape[-1])
+    shapes = {"h": state, "c": state, "weight_ih": (4 * hidden, input.shape[-1]), "weight_hh": (4 * hidden, hidden)}
+    sequence.check_tensors("lstm_cell", tensors, shapes | {"bias_ih": (4 * hidden,), "bias_hh": (4 * hidden,)})
+    return sequence.run_in_float32(_compute, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
+
+
+def _compute(
+    input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None
+) -> State:
+    filled, missing = sequence.without_missing(input)
+    gates = F.linear(filled, weight_ih, biases[0]) + F.linear(h, weight_hh, biases[1])
+    state: State = operator(gates, missing, h, c)
+    return state
+
+
+def _oracle(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, *biases: Tensor | None) -> State:
+    """torch.nn.LSTMCell; a missing sample keeps its state."""
+    cell = torch.nn.LSTMCell(input.shape[-1], h.shape[-1], bias=bool(biases), dtype=input.dtype)
+    parameters = [x for x in (weight_ih, weight_hh, *biases) if x is not None]
+    with torch.no_grad():
+        for parameter, value in zip(cell.parameters(), parameters, strict=True):
+            parameter.copy_(value)
+        h_next, c_next = cell(input, (h, c))
+    is_missing = input.isnan().any(-1, keepdim=True)
+    return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
+
+
+def _cases() -> Cases:
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((2, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,), (16,))
+    x, h, c, *weights = (torch.randn(shape, dtype=torch.double, generator=generator) / 2 for shape in shapes)
+    gap = x.index_fill(0, torch.tensor(1), torch.nan)
+    return Cases(
+        function=_run,
+        samples=(Sample(x, h, c, *weights), Sample(gap, h, c, *weights[:2])),
+        bad=(
+            Bad(Sample(x[0, 0], h, c, *weights), r"lstm_cell: input must be \(\.\.\., F\).*; got input \(\)"),
+            Bad(Sample(x, h[:1], c, *weights), r"lstm_cell: h must be \(2, 4\); got input \(2, 3\), h \(1, 4\)"),
+            Bad(Sample(x[..., :2], h, c, *weights), r"lstm_cell: weight_ih must be \(16, 2\)"),
+            Bad(Sample(x, h, c, weights[0], weights[1][:10]), r"lstm_cell: weight_hh must be \(16, 4\)"),
+            Bad(Sample(x, h, c, *weights[:3], weights[3][:4]), r"lstm_cell: bias_hh must be \(16,\)"),
+            Bad(Sample(x.long(), h, c, *weights), "lstm_cell: input must be floating-point", TypeError),
+            Bad(Sample(x.float(), h, c, *weights), "lstm_cell: all tensors must have one dtype", TypeError),
+        ),
+        oracle=_oracle,
+    )
+
+
+operator = cell.make_operator("lstm_cell", 4, step, step_backward, _cases)
