@@ -103,6 +103,35 @@ def test_check_says_how_a_module_was_run() -> None:
     assert "eval()" in cause.fix
 
 
+class Detrended(nn.Module):
+    """Subtracts a running mean that each call updates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean()
+        return x - self.mean
+
+
+def test_check_blames_a_module_whose_result_depends_on_earlier_calls() -> None:
+    (cause,) = opkit.check(Detrended(), only="deterministic").causes
+    assert (cause.kind, cause.cause) == (
+        "nondeterministic",
+        "the same call again gives another result: it changes mean",
+    )
+
+
+@torch.library.custom_op("foreign::same", mutates_args=())
+def same(x: Tensor) -> Tensor:
+    return x.contiguous()
+
+
+def test_check_reports_what_pytorch_refuses_as_a_fault_of_the_operator() -> None:
+    assert [cause.kind for cause in opkit.check(same, only="no_aliasing").causes] == ["aliasing"]
+
+
 def test_check_rejects_outputs_by_name_and_classes_in_words() -> None:
     with pytest.raises(TypeError, match=r"must return a Tensor, .*; got dict\. Pass a function"):
         opkit.check(lambda x: {"y": x}, samples=torch.rand(3))

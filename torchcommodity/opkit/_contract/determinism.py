@@ -14,6 +14,7 @@ from torchcommodity.opkit._contract.compare import assert_bitwise_equal
 from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate, python_functions
 from torchcommodity.opkit._contract.state import cleared, find_state
+from torchcommodity.opkit._op import Op
 
 RANDOM = "The result draws from a global random generator. Take a `generator` or a `seed` as an argument."
 STATE = "The result depends on earlier calls. Keep no state between calls: no globals, no attributes that a call sets."
@@ -26,6 +27,9 @@ SHARED = (
 @register(STATE, first_sample_only=True)
 def deterministic(case: Case) -> None:
     """The same call gives the same bits, forward and backward, whatever was called in between."""
+    if not isinstance(case.op, Op) and case.op.carries_state:
+        names = ", ".join(case.op.changed_buffers)
+        raise Fault("nondeterministic", f"the same call again gives another result: it changes {names}", STATE)
     with fill_nan():  # what is never written has the same bits in each call: that is another check's fault
         expected = outputs_and_gradients(case)
         _assert_same(case, expected, lambda: outputs_and_gradients(case), "the same call again")

@@ -16,9 +16,10 @@ from torchcommodity.opkit._contract.case import Case, Redirect, SkipCheck, as_tu
 from torchcommodity.opkit._contract.declaration import Declaration, vary_settings
 from torchcommodity.opkit._contract.guess_samples import NoSample, guess_sample
 from torchcommodity.opkit._contract.guess_time import batches_are_free, guess_time_axis, looks_ahead, runner
-from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, changed_buffers, flatten_outputs
+from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, call_twice, flatten_outputs
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.signature import arrange
+from torchcommodity.opkit._contract.support import find_cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +42,38 @@ class ForeignOp:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the report should know: the state of a module."""
+        """What a reader of the report should know: how a module was run."""
         module = self.invocation.target
-        if not isinstance(module, torch.nn.Module) or not self.state_names:
+        if not isinstance(module, torch.nn.Module):
             return ()
         mode = "training" if module.training else "evaluation"
         notes = [f"module in {mode} mode, in float64; its parameters are differentiated too"]
-        sample = self.data.samples[0]
-        args, kwargs = arrange(
-            self.make.parameters, Sample(*sample.tensors[: -len(self.state_names)], **sample.settings)
-        )
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            changed = changed_buffers(module, lambda copied: copied(*args, **kwargs))
-        if changed:
-            notes.append(f"each call changes buffers ({', '.join(changed)}): every call here starts from the same ones")
+        if self.changed_buffers:
+            names = ", ".join(self.changed_buffers)
+            notes.append(f"each call changes buffers ({names}): every call here starts from the same ones")
         return tuple(notes)
+
+    @cached_property
+    def changed_buffers(self) -> tuple[str, ...]:
+        """Names of the buffers that a call of a module changes."""
+        return self._state_after_calls[0]
+
+    @cached_property
+    def carries_state(self) -> bool:
+        """Whether the buffers that a call of a module changes change the result of the next call."""
+        return self._state_after_calls[1]
+
+    @cached_property
+    def _state_after_calls(self) -> tuple[tuple[str, ...], bool]:
+        module, sample = self.invocation.target, self.data.samples[0]
+        if not isinstance(module, torch.nn.Module) or self.declaration.cases is not None:
+            return (), False
+        args, kwargs = arrange(self.make.parameters, Sample(*_inputs(self, sample), **sample.settings))
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            try:
+                return call_twice(module, args, kwargs)
+            except Exception:  # a fault that the checks report
+                return (), False
 
     @property
     def qualified_name(self) -> str:
@@ -168,9 +186,9 @@ def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
     invocation = Invocation(target, make.parameters, state)
     guesses: dict[str, str] = {}
     data = _make_cases(make, declaration, invocation, guesses)
-    _try_first_sample(make, data)
-    op = ForeignOp(make, declaration, invocation, data, guesses=guesses)
-    return _measure(op)
+    runs = _try_first_sample(make, data)
+    op = ForeignOp(make, declaration, invocation, data, declaration.axes, bool(declaration.causal), guesses=guesses)
+    return _measure(op) if runs else op
 
 
 def _target(make: Make) -> tuple[Any, dict[str, Tensor]]:
@@ -225,8 +243,8 @@ def _example(make: Make) -> str:
     return f"opkit.check({make.name.split('::')[-1]}, samples=[({arguments})])"
 
 
-def _try_first_sample(make: Make, data: Cases) -> None:
-    """Run the operator once, so that a sample that does not fit is reported as such."""
+def _try_first_sample(make: Make, data: Cases) -> bool:
+    """Run the operator once, so that a sample that does not fit is reported as such; False if it has a known fault."""
     sample = data.samples[0]
     tensors = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
     try:
@@ -235,12 +253,15 @@ def _try_first_sample(make: Make, data: Cases) -> None:
     except UnsupportedOutput:
         raise
     except Exception as error:
+        if find_cause(error):
+            return False  # PyTorch itself names a fault of the operator, which the first check reports
         raise ValueError(
             f"check: {make.name} does not run on the sample {sample}: {type(error).__name__}: {error}; "
             f"pass samples that it takes, such as {_example(make)}"
         ) from error
     if not outputs:
         raise UnsupportedOutput("no Tensor")
+    return True
 
 
 def _measure(op: ForeignOp) -> ForeignOp:
@@ -273,6 +294,11 @@ def _require_axes(op: ForeignOp, outputs: Sequence[Tensor], sample: Sample, time
                 f"check: time={op.declaration.time} must be an axis of every {label}; got {label} {shape}: "
                 "pass time=(input axis, output axis), or None without a time axis"
             )
+
+
+def _inputs(op: ForeignOp, sample: Sample) -> tuple[Any, ...]:
+    """The tensors of a sample without the parameters of a module."""
+    return sample.tensors[: len(sample.tensors) - len(op.state_names)]
 
 
 def _as_leaf(x: Any) -> Any:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
 from torchcommodity.opkit._contract.signature import REQUIRED, Parameter, TensorList
+from torchcommodity.opkit._contract.support import find_cause
 
 SCALAR_VALUES: dict[str, Any] = {"int": 3, "float": 0.5, "bool": False}
 INTEGER_NAMES = ("window", "period", "span", "lag", "lags", "order", "steps", "size", "n", "k", "horizon", "groups")
@@ -58,6 +59,8 @@ def guess_sample(function: Callable[..., Any], parameters: Sequence[Parameter], 
         try:
             outputs = _run(function, Sample(*sample.tensors, *state, **sample.settings))
         except Exception as error:
+            if find_cause(error):
+                return sample
             first_error = first_error or error
             continue
         fallback = fallback or sample

@@ -1,7 +1,7 @@
 """How a foreign operator is called with the tensors and settings of a sample, and what counts as its outputs."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,12 +45,16 @@ def _buffers(module: torch.nn.Module, tensors: tuple[Any, ...]) -> dict[str, Ten
     }
 
 
-def changed_buffers(module: torch.nn.Module, call: Callable[[torch.nn.Module], Any]) -> list[str]:
-    """Names of the buffers that a call changes, of a copy of the module."""
-    module = copy.deepcopy(module)
+def call_twice(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
+    """Names of the buffers that a call changes, and whether they change the result of the next call."""
+    module, results = copy.deepcopy(module), []
     before = {name: buffer.clone() for name, buffer in module.named_buffers()}
-    call(module)
-    return [name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name])]
+    for _ in range(2):
+        torch.manual_seed(0)
+        results.append([y.clone() for y in flatten_outputs(module(*args, **kwargs))])
+    changed = tuple(name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name]))
+    same = all(torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in zip(*results))
+    return changed, bool(changed) and not same
 
 
 def flatten_outputs(result: Any) -> tuple[Tensor, ...]:

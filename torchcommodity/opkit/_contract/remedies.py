@@ -37,8 +37,8 @@ FOREIGN: dict[str, str] = {
     "`torch.onnx.export`.",
 }
 BY_MAKE: dict[tuple[str, str], str] = {
-    ("nondeterministic", "nn.Module"): "Call `eval()` before the check if the module draws random numbers only in "
-    "training, as dropout does; else pass a generator or a seed. Keep no state between calls but buffers.",
+    ("nondeterministic", "nn.Module"): "If it draws random numbers, or uses what it updates, in training only: call "
+    "`eval()` before the check. Else pass a generator or a seed, and compute from the arguments alone.",
     ("forward_mode", "autograd.Function"): "Write the static method `jvp(ctx, *tangents)`, the derivative along the "
     "tangents, with what `ctx.save_for_forward` saved.",
     ("forward_mode", "custom_op"): "`register_autograd` has no forward mode: torch.func.jvp sees zeros. Make the "

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 Status = Literal["pass", "fail", "skip"]
+LACK_OF_PYTORCH = "zero_tangent"  # of every custom_op with `register_autograd`: reported after other causes
 INDENT = " " * 4
 
 
@@ -67,7 +68,7 @@ class Report(Sequence[Result]):
         first: dict[str, Result] = {}
         for result in self.failures:
             first.setdefault(result.kind, result)
-        return tuple(first.values())
+        return tuple(sorted(first.values(), key=lambda result: result.kind == LACK_OF_PYTORCH))
 
     @property
     def seconds(self) -> float:
@@ -124,7 +125,7 @@ class Report(Sequence[Result]):
             "on": cause.sample,
             "fix": cause.fix,
             "also failed": ", ".join(same),
-            "not run, as they depend on it": ", ".join(blocked),
+            "not run, as they depend on it": _shorten(blocked),
         }
         head = f"{number}. {name}" + (f"  {cause.location}" if cause.location else "")
         return [head, f"{INDENT}{cause.cause}", *(f"{INDENT}{key}: {text}" for key, text in details.items() if text)]
@@ -139,3 +140,7 @@ class Report(Sequence[Result]):
 
     def _passes(self) -> str:
         return f"{len(self._with_status('pass'))} of {len(self)} checks passed"
+
+
+def _shorten(names: list[str], most: int = 8) -> str:
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
