@@ -45,7 +45,8 @@ def names_in_use(modules: Iterable[nn.Module], functions: Iterable[Any]) -> set[
     methods = [node for tree in trees for node in ast.walk(tree) if isinstance(node, Functions)]
     names, known = {"forward"}, set[str]()
     for function in functions:
-        names |= _names(_parse(function)[1])
+        source: Any = function if inspect.isroutine(function) else type(function)
+        names |= _names(_parse(source)[1])
     while names != known:
         known = set(names)
         for method in methods:

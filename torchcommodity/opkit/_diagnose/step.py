@@ -91,11 +91,14 @@ class Problem:
             self.parameters[name].data.copy_(data)
         return any(value != values[0] for value in values)
 
-    def _loss_values(self) -> list[float]:
-        """The loss as numbers, of the same random state each time."""
+    def _loss_values(self) -> list[float] | None:
+        """The loss as numbers, of the same random state each time; None if the model refuses its parameters."""
         torch.manual_seed(0)
-        with torch.inference_mode(False), torch.enable_grad():
-            loss = compute_loss(self.model, fresh(self.batch), self.loss_fn)
+        try:
+            with torch.inference_mode(False), torch.enable_grad():
+                loss = compute_loss(self.model, fresh(self.batch), self.loss_fn)
+        except Exception:  # such as a window length that no longer fits
+            return None
         if isinstance(loss, int | float):
             return [float(loss)]
         return [value for x in tensors_in(loss) for value in x.detach().double().flatten().tolist()]
