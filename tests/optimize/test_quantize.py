@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.optimize import mixed_precision, model_size, quantize
+from torchcommodity.optimize import mixed_precision, model_size, quantization_report, quantize
 from torchcommodity.training import ModelInputs
 
 Predict = Callable[[Forecaster], Tensor]
@@ -46,3 +46,27 @@ def test_mixed_precision_rejects_int8_weights_and_other_dtypes(forecaster: Forec
         mixed_precision(quantize(forecaster))
     with pytest.raises(ValueError, match=r"dtype must be torch\.bfloat16; got dtype=torch\.float16"):
         mixed_precision(forecaster, torch.float16)
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["fast path", "gradients"])
+@pytest.mark.filterwarnings("ignore:.*nested tensors.*:UserWarning")  # PyTorch's prototype, in the fast path
+def test_quantized_transformer_encoder_runs_with_and_without_its_fast_path(grad: bool) -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model, x = torch.nn.TransformerEncoder(layer, 2).eval(), torch.randn(3, 7, 16)
+    padding = torch.zeros(3, 7, dtype=torch.bool)
+    padding[1, 5:] = True
+    small = quantize(model)
+    with torch.set_grad_enabled(grad):
+        expected, output = (module(x, src_key_padding_mask=padding)[~padding] for module in (model, small))
+    assert (output - expected).norm() < 0.02 * expected.norm()
+
+
+@pytest.mark.parametrize("recurrent", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_quantize_torchs_recurrent_layers(recurrent: Callable[..., torch.nn.Module]) -> None:
+    torch.manual_seed(0)
+    model, x = recurrent(6, 16, 2, batch_first=True, bidirectional=True).eval(), torch.randn(3, 7, 6)
+    report = quantization_report(model, quantize(model), x)
+    assert report.relative_error is not None
+    assert report.relative_error < 0.02
+    assert report.bytes_after < 0.4 * report.bytes_before

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import call, module_of, restored_mode
 from torchcommodity.optimize._quantize import is_int8, reason_not_quantized, stored_bytes
+from torchcommodity.optimize._steps import named_tensors
 from torchcommodity.optimize._table import format_table
 from torchcommodity.optimize._weights import list_weights
 from torchcommodity.training import ModelInputs
@@ -109,8 +109,8 @@ def quantization_report(model: Any, quantized: Any, example: Any = None) -> Quan
 def _outputs(module: nn.Module, inputs: Any) -> Tensor:  # (M,)
     """All floating-point outputs of a module in evaluation mode."""
     with restored_mode(module):
-        leaves = tree_leaves(call(module.eval(), inputs))
-    tensors = [x.double().flatten() for x in leaves if isinstance(x, Tensor) and x.is_floating_point()]
+        outputs = [x for _, x in named_tensors(call(module.eval(), inputs))]
+    tensors = [x.double().flatten() for x in outputs if x.is_floating_point()]
     if not tensors:
-        raise_invalid("quantization_report", "the model must return a floating-point Tensor", outputs=len(leaves))
+        raise_invalid("quantization_report", "the model must return a floating-point Tensor", outputs=len(outputs))
     return torch.cat(tensors)
