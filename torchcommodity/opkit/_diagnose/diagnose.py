@@ -4,7 +4,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -46,7 +46,7 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
 
     Raises:
         TypeError: model is not a module.
-        ValueError: the batch does not fit the signature of loss_fn.
+        ValueError: the batch does not fit the signature of loss_fn, or is an empty iterator.
 
     Example:
         >>> import torch
@@ -65,8 +65,10 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         raise TypeError(
             f"diagnose: model must be an nn.Module; got {type(model).__name__}. Pass (model, batch, loss_fn)"
         )
-    if any(nn.parameter.is_lazy(p) for p in model.parameters()):
-        model = copy.deepcopy(model)  # the first batch gives lazy parameters their shapes, for good
+    with torch.random.fork_rng(devices=[]):
+        batch = first_batch(batch)
+    if _is_lazy(model):
+        model = _with_shapes(model, batch, loss_fn)
     with warnings.catch_warnings(), _without_compiler(), preserved(model, loss_fn):
         warnings.simplefilter("ignore")
         findings = _mode() + unregistered(model) + frozen(model)
@@ -74,10 +76,24 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         if any(p.is_inference() for p in parameters.values()):
             findings += _inference(parameters)
         elif parameters:
-            findings += _examine(Problem(model, first_batch(batch), loss_fn, parameters))
+            findings += _examine(Problem(model, batch, loss_fn, parameters))
         else:
             findings += _empty(model)
     return Diagnosis(tuple(ranked(findings)))
+
+
+def _is_lazy(model: nn.Module) -> bool:
+    return any(nn.parameter.is_lazy(parameter) for parameter in model.parameters())
+
+
+def _with_shapes(model: nn.Module, batch: Any, loss_fn: Loss | None) -> nn.Module:
+    """A copy whose lazy parameters have their shapes from a first batch, which they keep for good."""
+    model = copy.deepcopy(model)
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), suppress(Exception):
+        compute_loss(model, fresh(batch), loss_fn)
+    if _is_lazy(model):
+        raise ValueError("diagnose: lazy layers must have shapes; got some without. Call the model on one batch first")
+    return model
 
 
 def _without_compiler() -> AbstractContextManager[Any]:
@@ -127,7 +143,7 @@ def _second_step(problem: Problem, first: Step) -> list[Finding]:
     """What only a second step shows: graphs that are kept, parameters made in the first, updates that are undone."""
     kept, old = kept_graphs(problem.model), {name: p.detach().clone() for name, p in problem.parameters.items()}
     problem.descend(first.gradients)
-    second = problem.step()
+    second = problem.step(keep_gradients=True)  # an optimizer inside of the loss function has something to do
     findings = kept_from_first(kept, first, second) or ([explain(second)] if second.error else [])
     return findings + foreign_leaves(problem, first, second) + overwritten(problem, old, first)
 

@@ -49,6 +49,8 @@ def overwritten(problem: Problem, old: Mapping[str, Tensor], first: Step) -> lis
         gradient = first.gradients[name]
         if gradient is None or is_zero(gradient) or not torch.equal(parameter, old[name]):
             continue
+        if not _is_reset(problem, parameter, old[name]):
+            continue
         writes = [
             e for e in first.trace.events if e.kind in BREAKS and e.shape == parameter.shape and e.sources >> i & 1
         ]
@@ -56,6 +58,18 @@ def overwritten(problem: Problem, old: Mapping[str, Tensor], first: Step) -> lis
             message = "the forward pass sets the parameter to a value of its own, which undoes every update"
             findings.append(Finding(writes[-1].kind, message, "remove the assignment", (name,), writes[-1].location))
     return findings
+
+
+def _is_reset(problem: Problem, parameter: Tensor, old: Tensor) -> bool:
+    """Whether a forward pass undoes changes in both directions; a clamp undoes one at the most."""
+    size = 0.1 * old.abs().max().clamp(min=0.1)
+    undone = []
+    for change in (size, -size):
+        parameter.data.copy_(old + change)
+        problem.loss_depends_on([])
+        undone.append(torch.equal(parameter, old))
+    parameter.data.copy_(old)
+    return all(undone)
 
 
 def broken_links(problem: Problem, step: Step) -> list[Finding]:
@@ -102,11 +116,18 @@ def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_le
             kind, location = _last_known(step, i)
             groups[kind, location, "error"].append(i)
         else:
-            severity: Severity = "note" if some_learn and optional >> i & 1 else "error"
+            partly = some_learn and (optional >> i & 1 or _has_learning_sibling(step, names[i]))
+            severity: Severity = "note" if partly else "error"
             groups["unused_result", step.trace.last_use[1 << i].location, severity].append(i)
     for (kind, location, severity), group in groups.items():
         findings.append(_finding(kind, location, [names[i] for i in group], severity))
     return findings
+
+
+def _has_learning_sibling(step: Step, name: str) -> bool:
+    """Whether the layer learns apart from this: the bias of a network whose derivative is trained has no effect."""
+    layer = name.rpartition(".")[0]
+    return any(g is not None and key.rpartition(".")[0] == layer for key, g in step.gradients.items() if layer)
 
 
 def _last_known(step: Step, i: int) -> tuple[str, str]:

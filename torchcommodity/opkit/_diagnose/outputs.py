@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchcommodity.opkit._diagnose.trace import Trace
@@ -18,8 +19,11 @@ class OutputHooks:
         self.handles: list[Any] = []
 
     def __enter__(self) -> "OutputHooks":
-        self.handles = [module.register_forward_hook(self._hook) for module in self.model.modules()]
-        self.handles.append(self.model.register_forward_pre_hook(self._enter))
+        for module in self.model.modules():
+            if not isinstance(module, torch.jit.ScriptModule):  # it takes no hooks
+                self.handles.append(module.register_forward_hook(self._hook))
+        if not isinstance(self.model, torch.jit.ScriptModule):
+            self.handles.append(self.model.register_forward_pre_hook(self._enter))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -60,11 +60,12 @@ class Problem:
     loss_fn: Callable[..., Any] | None
     parameters: Mapping[str, Tensor]
 
-    def step(self, scale: float = 1.0) -> Step:
+    def step(self, scale: float = 1.0, *, keep_gradients: bool = False) -> Step:
+        """One step of training, without the update."""
         batch = fresh(self.batch)
         step, state = self._observers(batch), torch.get_rng_state()
         for parameter in self.parameters.values():
-            parameter.grad = None
+            parameter.grad = parameter.grad.clone() if keep_gradients and parameter.grad is not None else None
         try:
             with torch.inference_mode(False), torch.enable_grad(), step.units, step.outputs, step.trace:
                 step.loss = compute_loss(self.model, batch, self.loss_fn)

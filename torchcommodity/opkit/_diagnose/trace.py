@@ -53,6 +53,7 @@ class Call:
     outputs: list[Tensor]
     place: Place
     bits: int
+    records_graph: bool
 
 
 class Trace(TorchFunctionMode):
@@ -86,18 +87,22 @@ class Trace(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if transforms_active():  # what a transform of torch.func wraps has no values to look at
-            return func(*args, **kwargs)
         name, tensors = _name(func), list(tensors_in((args, kwargs)))
+        if transforms_active():  # what a transform of torch.func wraps has no values to look at
+            for x in tensors:
+                if x in self.parameters:
+                    self.last_use[self.parameters[x]] = current_place(name)
+            return func(*args, **kwargs)
+        records_graph = torch.is_grad_enabled()
         target = tensors[0] if tensors and func == SET_DATA else None
         before = [(x, x.requires_grad, _version(x)) for x in tensors]
         result = func(*args, **kwargs)
-        with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # a checkpoint counts what autograd saves
             new = [x for x in tensors_in(result) if not any(x is y for y in tensors)]
             changed = [(x, in_graph) for x, in_graph, version in before if x is target or _version(x) != version]
             changed = [] if name in PROPERTIES else changed
             outputs = [x for x, _ in changed] + new
-            call = Call(name, func, tensors, outputs, current_place(name), self.bits_of(tensors))
+            call = Call(name, func, tensors, outputs, current_place(name), self.bits_of(tensors), records_graph)
             self._record(call, new)
             for x, in_graph in changed:
                 self._record_write(call, x, in_graph)
@@ -230,7 +235,7 @@ class Trace(TorchFunctionMode):
             return kind, base
         if in_graph and not target.requires_grad:
             return "detach_", target
-        return "in_place" if torch.is_grad_enabled() else "no_grad", target
+        return "in_place" if call.records_graph else "no_grad", target
 
     def _sharing(self, target: Tensor, call: Call) -> list[Tensor]:
         """Tensors of the graph that share the values of a Tensor."""
@@ -250,7 +255,7 @@ def _break_kind(call: Call, y: Tensor) -> str:
         return "integer"
     if call.place.applied_at:
         return "not_differentiable"
-    return "no_grad" if not torch.is_grad_enabled() else "not_differentiable"
+    return "not_differentiable" if call.records_graph else "no_grad"
 
 
 def _name(func: Any) -> str:
