@@ -7,6 +7,7 @@ import torch
 from mutation import backward, jvp, public_variance, unmasked_variance, variance, warmup_mask, windows
 from torch import Tensor
 from torch._C._functorch import TransformType, get_interpreter_stack
+from torch._subclasses import FakeTensor
 
 from torchcommodity.opkit import Op
 from torchcommodity.opkit.arguments import check_integer
@@ -178,6 +179,12 @@ def scaled(factor: Callable[[], float]) -> Callable[..., Tensor]:
 
 def scaled_jvp(factor: Callable[[], float]) -> Callable[..., Tensor]:
     return lambda d_x, *, x, window: factor() * jvp(d_x, x=x, window=window)
+
+
+def of_contiguous_gradient(grad: Tensor, *, x: Tensor, window: int) -> Tensor:
+    if not isinstance(grad, FakeTensor) and not transforms() and 0 not in grad.stride():
+        grad = grad.as_strided(grad.shape, torch.empty(grad.shape).stride())
+    return zeros_backward(grad, x=x, window=window)
 
 
 def detached(grad: Tensor, *, x: Tensor, window: int) -> Tensor:

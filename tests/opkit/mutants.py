@@ -55,6 +55,11 @@ MUTANTS = (
     Mutant("one_asset", "squeezes", function=faults.squeezes),
     Mutant("empty_batch", "indexes the first sample", function=faults.raises_if(lambda x: 0 in x.shape[:-2])),
     Mutant("batch_axes", "supports one batch axis only", function=faults.raises_if(lambda x: x.dim() > 3)),
+    Mutant(
+        "gradient_layout",
+        "assumes contiguous memory",
+        {"backward": faults.of_contiguous_gradient, "mask_nan_grad": False},
+    ),
     Mutant("gradcheck", "off by 1e-4", {"backward": faults.scaled(lambda: 1.0001)}),
     Mutant("gradgradcheck", "detaches", {"backward": faults.detached}),
     Mutant("forward_mode", "zero tangent", {"jvp": faults.scaled_jvp(lambda: 0.0)}),

@@ -5,15 +5,21 @@ from typing import Any
 
 import torch
 from torch.autograd import forward_ad
+from torch.autograd.gradcheck import GradcheckError
 
 from torchcommodity.opkit._autograd import Gradients, autograd_kernel
-from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
-from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
+from torchcommodity.opkit._contract.checks import describe_error, register
 from torchcommodity.opkit._contract.compare import assert_close
+from torchcommodity.opkit._contract.fault import Fault
+from torchcommodity.opkit._contract.gradient_causes import explain_gradient, require_each_alone, require_linear
+from torchcommodity.opkit._contract.layouts import LAYOUTS
+from torchcommodity.opkit._contract.source import locate, python_functions
 from torchcommodity.opkit._contract.values import VALUES
+from torchcommodity.opkit._op import Op
 
 ONCE = "refused by declaration: the record says once_differentiable=True"
-GRADIENTS = (*VALUES, "strides", "gradcheck")
+GRADIENTS = (*VALUES, "strides", "gradient_layout", "gradcheck")
 
 
 def require_gradient(case: Case) -> Case:
@@ -30,12 +36,12 @@ def require_second_order(case: Case) -> Case:
     case = require_gradient(case)
     if getattr(case.op, "once_differentiable", False):
         raise SkipCheck(ONCE)
-    return case
+    return require_finite(case)
 
 
 def require_forward_mode(case: Case) -> Case:
     """Forward mode is a formula of its own, or the derivative of the backward formula."""
-    return require_gradient(case) if case.op.jvp else require_second_order(case)
+    return require_finite(require_gradient(case)) if case.op.jvp else require_second_order(case)
 
 
 def _assert_refused(case: Case) -> None:
@@ -50,13 +56,42 @@ def _assert_refused(case: Case) -> None:
 
 
 @register(
+    "`backward` assumes how its incoming gradient lies in memory. Call `grad.contiguous()` first, or use its strides.",
+    depends_on=(*VALUES, "strides"),
+)
+def gradient_layout(case: Case) -> None:
+    """Incoming gradients that are expanded, transposed or strided give the gradient of contiguous ones."""
+    case = require_gradient(case)
+    leaves = case.leaves()
+    outputs = [y for y in float_tensors(case.outputs(*leaves)) if y.requires_grad]
+    for name, change in LAYOUTS.items():
+        strided = [change(g) for g in _random_like(tuple(outputs), 5)]
+        contiguous = [g.contiguous().clone() for g in strided]
+        expected = torch.autograd.grad(outputs, leaves, contiguous, retain_graph=True, materialize_grads=True)
+        try:
+            actual = torch.autograd.grad(outputs, leaves, strided, retain_graph=True, materialize_grads=True)
+            assert_close(actual, expected, 1e-12, f"gradient for a {name} incoming gradient")
+        except Exception as difference:
+            location = locate(case.op, "backward")
+            raise Fault("wrong_gradient_layout", describe_error(difference), location=location) from None
+
+
+@register(
     "`backward` is not the derivative of the forward pass: derive it again, and look at the first and last rows.",
-    depends_on=VALUES,
+    depends_on=(*VALUES, "gradient_layout"),
 )
 def gradcheck(case: Case) -> None:
     """The gradient agrees with finite differences."""
     case = require_gradient(case)
-    torch.autograd.gradcheck(case.finite_outputs, case.leaves(), atol=1e-6, rtol=1e-5, check_undefined_grad=False)
+    try:
+        torch.autograd.gradcheck(case.finite_outputs, case.leaves(), atol=1e-6, rtol=1e-5, check_undefined_grad=False)
+    except GradcheckError:
+        explain_gradient(case)
+        if isinstance(case.op, Op):
+            raise
+    if not isinstance(case.op, Op):
+        require_linear(case)
+        require_each_alone(case)
 
 
 @register(
@@ -69,12 +104,37 @@ def gradgradcheck(case: Case) -> None:
     if getattr(case.op, "once_differentiable", False):
         _assert_refused(case)
         raise SkipCheck(ONCE)
-    torch.autograd.gradgradcheck(
-        lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
-        case.leaves(),
-        check_undefined_grad=False,
-        fast_mode=True,
-    )
+    _skip_if_refused(require_finite(case))
+    try:
+        torch.autograd.gradgradcheck(
+            lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
+            case.leaves(),
+            check_undefined_grad=False,
+            fast_mode=True,
+        )
+    except GradcheckError as error:
+        kind = "detached_backward" if "analytical:0.0 " in str(error) else "wrong_second_gradient"
+        raise Fault(kind, " ".join(str(error).split()), location=locate(case.op, "backward")) from error
+
+
+def require_finite(case: Case) -> Case:
+    """Return the case, or skip the check: PyTorch's own formulas have NaN derivatives where an output is NaN."""
+    has_nan = any(bool(y.isnan().any()) for y in float_tensors(case.call()))
+    if has_nan and not isinstance(case.op, Op) and "backward" not in python_functions(case.op):
+        raise SkipCheck("outputs that are NaN have NaN derivatives, by the rules of PyTorch's operators")
+    return case
+
+
+def _skip_if_refused(case: Case) -> None:
+    """Skip the check if the operator refuses in words to be differentiated twice (`once_differentiable`)."""
+    leaves = case.leaves()
+    first = torch.autograd.grad(case.loss(*leaves), leaves, create_graph=True, materialize_grads=True)
+    try:
+        torch.autograd.grad([g.sin().sum() for g in first if g.requires_grad], leaves, allow_unused=True)
+    except RuntimeError as error:
+        if "once_differentiable" not in str(error):
+            raise
+        raise SkipCheck("the operator says once_differentiable: its second derivative is refused in words") from None
 
 
 def _random_like(tensors: Tensors, seed: int) -> Tensors:
@@ -111,6 +171,8 @@ def _assert_transposed(case: Case, leaves: Tensors, tangents: Tensors, label: st
         gradients = torch.autograd.grad(y, leaves, cotangent, retain_graph=True, materialize_grads=True)
         expected = torch.stack([(g * t).sum() for g, t in zip(gradients, tangents)]).sum()
         actual = (cotangent * output_tangent).sum()
+        if not output_tangent.any() and expected.detach().abs() > 1e-8:
+            raise Fault("zero_tangent", f"the tangent of output {i} is zero, along {label}: expected {expected:.6g}")
         assert_close([actual], [expected.detach()], 1e-8, f"<u, J v> of output {i}, along {label}")
 
 

@@ -10,11 +10,12 @@ from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._contract.allocation import fill_nan, fill_numbers
 from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
 from torchcommodity.opkit._contract.checks import register
-from torchcommodity.opkit._contract.compare import assert_bitwise_equal
+from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
 from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.resize import resize
 from torchcommodity.opkit._contract.source import locate, locate_error
 from torchcommodity.opkit._contract.support import ignore_refusal
+from torchcommodity.opkit._op import Op
 
 WRITES_BACKWARD = "`backward` writes to a tensor of others. Compute into a new one: no `out=`, `mul_`, `x[...] =`."
 
@@ -123,10 +124,15 @@ def _outputs_and_gradients(case: Case, fill: Callable[[Tensors], AbstractContext
     with fill(case.call()):
         outputs = case.outputs(*leaves)
         loss = torch.stack([y.nansum() for y in outputs if y.is_floating_point()] or [torch.zeros(())]).sum()
-        gradients = (
-            torch.autograd.grad(loss, leaves, allow_unused=True) if differentiable and loss.requires_grad else ()
-        )
+        gradients = _gradients_or_none(loss, leaves) if differentiable and loss.requires_grad else ()
     return tuple(x.detach() for x in (*outputs, *gradients) if x is not None)
+
+
+def _gradients_or_none(loss: Tensor, leaves: Tensors) -> tuple[Tensor | None, ...]:
+    try:
+        return torch.autograd.grad(loss, leaves, allow_unused=True)
+    except Exception:  # the finding of the checks of gradients
+        return ()
 
 
 @register(
@@ -136,14 +142,18 @@ def _outputs_and_gradients(case: Case, fill: Callable[[Tensors], AbstractContext
     first_sample_only=True,
 )
 def threads(case: Case) -> None:
-    """One thread and four give bitwise equal results."""
+    """One, two, three and four threads give equal results: bit by bit, for a record."""
     if not case.tensors or not isinstance(case.tensors[0], Tensor):
         raise SkipCheck("the sample has no tensor to enlarge")
     assets = None if case.op.vmap == "loop" else 130  # weights determine the length of the last axis
     panels = ((32, 2048, None), (1, 512, assets))  # many panels; one wide panel
     for batch, rows, width in panels if case.op.time else ((2048, None, None),):
         large = resize(case, batch=batch, rows=rows, assets=width)
-        assert_bitwise_equal(_on_threads(4, large), _on_threads(1, large), f"{large.sample}: 4 threads against 1")
+        tolerance = 0.0 if isinstance(case.op, Op) else 1e-10  # PyTorch's own sums round in their own ways
+        expected = _on_threads(1, large)
+        for count in (2, 3, 4):
+            label = f"{large.sample}: {count} threads against 1"
+            assert_close(_on_threads(count, large), expected, tolerance, label)
 
 
 def _on_threads(count: int, case: Case) -> Tensors:

@@ -7,7 +7,9 @@ from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close, first_index
 from torchcommodity.opkit._contract.gradients import require_gradient
+from torchcommodity.opkit._contract.source import python_functions
 from torchcommodity.opkit._contract.values import VALUES
+from torchcommodity.opkit._op import Op
 
 
 def _outputs_with_warmup(case: Case, outputs: Tensors) -> list[tuple[Tensor, int]]:
@@ -77,6 +79,23 @@ def missing_values(case: Case) -> None:
         assert_close(missing.call(), missing.call_reference(), 1e-10, "result with a missing value")
 
 
+def _skips_missing(case: Case) -> bool:
+    """Whether outputs are NaN only where an input of their shape is."""
+    holes = [x.isnan() for x in case.tensors if isinstance(x, Tensor) and x.is_floating_point()]
+    outputs = float_tensors(case.call())
+    return all(not (y.isnan() & ~_holes_of_shape(y, holes)).any() for y in outputs)
+
+
+def _holes_of_shape(y: Tensor, holes: list[Tensor]) -> Tensor:
+    same = [hole for hole in holes if hole.shape == y.shape]
+    return torch.stack([torch.zeros_like(y, dtype=torch.bool), *same]).any(0)
+
+
+def _is_formula_of_skipping_operator(case: Case) -> bool:
+    written_by_hand = "backward" in python_functions(case.op)
+    return written_by_hand and bool(case.op.time) and all(map(_skips_missing, _with_missing_values(case)))
+
+
 def _gradients(case: Case, at_nan: float) -> Tensors:
     """Gradients for an incoming gradient of one, and of `at_nan` where the output is NaN."""
     leaves = case.leaves()
@@ -94,6 +113,8 @@ def _gradients(case: Case, at_nan: float) -> Tensors:
 def missing_values_gradient(case: Case) -> None:
     """With a missing value, every gradient is finite."""
     for missing in _with_missing_values(require_gradient(case)):
+        if not isinstance(case.op, Op) and not _skips_missing(missing):
+            raise SkipCheck("the operator does not skip missing values: they make other outputs NaN too")
         for i, gradient in zip(missing.float_indices, _gradients(missing, 0.0)):
             at = first_index(~gradient.isfinite())
             assert at is None, f"gradient of tensor {i} at {at}: expected a finite value; got {gradient[at].item()}"
@@ -107,6 +128,8 @@ def missing_values_gradient(case: Case) -> None:
 def nan_output_gradient(case: Case) -> None:
     """The incoming gradient of a NaN output is ignored."""
     require_gradient(case)
+    if not isinstance(case.op, Op) and not _is_formula_of_skipping_operator(case):
+        raise SkipCheck("PyTorch's own formulas pass on NaN, or the operator does not skip missing values")
     for missing in (case, *(_with_missing_values(case) if case.op.time else ())):
         expected = _gradients(missing, 0.0)
         for value in (torch.nan, 1e30):

@@ -12,15 +12,12 @@ from torchcommodity.opkit._contract.checks import Check
 from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate_error
 
-RECORD_ONLY = {
-    "pickle_and_copy", "jvp_formula", "nan_output_gradient", "empty_batch", "batch_axes",
-    "meta", "no_data_dependence",
-}  # fmt: skip
+RECORD_ONLY = {"pickle_and_copy", "jvp_formula", "batch_axes"}
 # An error in one of these checks means that the feature is not supported.
 OPTIONAL = {
     "forward_mode", "func_grad", "vmap", "jacrev", "jacfwd", "hessian", "per_sample_gradients", "compile_forward",
     "compile_backward", "compile_shapes", "compile_func_grad", "export", "export_strict", "aot_inductor", "onnx",
-    "threads", "gradgradcheck",
+    "threads", "gradgradcheck", "meta", "no_data_dependence", "half_precision",
 }  # fmt: skip
 
 # PyTorch's own messages, the cause that they name, and its remedy.

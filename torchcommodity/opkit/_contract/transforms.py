@@ -11,6 +11,7 @@ from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close
 from torchcommodity.opkit._contract.gradients import (
     GRADIENTS,
+    require_finite,
     require_forward_mode,
     require_gradient,
     require_second_order,
@@ -87,7 +88,7 @@ def _flat_outputs(case: Case) -> Callable[..., Tensor]:
 @register(FIX, depends_on=("func_grad", "vmap", "aot_dispatch"), first_sample_only=True)
 def jacrev(case: Case) -> None:
     """`torch.func.jacrev` agrees with eager autograd."""
-    case = require_gradient(case)
+    case = require_finite(require_gradient(case))
     actual = func.jacrev(_flat_outputs(case), _argnums(case))(*case.inputs())
     assert_close(actual, _jacobian(case), 1e-10, "func.jacrev")
 
