@@ -79,3 +79,9 @@ def locate_error(error: BaseException) -> str:
     """file:line of the innermost frame of an error that belongs neither to PyTorch nor to the checker."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(LIBRARIES)]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def raised_outside_torch(error: BaseException) -> bool:
+    """Whether the innermost frame is in code that belongs neither to PyTorch nor to the checker."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not frames[-1].filename.startswith(LIBRARIES) and "site-packages" not in frames[-1].filename

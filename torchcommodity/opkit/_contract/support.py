@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import torch
 from torch.autograd.gradcheck import GradcheckError
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck
-from torchcommodity.opkit._contract.checks import Check
+from torchcommodity.opkit._contract.checks import Check, describe_error
 from torchcommodity.opkit._contract.fault import Fault
-from torchcommodity.opkit._contract.source import locate_error
+from torchcommodity.opkit._contract.source import locate_error, raised_outside_torch
 
 RECORD_ONLY = {"pickle_and_copy", "jvp_formula", "batch_axes"}
 # An error in one of these checks means that the feature is not supported.
@@ -19,6 +20,11 @@ OPTIONAL = {
     "compile_backward", "compile_shapes", "compile_func_grad", "export", "export_strict", "aot_inductor", "onnx",
     "threads", "gradgradcheck", "meta", "no_data_dependence", "half_precision",
 }  # fmt: skip
+
+GRAPH_BREAK = (
+    "Dynamo cannot follow this line. Compute with PyTorch operators; or hide Python code in a `custom_op` with a fake "
+    "kernel, which compilers do not look into."
+)
 
 # PyTorch's own messages, the cause that they name, and its remedy.
 CAUSES = (
@@ -76,6 +82,8 @@ def adapt_check(check: Check) -> Check:
         except Exception as error:
             if cause := find_cause(error):
                 raise cause from error
+            if check.compiled and (fault := find_compiler_fault(error)):
+                raise fault from error
             if check.name not in OPTIONAL:
                 raise
             message = " ".join(str(error).split())[:200]
@@ -90,6 +98,16 @@ def find_cause(error: BaseException) -> Fault | None:
     for pattern, kind, fix in CAUSES:
         if re.search(pattern, message):
             return Fault(kind, message, fix, locate_error(error))
+    return None
+
+
+def find_compiler_fault(error: Exception) -> Fault | None:
+    """What keeps a compiler or exporter from following the operator: an error that eager mode does not raise."""
+    message, place = describe_error(error), locate_error(error)
+    if isinstance(error, torch._dynamo.exc.Unsupported):
+        return Fault("graph_break", message, GRAPH_BREAK, place)
+    if place and raised_outside_torch(error):
+        return Fault("compile_crash", message, "Under a compiler the operator's own code raises an error.", place)
     return None
 
 
