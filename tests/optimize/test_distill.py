@@ -111,3 +111,11 @@ def test_distill_rejects_other_shapes_nan_and_mixed_arguments(forecaster: Foreca
         distill(teacher, student, inputs)
     with pytest.raises(TypeError, match="distill: a Forecaster is distilled into the config of a model, on prices"):
         distill(forecaster, student, CLASSES)  # type: ignore[call-overload]
+
+
+def test_distill_names_outputs_and_targets_that_a_loss_cannot_take() -> None:
+    pixels = [(torch.randn(2, 3, 4, 4), torch.randint(5, (2, 4, 4)))]
+    with pytest.raises(ValueError, match=r"distill: the target must be classes \(\.\.\.\) or probabilities"):
+        distill(nn.Conv2d(3, 5, 1), nn.Conv2d(3, 5, 1), pixels, loss="temperature")
+    with pytest.raises(TypeError, match='distill: loss="quantile" needs models that return a Tensor; for others pass'):
+        distill(nn.LSTM(3, 1), nn.LSTM(3, 1), [torch.randn(2, 4, 3)], levels=[0.5])

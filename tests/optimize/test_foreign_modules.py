@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from torchcommodity.optimize import (
     channels_last,
+    distill,
     fine_tune,
     mixed_precision,
     model_size,
@@ -98,6 +99,19 @@ def test_quantized_module_can_be_copied_and_its_state_loaded(network: Any) -> No
     loaded = quantize(fresh)
     loaded.load_state_dict(small.state_dict())
     assert torch.equal(loaded(network.example), expected)
+
+
+def test_distill_brings_a_student_closer_to_any_module(network: Any) -> None:
+    student = copy.deepcopy(network.module)
+    with torch.no_grad():
+        for parameter in student.parameters():
+            parameter.mul_(0.8)
+    before = state_of(student)
+    batches = [x for x, _ in network.batches]  # without targets
+    result = distill(network.module, student, batches, loss="temperature", epochs=3, learning_rate=1e-3)
+    assert result.improved
+    assert type(result.model) is type(network.module)
+    assert unchanged(student, before)
 
 
 @pytest.mark.slow

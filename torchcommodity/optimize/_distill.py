@@ -209,7 +209,7 @@ def _detached(x: Any) -> Any:
 
 def _check_shapes(output: Any, expected: Any) -> None:
     if not isinstance(output, Tensor) or not isinstance(expected, Tensor):
-        return  # a loss of the caller's own takes any outputs
+        return  # a loss of the caller's own takes any outputs, a named one refuses them
     if output.shape != expected.shape:
         rule = "student and teacher must return the same shape; adapt the student's last layer"
         raise_invalid("distill", rule, student=output, teacher=expected)

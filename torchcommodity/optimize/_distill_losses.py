@@ -44,6 +44,10 @@ def temperature_loss(
 
     T^2 keeps the size of the soft gradient, which falls with 1 / T^2. Without a target only the soft term is left.
     """
+    _check_tensor("temperature", student)
+    if target is not None and target.shape not in (student.shape[:-1], student.shape):
+        rule = "the target must be classes (...) or probabilities (..., C) of logits (..., C), classes on the last axis"
+        raise_invalid("distill", rule, logits=student, target=target)
     rows, soft_rows = student.flatten(0, -2), teacher.flatten(0, -2)
     log_student, log_teacher = (F.log_softmax(x / temperature, -1) for x in (rows, soft_rows))
     soft = temperature**2 * F.kl_div(log_student, log_teacher, reduction="batchmean", log_target=True)
@@ -62,6 +66,13 @@ def quantile_loss(
     weight: float,
 ) -> Tensor:  # ()
     """`losses.distillation_loss`; without a target only the teacher's term is left."""
+    _check_tensor("quantile", student)
     if target is None:
         target, weight = student.new_full(student.shape[:-1], torch.nan), 1.0
     return distillation_loss(student, teacher, target, levels.to(student), weight=weight)
+
+
+def _check_tensor(loss: str, output: Any) -> None:
+    if not isinstance(output, Tensor):
+        rule = f'loss="{loss}" needs models that return a Tensor; for others pass loss(student, teacher, target)'
+        raise_invalid("distill", rule, TypeError, output=type(output).__name__)
