@@ -149,3 +149,30 @@ def test_parameters_of_a_module_are_differentiated() -> None:
     op = wrap_foreign(nn.Linear(4, 3), Declaration())
     assert op.state_names == ("weight", "bias")
     assert [tuple(x.shape) for x in op.cases().samples[0].tensors] == [(2, 11, 4), (3, 4), (3,)]
+
+
+CUBE = """
+Tensor cube(const Tensor& x_, int64_t times = 1) {
+  const Tensor x = contiguous(x_);
+  Tensor y = empty_like(x);
+  dispatch<float, double>(x, "cube", [&]<typename scalar_t>() {
+    const scalar_t* from = x.const_data_ptr<scalar_t>();
+    scalar_t* to = y.mutable_data_ptr<scalar_t>();
+    for (int64_t i = 0; i < x.numel(); ++i) to[i] = from[i] * from[i] * from[i] * scalar_t(times);
+  });
+  return y;
+}
+"""
+
+
+@pytest.mark.slow
+def test_check_takes_an_operator_of_a_library_in_c() -> None:
+    built = opkit.load_inline("checked_in_c", CUBE, functions=["cube"])
+    (cause,) = opkit.check(built.cube, only="fake").causes
+    assert cause.kind == "fake_missing"
+    torch.library.register_fake("checked_in_c::cube", lambda x, times=1: torch.empty_like(x))
+    report = opkit.check(built.cube, reference=lambda x, times: times * x**3, compiled=False)
+    assert report.ok, str(report)
+    assert report.operator == "checked_in_c::cube"
+    assert report.guesses[0] == "samples ((2, 11, 3), times=1)"
+    assert report["values_float64"].status == report["schema"].status == "pass"

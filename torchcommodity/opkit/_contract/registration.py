@@ -9,12 +9,19 @@ from unittest import mock
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensorMode
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck, float_tensors
 from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.values import BASE
 from torchcommodity.opkit._mutation import as_results, mutated_indices
 from torchcommodity.opkit._op import Op
+
+FAKE = (
+    "Register a fake kernel with `torch.library.register_fake`: a function of the same arguments that gives every "
+    "output its shape, dtype and strides, without values."
+)
 
 
 def _opcheck(case: Case, test: str) -> None:
@@ -27,6 +34,10 @@ def _opcheck(case: Case, test: str) -> None:
     with mock.patch("torch.testing.assert_close", assert_close):
         results = torch.library.opcheck(
             case.op.overload, tuple(arguments), case.keywords, test_utils=test, raise_exception=False
+        )
+    if isinstance(results[test], UnsupportedOperatorException):
+        raise Fault(
+            "fake_missing", "no fake kernel is registered: the operator can be neither compiled nor exported", FAKE
         )
     if isinstance(results[test], Exception):
         raise AssertionError(str(results[test]))

@@ -125,7 +125,13 @@ def lag_plus_one(x: Tensor, lag: int) -> Tensor:
     return lagged(x, lag + 1)
 
 
-@fault("wrong_values", rows=("setting_ignored",), samples=[(randn(3, 4),)], settings={"axis": [-1, 0]}, reference=lambda x, axis: x.softmax(axis))
+@fault(
+    "wrong_values",
+    rows=("setting_ignored",),
+    samples=[(randn(3, 4),)],
+    settings={"axis": [-1, 0]},
+    reference=lambda x, axis: x.softmax(axis),
+)
 def softmax_positive_axis_only(x: Tensor, axis: int) -> Tensor:
     return x.softmax(axis if axis > 0 else -1)
 
