@@ -6,8 +6,10 @@ import io
 import math
 import re
 import shlex
+import sys
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
+SLOW = {"serving.md", "porting.md"}  # exports twice; compiles three libraries
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:torchrun .* -m )?torchcommodity (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
@@ -89,16 +92,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _page(page: Path) -> Any:
-    return pytest.param(page, marks=pytest.mark.slow) if page.name == "serving.md" else page  # exports twice
+    return pytest.param(page, marks=pytest.mark.slow) if page.name in SLOW else page
 
 
 @pytest.mark.parametrize("page", [_page(page) for page in PAGES if _runs(page)], ids=name)
-def test_page_python_runs_and_prints_what_it_shows(page: Path, folder: Path) -> None:
-    names: dict[str, object] = {"__name__": page.stem}
+def test_page_python_runs_and_prints_what_it_shows(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType(f"page_{page.stem}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # records are pickled by name
     for block, following in pairwise([*blocks(page), Block("", "")]):
         if block.language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(block.text, name(page), "exec"), names)
+                exec(compile(block.text, name(page), "exec"), module.__dict__)
             if following.language == "text":
                 assert same_output(following.text, output.getvalue()), output.getvalue()
 
