@@ -26,6 +26,12 @@ def broken():
 def correct():
     return nn.Linear(3, 1), (torch.ones(8, 3), torch.zeros(8, 1)), nn.functional.mse_loss
 
+def crashing():
+    return nn.Linear(3, 1), torch.ones(8, 4), lambda output: output.mean()
+
+def raising():
+    raise KeyError("prices")
+
 def only_a_model():
     return nn.Linear(3, 1)
 """
@@ -51,6 +57,14 @@ def test_diagnose_prints_a_fault_with_its_line(run: Run, module: Path) -> None:
 def test_diagnose_of_a_correct_model_succeeds(run: Run) -> None:
     result = run("diagnose", "models_to_diagnose:correct")
     assert (result.exit_code, result.stdout.strip()[:3]) == (0, "ok:"), result.output
+
+
+def test_diagnose_tells_a_crash_by_its_exit_code(run: Run, module: Path) -> None:
+    result = run("diagnose", "models_to_diagnose:crashing")
+    assert (result.exit_code, "mat1 and mat2" in result.stdout) == (4, True), result.output
+    result = run("diagnose", "models_to_diagnose:raising")
+    assert result.exit_code == 4
+    assert "models_to_diagnose:raising raises KeyError: 'prices'" in result.stderr
 
 
 @pytest.mark.parametrize(

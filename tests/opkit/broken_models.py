@@ -1,5 +1,7 @@
 """Small models with one fault each, on the line that ends in `# fault`."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -91,6 +93,124 @@ class Rounded(TwoLayers):
 class Sign(TwoLayers):
     def activate(self, x: Tensor) -> Tensor:
         return x.sign()  # fault
+
+
+class DetachedInPlace(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = x.tanh()
+        y.detach_()  # fault
+        return y * 2
+
+
+class NumPyOfResult(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.from_numpy(x.tanh().numpy())  # fault
+
+
+class DataAssigned(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = x.tanh()
+        y.data = y.data.round()  # fault
+        return y
+
+
+class DataChanged(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = x.tanh()
+        y.data.clamp_(min=0)  # fault
+        return y
+
+
+class DataWritten(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = torch.zeros(len(x), 8)
+        y.data[:] = x.tanh()  # fault
+        return y
+
+
+class ChangedWithoutGrad(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = x * 2
+        with torch.no_grad():
+            y[:, 0] = 0  # fault
+        return y
+
+
+class MultipliedByZero(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return x.tanh() * torch.zeros(8)  # fault
+
+
+class Masked(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.where(x > 1e6, x, 1.0)  # fault
+
+
+class SoftmaxOfOne(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return x.unsqueeze(-1).softmax(-1).squeeze(-1)  # fault
+
+
+class Overwritten(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = x * 2
+        return y.fill_(1.0)  # fault
+
+
+class Sampled(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return torch.normal(x, 1.0)  # fault
+
+
+class ZeroBackward(torch.autograd.Function):  # fault
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return torch.zeros_like(grad)
+
+
+class UsesZeroBackward(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return ZeroBackward.apply(x)
+
+
+class KeepsGraph(TwoLayers):
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = torch.zeros(8)
+
+    def activate(self, x: Tensor) -> Tensor:
+        self.state = (x + self.state).tanh()  # fault
+        return self.state
+
+
+class NewParameter(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        weight = nn.Parameter(torch.ones(8, 8))  # fault
+        return (x @ weight).tanh()
+
+
+class ComputedOnce(TwoLayers):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.ones(8, requires_grad=True) * 0.5  # fault
+
+    def activate(self, x: Tensor) -> Tensor:
+        return x.tanh() * self.scale
+
+
+class ResetInForward(TwoLayers):
+    def forward(self, x: Tensor) -> Tensor:
+        self.first.weight.data = torch.ones(8, 3)  # fault
+        return super().forward(x)
+
+
+class Crashes(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return x @ torch.ones(3, 3)  # fault
 
 
 class InPlace(TwoLayers):
@@ -260,18 +380,44 @@ def copied_loss(output: Tensor, target: Tensor) -> Tensor:
     return F.mse_loss(torch.tensor(output), target)  # fault
 
 
+def nan_loss(output: Tensor, target: Tensor) -> Tensor:
+    return (target - target).log().mean() * output.mean()  # fault
+
+
+def empty_loss(output: Tensor, target: Tensor) -> Tensor:
+    return (output - target)[target > 1e6].square().sum()  # fault
+
+
+def broadcast_loss(output: Tensor, target: Tensor) -> Tensor:
+    return F.mse_loss(output, target.squeeze(1))  # fault
+
+
+def probabilities_loss(output: Tensor, target: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(output.sigmoid(), (target > 0).float())  # fault
+
+
+def new_loss(output: Tensor, target: Tensor) -> Tensor:
+    return torch.tensor(F.mse_loss(output, target).item(), requires_grad=True)  # fault
+
+
 MODELS: dict[str, tuple[type[nn.Module], ...]] = {
-    "detach": (Detached, DetachedInFunction),
-    "data": (Data,),
-    "python": (Item, ToList),
+    "detach": (Detached, DetachedInFunction, DetachedInPlace),
+    "data": (Data, DataAssigned, DataChanged, DataWritten, ResetInForward),
+    "python": (Item, ToList, NumPy, NumPyOfResult),
     "copy": (Copied,),
-    "no_grad": (NoGrad, NoGradDecorated, Inference),
+    "no_grad": (NoGrad, NoGradDecorated, Inference, ChangedWithoutGrad),
+    "zero_gradient": (MultipliedByZero, Masked, SoftmaxOfOne, Overwritten),
+    "not_differentiable": (Sampled,),
+    "wrong_backward": (UsesZeroBackward,),
+    "graph_kept": (KeepsGraph,),
+    "new_parameter": (NewParameter,),
+    "crash": (Crashes,),
     "integer": (Long, Argmax, Comparison),
     "rounding": (Rounded, Sign),
     "in_place": (InPlace, InPlaceItem),
     "never_called": (NeverCalledLayer, NeverUsedParameter),
     "plain_list": (PlainList, PlainDict),
-    "not_a_parameter": (NotAParameter,),
+    "not_a_parameter": (NotAParameter, ComputedOnce),
     "unused_result": (UnusedResult,),
     "frozen": (Frozen,),
     "nan_gradient": (NaN,),
@@ -281,8 +427,9 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
     "dead_units": (DeadLayer, DeadFunction),
     "saturated_units": (Saturated,),
 }
-BROKEN = [(kind, model) for kind, models in MODELS.items() for model in models] + [("python", NumPy)]
+BROKEN = [(kind, model) for kind, models in MODELS.items() for model in models]
 LOSSES = [
     ("not_scalar", unreduced_loss), ("not_a_tensor", float_loss), ("rounding", rounded_loss),
-    ("copy", copied_loss),
+    ("copy", copied_loss), ("nan_gradient", nan_loss), ("zero_gradient", empty_loss), ("broadcast", broadcast_loss),
+    ("double_softmax", probabilities_loss), ("python", new_loss),
 ]  # fmt: skip

@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, TensorDataset
 
 from torchcommodity import opkit
 
@@ -26,6 +28,8 @@ def fault_location(source: Any) -> str:
     """File and line of the `# fault` comment; empty without one."""
     if source is broken.DetachedInFunction:
         source = broken._activate_detached
+    if source is broken.UsesZeroBackward:
+        source = broken.ZeroBackward
     lines, first = inspect.getsourcelines(source)
     numbers = [first + i for i, line in enumerate(lines) if "# fault" in line]
     return f"{inspect.getsourcefile(source)}:{numbers[0]}" if numbers else ""
@@ -138,6 +142,77 @@ class TwoInputs(nn.Module):
         return self.head(x)
 
 
+class Experts(nn.Module):
+    """Each sample goes to one of many experts, so a few samples leave some experts without a gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.experts = nn.Linear(3, 24), nn.ModuleList(nn.Linear(3, 1) for _ in range(24))
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights, chosen = self.gate(x).softmax(-1).max(-1, keepdim=True)
+        outputs = [(chosen == i) * weights * expert(x) for i, expert in enumerate(self.experts)]
+        return torch.stack(outputs).sum(0)
+
+
+class Heads(nn.Module):
+    """Two heads, of which a batch uses one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.heads = nn.Linear(3, 8), nn.ModuleDict({"oil": nn.Linear(8, 1), "gas": nn.Linear(8, 1)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.heads["oil"](self.body(x).tanh())
+
+
+class LowRank(nn.Module):
+    """An adapter whose second factor starts at zero: the first has no gradient in the first step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base, self.down, self.up = nn.Linear(3, 1), nn.Linear(3, 2, bias=False), nn.Linear(2, 1, bias=False)
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.base(x) + self.up(self.down(x))
+
+
+class Clipped(broken.TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        for parameter in self.parameters():
+            parameter.data.clamp_(-0.1, 0.1)
+        return x.tanh()
+
+
+class Checkpointed(broken.TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        return checkpoint(torch.tanh, x, use_reentrant=False)
+
+
+class Stateful(broken.TwoLayers):
+    """Keeps its state without the graph, and a log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state: Tensor | None = None
+        self.log: list[float] = []
+
+    def activate(self, x: Tensor) -> Tensor:
+        state = x.tanh() if self.state is None else (x + self.state).tanh()
+        self.state = state.detach()
+        self.log.append(state.mean().item())
+        return state
+
+
+class WithLoss(broken.TwoLayers):
+    """Returns its loss beside its output, from keyword arguments."""
+
+    def forward(self, x: Tensor, labels: Tensor) -> dict[str, Tensor]:  # type: ignore[override]
+        output = super().forward(x)
+        return {"loss": mse(output, labels), "output": output}
+
+
 def forecaster() -> tuple[nn.Module, Any, Callable[..., Any]]:
     from torchcommodity.losses import pinball
     from torchcommodity.models import HarConfig, HarLstm, HarLstmConfig
@@ -184,6 +259,19 @@ CORRECT: dict[str, MakeCase] = {
     "tied weights": lambda: (TiedWeights(), batch(), mse),
     "two inputs": lambda: (TwoInputs(), ((batch()[0], batch()[0]), batch()[1]), mse),
     "small batch": lambda: (broken.TwoLayers(), (torch.ones(1, 3), torch.zeros(1, 1)), mse),
+    "sparse embedding": lambda: (
+        nn.Sequential(nn.Embedding(20, 3, sparse=True), nn.Linear(3, 1)), (torch.randint(20, (8,)), torch.randn(8, 1)),
+        mse,
+    ),
+    "experts": lambda: (Experts(), batch(), mse),
+    "one head of two": lambda: (Heads(), batch(), mse),
+    "low-rank adapter": lambda: (LowRank(), batch(), mse),
+    "clipped weights": lambda: (Clipped(), batch(), mse),
+    "checkpoint": lambda: (Checkpointed(), batch(), mse),
+    "stateful": lambda: (Stateful(), batch(), mse),
+    "lazy": lambda: (nn.Sequential(nn.LazyLinear(8), nn.Tanh(), nn.LazyLinear(1)), batch(), mse),
+    "sum of losses": lambda: (broken.TwoLayers(), batch(), broken.sum_loss),
+    "complex": lambda: (nn.Linear(3, 3, dtype=torch.cfloat), batch()[0].to(torch.cfloat), lambda y: y.abs().mean()),
     "forecaster": forecaster,
 }  # fmt: skip
 
@@ -195,6 +283,81 @@ def test_diagnose_finds_no_errors_in_a_correct_model(name: str) -> None:
     diagnosis = opkit.diagnose(model, inputs, loss)
     assert diagnosis.ok, str(diagnosis)
     assert str(diagnosis).startswith("ok: ")
+
+
+def loss_of_model(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    return mse(model(x), y)
+
+
+def signatures() -> dict[str, MakeCase]:
+    model, (x, y) = broken.TwoLayers(), batch()
+    loader = DataLoader(TensorDataset(x, y), batch_size=8)
+    closure: Any = lambda: mse(model(x), y)  # noqa: E731
+    return {
+        "output and target": lambda: (model, [x, y], mse),
+        "output": lambda: (model, x, lambda output: output.square().mean()),
+        "output of a pair": lambda: (model, (x, y), lambda output: output.square().mean()),
+        "model and batch": lambda: (model, (x, y), lambda model, batch: mse(model(batch[0]), batch[1])),
+        "model, inputs and target": lambda: (model, (x, y), loss_of_model),
+        "batch": lambda: (model, {"x": x, "y": y}, lambda batch: mse(model(batch["x"]), batch["y"])),
+        "nothing": lambda: (model, None, closure),
+        "keywords": lambda: (model, (x, y), lambda *, output, target: mse(output, target)),
+        "inputs by name": lambda: (model, ({"x": x}, y), mse),
+        "data loader": lambda: (model, loader, nn.MSELoss()),
+        "iterator": lambda: (model, iter(loader), mse),
+        "no loss function": lambda: (WithLoss(), {"x": x, "labels": y}, None),  # type: ignore[return-value]
+        "no loss function, arguments": lambda: (WithLoss(), (x, y), None),  # type: ignore[return-value]
+        "two inputs": lambda: (TwoInputs(), (x, x, y), mse),
+    }
+
+
+@pytest.mark.parametrize("name", signatures())
+def test_diagnose_takes_losses_of_any_signature(name: str) -> None:
+    diagnosis = opkit.diagnose(*signatures()[name]())
+    assert diagnosis.ok, str(diagnosis)
+
+
+def test_diagnose_refuses_a_batch_that_does_not_fit_the_loss() -> None:
+    with pytest.raises(ValueError, match=r"loss_fn takes \(output, target, weight\), but the batch has 1 targets"):
+        opkit.diagnose(broken.TwoLayers(), batch(), lambda output, target, weight: output.mean())
+    with pytest.raises(TypeError, match=r"model must be an nn\.Module; got function"):
+        opkit.diagnose(lambda x: x, batch(), mse)  # type: ignore[arg-type]
+
+
+def test_diagnose_names_values_that_are_not_finite() -> None:
+    x, y = batch()
+    (finding,) = opkit.diagnose(broken.TwoLayers(), (x, y.log()), mse)
+    assert (finding.kind, finding.names) == ("input_not_finite", ("batch[1]",))
+    model = broken.TwoLayers()
+    model.last.weight.data.fill_(torch.nan)
+    (finding,) = opkit.diagnose(model, (x, y), mse)
+    assert (finding.kind, finding.names) == ("parameter_not_finite", ("last.weight",))
+
+
+def test_diagnose_names_disabled_gradients() -> None:
+    with torch.no_grad():
+        assert opkit.diagnose(broken.TwoLayers(), batch(), mse).errors[0].kind == "no_grad"
+    with torch.inference_mode():
+        model = broken.TwoLayers()
+    assert opkit.diagnose(model, batch(), mse).errors[0].kind == "inference_tensor"
+
+
+def test_diagnosis_tells_a_crash_from_a_fault() -> None:
+    assert opkit.diagnose(broken.Crashes(), batch(), mse).crashed
+    assert not opkit.diagnose(broken.Detached(), batch(), mse).crashed
+
+
+def test_diagnose_restores_attributes_and_gradients() -> None:
+    model = Stateful()
+    mse(model(batch()[0]), batch()[1]).backward()
+    state, log, gradient = model.state, list(model.log), model.first.weight.grad
+    assert gradient is not None
+    before = gradient.clone()
+    opkit.diagnose(model, batch(), mse)
+    assert model.state is state
+    assert model.log == log
+    assert model.first.weight.grad is gradient
+    assert gradient.equal(before)
 
 
 def test_diagnose_leaves_the_model_unchanged() -> None:

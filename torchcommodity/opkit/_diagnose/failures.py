@@ -112,7 +112,7 @@ def _crash(step: Step, error: Exception, location: str) -> Finding:
 
 
 def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "").strip()
+    return next(iter(str(error).splitlines()), "").partition(" Hint:")[0].strip()
 
 
 def _changed_in_place(step: Step, error: str) -> str:

@@ -41,7 +41,7 @@ class LossObserver:
         if call.name == "nll_loss" and _are_probabilities(x):
             yield "double_softmax", "nll_loss gets probabilities, not their logarithms", FIX_LOG
         elif call.name == "nll_loss" and not _are_probabilities(x.exp(), tolerance=0.1):
-            yield "missing_log_softmax", "nll_loss gets values that are not log-probabilities", FIX_LOG
+            yield "not_log_probabilities", "nll_loss gets values that are not log-probabilities", FIX_LOG
         if call.name in ELEMENTWISE | PRODUCTS and self._is_outer(call.name, x, y):
             shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
             message = f"{call.name} broadcasts {shapes} to every pair of samples"

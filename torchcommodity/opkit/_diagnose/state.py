@@ -53,7 +53,8 @@ class Saved:
             if id(child) not in self.known:
                 self.known.add(id(child))
                 self.undo.append((_restore_attributes, child, dict(vars(child))))
-                for value in vars(child).values():
+                tensors = (*child.parameters(recurse=False), *child.buffers(recurse=False))  # not in vars() of a script
+                for value in (*vars(child).values(), *tensors):
                     self.add(value)
 
     def add(self, value: Any) -> None:
