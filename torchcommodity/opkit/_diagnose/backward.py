@@ -1,6 +1,6 @@
 """One backward pass, with a hook on every node of the graph: where gradients become zero, or not finite."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from torchcommodity.opkit._diagnose.source import class_place
 from torchcommodity.opkit._diagnose.values import dense, is_finite
 
 Node = Any
-MISSING, EMPTY, ZERO, NONZERO = "missing", "empty", "zero", "nonzero"
+MISSING, EMPTY, ZERO, NONZERO, HOOKED = "missing", "empty", "zero", "nonzero", "hooked"
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Edge:
 
     node: Node
     place: Place
-    state: str  # missing, empty or zero
+    state: str  # missing, empty, zero, or hooked: zeroed between the nodes, by a hook
 
 
 @dataclass
@@ -40,8 +40,17 @@ class Flow:
 
     def cuts(self, leaf: Node) -> list[Edge]:
         """Edges toward a leaf whose node has received a gradient and passed none on, first in the backward pass."""
-        reach = self._reaching(leaf)
-        return [
+        users = self._users()
+        reach = _reaching(leaf, users)
+        hooked = [
+            Edge(node, self.nodes[node], HOOKED)
+            for node, of_node in users.items()
+            if node in reach
+            and len(of_node) == 1
+            and self.received.get(node) == ZERO
+            and self._passes(of_node[0], node)
+        ]
+        return hooked + [
             Edge(node, self.nodes[node], state)
             for node, states in self.passed.items()
             if node in reach and self.received.get(node) == NONZERO
@@ -49,18 +58,27 @@ class Flow:
             if following in reach and state != NONZERO
         ]
 
-    def _reaching(self, leaf: Node) -> set[Node]:
+    def _users(self) -> dict[Node, list[Node]]:
         users: dict[Node, list[Node]] = {}
         for node in self.nodes:
             for following, _ in node.next_functions:
                 users.setdefault(following, []).append(node)
-        reach, stack = {leaf}, [leaf]
-        while stack:
-            for node in users.get(stack.pop(), ()):
-                if node not in reach:
-                    reach.add(node)
-                    stack.append(node)
-        return reach
+        return users
+
+    def _passes(self, node: Node, following: Node) -> bool:
+        """Whether a node has passed a gradient on to another that is not zero."""
+        states = zip(node.next_functions, self.passed.get(node, ()))
+        return any(state == NONZERO for (target, _), state in states if target is following)
+
+
+def _reaching(leaf: Node, users: Mapping[Node, Sequence[Node]]) -> set[Node]:
+    reach, stack = {leaf}, [leaf]
+    while stack:
+        for node in users.get(stack.pop(), ()):
+            if node not in reach:
+                reach.add(node)
+                stack.append(node)
+    return reach
 
 
 def graph_nodes(loss: Tensor, places: Mapping[Node, tuple[Place, int]]) -> dict[Node, Place]:

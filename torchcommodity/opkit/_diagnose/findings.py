@@ -11,6 +11,7 @@ ORDER = (
     "crash", "no_parameters", "frozen", "inference_tensor", "parameter_not_finite", "input_not_finite", "not_a_tensor",
     "new_parameter", "plain_list", "not_a_parameter", "graph_kept", "data", "detach", "no_grad", "copy", "python",
     "not_differentiable", "integer", "wrong_backward", "rounding", "in_place", "broadcast", "double_softmax",
+    "dead_units", "saturated_units",
 )  # fmt: skip
 
 

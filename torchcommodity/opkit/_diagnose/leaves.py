@@ -33,6 +33,7 @@ def _held(model: nn.Module, step: Step) -> set[int]:
     """Leaves that `unregistered` has reported: attributes of the model, and of layers in plain containers."""
     held = set[int]()
     for module in model.modules():
-        for leaf in tree_leaves({k: v for k, v in vars(module).items() if k not in vars(nn.Module())}):
+        attributes = {k: v for k, v in vars(module).items() if k not in vars(nn.Module())}
+        for leaf in tree_leaves((attributes, dict(module.named_buffers(recurse=False)))):
             held |= {id(leaf)} | ({id(p) for p in leaf.parameters()} if isinstance(leaf, nn.Module) else set())
     return held

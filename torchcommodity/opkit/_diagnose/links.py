@@ -10,7 +10,7 @@ from torchcommodity.opkit._diagnose.findings import Finding, Severity
 from torchcommodity.opkit._diagnose.source import parameter_call
 from torchcommodity.opkit._diagnose.step import Problem, Step
 from torchcommodity.opkit._diagnose.structure import unused_layers
-from torchcommodity.opkit._diagnose.trace import Event
+from torchcommodity.opkit._diagnose.trace import TO_PYTHON, Event
 from torchcommodity.opkit._diagnose.values import is_zero
 from torchcommodity.opkit._diagnose.zero import cause, first_cut
 
@@ -115,6 +115,8 @@ def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_le
         if problem.loss_depends_on([names[i]]):
             kind, location = _last_known(step, i)
             groups[kind, location, "error"].append(i)
+        elif step.trace.last_use[1 << i].function in TO_PYTHON:
+            groups["python", step.trace.last_use[1 << i].location, "error"].append(i)
         else:
             partly = some_learn and (optional >> i & 1 or _has_learning_sibling(step, names[i]))
             severity: Severity = "note" if partly else "error"

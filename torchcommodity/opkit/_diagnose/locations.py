@@ -28,7 +28,8 @@ class Place(NamedTuple):
 
 
 @cache
-def _is_library(file: str) -> bool:
+def is_library(file: str) -> bool:
+    """Whether a file is not of the user: PyTorch, NumPy, the standard library or this package."""
     standard = file.startswith(STANDARD_LIBRARY) and "-packages" not in file
     return standard or file.startswith((*LIBRARIES, *GENERATED))
 
@@ -37,7 +38,7 @@ def current_place(function: str) -> Place:
     """The innermost frame outside libraries, down from the call of the model; without a location if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame and frame.f_code.co_filename != ENTRY:
-        if not _is_library(frame.f_code.co_filename):
+        if not is_library(frame.f_code.co_filename):
             above = frame.f_back
             applied = above is not None and above.f_code.co_filename == AUTOGRAD_FUNCTION
             return Place(_line(frame), function, frame.f_code, _user_line(above) if applied else "")
@@ -46,7 +47,7 @@ def current_place(function: str) -> Place:
 
 
 def _user_line(frame: FrameType | None) -> str:
-    while frame and _is_library(frame.f_code.co_filename):
+    while frame and is_library(frame.f_code.co_filename):
         frame = frame.f_back
     return _line(frame) if frame else ""
 
@@ -60,7 +61,7 @@ def raised_at(traceback: TracebackType | None) -> str:
     location, entered = "", False
     while traceback:
         file = traceback.tb_frame.f_code.co_filename
-        if entered and not _is_library(file):
+        if entered and not is_library(file):
             location = f"{file}:{traceback.tb_lineno}"
         entered |= file.startswith(HERE)
         traceback = traceback.tb_next

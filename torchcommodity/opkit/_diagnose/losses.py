@@ -28,16 +28,21 @@ class LossObserver:
         self.trace = trace
 
     def __call__(self, call: Call) -> None:
-        if len(call.tensors) > 1 and call.bits & self.trace.parameter_bits:
-            for kind, message, fix in self._faults(call, *call.tensors[:2]):
+        if call.tensors and call.bits & self.trace.parameter_bits:
+            x, y = (*call.tensors, call.tensors[0])[:2]
+            for kind, message, fix in self._faults(call, x, y):
                 finding = Finding(kind, message, fix, (), call.place.location)
                 self.findings.setdefault(finding.location, finding)
 
     def _faults(self, call: Call, x: Tensor, y: Tensor) -> Iterator[tuple[str, str, str]]:
         if call.name == "cross_entropy" and _are_probabilities(x):
             yield "double_softmax", "cross_entropy gets probabilities, and applies a softmax to them", FIX_LOGITS
-        if call.name == "binary_cross_entropy_with_logits" and _is_sigmoid(x):
+        if call.name == "log_softmax" and _is_output_of(x, "SoftmaxBackward"):
+            yield "double_softmax", "log_softmax gets the output of a softmax, and applies another", FIX_LOGITS
+        if call.name == "binary_cross_entropy_with_logits" and _is_output_of(x, "SigmoidBackward"):
             yield "double_softmax", f"{call.name} gets the output of a sigmoid, and applies another", FIX_LOGITS
+        if call.name == "binary_cross_entropy" and _is_output_of(x, "SigmoidBackward", "SigmoidBackward"):
+            yield "double_softmax", "a sigmoid is applied to the output of a sigmoid", "apply one of them"
         if call.name == "nll_loss" and _are_probabilities(x):
             yield "double_softmax", "nll_loss gets probabilities, not their logarithms", FIX_LOG
         elif call.name == "nll_loss" and not _are_probabilities(x.exp(), tolerance=0.1):
@@ -66,8 +71,13 @@ def _are_probabilities(x: Tensor, tolerance: float = 1e-3) -> bool:
     return bool(((x.sum(axis) - 1).abs() < tolerance).all())
 
 
-def _is_sigmoid(x: Tensor) -> bool:
+def _is_output_of(x: Tensor, *names: str) -> bool:
+    """Whether a Tensor is the result of these nodes of the graph, the last one first, but for its shape."""
     node = x.grad_fn
-    while node is not None and type(node).__name__.startswith(RESHAPES) and node.next_functions:
-        node = node.next_functions[0][0]
-    return type(node).__name__.startswith("SigmoidBackward")
+    for name in names:
+        while node is not None and type(node).__name__.startswith(RESHAPES) and node.next_functions:
+            node = node.next_functions[0][0]
+        if not type(node).__name__.startswith(name):
+            return False
+        node = node.next_functions[0][0] if node else None
+    return True

@@ -34,28 +34,29 @@ def state_assignment(module: nn.Module, attribute: str) -> str:
 
 def parameter_call(code: CodeType | None) -> str:
     """The line of `nn.Parameter(...)` in a function; empty without one."""
-    file, tree = _parse(code)
+    file, tree = parse(code)
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return next((f"{file}:{node.lineno}" for node in calls if "Parameter" in _names(node.func)), "")
+    return next((f"{file}:{node.lineno}" for node in calls if "Parameter" in names(node.func)), "")
 
 
 def names_in_use(modules: Iterable[nn.Module], functions: Iterable[Any]) -> set[str]:
     """Every name in `forward`, in the methods that it names in turn, and in the given functions."""
     trees = [tree for cls in dict.fromkeys(map(type, modules)) for _, tree in _classes_of(cls)]
     methods = [node for tree in trees for node in ast.walk(tree) if isinstance(node, Functions)]
-    names, known = {"forward"}, set[str]()
+    used, known = {"forward"}, set[str]()
     for function in functions:
         source: Any = function if inspect.isroutine(function) else type(function)
-        names |= _names(_parse(source)[1])
-    while names != known:
-        known = set(names)
+        used |= names(parse(source)[1])
+    while used != known:
+        known = set(used)
         for method in methods:
             if getattr(method, "name", "") in known - CONSTRUCTORS:
-                names |= _names(method)
-    return names
+                used |= names(method)
+    return used
 
 
-def _names(tree: ast.AST) -> set[str]:
+def names(tree: ast.AST) -> set[str]:
+    """Names and attributes in a syntax tree."""
     nodes = list(ast.walk(tree))
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     return attributes | {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -76,7 +77,7 @@ def _assigns(node: ast.AST, attribute: str) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         written = (leaf for target in targets for leaf in _targets(target))
         return any(isinstance(leaf, ast.Attribute) and leaf.attr == attribute for leaf in written)
-    registers = isinstance(node, ast.Call) and _names(node.func) & {
+    registers = isinstance(node, ast.Call) and names(node.func) & {
         "register_parameter",
         "register_buffer",
         "add_module",
@@ -101,12 +102,12 @@ def _classes(module: nn.Module) -> list[tuple[str, Any]]:
 def _classes_of(cls: Any) -> list[tuple[str, Any]]:
     """File and syntax tree of a class and its bases outside PyTorch."""
     classes = [c for c in cls.__mro__ if c.__module__.partition(".")[0] not in {"torch", "builtins", "abc", "typing"}]
-    parsed = (_parse(c) for c in classes)
+    parsed = (parse(c) for c in classes)
     return [(file, tree.body[0]) for file, tree in parsed if tree.body]
 
 
 @cache
-def _parse(thing: Any) -> tuple[str, ast.Module]:
+def parse(thing: Any) -> tuple[str, ast.Module]:
     """File and syntax tree, with the line numbers of the file; empty where there is no source."""
     try:
         lines, first = inspect.getsourcelines(thing)
@@ -122,5 +123,5 @@ def class_place(node: Any) -> Place | None:
     function = getattr(type(node), "_forward_cls", None)
     if function is None or function.__module__.partition(".")[0] == "torch":
         return None
-    file, tree = _parse(function)
+    file, tree = parse(function)
     return Place(f"{file}:{tree.body[0].lineno}" if tree.body else "", function.__name__)

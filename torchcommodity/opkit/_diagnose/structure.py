@@ -20,7 +20,7 @@ def unregistered(model: nn.Module) -> list[Finding]:
 
 
 def _unregistered(name: str, module: nn.Module, registered: set[int]) -> Iterator[Finding]:
-    for attribute, value in vars(module).items():
+    for attribute, value in (*vars(module).items(), *module.named_buffers(recurse=False)):
         if attribute.startswith("_") and attribute in vars(nn.Module()):
             continue
         location, path = assignment(module, attribute), f"{name}.{attribute}".lstrip(".")

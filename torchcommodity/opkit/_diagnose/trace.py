@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from torchcommodity.opkit._diagnose.grad_mode import place_without_grad
 from torchcommodity.opkit._diagnose.locations import Place, current_place
 from torchcommodity.opkit._diagnose.values import storage, tensors_in
 from torchcommodity.opkit._torch_private import transforms_active
@@ -102,7 +103,15 @@ class Trace(TorchFunctionMode):
             changed = [(x, in_graph) for x, in_graph, version in before if x is target or _version(x) != version]
             changed = [] if name in PROPERTIES else changed
             outputs = [x for x, _ in changed] + new
-            call = Call(name, func, tensors, outputs, current_place(name), self.bits_of(tensors), records_graph)
+            call = Call(
+                name,
+                func,
+                tensors,
+                outputs,
+                current_place(name),
+                self.bits_of(_values_used(name, tensors)),
+                records_graph,
+            )
             self._record(call, new)
             for x, in_graph in changed:
                 self._record_write(call, x, in_graph)
@@ -192,11 +201,13 @@ class Trace(TorchFunctionMode):
 
     def _record_break(self, call: Call, y: Tensor, sources: int) -> int:
         """Bit of the break if the result lost its gradient here, else 0."""
-        if y.requires_grad or not any(x.requires_grad for x in call.tensors):
+        if y.requires_grad or not any(x.requires_grad for x in _values_used(call.name, call.tensors)):
             return 0
         kind, place = _break_kind(call, y), call.place
         if place.applied_at:  # gradients are disabled in the forward of a Function; its result is what has no gradient
             place = place._replace(location=place.applied_at)
+        elif kind == "no_grad":
+            place = place_without_grad(place)
         event = Event(kind, place, sources, self.new_bit())
         self.events.append(event)
         return event.bit
@@ -242,6 +253,12 @@ class Trace(TorchFunctionMode):
         if call.function == SET_DATA:
             return [target] if target.grad_fn is not None else []
         return [x for x, key in self.graph.items() if key == storage(target)]
+
+
+def _values_used(name: str, tensors: list[Tensor]) -> list[Tensor]:
+    """`zeros_like`, `new_full` and their like take only the shape of their first argument."""
+    shape_only = name.endswith("_like") or (name.startswith("new_") and name != "new_tensor")
+    return tensors[1:] if shape_only else tensors
 
 
 def _break_kind(call: Call, y: Tensor) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import torch
 
-from torchcommodity.opkit._diagnose.backward import EMPTY, Edge
+from torchcommodity.opkit._diagnose.backward import EMPTY, HOOKED, Edge
 from torchcommodity.opkit._diagnose.findings import Finding, Severity
+from torchcommodity.opkit._diagnose.hooks import module_hook, parameter_hook
 from torchcommodity.opkit._diagnose.step import Problem, Step
 from torchcommodity.opkit._diagnose.values import dense
 
@@ -51,6 +52,7 @@ CAUSES: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
      "the weights or the inputs that it is multiplied by are all zero",
         "initialize the weights at random; check the inputs"),
 )  # fmt: skip
+MODULE_HOOK = "BackwardHookFunctionBackward"
 CHANCE = ("EmbeddingBackward", "IndexPutBackward")  # what the batch does not select, is not a fault
 
 
@@ -67,7 +69,9 @@ def zero_gradients(problem: Problem, first: Step) -> list[Finding]:
     last, remaining = _later(problem, first)
     hidden = _underflow(problem, remaining)
     passing = [name for name in first.zero if name not in remaining]
-    return _underflow_findings(problem, hidden) + _faults(last, sorted({*remaining} - {*hidden})) + _note(passing)
+    return (
+        _underflow_findings(problem, hidden) + _faults(problem, last, sorted({*remaining} - {*hidden})) + _note(passing)
+    )
 
 
 def _later(problem: Problem, step: Step) -> tuple[Step, list[str]]:
@@ -105,7 +109,7 @@ def _underflow_findings(problem: Problem, names: Sequence[str]) -> list[Finding]
     return [Finding("underflow" if dtype == torch.float16 else "vanishing", message, fix, tuple(names))]
 
 
-def _faults(step: Step, names: Sequence[str]) -> list[Finding]:
+def _faults(problem: Problem, step: Step, names: Sequence[str]) -> list[Finding]:
     """Findings by the place where the chain of gradients is cut; notes where only this batch is to blame."""
     groups, rest = defaultdict[tuple[str, str, str, str], list[str]](list), list[str]()
     for name in names:
@@ -114,16 +118,27 @@ def _faults(step: Step, names: Sequence[str]) -> list[Finding]:
             rest.append(name)
         else:
             kind, text, fix = cause(edge)
-            groups[kind, text, fix, edge.place.location].append(name)
+            groups[kind, text, fix, _location(problem, step, edge)].append(name)
     faults = [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
     return faults + _unexplained(step, rest)
+
+
+def _location(problem: Problem, step: Step, edge: Edge) -> str:
+    """The line of the node at which the gradient becomes zero, or of the hook that zeroes it."""
+    hook = module_hook(problem.model) if type(edge.node).__name__ == MODULE_HOOK else ""
+    if edge.state == HOOKED:
+        calls = (place.location for _, place in step.trace.calls if place.function == "register_hook")
+        hook = parameter_hook(getattr(edge.node, "variable", None)) or next(calls, "")
+    return hook or edge.place.location
 
 
 def cause(edge: Edge) -> tuple[str, str, str]:
     """Kind, message and fix, by the node at which the gradient becomes zero."""
     node, function = type(edge.node).__name__, edge.place.function
     consequence = "so what was computed before has gradients of exactly zero"
-    if node == "BackwardHookFunctionBackward":
+    if edge.state == HOOKED:
+        return "zero_gradient", f"a hook of a Tensor returns zero, {consequence}", "remove the hook"
+    if node == MODULE_HOOK:
         return "zero_gradient", f"a backward hook of a layer returns zero, {consequence}", "remove the hook"
     if hasattr(type(edge.node), "_forward_cls"):
         message = f"the backward of {function} returns zero or None, {consequence}"

@@ -185,7 +185,7 @@ def gradients_never_switched_on() -> Setup:
     return Model(), regression(), F.mse_loss
 
 
-@faulty("crash", "detach", line="h.requires_grad = False")
+@faulty("crash", "detach", "not_differentiable", line="h.requires_grad = False")
 def requires_grad_off_inside() -> Setup:
     def middle(h: Tensor) -> Tensor:
         h.requires_grad = False

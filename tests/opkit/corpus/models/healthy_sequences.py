@@ -186,3 +186,19 @@ def median_and_quantile() -> Setup:
 def max_pooling() -> Setup:
     model = nn.Sequential(nn.Conv1d(1, 4, 3), nn.ReLU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(12, 1))
     return model, (torch.randn(16, 1, 8), torch.randn(16, 1)), F.mse_loss
+
+
+@healthy
+def initial_state_that_requires_grad() -> Setup:
+    """As in many tutorials; the state is zero at every step, and no parameter."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn, self.head = nn.RNN(3, 8, batch_first=True), nn.Linear(8, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            start = torch.zeros(1, x.size(0), 8).requires_grad_()
+            return self.head(self.rnn(x, start.detach())[0][:, -1])
+
+    return Model(), sequences(), F.mse_loss

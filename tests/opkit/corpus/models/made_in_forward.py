@@ -41,15 +41,6 @@ def parameter_made_in_forward() -> Setup:
     return setup(Model)
 
 
-@faulty(*NEW, line="requires_grad=True) + h")
-def leaf_made_in_forward() -> Setup:
-    class Model(Base):
-        def extra(self, h: Tensor) -> Tensor:
-            return torch.zeros(8, requires_grad=True) + h
-
-    return setup(Model)
-
-
 @faulty(*NEW, "copy", "detach", "never_called", "data", line="self.scale = nn.Parameter(self.scale * 1.1)")
 def parameter_replaced_in_forward() -> Setup:
     class Model(Base):

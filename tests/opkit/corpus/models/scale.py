@@ -45,7 +45,7 @@ def deep_linear_with_large_weights() -> Setup:
     return stack(nn.Identity, 20, 6.0), regression(), F.mse_loss
 
 
-@faulty(*EXPLODING)
+@faulty(*EXPLODING, *DEAD)
 def deep_relu_with_normal_weights() -> Setup:
     model = stack(nn.ReLU, 20, 1.0)
     for module in model:
