@@ -1,5 +1,7 @@
 """A sample in another size. Its values are repeated, so that they stay in the domain of the operator."""
 
+import time
+
 import torch
 from torch import Tensor
 
@@ -38,3 +40,18 @@ def repeat_to(x: Tensor, axis: int, length: int) -> Tensor:
         return x
     parts = [x, x.flip(axis)] * (length // (2 * x.shape[axis]) + 1)
     return torch.cat(parts, axis).narrow(axis, 0, length).contiguous()
+
+
+def affordable_rows(case: Case, rows: int, seconds: float = 0.1) -> int:
+    """At most `rows` rows, fewer if a call would take longer than `seconds`: the operator loops over rows in Python."""
+    short, longer = case.rows, 4 * case.rows
+    times = [_seconds(resize(case, rows=count)) for count in (short, short, longer)]
+    per_row = (times[2] - times[1]) / (longer - short)
+    return rows if per_row * rows <= seconds else max(longer, int(seconds / per_row))
+
+
+def _seconds(case: Case) -> float:
+    start = time.perf_counter()
+    with torch.no_grad():
+        case.call()
+    return time.perf_counter() - start
