@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
-from torchcommodity.opkit._contract.layouts import batch_layout
+from torchcommodity.opkit._contract.edges import batch_layout
 from torchcommodity.opkit._contract.resize import resize
 
 

@@ -1,6 +1,7 @@
 """Numerical precision: half precision, autocast, a large level, a long series."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from torchcommodity.opkit._contract.resize import affordable_rows, repeat_to
 from torchcommodity.opkit._contract.values import VALUES, call_definition, to_double, to_float
 from torchcommodity.opkit._op import Op
 
+PRICE_LEVEL = 300.0  # its square exceeds 65504, the largest number of float16
 RELATIVE_ERROR = 1e-4  # four correct digits
 LARGE = 1e30  # results beyond this are close to the range of float32
 
@@ -25,14 +27,19 @@ LARGE = 1e30  # results beyond this are close to the range of float32
 )
 def half_precision(case: Case) -> None:
     """float16 and bfloat16 in and out, float32 inside; a foreign operator only keeps within range and rounding."""
-    for dtype in (torch.float16, torch.bfloat16):
-        half = case.map_tensors(lambda x, dtype=dtype: x.to(dtype) if x.is_floating_point() else x)  # type: ignore[misc]
+    at_prices = [] if isinstance(case.op, Op) or not case.op.time else [case.map_panels(_at_price_level)]
+    for panel, dtype in product([case, *at_prices], (torch.float16, torch.bfloat16)):
+        half = panel.map_tensors(lambda x, dtype=dtype: x.to(dtype) if x.is_floating_point() else x)  # type: ignore[misc]
         single = half.map_tensors(to_float)
         expected = [y.to(dtype) if y.is_floating_point() else y for y in single.call()]
         if isinstance(case.op, Op):
             assert_close(half.call(), expected, 0.02, f"result in {dtype}")
         else:
             _assert_within_rounding(single, call_supported(half), expected, dtype)
+
+
+def _at_price_level(x: Tensor) -> Tensor:
+    return x * PRICE_LEVEL / x.nanmean().abs().clamp(min=1.0) if x.is_floating_point() else x
 
 
 def call_supported(half: Case) -> Tensors:

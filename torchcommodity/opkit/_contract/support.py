@@ -13,7 +13,7 @@ from torchcommodity.opkit._contract.checks import Check, describe_error
 from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.source import locate_error, raised_outside_torch
 
-RECORD_ONLY = {"pickle_and_copy", "jvp_formula", "batch_axes"}
+RECORD_ONLY = {"pickle_and_copy", "jvp_formula"}
 # An error in one of these checks means that the feature is not supported.
 OPTIONAL = {
     "forward_mode", "func_grad", "vmap", "jacrev", "jacfwd", "hessian", "per_sample_gradients", "compile_forward",

@@ -156,13 +156,6 @@ def squeezed(x: Tensor) -> Tensor:
     return y if x.shape[-1] == 1 else x.cumsum(-2)
 
 
-@fault("one_asset", rows=("nan_gradient", "gradcheck"), **series())
-@custom_op()
-def asset_spread(x: Tensor) -> Tensor:
-    """The standard deviation over one asset is NaN."""
-    return (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True)
-
-
 @healthy(samples=[(rand(3, 4),)])
 @custom_op()
 def any_layout(x: Tensor) -> Tensor:
