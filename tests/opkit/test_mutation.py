@@ -1,6 +1,7 @@
 """Operators that write to arguments, and gradients that cannot be differentiated again."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -196,3 +197,50 @@ def test_contract_reports_what_a_once_differentiable_op_refuses() -> None:
     assert report.ok, report
     refused = [r.name for r in report.results if r.cause.startswith("refused by declaration")]
     assert refused == ["gradgradcheck", "forward_mode", "jacfwd", "hessian"]
+
+
+@torch.library.custom_op("mutation::scale_", mutates_args=("x",))
+def scale_(x: Tensor, factor: float = 2.0) -> None:
+    x.mul_(factor)
+
+
+@torch.library.custom_op("mutation::writes_both", mutates_args=("x",))
+def writes_both(x: Tensor, y: Tensor) -> Tensor:
+    x.add_(y)
+    y.zero_()
+    return x * 2
+
+
+writes_both.register_fake(lambda x, y: torch.empty_like(x))
+
+
+class Triple(torch.autograd.Function):
+    """Writes to x, and says so."""
+
+    factor = 3.0
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.mul_(3)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_dirty(inputs[0])
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+        return cls.factor * grad
+
+
+class WrongTriple(Triple):
+    factor = 2.0
+
+
+@pytest.mark.parametrize(
+    ("operator", "causes"),
+    [(scale_, []), (writes_both, ["inputs_unchanged"]), (Triple, []), (WrongTriple, ["gradcheck"])],
+)
+def test_contract_judges_foreign_operators_that_write(operator: Any, causes: list[str]) -> None:
+    x, y = torch.rand(2, 4, 5, dtype=torch.double)
+    report = opkit.check(operator, samples=[(x, y) if operator is writes_both else (x,)], compiled=False)
+    assert [failure.name for failure in report.failures] == causes, report

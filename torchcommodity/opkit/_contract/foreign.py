@@ -20,6 +20,7 @@ from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOut
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.signature import arrange
 from torchcommodity.opkit._contract.support import find_cause
+from torchcommodity.opkit._contract.writes import as_function
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +195,7 @@ def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
 def _target(make: Make) -> tuple[Any, dict[str, Tensor]]:
     """What is called; of a module, a copy in float64 and its parameters."""
     if not isinstance(make.operator, torch.nn.Module):
-        return make.target, {}
+        return as_function(make), {}
     module = copy.deepcopy(make.operator).double()
     return module, {name: p.detach() for name, p in module.named_parameters()}
 

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 from torchcommodity.opkit._cases import Cases
 from torchcommodity.opkit._contract.case import Redirect, SkipCheck, as_tuple
+from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._mutation import clone_arguments, mutated_indices
 
 
@@ -22,6 +25,61 @@ def as_functional(op: Any, cases: Cases) -> Cases:
         return cases
     oracle = _on_copies(cases.oracle, written) if cases.oracle else None
     return replace(cases, function=_functional(cases.function, written, bool(op.backward)), oracle=oracle)
+
+
+def as_function(make: Make) -> Callable[..., Any]:
+    """A foreign operator as a function, if it declares what it writes to: by its schema, or by `ctx.mark_dirty`."""
+    overload, operator = make.overload, make.operator
+    if overload is not None and mutated_indices(overload):
+        names = [overload._schema.arguments[i].name for i in mutated_indices(overload)]
+        # PyTorch registers no formula for a custom_op that writes; C++ operators have a kernel for autograd, or parts.
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+        formula = any(has_kernel(overload._name, key) for key in ("Autograd", "AutogradCPU")) or make.composite
+        differentiable = make.definition is None and formula
+        return _call_on_copies(make.target, lambda args: mutated_indices(overload), names, differentiable)
+    codes = [getattr(getattr(operator, name, None), "__code__", None) for name in ("forward", "setup_context")]
+    if isinstance(operator, type) and any("mark_dirty" in code.co_names for code in codes if code):
+        positions: list[tuple[int, ...]] = []  # of the first call, which is an eager one
+
+        def marked(args: Sequence[Any]) -> tuple[int, ...]:
+            positions[:] = positions or [_marked_positions(make.target, args)]
+            return positions[0]
+
+        return _call_on_copies(make.target, marked, (), True)
+    target: Callable[..., Any] = make.target
+    return target
+
+
+def _call_on_copies(
+    target: Callable[..., Any],
+    find: Callable[[Sequence[Any]], tuple[int, ...]],
+    names: Sequence[str],
+    differentiable: bool,
+) -> Callable[..., Any]:
+    def call(*args: Any, **keywords: Any) -> tuple[Any, ...]:
+        written = find(args)
+        if not differentiable:  # autograd would not notice that they are written to
+            args = tuple(x.detach() if i in written else x for i, x in enumerate(args))
+        copies = clone_arguments(written, args)
+        named = {key: x.clone() if key in names else x for key, x in keywords.items()}
+        outputs = as_tuple(target(*copies, **named))
+        new = [*(copies[i] for i in written if i < len(copies)), *(named[key] for key in names if key in named)]
+        return (*new, *(y for y in outputs if y is not None and not any(y is x for x in new)))
+
+    return call
+
+
+def _marked_positions(apply: Callable[..., Any], args: Sequence[Any]) -> tuple[int, ...]:
+    """Positions of the arguments that an `autograd.Function` passes to `mark_dirty`."""
+    copies, marked, mark = clone_arguments(range(len(args)), args), list[int](), FunctionCtx.mark_dirty
+
+    def mark_dirty(ctx: Any, *tensors: Tensor) -> None:
+        marked.extend(_address(x) for x in tensors)
+        mark(ctx, *tensors)
+
+    with torch.no_grad(), mock.patch.object(FunctionCtx, "mark_dirty", mark_dirty):
+        apply(*copies)
+    return tuple(i for i, x in enumerate(copies) if isinstance(x, Tensor) and _address(x) in marked)
 
 
 def written_arguments(op: Any) -> tuple[int, ...]:
