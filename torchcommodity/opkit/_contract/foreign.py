@@ -160,9 +160,7 @@ class ForeignOp:
         try:
             torch.autograd.grad(sums, [x for x in leaves if _is_floating(x)], allow_unused=True)
         except RuntimeError as error:
-            if "no autograd formula was registered" not in str(error):
-                raise
-            return False
+            return "no autograd formula was registered" not in str(error)  # a crash is a finding of `gradient_layout`
         return bool(sums)
 
 

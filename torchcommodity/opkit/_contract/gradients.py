@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.autograd import forward_ad
 from torch.autograd.gradcheck import GradcheckError
 
@@ -106,15 +107,38 @@ def gradgradcheck(case: Case) -> None:
         raise SkipCheck(ONCE)
     _skip_if_refused(require_finite(case))
     try:
-        torch.autograd.gradgradcheck(
-            lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
-            case.leaves(),
-            check_undefined_grad=False,
-            fast_mode=True,
-        )
+        _gradgradcheck(case)
     except GradcheckError as error:
+        if _passes_beside_kinks(case):
+            return
         kind = "detached_backward" if "analytical:0.0 " in str(error) else "wrong_second_gradient"
         raise Fault(kind, " ".join(str(error).split()), location=locate(case.op, "backward")) from error
+
+
+def _gradgradcheck(case: Case) -> None:
+    torch.autograd.gradgradcheck(
+        lambda *x: tuple(y.sin() for y in case.finite_outputs(*x)),
+        case.leaves(),
+        check_undefined_grad=False,
+        fast_mode=True,
+    )
+
+
+def _passes_beside_kinks(case: Case) -> bool:
+    """Whether the second derivative is right at a point nearby: samples of foreign operators may lie on a kink."""
+    if isinstance(case.op, Op):
+        return False
+    generator = torch.Generator().manual_seed(0)
+
+    def move(x: Tensor) -> Tensor:
+        noise = torch.randn(x.shape, dtype=torch.double, generator=generator).to(x)
+        return x + 0.01 * noise if x.is_floating_point() else x
+
+    try:
+        _gradgradcheck(case.map_tensors(move))
+    except Exception:
+        return False
+    return True
 
 
 def require_finite(case: Case) -> Case:
@@ -130,7 +154,7 @@ def _skip_if_refused(case: Case) -> None:
     leaves = case.leaves()
     first = torch.autograd.grad(case.loss(*leaves), leaves, create_graph=True, materialize_grads=True)
     try:
-        torch.autograd.grad([g.sin().sum() for g in first if g.requires_grad], leaves, allow_unused=True)
+        torch.autograd.backward([g.sin().sum() for g in first if g.requires_grad])  # `grad` would not reach the error
     except RuntimeError as error:
         if "once_differentiable" not in str(error):
             raise

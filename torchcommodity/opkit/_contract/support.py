@@ -19,6 +19,7 @@ OPTIONAL = {
     "forward_mode", "func_grad", "vmap", "jacrev", "jacfwd", "hessian", "per_sample_gradients", "compile_forward",
     "compile_backward", "compile_shapes", "compile_func_grad", "export", "export_strict", "aot_inductor", "onnx",
     "threads", "gradgradcheck", "meta", "no_data_dependence", "half_precision",
+    "autocast",
 }  # fmt: skip
 
 GRAPH_BREAK = (
@@ -54,12 +55,17 @@ CAUSES = (
         "`backward` must return one gradient for each argument of `forward`, None for those without one.",
     ),
     (
+        r"is not on the expected device|Expected all tensors to be on the same device",
+        "device",
+        "A tensor is created on the CPU. Create it on the device of the input: `x.new_zeros`, `device=x.device`.",
+    ),
+    (
         r"no fake impl|was no fake|no abstract impl|tried to run it with .* but .*no fake",
         "fake_missing",
         "Register a fake kernel, which gives the shape, dtype and strides of the outputs: `register_fake`.",
     ),
     (
-        r"data-dependent|DataDependent|\.item\(\)|unbacked|Could not guard on",
+        r"data-dependent|DataDependent|DynamicOutputShape|\.item\(\)|unbacked|Could not guard on",
         "data_dependent",
         "The call branches on values: select with `torch.where`; or make it a `custom_op` with a fake kernel, "
         "which compilers do not look into.",
@@ -80,7 +86,8 @@ def adapt_check(check: Check) -> Check:
         except (AssertionError, GradcheckError, SkipCheck):
             raise
         except Exception as error:
-            if cause := find_cause(error):
+            cause = find_cause(error)
+            if cause and not (check.name == "meta" and cause.kind == "fake_missing"):  # the finding of `fake`
                 raise cause from error
             if check.compiled and (fault := find_compiler_fault(error)):
                 raise fault from error
