@@ -41,6 +41,14 @@ class Case:
     op: Any  # Op or ForeignOp
     cases: Cases
     sample: Sample
+    selection: tuple[int, ...] | None = None  # indices of the outputs that are looked at; None: all
+
+    def with_timed_outputs(self) -> "Case":
+        """Only the outputs with a time axis; a final state, beside the rows of a recurrent network, has none."""
+        return self if isinstance(self.op, Op) else replace(self, selection=self.op.timed_outputs)
+
+    def _select(self, outputs: Tensors) -> Tensors:
+        return outputs if self.selection is None else tuple(outputs[i] for i in self.selection if i < len(outputs))
 
     @property
     def tensors(self) -> tuple[Any, ...]:
@@ -58,7 +66,7 @@ class Case:
 
     def call(self, *tensors: Any) -> Tensors:
         """Call the public function; always returns a tuple."""
-        return as_tuple(self.cases.function(*(tensors or self.tensors), **self.sample.settings))
+        return self._select(as_tuple(self.cases.function(*(tensors or self.tensors), **self.sample.settings)))
 
     def call_reference(self, *tensors: Any) -> Tensors:
         """Call the public function with the reference in place of the kernel; of a foreign operator, the reference."""
@@ -66,7 +74,7 @@ class Case:
             if not self.op.reference:
                 raise SkipCheck("there is no definition to compare with: pass reference=function")
             with torch.no_grad():
-                return as_tuple(self.op.reference(*(tensors or self.tensors), **self.sample.settings))
+                return self._select(as_tuple(self.op.reference(*(tensors or self.tensors), **self.sample.settings)))
         with torch.no_grad(), Redirect(self.op.overload, self.op.reference):
             return self.call(*tensors)
 

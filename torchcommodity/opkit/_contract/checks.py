@@ -17,6 +17,7 @@ from torchcommodity.opkit._op import Op
 
 CheckFunction = Callable[[Case], None]
 CAUSAL = {"causal", "causal_gradient"}  # judged only if the operator says whether rows look ahead
+EDGES = {"short_series", "zero_rows", "one_asset", "batch_axes"}  # what a time axis, if there is one, must allow
 OF_BACKWARD = {
     "gradcheck", "gradgradcheck", "causal_gradient", "missing_values_gradient", "nan_output_gradient",
     "compile_backward",
@@ -68,7 +69,7 @@ def run_check(check: Check, cases: Sequence[Case]) -> Result:
         try:
             if check.needs_time and not case.op.time:
                 raise SkipCheck(no_time(case.op))
-            _run_quietly(check.function, case)
+            _run_quietly(check.function, case.with_timed_outputs() if check.needs_time else case)
         except SkipCheck as reason:
             skips.append(str(reason))
         except Exception as error:
@@ -92,10 +93,17 @@ def _guess(check: Check, op: Any) -> str:
     return "; ".join(guesses[name] for name in assumed if name in guesses)
 
 
+def _assumption(check: Check, op: Any) -> str:
+    """The property that a check judges and the operator has not stated; a fault of it is a remark."""
+    guesses = () if isinstance(op, Op) else op.guesses
+    judged = "causal" if check.name in CAUSAL else "time" if check.name in EDGES else ""
+    return judged if judged in guesses else ""
+
+
 def _describe_failure(check: Check, case: Case, error: Exception, guess: str, seconds: float) -> Result:
     cause, sample = describe_error(error), str(case.sample)
-    if check.name in CAUSAL and "causal" in getattr(case.op, "guesses", ()):
-        remark = f"not judged, as causal is not stated: {cause}; pass causal=True if no row may look ahead"
+    if assumed := _assumption(check, case.op):
+        remark = f"not judged, as {assumed} is not stated, but: {cause}; pass {assumed}= to have it judged"
         return Result(check.name, "skip", seconds, cause=remark, guess=guess)
     kind, fix, location = (getattr(error, name, "") for name in ("kind", "fix", "location"))
     location = location or locate(case.op, "backward" if check.name in OF_BACKWARD else "forward")

@@ -15,7 +15,7 @@ from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._contract.case import Case, Redirect, SkipCheck, as_tuple
 from torchcommodity.opkit._contract.declaration import Declaration, vary_settings
 from torchcommodity.opkit._contract.guess_samples import NoSample, guess_sample
-from torchcommodity.opkit._contract.guess_time import batches_are_free, guess_time_axis, looks_ahead, runner
+from torchcommodity.opkit._contract.guess_time import Run, batches_are_free, guess_time_axis, looks_ahead, runner
 from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, call_twice, flatten_outputs
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.signature import arrange
@@ -34,6 +34,7 @@ class ForeignOp:
     time: tuple[int, int] | None = None
     causal: bool | Callable[..., bool] = False
     vmap: str = "loop"
+    timed_outputs: tuple[int, ...] = ()  # indices of the outputs with a time axis
     guesses: dict[str, str] = field(default_factory=dict)
     jvp = decomposition = None
     native = False
@@ -274,25 +275,54 @@ def _measure(op: ForeignOp) -> ForeignOp:
         if time:
             guesses["time"] = f"time={axis} (rows remember earlier rows of this axis, and know no later ones)"
     causal = op.declaration.causal
+    timed: tuple[int, ...] = ()
     if time:
-        _require_axes(op, run(sample.tensors), sample, time)
+        timed = _timed_outputs(op, run(sample.tensors), sample, time)
         if causal is None:
-            causal = "time" in guesses or not looks_ahead(run, sample.tensors, time, inputs)
+            causal = "time" in guesses or not looks_ahead(
+                lambda x: [run(x)[i] for i in timed], sample.tensors, time, inputs
+            )
             guesses["causal"] = f"causal={causal} (measured)"
     free = not op.state_names and batches_are_free(run, sample.tensors)
-    return replace(op, time=time, causal=bool(causal) if not callable(causal) else causal,
-                   vmap="batch" if free else "loop", guesses=guesses)  # fmt: skip
+    return replace(
+        op,
+        time=time,
+        causal=causal if callable(causal) else bool(causal),
+        vmap="batch" if free else "loop",
+        timed_outputs=timed,
+        guesses=guesses,
+    )
 
 
-def _require_axes(op: ForeignOp, outputs: Sequence[Tensor], sample: Sample, time: tuple[int, int]) -> None:
-    first = sample.tensors[0]
-    for label, x, axis in (("input", first, time[0]), *(("output", y, time[1]) for y in outputs)):
-        if not isinstance(x, Tensor) or x.dim() < -axis:
-            shape = tuple(x.shape) if isinstance(x, Tensor) else x
-            raise ValueError(
-                f"check: time={op.declaration.time} must be an axis of every {label}; got {label} {shape}: "
-                "pass time=(input axis, output axis), or None without a time axis"
-            )
+def _only(run: Run, indices: Sequence[int]) -> Run:
+    def select(tensors: Sequence[Any]) -> Sequence[Tensor]:
+        outputs = run(tensors)
+        return [outputs[i] for i in indices]
+
+    return select
+
+
+def _timed_outputs(op: ForeignOp, outputs: Sequence[Tensor], sample: Sample, time: tuple[int, int]) -> tuple[int, ...]:
+    """Indices of the outputs with as many rows as the first input.
+
+    Raises:
+        ValueError: the first input has no such axis, or no output has as many rows.
+    """
+    first = sample.tensors[0] if sample.tensors else None
+    stated = f"check: time={op.declaration.time!r}"
+    if not isinstance(first, Tensor) or first.dim() < -time[0]:
+        raise ValueError(
+            f"{stated} must be an axis of the first input; got {sample}: pass another axis, or None without a time axis"
+        )
+    rows = first.shape[time[0]]
+    timed = tuple(i for i, y in enumerate(outputs) if y.dim() >= -time[1] and y.shape[time[1]] == rows)
+    if not timed:
+        shapes = ", ".join(str(tuple(y.shape)) for y in outputs)
+        raise ValueError(
+            f"{stated} must be an axis of an output with {rows} rows, as the input has; got {shapes}: "
+            "pass time=(input axis, output axis), or None without a time axis"
+        )
+    return timed
 
 
 def _inputs(op: ForeignOp, sample: Sample) -> tuple[Any, ...]:

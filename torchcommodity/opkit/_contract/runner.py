@@ -75,8 +75,6 @@ def check(
         >>> report.ok, report["causal"].status
         (True, 'pass')
     """
-    if only is None:
-        _load_lazy_modules()
     declaration = Declaration(samples, time, causal, warmup, reference, settings or {}, bad_inputs, cases)
     checks = _select(only, compiled)
     if isinstance(op, Op):
@@ -84,6 +82,8 @@ def check(
     else:
         op, checks = wrap_foreign(op, declaration), [adapt_check(check) for check in checks]
         prepared = build_cases(op, op.data)
+    if only is None:
+        _load_lazy_modules(op)
     results: dict[str, Result] = {}
     for check in checks:
         results[check.name] = _blocked(check, results) or run_check(check, prepared)
@@ -91,9 +91,12 @@ def check(
     return Report(op.qualified_name, tuple(results.values()), locate(op), guesses, notes)
 
 
-def _load_lazy_modules() -> None:
+def _load_lazy_modules(op: Any) -> None:
     """Import what PyTorch imports on first use, a second or two, so that no check is charged for it."""
-    for name in ("torch._dynamo", "torch._decomp.decompositions_for_jvp", "torch.testing._internal.optests"):
+    names = ["torch._dynamo", "torch._decomp.decompositions_for_jvp"]
+    if isinstance(op, Op) or not op.plain:
+        names += ["torch.testing._internal.optests", "torch._inductor.compile_fx"]  # opcheck
+    for name in names:
         importlib.import_module(name)
 
 
