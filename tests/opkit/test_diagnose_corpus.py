@@ -1,9 +1,23 @@
 """A spread of the corpus of training set-ups; benchmarks/diagnose_corpus.py judges all of them."""
 
-from corpus.models.entries import corpus
+import pytest
+from diagnose_corpus import judge_isolated
+
+from corpus.models.entries import Entry, corpus
 
 ENTRIES = list(corpus())
+SPREAD = ENTRIES[::20]
+EXCUSED = {  # docs/results/diagnose.md has the reasons
+    "empty_slice", "layer_norm_of_one_feature", "penalty_on_once_differentiable",
+}  # fmt: skip
 
 
 def test_corpus_names_are_unique() -> None:
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", SPREAD, ids=lambda entry: f"{entry.category}-{entry.name}")
+def test_diagnose_names_the_cause(entry: Entry) -> None:
+    judgement = judge_isolated(entry)
+    assert judgement.outcome in {"right", "quiet"} or entry.name in EXCUSED, judgement.report

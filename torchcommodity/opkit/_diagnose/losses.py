@@ -10,6 +10,7 @@ from torchcommodity.opkit._diagnose.trace import Call, Trace
 
 ELEMENTWISE = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 PRODUCTS = {"sub", "rsub", "subtract", "__sub__", "__rsub__", "mul", "multiply", "__mul__", "__rmul__"}
+SUMS = {"add", "__add__", "__radd__"}
 RESHAPES = (
     "View", "UnsafeView", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "TBackward", "Permute", "Clone", "Slice",
     "Select", "Alias", "ToCopy", "Expand",
@@ -47,7 +48,7 @@ class LossObserver:
             yield "double_softmax", "nll_loss gets probabilities, not their logarithms", FIX_LOG
         elif call.name == "nll_loss" and not _are_probabilities(x.exp(), tolerance=0.1):
             yield "not_log_probabilities", "nll_loss gets values that are not log-probabilities", FIX_LOG
-        if call.name in ELEMENTWISE | PRODUCTS and self._is_outer(call.name, x, y):
+        if (call.name in ELEMENTWISE | PRODUCTS and self._is_outer(call.name, x, y)) or self._is_outer_sum(call, x, y):
             shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
             message = f"{call.name} broadcasts {shapes} to every pair of samples"
             yield "broadcast", message, "give both the same shape: output.squeeze(-1), or target.unsqueeze(-1)"
@@ -60,6 +61,16 @@ class LossObserver:
             return False
         result = torch.broadcast_shapes(x.shape, y.shape)
         return x.numel() > 2 and result.numel() > x.numel() and (name in ELEMENTWISE or {x.dim(), y.dim()} == {1, 2})
+
+    def _is_outer_sum(self, call: Call, x: Tensor, y: Tensor) -> bool:
+        """Outputs (N, 1) and (N,) of two branches; an axis of length 1 that was added by hand is meant."""
+        if call.name not in PRODUCTS | SUMS or {x.dim(), y.dim()} != {1, 2}:
+            return False
+        column, row = (x, y) if x.dim() == 2 else (y, x)
+        of_both = self.trace.bits_of(x) & self.trace.bits_of(y) & self.trace.batch_bit
+        branches = of_both and all(self.trace.bits_of(t) & self.trace.parameter_bits for t in (x, y))
+        by_hand = type(column.grad_fn).__name__.startswith(RESHAPES)
+        return bool(branches) and not by_hand and len(row) > 2 and column.shape == (len(row), 1)
 
 
 def _are_probabilities(x: Tensor, tolerance: float = 1e-3) -> bool:

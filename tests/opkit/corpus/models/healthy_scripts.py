@@ -90,14 +90,6 @@ def loss_of_three_arguments() -> Setup:
 
 
 @healthy
-def loss_with_an_optional_argument() -> Setup:
-    def loss_fn(output: Tensor, target: Tensor, delta: float = 0.5) -> Tensor:
-        return F.huber_loss(output, target, delta=delta)
-
-    return Forecaster(), regression(), loss_fn
-
-
-@healthy
 def loss_as_an_object() -> Setup:
     @dataclass
     class Pinball:
@@ -290,3 +282,18 @@ def gate_that_starts_almost_open() -> Setup:
             return self.head(self.gate(x).sigmoid() * self.body(x))
 
     return Model(), regression(), F.mse_loss
+
+
+@healthy
+def offsets_of_as_many_levels_as_samples() -> Setup:
+    """(N, 1) plus a parameter (Q,), where Q happens to be N."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.level, self.offsets = nn.Linear(3, 1), nn.Parameter(torch.linspace(-1, 1, 16))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.level(x) + self.offsets
+
+    return Model(), (torch.randn(16, 3), torch.randn(16, 16)), F.mse_loss
