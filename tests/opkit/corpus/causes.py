@@ -25,11 +25,11 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "uninitialized_memory": (),
     # registration
     "schema": ("schema", "input_changed", "inputs_unchanged", "no_aliasing", "aliasing"),
-    "fake": ("fake", "wrong_fake", "no_fake", "missing_fake"),
+    "fake": ("fake", "fake_missing", "wrong_fake", "no_fake", "missing_fake"),
     "fake_specialized": ("fake", "aot_dispatch", "compile_shapes", "wrong_fake", "export"),
-    "autograd_registration": ("not_differentiable", "missing_gradient", "gradcheck", "aot_dispatch"),
+    "autograd_registration": ("fake_missing", "not_differentiable", "missing_gradient", "gradcheck", "aot_dispatch"),
     "data_dependent": ("no_data_dependence", "data_dependence", "fake", "aot_dispatch"),
-    "device": ("meta", "fake", "hard_coded_device", "no_data_dependence"),
+    "device": ("fake_missing", "meta", "fake", "hard_coded_device", "no_data_dependence"),
     # layouts and shapes
     "strides": ("layout_assumed", "wrong_strides"),
     "vmap": ("wrong_vmap",),
@@ -47,7 +47,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     # numbers
     "wrong_values": ("values_float64", "wrong_value"),
     "dtype": ("values_float32", "half_precision", "fake", "dtype_changed", "precision_lost"),
-    "half_precision": ("overflow", "half_overflow"),
+    "half_precision": ("crash", "overflow", "half_overflow"),
     "autocast": ("half_precision",),
     "cancellation": ("large_level", "precision"),
     "drift": ("long_series", "precision"),

@@ -12,7 +12,7 @@ from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
 from torchcommodity.opkit._contract.fault import Fault
-from torchcommodity.opkit._contract.resize import resize
+from torchcommodity.opkit._contract.resize import affordable_rows, resize
 from torchcommodity.opkit._contract.source import locate, locate_error
 from torchcommodity.opkit._contract.support import ignore_refusal
 from torchcommodity.opkit._op import Op
@@ -146,7 +146,8 @@ def threads(case: Case) -> None:
     if not case.tensors or not isinstance(case.tensors[0], Tensor):
         raise SkipCheck("the sample has no tensor to enlarge")
     assets = None if case.op.vmap == "loop" else 130  # weights determine the length of the last axis
-    panels = ((32, 2048, None), (1, 512, assets))  # many panels; one wide panel
+    many = 2048 if isinstance(case.op, Op) or not case.op.time else affordable_rows(case, 2048, 0.05)
+    panels = ((32, many, None), (1, min(many, 512), assets))  # many panels; one wide panel
     for batch, rows, width in panels if case.op.time else ((2048, None, None),):
         large = resize(case, batch=batch, rows=rows, assets=width)
         tolerance = 0.0 if isinstance(case.op, Op) else 1e-10  # PyTorch's own sums round in their own ways

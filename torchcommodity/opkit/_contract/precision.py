@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors
-from torchcommodity.opkit._contract.checks import register
+from torchcommodity.opkit._contract.checks import describe_error, register
 from torchcommodity.opkit._contract.compare import assert_close, first_index
 from torchcommodity.opkit._contract.condition import rounding_noise
 from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.resize import affordable_rows, repeat_to
-from torchcommodity.opkit._contract.values import VALUES, call_definition, to_double, to_float
+from torchcommodity.opkit._contract.source import locate_error
+from torchcommodity.opkit._contract.values import VALUES, to_double, to_float
 from torchcommodity.opkit._op import Op
 
 PRICE_LEVEL = 300.0  # its square exceeds 65504, the largest number of float16
@@ -20,73 +21,10 @@ RELATIVE_ERROR = 1e-4  # four correct digits
 LARGE = 1e30  # results beyond this are close to the range of float32
 
 
-@register(
-    "Half precision must be computed in float32 and returned in the dtype of the input: pass the tensors to the record "
-    "unchanged.",
-    depends_on=(*VALUES, "values_float32"),
-)
-def half_precision(case: Case) -> None:
-    """float16 and bfloat16 in and out, float32 inside; a foreign operator only keeps within range and rounding."""
-    at_prices = [] if isinstance(case.op, Op) or not case.op.time else [case.map_panels(_at_price_level)]
-    for panel, dtype in product([case, *at_prices], (torch.float16, torch.bfloat16)):
-        half = panel.map_tensors(lambda x, dtype=dtype: x.to(dtype) if x.is_floating_point() else x)  # type: ignore[misc]
-        single = half.map_tensors(to_float)
-        expected = [y.to(dtype) if y.is_floating_point() else y for y in single.call()]
-        if isinstance(case.op, Op):
-            assert_close(half.call(), expected, 0.02, f"result in {dtype}")
-        else:
-            _assert_within_rounding(single, call_supported(half), expected, dtype)
-
-
-def _at_price_level(x: Tensor) -> Tensor:
-    return x * PRICE_LEVEL / x.nanmean().abs().clamp(min=1.0) if x.is_floating_point() else x
-
-
-def call_supported(half: Case) -> Tensors:
-    """The outputs; skip the check if the operator refuses the dtype."""
-    try:
-        return half.call()
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise SkipCheck(f"refused: {' '.join(str(error).split())[:120]}") from error
-
-
-def _assert_within_rounding(single: Case, actual: Tensors, expected: Sequence[Tensor], dtype: torch.dtype) -> None:
-    """Finite where the result in float32 fits the range; and no farther off than rounding of the input explains."""
-    for i, (x, y, noise) in enumerate(zip(actual, expected, rounding_noise(single, torch.finfo(dtype).eps))):
-        if not y.is_floating_point():
-            continue
-        overflow = first_index(y.isfinite() & ~x.isfinite())
-        if overflow is not None:
-            message = (
-                f"output {i} in {dtype} at {overflow}: expected {y[overflow].item():.6g}; got {x[overflow].item()}"
-            )
-            raise Fault("half_overflow", message)
-        scale = y[y.isfinite()].abs().double().median() if y.isfinite().any() else torch.zeros(())
-        error = (x.double() - y.double()).abs().nan_to_num(0.0)
-        at = first_index(error > 0.03 * (y.double().abs() + scale) + 8 * noise)
-        assert at is None, f"output {i} in {dtype} at {at}: expected {y[at].item():.6g}; got {x[at].item():.6g}"
-
-
-@register(
-    "Under autocast the public function computes in bfloat16 (a matmul, a convolution). Compute in the operator only.",
-    depends_on=(*VALUES, "values_float32"),
-)
-def autocast(case: Case) -> None:
-    """Under autocast the result is that of float32; of a foreign operator, up to the rounding of bfloat16."""
-    single = case.map_tensors(to_float)
-    expected = single.call()
-    with torch.autocast("cpu", torch.bfloat16):
-        actual = single.call()
-    if isinstance(case.op, Op):
-        assert_close(actual, expected, 1e-5, "result under autocast")
-    else:  # autocast means matrix products and convolutions to be in bfloat16
-        _assert_within_rounding(single, actual, expected, torch.bfloat16)
-
-
 def _assert_four_digits(case: Case, label: str) -> bool:
     """Compare with the reference in float64 on the same input; return False if no result is within range."""
     double = case.map_tensors(to_double)
-    pairs = [(x, y) for x, y in zip(case.call(), call_definition(double)) if x.is_floating_point()]
+    pairs = [(x, y) for x, y in zip(case.call(), double.call_reference()) if x.is_floating_point()]
     slack = _slack(double, case)
     masks = [y.isfinite() & (y.abs() < LARGE) for _, y in pairs]
     for i, ((x, y), valid, noise) in enumerate(zip(pairs, masks, slack)):
@@ -144,8 +82,75 @@ def large_level(case: Case) -> None:
 )
 def long_series(case: Case) -> None:
     """Over 3000 rows four digits are correct in float32; over 20000 of a foreign operator that is fast enough."""
+    if not isinstance(case.op, Op) and not case.op.reference:
+        raise SkipCheck("there is no definition to compare with: pass reference=function")
     time = case.time[0]
     rows = 3000 if isinstance(case.op, Op) else affordable_rows(case, 20_000)
     longer = case.map_panels(lambda x: repeat_to(x, time, rows)).map_tensors(to_float)
     if not _assert_four_digits(longer, f"over {rows} rows"):
         raise SkipCheck("no result within range")
+
+
+@register(
+    "Half precision must be computed in float32 and returned in the dtype of the input: pass the tensors to the record "
+    "unchanged.",
+    depends_on=(*VALUES, "values_float32"),
+)
+def half_precision(case: Case) -> None:
+    """float16 and bfloat16 in and out, float32 inside; a foreign operator only keeps within range and rounding."""
+    at_prices = [] if isinstance(case.op, Op) or not case.op.time else [case.map_panels(_at_price_level)]
+    for panel, dtype in product([case, *at_prices], (torch.float16, torch.bfloat16)):
+        half = panel.map_tensors(lambda x, dtype=dtype: x.to(dtype) if x.is_floating_point() else x)  # type: ignore[misc]
+        single = half.map_tensors(to_float)
+        expected = [y.to(dtype) if y.is_floating_point() else y for y in single.call()]
+        if isinstance(case.op, Op):
+            assert_close(half.call(), expected, 0.02, f"result in {dtype}")
+        else:
+            _assert_within_rounding(single, call_supported(half), expected, dtype)
+
+
+def _at_price_level(x: Tensor) -> Tensor:
+    return x * PRICE_LEVEL / x.nanmean().abs().clamp(min=1.0) if x.is_floating_point() else x
+
+
+def call_supported(half: Case) -> Tensors:
+    """The outputs; skip the check if the operator refuses the dtype."""
+    try:
+        return half.call()
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise SkipCheck(f"refused: {' '.join(str(error).split())[:120]}") from error
+    except Exception as error:
+        raise Fault("crash", describe_error(error), location=locate_error(error)) from error
+
+
+def _assert_within_rounding(single: Case, actual: Tensors, expected: Sequence[Tensor], dtype: torch.dtype) -> None:
+    """Finite where the result in float32 fits the range; and no farther off than rounding of the input explains."""
+    for i, (x, y, noise) in enumerate(zip(actual, expected, rounding_noise(single, torch.finfo(dtype).eps))):
+        if not y.is_floating_point():
+            continue
+        overflow = first_index(y.isfinite() & ~x.isfinite())
+        if overflow is not None:
+            message = (
+                f"output {i} in {dtype} at {overflow}: expected {y[overflow].item():.6g}; got {x[overflow].item()}"
+            )
+            raise Fault("half_overflow", message)
+        scale = y[y.isfinite()].abs().double().median() if y.isfinite().any() else torch.zeros(())
+        error = (x.double() - y.double()).abs().nan_to_num(0.0)
+        at = first_index(error > 0.03 * (y.double().abs() + scale) + 8 * noise)
+        assert at is None, f"output {i} in {dtype} at {at}: expected {y[at].item():.6g}; got {x[at].item():.6g}"
+
+
+@register(
+    "Under autocast the public function computes in bfloat16 (a matmul, a convolution). Compute in the operator only.",
+    depends_on=(*VALUES, "values_float32"),
+)
+def autocast(case: Case) -> None:
+    """Under autocast the result is that of float32; of a foreign operator, up to the rounding of bfloat16."""
+    single = case.map_tensors(to_float)
+    expected = single.call()
+    with torch.autocast("cpu", torch.bfloat16):
+        actual = single.call() if isinstance(case.op, Op) else call_supported(single)
+    if isinstance(case.op, Op):
+        assert_close(actual, expected, 1e-5, "result under autocast")
+    else:  # autocast means matrix products and convolutions to be in bfloat16
+        _assert_within_rounding(single, actual, expected, torch.bfloat16)

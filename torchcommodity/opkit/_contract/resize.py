@@ -43,11 +43,13 @@ def repeat_to(x: Tensor, axis: int, length: int) -> Tensor:
 
 
 def affordable_rows(case: Case, rows: int, seconds: float = 0.1) -> int:
-    """At most `rows` rows, fewer if a call would take longer than `seconds`: the operator loops over rows in Python."""
-    short, longer = case.rows, 4 * case.rows
-    times = [_seconds(resize(case, rows=count)) for count in (short, short, longer)]
-    per_row = (times[2] - times[1]) / (longer - short)
-    return rows if per_row * rows <= seconds else max(longer, int(seconds / per_row))
+    """At most `rows` rows; fewer if a call would take longer than about `seconds`: a loop, or a matrix of T by T."""
+    count = case.rows
+    while 4 * count < rows:
+        if _seconds(resize(case, rows=4 * count)) > seconds / 16:
+            return 4 * count
+        count *= 4
+    return rows
 
 
 def _seconds(case: Case) -> float:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from corpus.entries import fault, healthy
-from corpus.makes import Saved, custom_op, library_op, prices, rand, randn, series
+from corpus.makes import Saved, custom_op, library_op, prices, randn, series
 
 with_zero = randn(4, 5)
 with_zero[1, 2] = 0.0
@@ -38,11 +38,6 @@ fault("nan_from_branch", samples=[(with_zero,)])(SafePower)
 @fault("nan_gradient", samples=[(torch.cat([randn(3, 4), torch.zeros(1, 4).double()]),)])
 def row_norm(x: Tensor) -> Tensor:
     return x.square().sum(-1).sqrt()
-
-
-@fault("nan_gradient", rows=("nan_from_branch",), samples=[(torch.ones(3, 4).double() * rand(3, 1),)])
-def standard_deviation_of_constants(x: Tensor) -> Tensor:
-    return x.std(-1)
 
 
 def _normalize_backward(ctx, grad):
@@ -227,7 +222,7 @@ def affine_weight_mean(x: Tensor, weight: Tensor) -> Tensor:
     return x * weight
 
 
-@healthy(samples=[(with_zero,)])
+@healthy(samples=[(randn(4, 5),)])
 def log_with_safe_branch(x: Tensor) -> Tensor:
     safe = torch.where(x > 0, x, torch.ones_like(x))
     return torch.where(x > 0, safe.log1p(), torch.zeros_like(x))

@@ -43,7 +43,8 @@ def partial_windows(x: Tensor, window: int) -> Tensor:
 
 @fault("warmup", settings=WINDOW, warmup=lambda window: window - 1, **series())
 def warmup_one_row_long(x: Tensor, window: int) -> Tensor:
-    return pad_rows(pad_rows(x, window - 1).unfold(-2, window, 1).mean(-1)[..., window:, :], window)
+    rows = min(window, x.shape[-2])
+    return pad_rows(pad_rows(x, window - 1).unfold(-2, window, 1).mean(-1)[..., rows:, :], rows)
 
 
 @fault("warmup", warmup=1, **series())

@@ -40,20 +40,6 @@ def always_returns_float32(x: Tensor) -> Tensor:
     return x.mean(-1).float()
 
 
-class FloatWeights(nn.Module):
-    """Constants of float64 promote every input."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("scale", torch.arange(1, 5, dtype=torch.double) / 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (x * self.scale).cumsum(-1)
-
-
-fault("dtype", samples=[(rand(3, 4),)])(FloatWeights)
-
-
 @fault(
     "dtype",
     rows=("wrong_values", "values_float64", "gradcheck", "wrong_gradient", "missing_gradient"),
@@ -70,33 +56,12 @@ def squares_overflow(x: Tensor) -> Tensor:
     return (x.square() * x).cumsum(-2) / x.square().cumsum(-2)
 
 
-@fault("half_precision", rows=("drift", "long_series"), samples=[(prices(rows=40),)], time=-2, causal=True)
-def half_accumulates(x: Tensor) -> Tensor:
-    total, rows = torch.zeros_like(x[..., :1, :]), []
-    for row in x.split(1, -2):
-        total = total + row
-        rows.append(total)
-    return torch.cat(rows, -2) if rows else x.clone()
-
-
 @fault("half_precision", samples=[(randn(3, 4),)])
 @custom_op()
 def refuses_half_without_words(x: Tensor) -> Tensor:
     if x.dtype in (torch.float16, torch.bfloat16):
         raise KeyError(x.dtype)
     return x.exp()
-
-
-class AutocastMatmul(nn.Module):
-    """Under autocast the product is in bfloat16, and `lerp` refuses two types."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        steps = x.shape[-2]
-        weights = torch.ones(steps, steps, dtype=x.dtype, device=x.device).tril() / 10
-        return torch.lerp(x, weights @ x.nan_to_num(0.0), 0.5)
-
-
-fault("autocast", **series())(AutocastMatmul)
 
 
 @fault("cancellation", settings=WINDOW, warmup=lambda window: window - 1, reference=rolling_std, **series())

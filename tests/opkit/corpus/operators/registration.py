@@ -136,7 +136,7 @@ def branch_on_any(x: Tensor) -> Tensor:
     return x.log() if (x > 0).all() else x.exp()
 
 
-@fault("data_dependent", samples=[(randn(3, 4),)])
+@fault("graph_break", samples=[(randn(3, 4),)])
 def positive_values(x: Tensor) -> Tensor:
     return x[x > 0].sum() + x.sum()
 

@@ -58,7 +58,7 @@ def ignores_offset(x: Tensor) -> Tensor:
 class PoolingView(Saved):
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        return x.view(x.shape[0], -1, 2).mean(-1)
+        return x.view(-1, 2).mean(-1).view(x.shape[0], -1)
 
     @staticmethod
     def backward(ctx, grad):
@@ -112,12 +112,10 @@ def first_sample_scale(x: Tensor) -> Tensor:
     return x.cumsum(-2)
 
 
-@fault("empty_batch", **series())
+@fault("empty_batch", rows=("zero_rows",), **series())
 @custom_op()
-def maximum_of_empty(x: Tensor) -> Tensor:
-    if x.numel() == 0 and x.shape[-2] > 0 and x.shape[-1] > 0:
-        x.max()
-    return x * 2
+def first_element_of_empty(x: Tensor) -> Tensor:
+    return x * (1.0 if x.reshape(-1)[0] == 0 else 2.0)
 
 
 @fault("zero_rows", rows=("short_series",), **series())

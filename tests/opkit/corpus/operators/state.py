@@ -219,7 +219,7 @@ def _mask(x: Tensor) -> Tensor:
 class BatchNormInEval(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm1d(4).double().eval()
+        self.norm = nn.BatchNorm1d(4, affine=False).double().eval()
 
     def forward(self, x: Tensor) -> Tensor:
         return F.batch_norm(x, self.norm.running_mean.to(x), self.norm.running_var.to(x), eps=1e-5, training=False)
