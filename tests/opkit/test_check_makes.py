@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import foreign_operators as foreign
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -130,6 +131,19 @@ def same(x: Tensor) -> Tensor:
 
 def test_check_reports_what_pytorch_refuses_as_a_fault_of_the_operator() -> None:
     assert [cause.kind for cause in opkit.check(same, only="no_aliasing").causes] == ["aliasing"]
+
+
+@pytest.mark.parametrize("operator", [lambda x: x.reshape(-1), lambda x: x, nn.Dropout().eval()])
+def test_check_lets_functions_and_modules_return_views(operator: Any) -> None:
+    assert opkit.check(operator, only="no_aliasing").ok
+
+
+def test_check_names_a_function_that_leaves_pytorch() -> None:
+    def by_numpy(x: Tensor) -> Tensor:
+        return torch.from_numpy(np.tanh(x.detach().numpy()))
+
+    (cause,) = opkit.check(by_numpy, only="no_data_dependence").causes
+    assert cause.kind == "leaves_torch"
 
 
 def test_check_rejects_outputs_by_name_and_classes_in_words() -> None:

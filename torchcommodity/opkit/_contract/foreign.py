@@ -97,6 +97,13 @@ class ForeignOp:
         return self.make.overload is None
 
     @property
+    def returns_new_memory(self) -> bool:
+        """Whether its outputs may not be views: the schema of an operator says so; functions and modules are free."""
+        if self.plain or self.make.composite:
+            return False
+        return all(result.alias_info is None for result in self.overload._schema.returns)
+
+    @property
     def state_names(self) -> tuple[str, ...]:
         """Names of a module's parameters, which are the last tensors of each sample."""
         return tuple(self.invocation.state)

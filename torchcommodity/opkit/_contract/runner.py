@@ -1,6 +1,7 @@
 """`check`: run the contract on one operator."""
 
 import importlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -96,8 +97,10 @@ def _load_lazy_modules(op: Any) -> None:
     names = ["torch._dynamo", "torch._decomp.decompositions_for_jvp"]
     if isinstance(op, Op) or not op.plain:
         names += ["torch.testing._internal.optests", "torch._inductor.compile_fx"]  # opcheck
-    for name in names:
-        importlib.import_module(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTorch, about itself
+        for name in names:
+            importlib.import_module(name)
 
 
 def _record_cases(op: Op, declaration: Declaration) -> tuple[Case, ...]:

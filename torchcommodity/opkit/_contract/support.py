@@ -30,6 +30,12 @@ GRAPH_BREAK = (
 # PyTorch's own messages, the cause that they name, and its remedy.
 CAUSES = (
     (
+        r"\.numpy\(\) is not supported for tensor subclasses|Can't call numpy\(\) on Tensor that requires grad",
+        "leaves_torch",
+        "The call leaves PyTorch by `.numpy()`, and autograd and compilers do not follow. Compute with PyTorch; or "
+        "make it a `custom_op` with a fake kernel and a gradient.",
+    ),
+    (
         r"modified by an inplace operation",
         "saved_tensor_changed",
         "A tensor saved for backward is changed in place afterwards. Save a `.clone()`, or compute into a new tensor.",
