@@ -128,6 +128,27 @@ class DataWritten(TwoLayers):
         return y
 
 
+class StorageReplaced(TwoLayers):
+    def activate(self, x: Tensor) -> Tensor:
+        y = x * 2
+        with torch.no_grad():
+            y.set_(torch.ones_like(y))  # fault
+        return y
+
+
+class FrozenInForward(TwoLayers):
+    def forward(self, x: Tensor) -> Tensor:
+        self.first.requires_grad_(False)  # fault
+        return super().forward(x)
+
+
+class Symmetric(TwoLayers):
+    def __init__(self) -> None:
+        super().__init__()
+        for parameter in self.parameters():
+            nn.init.constant_(parameter, 0.1)
+
+
 class ChangedWithoutGrad(TwoLayers):
     def activate(self, x: Tensor) -> Tensor:
         y = x * 2
@@ -400,9 +421,13 @@ def new_loss(output: Tensor, target: Tensor) -> Tensor:
     return torch.tensor(F.mse_loss(output, target).item(), requires_grad=True)  # fault
 
 
+def target_loss(output: Tensor, target: Tensor) -> Tensor:
+    return target.square().mean()  # fault
+
+
 MODELS: dict[str, tuple[type[nn.Module], ...]] = {
     "detach": (Detached, DetachedInFunction, DetachedInPlace),
-    "data": (Data, DataAssigned, DataChanged, DataWritten, ResetInForward),
+    "data": (Data, DataAssigned, DataChanged, DataWritten, ResetInForward, StorageReplaced),
     "python": (Item, ToList, NumPy, NumPyOfResult),
     "copy": (Copied,),
     "no_grad": (NoGrad, NoGradDecorated, Inference, ChangedWithoutGrad),
@@ -419,10 +444,11 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
     "plain_list": (PlainList, PlainDict),
     "not_a_parameter": (NotAParameter, ComputedOnce),
     "unused_result": (UnusedResult,),
-    "frozen": (Frozen,),
+    "frozen": (Frozen, FrozenInForward),
     "nan_gradient": (NaN,),
     "infinite_gradient": (Infinite,),
     "vanishing": (Vanishing,),
+    "symmetric_units": (Symmetric,),
     "exploding": (Exploding,),
     "dead_units": (DeadLayer, DeadFunction),
     "saturated_units": (Saturated,),
@@ -431,5 +457,5 @@ BROKEN = [(kind, model) for kind, models in MODELS.items() for model in models]
 LOSSES = [
     ("not_scalar", unreduced_loss), ("not_a_tensor", float_loss), ("rounding", rounded_loss),
     ("copy", copied_loss), ("nan_gradient", nan_loss), ("zero_gradient", empty_loss), ("broadcast", broadcast_loss),
-    ("double_softmax", probabilities_loss), ("python", new_loss),
+    ("double_softmax", probabilities_loss), ("python", new_loss), ("unused_result", target_loss),
 ]  # fmt: skip

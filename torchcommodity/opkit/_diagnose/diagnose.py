@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from torchcommodity.opkit._diagnose.call import compute_loss, first_batch, fresh
 from torchcommodity.opkit._diagnose.failures import explain
 from torchcommodity.opkit._diagnose.findings import Diagnosis, Finding, ranked
-from torchcommodity.opkit._diagnose.gradients import loss_faults, not_finite, sizes
+from torchcommodity.opkit._diagnose.gradients import loss_faults, not_finite, sizes, symmetric
 from torchcommodity.opkit._diagnose.kept import computed_once, kept_from_first, kept_graphs
 from torchcommodity.opkit._diagnose.leaves import foreign_leaves
 from torchcommodity.opkit._diagnose.links import broken_links, hidden_writes, overwritten
@@ -133,7 +133,7 @@ def _examine(problem: Problem) -> list[Finding]:
         return findings
     if invalid := not_finite(first):
         return findings + invalid
-    findings += _second_step(problem, first) + broken_links(problem, first) + sizes(first)
+    findings += _second_step(problem, first) + broken_links(problem, first) + sizes(first) + symmetric(first)
     if any(finding.severity == "error" for finding in findings):
         return findings
     return findings + zero_gradients(problem, first) + _check_batch_size(problem)

@@ -100,6 +100,8 @@ def explain(step: Step) -> Finding:
     message = f"{pattern.message} ({_first_line(error)})"
     if pattern.kind == "in_place" and step.in_backward:
         location = _changed_in_place(step, str(error)) or location
+    if pattern.kind == "data":
+        location = next((event.location for event in step.trace.events if event.hidden_write), location)
     if pattern.kind == "wrong_backward":
         location = _backward_of(step, str(error))
     return Finding(pattern.kind, message, pattern.fix, (), location)

@@ -74,6 +74,28 @@ def sizes(step: Step) -> list[Finding]:
     return _exploding(gradients, step) or _vanishing({name: g.abs().max().item() for name, g in gradients.items()})
 
 
+def symmetric(step: Step) -> list[Finding]:
+    """Units with equal weights and equal gradients, which stay equal for good."""
+    zero = set(step.zero)
+    names = [
+        name
+        for name, g in step.gradients.items()
+        if g is not None and name not in zero and _rows_are_equal(step.parameters[name]) and _rows_are_equal(g)
+    ]
+    if not names:
+        return []
+    message = "all units have the same weights and the same gradients, so they stay the same"
+    fix = "initialize weights at random, as nn.Linear does by default"
+    return [Finding("symmetric_units", message, fix, tuple(names))]
+
+
+def _rows_are_equal(x: Tensor) -> bool:
+    if x.dim() < 2 or len(x) < 2:
+        return False
+    x = x.detach().to_dense()
+    return torch.equal(x, x[:1].expand_as(x))
+
+
 def _vanishing(sizes: Mapping[str, float]) -> list[Finding]:
     largest = max((size for name, size in sizes.items() if "bias" not in name), default=0.0)
     small = tuple(name for name, size in sizes.items() if "bias" not in name and size < VANISHING * largest)

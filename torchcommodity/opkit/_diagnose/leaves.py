@@ -4,7 +4,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.source import parameter_call
+from torchcommodity.opkit._diagnose.source import call_line
 from torchcommodity.opkit._diagnose.step import Problem, Step
 
 NEW = "a parameter is made in the forward pass, after the optimizer was given the model's parameters"
@@ -20,7 +20,7 @@ def foreign_leaves(problem: Problem, first: Step, second: Step) -> list[Finding]
         if id(leaf) in held or (not kept and not isinstance(leaf, nn.Parameter)):
             continue
         if registered or not kept:
-            location = parameter_call(place.code) or place.location
+            location = call_line(place.code, "Parameter") or place.location
             finding = Finding("new_parameter", NEW, "make it in __init__", (), location)
         else:
             fix = "make it an nn.Parameter, or a layer, of the model"

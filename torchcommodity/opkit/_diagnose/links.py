@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit._diagnose.findings import Finding, Severity
-from torchcommodity.opkit._diagnose.source import parameter_call
+from torchcommodity.opkit._diagnose.source import call_line
 from torchcommodity.opkit._diagnose.step import Problem, Step
 from torchcommodity.opkit._diagnose.structure import unused_layers
 from torchcommodity.opkit._diagnose.trace import TO_PYTHON, Event
@@ -22,12 +22,13 @@ BREAKS = {  # kind of event -> message, fix
         "`torch.tensor` copies values without their graph",
         "use the Tensor itself, or `torch.stack` for several",
     ),
+    "frozen": ("requires_grad is set to False in the forward pass", "freeze layers once, before training"),
     "new_parameter": ("`nn.Parameter` in the forward pass makes a new leaf", "keep the Tensor, without nn.Parameter"),
     "python": ("the value leaves PyTorch as a number or an array", "compute with Tensors and torch functions"),
     "integer": ("the result is an integer or bool, which has no gradient", "use a smooth function instead"),
     "not_differentiable": ("the result of this function has no gradient", "use a differentiable function"),
 }
-PRIORITY = ("new_parameter", "detach", "data", "no_grad", "copy", "python", "not_differentiable", "integer")
+PRIORITY = ("frozen", "new_parameter", "detach", "data", "no_grad", "copy", "python", "not_differentiable", "integer")
 HIDDEN_WRITE = "values are changed where the graph does not see it, so gradients are those of the old values"
 
 
@@ -120,7 +121,10 @@ def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_le
         else:
             partly = some_learn and (optional >> i & 1 or _has_learning_sibling(step, names[i]))
             severity: Severity = "note" if partly else "error"
-            groups["unused_result", step.trace.last_use[1 << i].location, severity].append(i)
+            place = step.trace.last_use[1 << i]
+            if not step.loss_bits & step.trace.parameter_bits:  # the loss is computed from something else
+                place = step.trace.place_of(step.loss)
+            groups["unused_result", place.location, severity].append(i)
     for (kind, location, severity), group in groups.items():
         findings.append(_finding(kind, location, [names[i] for i in group], severity))
     return findings
@@ -150,14 +154,16 @@ def _as_python(event: Event, events: Sequence[Event]) -> str:
 
 def _find_break(events: Sequence[Event], bit: int, loss_bits: int) -> Event | None:
     """The most likely break between a parameter and the loss."""
-    before_loss = [e for e in events if e.sources & bit and e.kind in BREAKS and e.bit & loss_bits]
+    before_loss = [
+        e for e in events if e.sources & bit and e.kind in BREAKS and (e.bit & loss_bits or e.kind == "frozen")
+    ]
     return min(before_loss, key=lambda event: PRIORITY.index(event.kind), default=None)
 
 
 def _break(event: Event, names: list[str]) -> Finding:
     location = event.location
     if event.kind == "new_parameter":
-        location = parameter_call(event.place.code) or location
+        location = call_line(event.place.code, "Parameter") or location
     return _finding(event.kind, location, names, "error")
 
 

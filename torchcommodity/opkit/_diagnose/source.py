@@ -32,11 +32,11 @@ def state_assignment(module: nn.Module, attribute: str) -> str:
     return _first(module, changes, lambda name: name not in CONSTRUCTORS) or assignment(module, attribute)
 
 
-def parameter_call(code: CodeType | None) -> str:
-    """The line of `nn.Parameter(...)` in a function; empty without one."""
+def call_line(code: CodeType | None, name: str) -> str:
+    """The line of a function that calls `name`; empty without one."""
     file, tree = parse(code)
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return next((f"{file}:{node.lineno}" for node in calls if "Parameter" in names(node.func)), "")
+    return next((f"{file}:{node.lineno}" for node in calls if name in names(node.func)), "")
 
 
 def names_in_use(modules: Iterable[nn.Module], functions: Iterable[Any]) -> set[str]:

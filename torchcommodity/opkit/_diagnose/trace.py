@@ -15,6 +15,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from torchcommodity.opkit._diagnose.grad_mode import place_without_grad
 from torchcommodity.opkit._diagnose.locations import Place, current_place
+from torchcommodity.opkit._diagnose.source import call_line
 from torchcommodity.opkit._diagnose.values import storage, tensors_in
 from torchcommodity.opkit._torch_private import transforms_active
 
@@ -157,6 +158,7 @@ class Trace(TorchFunctionMode):
         for observer in self.observers:
             observer(call)
         if call.name in PROPERTIES:
+            self._record_frozen(call)
             return
         sources = call.bits & self.parameter_bits
         self.calls.append((sources, call.place))
@@ -169,8 +171,16 @@ class Trace(TorchFunctionMode):
             self.bits[y] |= self._record_break(call, y, sources)
             self._record_alias(call, y)
 
+    def _record_frozen(self, call: Call) -> None:
+        """`requires_grad_(False)` inside of the forward pass."""
+        if self.in_model and call.name in {"requires_grad_", "requires_grad"}:
+            frozen = [x for x in call.tensors if x in self.parameters and not x.requires_grad]
+            self.events += [Event("frozen", call.place, self.parameters[x]) for x in frozen]
+
     def _record_use(self, x: Tensor, call: Call) -> None:
         bit = self.parameters.get(x)
+        if self.graph.get(x, storage(x)) != storage(x):
+            self._record_swap(x, call)
         if bit is not None:
             self.last_use[bit] = call.place
             self.used_with[bit] = self.used_with.get(bit, 0) | call.bits
@@ -180,6 +190,16 @@ class Trace(TorchFunctionMode):
                 call.bits |= self._record_new_parameter(x, call)
             if self.in_model:
                 self.leaves.append((x, call.place))
+
+    def _record_swap(self, x: Tensor, call: Call) -> None:
+        """Another storage than when it was made: `set_`, which is no torch function, has replaced it."""
+        self.graph[x] = storage(x)
+        lines = (call_line(place.code, "set_") for place in (self.place_of(x), call.place))
+        place = call.place._replace(location=next(filter(None, lines), call.place.location))
+        event = Event("data", place, self.bits_of(x) & self.parameter_bits, self.new_bit(), hidden_write=True)
+        self.bits[x] = self.bits_of(x) | event.bit
+        call.bits |= event.bit
+        self.events.append(event)
 
     def _record_new_parameter(self, x: Tensor, call: Call) -> int:
         """`nn.Parameter(y)` has the values of y, and not its graph."""
@@ -229,6 +249,8 @@ class Trace(TorchFunctionMode):
         if kind == "in_place":
             self.writes.append(Event(kind, call.place, sources, 0, shape, node=node))
             return
+        if call.function == SET_DATA and target in self.graph:
+            self.graph[target] = storage(target)
         affected = [] if kind == "detach_" else [x for x in self._sharing(target, call) if not x.is_leaf]
         sources |= self.bits_of(affected) & self.parameter_bits
         event = Event(kind.rstrip("_"), call.place, sources, self.new_bit(), shape, bool(affected), node)
