@@ -161,7 +161,7 @@ def test_compile_that_fails_says_why_and_where(eager_backend: None) -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "mode": (lambda: compile(MLP, [torch.ones(2, 4)], mode="fast"), ValueError, "mode must be one of default, reduce"),
     "rounds": (lambda: compile(MLP, [torch.ones(2, 4)], rounds=4), ValueError, "rounds must be >= 5"),
-    "empty": (lambda: compile(MLP, []), ValueError, "batches must not be empty"),
+    "empty": (lambda: compile(MLP, []), ValueError, "batches must hold at least one batch"),
     "shapes": (lambda: compile(MLP, [torch.ones(2, 3)]), ValueError, r"does not run on float32 \(2, 3\): mat1"),
     "tensor": (lambda: compile(MLP, torch.ones(2, 4)), TypeError, "batches must be an iterable of batches"),
     "function": (lambda: compile(torch.relu, [torch.ones(2)]), TypeError, "model must be an nn.Module"),

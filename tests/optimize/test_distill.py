@@ -117,5 +117,7 @@ def test_distill_names_outputs_and_targets_that_a_loss_cannot_take() -> None:
     pixels = [(torch.randn(2, 3, 4, 4), torch.randint(5, (2, 4, 4)))]
     with pytest.raises(ValueError, match=r"distill: the target must be classes \(\.\.\.\) or probabilities"):
         distill(nn.Conv2d(3, 5, 1), nn.Conv2d(3, 5, 1), pixels, loss="temperature")
-    with pytest.raises(TypeError, match='distill: loss="quantile" needs models that return a Tensor; for others pass'):
+    with pytest.raises(
+        TypeError, match=r'distill: loss="quantile" needs models that return a Tensor or \.logits; for others pass'
+    ):
         distill(nn.LSTM(3, 1), nn.LSTM(3, 1), [torch.randn(2, 4, 3)], levels=[0.5])

@@ -96,7 +96,7 @@ def endless() -> Iterator[Tensor]:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "empty": (lambda: profile(MLP, []), ValueError, "batches must not be empty"),
+    "empty": (lambda: profile(MLP, []), ValueError, "batches must hold at least one batch"),
     "one tensor": (lambda: profile(MLP, torch.ones(3, 4)), TypeError, r"such as a DataLoader or \[batch\]"),
     "one tuple": (lambda: profile(MLP, ROWS[0]), TypeError, "batches must be an iterable of batches"),
     "shapes": (

@@ -104,7 +104,7 @@ def test_prune_accepts_or_refuses_in_words(model: nn.Module, message: str) -> No
 @pytest.mark.parametrize(
     ("batches", "loss_fn", "message"),
     [
-        ([], MSE, "batches must not be empty"),
+        ([], MSE, "batches must hold at least one batch"),
         ([(X, X)], None, "batches need a loss_fn"),
         ([(X, X)], lambda y, target: y - target, r"the loss must be a scalar Tensor; reduce it with \.mean\(\)"),
         ([(X, X * torch.nan)], MSE, "the loss must be finite"),

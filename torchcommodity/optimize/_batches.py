@@ -1,7 +1,7 @@
 """Batches of any model: the loss of one, and training on all of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +58,11 @@ def check_batches(operation: str, batches: Any, *, repeated: bool) -> None:
         raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
 
 
+def raise_empty(operation: str, argument: str = "batches") -> NoReturn:
+    """Raise ValueError for an iterable without a batch."""
+    raise ValueError(f"{operation}: {argument} must hold at least one batch; got an empty iterable")
+
+
 def train_epochs(
     operation: str,
     module: nn.Module,
@@ -87,5 +92,5 @@ def train_epochs(
             steps.step()
             losses.append(value.item())
         if not losses:
-            raise_invalid(operation, "batches must not be empty", batches=0)
+            raise_empty(operation)
         yield sum(losses) / len(losses)

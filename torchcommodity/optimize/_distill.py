@@ -13,7 +13,14 @@ from torch.utils._pytree import tree_map
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import ModelConfig
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import MakeOptimizer, check_batches, check_loss, split_batch, train_epochs
+from torchcommodity.optimize._batches import (
+    MakeOptimizer,
+    check_batches,
+    check_loss,
+    raise_empty,
+    split_batch,
+    train_epochs,
+)
 from torchcommodity.optimize._distill_forecaster import distill_forecaster
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
 from torchcommodity.optimize._module import call, copy_module, module_of, restored_mode
@@ -106,10 +113,12 @@ def distill(
         batches: (inputs, target) or inputs alone, in an iterable that can be read once per epoch, see `prune`; of a
             forecaster its training and validation prices.
         loss: "quantile" for outputs (..., Q) and a target (...); "temperature" for logits (..., C) and a target of
-            classes (...) or of probabilities (..., C); or loss(student_output, teacher_output, target).
+            classes (...) or of probabilities (..., C); or loss(student_output, teacher_output, target). The first two
+            take models that return an object with `.logits` as well; without a target, its `.loss` replaces the
+            cross-entropy.
         levels: (Q,) quantile levels of the outputs, for "quantile".
         temperature: T, for "temperature".
-        weight: weight of the teacher's term in the loss, in [0, 1]. A batch without a target has no other term.
+        weight: weight of the teacher's term in the loss, in [0, 1].
         validation: batches on which the distance to the teacher is measured; None: the training batches.
         epochs: passes over the batches.
         optimizer: a class of torch.optim, or a functools.partial of one.
@@ -187,7 +196,7 @@ class _Pair:
         self.student.eval()
         values = [float(self._loss(batch, *split_batch(batch)[1], weight=1.0)) for batch in batches]
         if not values:
-            raise_invalid("distill", "batches must not be empty", batches=0)
+            raise_empty("distill")
         mean = sum(values) / len(values)
         if not math.isfinite(mean):
             raise_invalid("distill", "the loss must be finite; check the validation batches for NaN", loss=mean)

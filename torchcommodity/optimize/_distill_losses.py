@@ -1,6 +1,6 @@
 """Losses of distillation: of logits at a temperature, of quantiles, or of your own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,8 +33,8 @@ def make_distill_loss(loss: Any, levels: Sequence[float] | Tensor | None, temper
 
 
 def temperature_loss(
-    student: Tensor,  # (..., C)
-    teacher: Tensor,  # (..., C)
+    student: Any,  # (..., C), or an output with logits (..., C)
+    teacher: Any,  # as the student
     target: Tensor | None = None,  # (...) classes, or (..., C) probabilities
     *,
     temperature: float,
@@ -42,9 +42,12 @@ def temperature_loss(
 ) -> Tensor:  # ()
     """weight T^2 KL(softmax(teacher / T) || softmax(student / T)) + (1 - weight) cross-entropy, means over the rows.
 
-    T^2 keeps the size of the soft gradient, which falls with 1 / T^2. Without a target only the soft term is left.
+    T^2 keeps the size of the soft gradient, which falls with 1 / T^2. Without a target, the student's own
+    loss takes the place of the cross-entropy: it knows how labels are shifted and masked. Without either, only the soft
+    term is left.
     """
-    _check_tensor("temperature", student)
+    own_loss = _field(student, "loss")
+    student, teacher = (_logits("temperature", output) for output in (student, teacher))
     if target is not None and target.shape not in (student.shape[:-1], student.shape):
         rule = "the target must be classes (...) or probabilities (..., C) of logits (..., C), classes on the last axis"
         raise_invalid("distill", rule, logits=student, target=target)
@@ -52,27 +55,35 @@ def temperature_loss(
     log_student, log_teacher = (F.log_softmax(x / temperature, -1) for x in (rows, soft_rows))
     soft = temperature**2 * F.kl_div(log_student, log_teacher, reduction="batchmean", log_target=True)
     if target is None:
-        return soft
+        return soft if own_loss is None else weight * soft + (1 - weight) * own_loss
     classes = target.flatten() if target.shape == student.shape[:-1] else target.flatten(0, -2)
     return weight * soft + (1 - weight) * F.cross_entropy(rows, classes)
 
 
 def quantile_loss(
-    student: Tensor,  # (..., Q)
-    teacher: Tensor,  # (..., Q)
+    student: Any,  # (..., Q), or an output with logits (..., Q)
+    teacher: Any,  # as the student
     target: Tensor | None = None,  # (...)
     *,
     levels: Tensor,  # (Q,)
     weight: float,
 ) -> Tensor:  # ()
     """`losses.distillation_loss`; without a target only the teacher's term is left."""
-    _check_tensor("quantile", student)
+    student, teacher = (_logits("quantile", output) for output in (student, teacher))
     if target is None:
         target, weight = student.new_full(student.shape[:-1], torch.nan), 1.0
     return distillation_loss(student, teacher, target, levels.to(student), weight=weight)
 
 
-def _check_tensor(loss: str, output: Any) -> None:
-    if not isinstance(output, Tensor):
-        rule = f'loss="{loss}" needs models that return a Tensor; for others pass loss(student, teacher, target)'
+def _logits(loss: str, output: Any) -> Tensor:
+    """The output, or its logits if it is an object or a mapping, as models of `transformers` return."""
+    logits = output if isinstance(output, Tensor) else _field(output, "logits")
+    if not isinstance(logits, Tensor):
+        needed = f'loss="{loss}" needs models that return a Tensor or .logits'
+        rule = f"{needed}; for others pass loss(student, teacher, target)"
         raise_invalid("distill", rule, TypeError, output=type(output).__name__)
+    return logits
+
+
+def _field(output: Any, name: str) -> Any:
+    return output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)

@@ -1,10 +1,13 @@
 """A network in bfloat16."""
 
+import copy
+from collections.abc import MutableMapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
+from torch.utils._pytree import tree_map
 
 from torchcommodity.models import Har
 from torchcommodity.opkit.arguments import raise_invalid
@@ -72,13 +75,23 @@ def _check_parametrizations(module: nn.Module) -> None:
                     raise ValueError(f"mixed_precision: {rule}; got {path}.{name}: {error}") from error
 
 
-def _cast_inputs(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    return tuple(_cast(x, torch.bfloat16) for x in args), {name: _cast(x, torch.bfloat16) for name, x in kwargs.items()}
+def _cast_inputs(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return tree_map(lambda x: _cast(x, torch.bfloat16), (args, kwargs))
 
 
 def _cast_outputs(module: nn.Module, args: Any, output: Any) -> Any:
-    return torch.utils._pytree.tree_map(lambda x: _cast(x, torch.float32), output)
+    return tree_map(_cast_output, output)
+
+
+def _cast_output(x: Any) -> Any:
+    """A Tensor, or the fields of an output object, such as a dataclass with `.loss` and `.logits`."""
+    if isinstance(x, Tensor) or not (isinstance(x, MutableMapping) or hasattr(x, "__dict__")):
+        return _cast(x, torch.float32)
+    copied = copy.copy(x)
+    fields = copied if isinstance(copied, MutableMapping) else vars(copied)
+    fields.update(tree_map(_cast_output, dict(fields)))
+    return copied
 
 
 def _cast(x: Any, dtype: torch.dtype) -> Any:
-    return x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    return x.to(dtype) if isinstance(x, Tensor) and x.is_floating_point() else x

@@ -1,5 +1,6 @@
 """What quantization did to every weight of a model, and to its outputs."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -7,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._batches import raise_empty
 from torchcommodity.optimize._masks import copy_without_masks
-from torchcommodity.optimize._module import call, module_of, restored_mode
+from torchcommodity.optimize._module import module_of, restored_mode
 from torchcommodity.optimize._quantize import is_int8, reason_not_quantized, stored_bytes
-from torchcommodity.optimize._steps import named_tensors
+from torchcommodity.optimize._steps import call_model, named_tensors, split_inputs
 from torchcommodity.optimize._table import format_table
 from torchcommodity.optimize._weights import list_weights
 from torchcommodity.training import ModelInputs
@@ -59,8 +61,9 @@ def quantization_report(model: Any, quantized: Any, example: Any = None) -> Quan
     Args:
         model: the model before: a module or a forecaster.
         quantized: result of `quantize(model)`.
-        example: inputs of the model, to measure the error of its outputs in evaluation mode: a Tensor, a tuple of
-            arguments, a mapping of keyword arguments, or the prices of a forecaster. None: not measured.
+        example: a batch, to measure the error of outputs in evaluation mode: a Tensor, a tuple of arguments, a mapping
+            of keyword arguments, or the prices of a forecaster; or a list or DataLoader of batches. What the model
+            does not take, such as a target, is left out. None: not measured.
 
     Returns:
         A QuantizationReport, which prints as a table.
@@ -98,19 +101,35 @@ def quantization_report(model: Any, quantized: Any, example: Any = None) -> Quan
     )
     if example is None:
         return QuantizationReport(rows, None, None)
-    inputs = example.batch() if isinstance(example, ModelInputs) else example
-    outputs, expected = (_outputs(module_of("quantization_report", x), inputs) for x in (quantized, model))
+    batches = _batches(example)
+    outputs, expected = (_outputs(module_of("quantization_report", x), batches) for x in (quantized, model))
     difference = (outputs - expected)[expected.isfinite()]
     relative = difference.norm() / expected[expected.isfinite()].norm().clamp(min=1e-30)
     return QuantizationReport(rows, difference.abs().max().item(), relative.item())
 
 
+def _batches(example: Any) -> list[Any]:
+    """The batches of a list or a DataLoader; anything else is one batch."""
+    if isinstance(example, ModelInputs):
+        return [example.batch()]
+    if isinstance(example, Tensor | tuple | Mapping) or not isinstance(example, Iterable):
+        return [example]
+    batches = list(example)
+    if not batches:
+        raise_empty("quantization_report", "example")
+    return batches
+
+
 @torch.no_grad()
-def _outputs(module: nn.Module, inputs: Any) -> Tensor:  # (M,)
+def _outputs(module: nn.Module, batches: list[Any]) -> Tensor:  # (M,)
     """All floating-point outputs of a module in evaluation mode."""
-    with restored_mode(module):
-        outputs = [x for _, x in named_tensors(call(module.eval(), inputs))]
+    operation = "quantization_report"
+    with restored_mode(module), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # a model that samples draws the same numbers before and after
+        module.eval()
+        values = [call_model(operation, module, split_inputs(module, batch, None)[0]) for batch in batches]
+    outputs = [x for _, x in named_tensors(values)]
     tensors = [x.double().flatten() for x in outputs if x.is_floating_point()]
     if not tensors:
-        raise_invalid("quantization_report", "the model must return a floating-point Tensor", outputs=len(outputs))
+        raise_invalid(operation, "the model must return a floating-point Tensor", outputs=len(outputs))
     return torch.cat(tensors)

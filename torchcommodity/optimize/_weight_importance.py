@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import Loss, batch_loss
+from torchcommodity.optimize._batches import Loss, batch_loss, raise_empty
 from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import restored_mode
@@ -101,6 +100,6 @@ def weight_gradients(
             gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
             yield [torch.zeros_like(x) if g is None else (x * g).detach().abs() for x, g in zip(parameters, gradients)]
     if empty:
-        raise_invalid(operation, "batches must not be empty", batches=0)
+        raise_empty(operation)
     for parameter in frozen:
         parameter.requires_grad_(False)

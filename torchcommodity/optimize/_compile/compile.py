@@ -10,7 +10,7 @@ from torch import nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.optimize._batches import Loss
+from torchcommodity.optimize._batches import Loss, raise_empty
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult
 from torchcommodity.optimize._module import module_of
@@ -95,6 +95,6 @@ def _read(batches: Any, device: torch.device) -> tuple[list[Any], list[str]]:
     source = BatchSource("compile", batches)
     examples = [to_device(batch, device) for batch in islice(source.iterator, MOST)]
     if not examples:
-        raise_invalid("compile", "batches must not be empty", batches=0)
+        raise_empty("compile")
     more = next(source.iterator, END) is not END
     return examples, [f"only the first {MOST} batches were run"] if more else []

@@ -7,6 +7,7 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._batches import raise_empty
 from torchcommodity.optimize._profile.stages import DATA, STEP
 from torchcommodity.optimize._profile.step import Step
 from torchcommodity.optimize._steps import END, BatchSource, versions
@@ -69,7 +70,7 @@ def call_peak_bytes(call: Any, inputs: tuple[Any, ...]) -> int:
 
 def _check_length(done: int, unmeasured: int) -> None:
     if done == 0:
-        raise_invalid("profile", "batches must not be empty", batches=0)
+        raise_empty("profile")
     if done <= unmeasured:
         rule = f"batches must hold more than the {unmeasured} of wait and warmup; pass a list, or warmup=0"
         raise_invalid("profile", rule, batches=done)
