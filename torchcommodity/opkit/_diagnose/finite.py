@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from torchcommodity.opkit._diagnose.events import Call
 from torchcommodity.opkit._diagnose.locations import Place
-from torchcommodity.opkit._diagnose.trace import Call
 from torchcommodity.opkit._diagnose.values import is_finite
 
 # these write a constant on purpose, such as the -inf of an attention mask

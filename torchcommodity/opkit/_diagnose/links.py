@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit._diagnose.events import Event
 from torchcommodity.opkit._diagnose.findings import Finding, Severity
 from torchcommodity.opkit._diagnose.source import call_line
 from torchcommodity.opkit._diagnose.step import Problem, Step
 from torchcommodity.opkit._diagnose.structure import unused_layers
-from torchcommodity.opkit._diagnose.trace import TO_PYTHON, Event
+from torchcommodity.opkit._diagnose.trace import TO_PYTHON
 from torchcommodity.opkit._diagnose.values import is_zero
 from torchcommodity.opkit._diagnose.zero import cause, first_cut
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit._diagnose.events import Call
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.trace import Call, Trace
+from torchcommodity.opkit._diagnose.trace import Trace
 
 ELEMENTWISE = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
 PRODUCTS = {"sub", "rsub", "subtract", "__sub__", "__rsub__", "mul", "multiply", "__mul__", "__rmul__"}

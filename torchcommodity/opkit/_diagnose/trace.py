@@ -5,7 +5,6 @@ and one for every break that it has passed. So the bits of the loss say which br
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from torchcommodity.opkit._diagnose.events import Call, Event
 from torchcommodity.opkit._diagnose.grad_mode import place_without_grad
 from torchcommodity.opkit._diagnose.locations import Place, current_place
 from torchcommodity.opkit._diagnose.source import call_line
@@ -23,39 +23,6 @@ TO_PYTHON = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__
 PROPERTIES = {"requires_grad_", "requires_grad", "size", "dim", "shape", "grad_fn", "is_leaf", "grad", "retain_grad"}
 DATA: Any = vars(torch._C.TensorBase)["data"]
 GET_DATA, SET_DATA = DATA.__get__, DATA.__set__
-
-
-@dataclass
-class Event:
-    """A call of interest. `sources` are the bits of the parameters in its input; `bit` is its own if it is a break.
-
-    `hidden_write`: it changes values of the graph, and the graph does not know. `node`: what the change is there.
-    """
-
-    kind: str
-    place: Place
-    sources: int
-    bit: int = 0
-    shape: tuple[int, ...] = ()
-    hidden_write: bool = False
-    node: str = ""
-
-    @property
-    def location(self) -> str:
-        return self.place.location
-
-
-@dataclass
-class Call:
-    """A torch function, its Tensors, and the Tensors that it made or changed."""
-
-    name: str
-    function: Any
-    tensors: list[Tensor]
-    outputs: list[Tensor]
-    place: Place
-    bits: int
-    records_graph: bool
 
 
 class Trace(TorchFunctionMode):

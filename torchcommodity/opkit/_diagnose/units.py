@@ -4,8 +4,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from torchcommodity.opkit._diagnose.events import Call
 from torchcommodity.opkit._diagnose.findings import Finding
-from torchcommodity.opkit._diagnose.trace import Call
 
 MAX_DEAD_SHARE, MAX_SATURATED_SHARE, MIN_SAMPLES = 0.9, 0.95, 8
 LAYERS = (nn.ReLU, nn.ReLU6, nn.Sigmoid, nn.Tanh)
