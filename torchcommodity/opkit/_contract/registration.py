@@ -1,5 +1,6 @@
 """What PyTorch knows about an operator: its schema, fake, autograd formula and name."""
 
+import contextlib
 import copy
 import functools
 import pickle
@@ -10,6 +11,8 @@ import torch
 from torch import Tensor
 from torch._subclasses import FakeTensorMode
 from torch._subclasses.fake_tensor import UnsupportedOperatorException
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit._contract.case import Case, SkipCheck, float_tensors
 from torchcommodity.opkit._contract.checks import register
@@ -61,8 +64,26 @@ def schema(case: Case) -> None:
     depends_on=BASE,
 )
 def fake(case: Case) -> None:
-    """`fake` gives the shape, dtype and strides of the outputs (`opcheck`)."""
+    """`fake` gives the shape, dtype and strides of the outputs (`opcheck`); of a foreign operator, in other sizes."""
     _opcheck(case, "test_faketensor")
+    for axis in () if isinstance(case.op, Op) else (0, -1):
+        shorter = _shorten(case, axis)
+        try:
+            shorter.call()
+        except Exception:  # refused
+            continue
+        _opcheck(shorter, "test_faketensor")
+
+
+def _shorten(case: Case, axis: int) -> Case:
+    """One element less on an axis of the first tensor, and of those that have its length there."""
+    length = case.tensors[0].shape[axis] if isinstance(case.tensors[0], Tensor) and case.tensors[0].dim() else 0
+
+    def shorten(x: Tensor) -> Tensor:
+        fits = x.dim() > 0 and x.shape[axis] == length > 1
+        return x.narrow(axis, 0, length - 1).contiguous() if fits else x
+
+    return case.map_tensors(shorten)
 
 
 @register(
@@ -108,6 +129,20 @@ def aot_dispatch(case: Case) -> None:
     _opcheck(case, "test_aot_dispatch_dynamic")
 
 
+class RefuseMixedDevices(TorchDispatchMode):
+    """Dispatch mode that fails if tensors of the meta device and of the CPU meet, where meta kernels do not look."""
+
+    ALLOWED = (torch.ops.aten.copy_, torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        on_cpu = [x for x in tensors if x.dim() and x.device.type == "cpu"]
+        if on_cpu and len(on_cpu) < len(tensors) and func.overloadpacket not in self.ALLOWED:
+            message = f"{func} receives a tensor {tuple(on_cpu[0].shape)} on the CPU beside the input's device"
+            raise Fault("hard_coded_device", message)
+        return func(*args, **(kwargs or {}))
+
+
 @register(
     "The public function creates a tensor on the CPU. Create it on the device of the input: `x.new_zeros`, "
     "`device=x.device`.",
@@ -115,7 +150,9 @@ def aot_dispatch(case: Case) -> None:
 )
 def meta(case: Case) -> None:
     """On the meta device: the shape, dtype and strides of the CPU result."""
-    outputs, expected = case.map_tensors(lambda x: x.to("meta")).call(), case.call()
+    expected = case.call()
+    with contextlib.nullcontext() if isinstance(case.op, Op) else RefuseMixedDevices():  # type: ignore[no-untyped-call]
+        outputs = case.map_tensors(lambda x: x.to("meta")).call()
     for y, z in zip(outputs, expected, strict=True):
         assert y.device.type == "meta", f"meta input: expected meta output; got {y.device.type}"
         on_meta, on_cpu = ((tuple(v.shape), v.stride(), v.dtype) for v in (y, z))

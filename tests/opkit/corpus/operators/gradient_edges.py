@@ -57,7 +57,7 @@ def normalize_zero_row(x: Tensor) -> Tensor:
 def returns_skip_missing(x: Tensor) -> Tensor:
     previous = x.roll(1, -2)
     change = torch.log(x / previous)
-    first = torch.arange(x.shape[-2])[:, None] == 0
+    first = torch.arange(x.shape[-2], device=x.device)[:, None] == 0
     return torch.where(first | change.isnan(), 0.0, change)
 
 
