@@ -121,11 +121,11 @@ def _assert_no_stale_cache(case: Case, other: Case) -> None:
         return
     refilled = case.map_tensors(torch.clone)
     _run_in_place(refilled)
-    for x, y in zip(refilled.tensors, other.tensors):
-        if isinstance(x, Tensor):
-            x.copy_(y)
-    elsewhere = _run_in_place(other.map_tensors(_at_new_address))
-    _assert_fresh(_run_in_place(refilled), elsewhere, "new values in the same tensors", case)
+    moved = [values.map_tensors(_at_new_address) for values in (other, case)]  # alive together: at two addresses
+    for values in moved:  # both, as an earlier tensor may have left the right result at the refilled address
+        _refill(refilled, values)  # before a call, which may write to its arguments
+        elsewhere = _run_in_place(values)
+        _assert_fresh(_run_in_place(refilled), elsewhere, "new values in the same tensors", case)
     functions = [*python_functions(case.op).values(), *python_functions(case.cases.function).values()]
     for state in find_state(functions):
         with cleared(state):
@@ -133,6 +133,12 @@ def _assert_no_stale_cache(case: Case, other: Case) -> None:
             filled = state.is_filled()  # a constant stays empty, and is no cache
         if filled and actual is not None:
             _assert_fresh(expected, actual, f"with what earlier calls left in {state.name}", case)
+
+
+def _refill(case: Case, values: Case) -> None:
+    for x, y in zip(case.tensors, values.tensors):
+        if isinstance(x, Tensor):
+            x.copy_(y)
 
 
 def _at_new_address(x: Tensor) -> Tensor:
