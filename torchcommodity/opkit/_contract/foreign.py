@@ -20,6 +20,7 @@ from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOut
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.signature import arrange
 from torchcommodity.opkit._contract.support import find_cause
+from torchcommodity.opkit._contract.widen import widen_samples
 from torchcommodity.opkit._contract.writes import as_function
 
 
@@ -216,7 +217,8 @@ def _make_cases(make: Make, declaration: Declaration, invocation: Invocation, gu
 
         return replace(cases, function=function, samples=samples, bad=(*cases.bad, *bad))
     if declaration.samples is not None:
-        samples = declaration.make_samples(make.parameters)
+        stated = declaration.make_samples(make.parameters)
+        samples = widen_samples(stated, lambda *x, **settings: invocation(*x, *invocation.state.values(), **settings))
     else:
         samples = _guess_samples(make, declaration, invocation, guesses)
     with_state = tuple(Sample(*s.tensors, *invocation.state.values(), **s.settings) for s in samples)

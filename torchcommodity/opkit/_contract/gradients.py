@@ -83,7 +83,7 @@ def gradient_layout(case: Case) -> None:
 )
 def gradcheck(case: Case) -> None:
     """The gradient agrees with finite differences."""
-    case = require_gradient(case)
+    case = _require_double(require_gradient(case))
     try:
         torch.autograd.gradcheck(case.finite_outputs, case.leaves(), atol=1e-6, rtol=1e-5, check_undefined_grad=False)
     except GradcheckError:
@@ -101,7 +101,7 @@ def gradcheck(case: Case) -> None:
 )
 def gradgradcheck(case: Case) -> None:
     """The second derivative agrees with finite differences of the first."""
-    case = require_gradient(case)
+    case = _require_double(require_gradient(case))
     if getattr(case.op, "once_differentiable", False):
         _assert_refused(case)
         raise SkipCheck(ONCE)
@@ -146,6 +146,13 @@ def require_finite(case: Case) -> Case:
     has_nan = any(bool(y.isnan().any()) for y in float_tensors(case.call()))
     if has_nan and not isinstance(case.op, Op) and "backward" not in python_functions(case.op):
         raise SkipCheck("outputs that are NaN have NaN derivatives, by the rules of PyTorch's operators")
+    return case
+
+
+def _require_double(case: Case) -> Case:
+    """Return the case, or skip the check: the operator refuses float64, which finite differences need."""
+    if any(case.tensors[i].dtype != torch.double for i in case.float_indices):
+        raise SkipCheck("finite differences need float64, which the operator does not take")
     return case
 
 

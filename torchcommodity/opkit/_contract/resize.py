@@ -5,7 +5,8 @@ import time
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit._contract.case import Case
+from torchcommodity.opkit._contract.case import Case, SkipCheck
+from torchcommodity.opkit._op import Op
 
 
 def resize(case: Case, *, batch: int | None = None, rows: int | None = None, assets: int | None = None) -> Case:
@@ -42,11 +43,22 @@ def repeat_to(x: Tensor, axis: int, length: int) -> Tensor:
     return torch.cat(parts, axis).narrow(axis, 0, length).contiguous()
 
 
+def require_runs(case: Case) -> Case:
+    """Return the resized case, or skip the check: arguments such as a (T, T) mask fit one length only."""
+    if not isinstance(case.op, Op):
+        try:
+            case.call()
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"[:120]
+            raise SkipCheck(f"does not run on the sample in another size: {message}") from error
+    return case
+
+
 def affordable_rows(case: Case, rows: int, seconds: float = 0.1) -> int:
     """At most `rows` rows; fewer if a call would take longer than about `seconds`: a loop, or a matrix of T by T."""
     count = case.rows
-    while 4 * count < rows:
-        if _seconds(resize(case, rows=4 * count)) > seconds / 16:
+    while 0 < 4 * count < rows:
+        if _seconds(require_runs(resize(case, rows=4 * count))) > seconds / 16:
             return 4 * count
         count *= 4
     return rows

@@ -1,0 +1,45 @@
+"""Samples as users state them: in float32, or with arguments that belong to one length."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from torchcommodity import opkit
+
+
+def _single(*shape: int) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def test_float32_samples_of_a_function_are_judged_in_float64():
+    report = opkit.check(lambda x: x.sin() * x, samples=[_single(5, 3)], time=None, only=["gradcheck"])
+    assert report["gradcheck"].status == "pass"
+
+
+def test_float32_samples_of_a_module_run():
+    report = opkit.check(torch.nn.Conv1d(3, 2, 3), samples=[_single(2, 3, 7)], only=["gradcheck"])
+    assert report["gradcheck"].status == "pass"
+
+
+def test_an_operator_that_takes_float32_only_is_not_differentiated_numerically():
+    def single_only(x):
+        if x.dtype != torch.float32:
+            raise TypeError(f"single_only: x must be float32; got {x.dtype}")
+        return x * 2
+
+    report = opkit.check(single_only, samples=[_single(5, 3)], time=None, compiled=False)
+    assert report.ok, str(report)
+    assert "finite differences need float64" in report["gradcheck"].cause
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_mask_of_the_length_of_the_sample_is_no_look_ahead(causal):
+    def attention(x, mask):
+        return (x @ x.mT).masked_fill(~mask, -math.inf).softmax(-1) @ x
+
+    mask = torch.ones(5, 5, dtype=torch.bool)
+    samples = [(_single(2, 5, 3), mask.tril() if causal else mask)]
+    report = opkit.check(attention, samples=samples, time=-2, causal=True, only=["causal"])
+    assert report.ok == causal

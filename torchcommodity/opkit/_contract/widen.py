@@ -1,0 +1,39 @@
+"""Stated samples in double precision: users have them in float32, and finite differences need float64."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit._cases import Sample
+
+WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64)
+WIDER[torch.complex64] = torch.complex128
+
+
+def widen_samples(samples: Sequence[Sample], function: Callable[..., Any]) -> tuple[Sample, ...]:
+    """The samples in float64 and complex128; as they are, if the operator runs on the first one only so."""
+    wide = tuple(_widen(sample) for sample in samples)
+    if any(map(_is_narrow, samples[0].tensors)) and not _runs(function, wide[0]) and _runs(function, samples[0]):
+        return tuple(samples)
+    return wide
+
+
+def _widen(sample: Sample) -> Sample:
+    tensors = [x.detach().to(WIDER[x.dtype]) if _is_narrow(x) else x for x in sample.tensors]
+    return Sample(*tensors, **sample.settings)
+
+
+def _is_narrow(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype in WIDER
+
+
+def _runs(function: Callable[..., Any], sample: Sample) -> bool:
+    tensors = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            function(*tensors, **sample.settings)
+    except Exception:
+        return False
+    return True
