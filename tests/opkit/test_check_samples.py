@@ -23,6 +23,40 @@ def test_float32_samples_of_a_module_run():
     assert report["gradcheck"].status == "pass"
 
 
+def test_a_price_level_is_none_of_returns():
+    def wealth(returns):
+        return (1 + returns).cumprod(-2)
+
+    sample = 0.02 * torch.randn(2, 40, 3, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    report = opkit.check(wealth, samples=[sample], time=-2, causal=True, only=["half_precision"])
+    assert report.ok, str(report)
+
+
+def test_a_function_with_a_gradient_of_its_own_may_take_numpy():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.from_numpy(x.detach().numpy() ** 3)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * grad
+
+    report = opkit.check(Cube, samples=[_single(4, 3)], time=None, compiled=False)
+    assert report.ok, str(report)
+
+
+def test_a_tensor_on_the_cpu_is_named_after_a_look_ahead():
+    def last_value(x):
+        rows = torch.arange(x.shape[-2])
+        return x.gather(-2, rows.flip(0)[:, None].expand(x.shape))
+
+    report = opkit.check(last_value, samples=[_single(9, 3)], time=-2, causal=True, compiled=False)
+    assert [cause.kind for cause in report.causes] == ["causal", "hard_coded_device"]
+
+
 def test_an_operator_that_takes_float32_only_is_not_differentiated_numerically():
     def single_only(x):
         if x.dtype != torch.float32:

@@ -17,6 +17,7 @@ from torchcommodity.opkit._contract.values import VALUES, to_double, to_float
 from torchcommodity.opkit._op import Op
 
 PRICE_LEVEL = 300.0  # its square exceeds 65504, the largest number of float16
+RETURNS = 0.1  # numbers as small as this are returns or weights, which have no price level
 RELATIVE_ERROR = 1e-4  # four correct digits
 LARGE = 1e30  # results beyond this are close to the range of float32
 
@@ -110,7 +111,9 @@ def half_precision(case: Case) -> None:
 
 
 def _at_price_level(x: Tensor) -> Tensor:
-    return x * PRICE_LEVEL / x.nanmean().abs().clamp(min=1.0) if x.is_floating_point() else x
+    if not x.is_floating_point() or x.abs().nanmean() < RETURNS:
+        return x
+    return x * PRICE_LEVEL / x.nanmean().abs().clamp(min=1.0)
 
 
 def call_supported(half: Case) -> Tensors:

@@ -11,7 +11,7 @@ from torch.autograd.gradcheck import GradcheckError
 from torchcommodity.opkit._contract.case import Case, SkipCheck
 from torchcommodity.opkit._contract.checks import Check, describe_error
 from torchcommodity.opkit._contract.fault import Fault
-from torchcommodity.opkit._contract.source import locate_error, raised_outside_torch
+from torchcommodity.opkit._contract.source import locate_error, python_functions, raised_outside_torch
 
 RECORD_ONLY = {"pickle_and_copy", "jvp_formula"}
 # An error in one of these checks means that the feature is not supported.
@@ -93,7 +93,7 @@ def adapt_check(check: Check) -> Check:
             raise
         except Exception as error:
             cause = find_cause(error)
-            if cause and not (check.name == "meta" and cause.kind == "fake_missing"):  # the finding of `fake`
+            if cause and not _is_expected(cause, check, case):
                 raise cause from error
             if check.compiled and (fault := find_compiler_fault(error)):
                 raise fault from error
@@ -103,6 +103,13 @@ def adapt_check(check: Check) -> Check:
             raise SkipCheck(f"not supported: {type(error).__name__}: {message}") from error
 
     return replace(check, function=function)
+
+
+def _is_expected(cause: Fault, check: Check, case: Case) -> bool:
+    """Whether another check reports the cause, or it is none: a gradient of its own is why a Function takes NumPy."""
+    if cause.kind == "leaves_torch":
+        return check.name in OPTIONAL and "backward" in python_functions(case.op)
+    return check.name == "meta" and cause.kind == "fake_missing"  # the finding of `fake`
 
 
 def find_cause(error: BaseException) -> Fault | None:

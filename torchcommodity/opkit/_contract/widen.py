@@ -21,7 +21,7 @@ def widen_samples(samples: Sequence[Sample], function: Callable[..., Any]) -> tu
 
 
 def _widen(sample: Sample) -> Sample:
-    tensors = [x.detach().to(WIDER[x.dtype]) if _is_narrow(x) else x for x in sample.tensors]
+    tensors = [x.detach().to(WIDER.get(x.dtype, x.dtype)) if isinstance(x, Tensor) else x for x in sample.tensors]
     return Sample(*tensors, **sample.settings)
 
 
