@@ -68,7 +68,7 @@ INPUT_ERRORS = {
     "date": (("scenarios", "--through", "yesterday"), "expected a date YYYY-MM-DD; got 'yesterday'"),
     "volatility": (("portfolio", "--volatility", "-1"), "'--volatility': expected a number > 0; got -1"),
     "operator": (("op", "check", "rolling_meen"), "unknown operator 'rolling_meen'; did you mean 'rolling_mean'?"),
-    "not a function": (("diagnose", "math:pi"), "expected a function; got math:pi, a float"),
+    "not a function": (("diagnose", "math:pi"), "expected a function; got math:pi, of type float"),
     "fitted model": (("profile", __file__), "expected a fitted model, *.safetensors; got "),
     "short history": (("backtest", "--symbols", "BRENT", "--first-year", "1990"), "must have 5 years"),
     "year": (("backtest", "--symbols", "BRENT", "--first-year", "2050"), "2050"),

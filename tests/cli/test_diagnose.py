@@ -32,6 +32,9 @@ def crashing():
 def raising():
     raise KeyError("prices")
 
+def no_model():
+    return "model", torch.ones(8, 3), None
+
 def only_a_model():
     return nn.Linear(3, 1)
 """
@@ -42,6 +45,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A module in the current folder, with a path that no other test has imported."""
     path = tmp_path / "models_to_diagnose.py"
     path.write_text(MODULE)
+    (tmp_path / "not_python.py").write_text("setup = (")
     monkeypatch.chdir(tmp_path)
     return path
 
@@ -65,6 +69,8 @@ def test_diagnose_tells_a_crash_by_its_exit_code(run: Run, module: Path) -> None
     result = run("diagnose", "models_to_diagnose:raising")
     assert result.exit_code == 4
     assert "models_to_diagnose:raising raises KeyError: 'prices'" in result.stderr
+    result = run("diagnose", "not_python:setup")
+    assert (result.exit_code, "not_python:setup raises SyntaxError" in result.stderr) == (4, True), result.output
 
 
 @pytest.mark.parametrize(
@@ -73,6 +79,7 @@ def test_diagnose_tells_a_crash_by_its_exit_code(run: Run, module: Path) -> None
         ("models_to_diagnose:absent", "cannot import models_to_diagnose:absent"),
         ("nothing", "expected package.module:name; got 'nothing'"),
         ("models_to_diagnose:only_a_model", "must return (model, batch, loss_fn); got Linear"),
+        ("models_to_diagnose:no_model", "model must be an nn.Module; got str"),
     ],
 )
 def test_diagnose_names_what_cannot_be_diagnosed(run: Run, path: str, message: str) -> None:

@@ -16,7 +16,7 @@ COMMANDS = (
 )  # fmt: skip
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a check failed (op check, diagnose, doctor); 2 invalid input; "
-    "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose); "
+    "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose, profile); "
     "130 interrupted."
 )
 # typer exports BadParameter only, and has brought its own copy of click since 0.29

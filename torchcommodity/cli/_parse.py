@@ -4,9 +4,14 @@ import csv
 import os
 import pkgutil
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
+
+CRASHED = 4  # exit code
 
 
 def parse_contracts(contracts: str) -> dict[str, str]:
@@ -46,3 +51,28 @@ def import_object(path: str) -> Any:
         raise typer.BadParameter(f"cannot import {path}: {error}") from error
     finally:
         sys.path.remove(os.getcwd())
+
+
+def call_factory(path: str) -> Any:
+    """Call the function `package.module:name`; exit code 4 if it, or its module, raises."""
+    try:
+        function = import_object(path)
+        if not callable(function):
+            raise typer.BadParameter(f"expected a function; got {path}, of type {type(function).__name__}")
+        return function()
+    except typer.BadParameter:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        line = traceback.extract_tb(error.__traceback__)[-1]
+        place = "" if line.filename == __file__ else f" ({line.filename}:{line.lineno})"  # ours: it takes arguments
+        typer.echo(f"Error: {path} raises {type(error).__name__}: {error}{place}", err=True)
+        raise typer.Exit(CRASHED) from None
+
+
+@contextmanager
+def made_by(path: str) -> Iterator[None]:
+    """What a factory made may be of a wrong type: invalid input, in one line."""
+    try:
+        yield
+    except TypeError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -9,7 +9,7 @@ import typer
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
-from torchcommodity.cli._parse import import_object
+from torchcommodity.cli._parse import call_factory, made_by
 
 if TYPE_CHECKING:
     from torchcommodity.optimize import Profile
@@ -73,7 +73,8 @@ def profile(
 ) -> None:
     """Profile the steps of a fitted model, or of any PyTorch model.
 
-    Prints the stages, the operators with their shapes, the memory, and the three largest costs.
+    Prints the stages, the operators with their shapes, the memory, and the three largest costs. Exit code 4:
+    MODULE:FUNCTION raised an exception.
     """
     import torchcommodity.optimize as optimize
 
@@ -83,9 +84,9 @@ def profile(
         module, batches, loss_fn = _made(model)
     if train and loss_fn is None:
         raise ValueError("profile: --train needs a loss; return (model, batches, loss_fn) from a function of your own")
-    result = optimize.profile(
-        module, batches, loss_fn=loss_fn if train else None, steps=steps, trace=trace, stacks=stacks or True
-    )
+    loss_fn = loss_fn if train else None
+    with made_by(model):
+        result = optimize.profile(module, batches, loss_fn=loss_fn, steps=steps, trace=trace, stacks=stacks or True)
     screen = output.console()
     if json:
         screen.print_json(result.json())
@@ -107,10 +108,7 @@ def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch:
 
 
 def _made(factory: str) -> tuple[Any, Any, Any]:
-    build = import_object(factory)
-    if not callable(build):
-        raise typer.BadParameter(f"expected a function; got {factory}, a {type(build).__name__}")
-    made = build()
+    made = call_factory(factory)
     if not isinstance(made, tuple) or len(made) not in (2, 3):
         raise ValueError(
             f"profile: {factory} must return (model, batches) or (model, batches, loss_fn); got {type(made).__name__}"

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.optimize._module import call
+from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_callable, check_scalar
 from torchcommodity.training import ModelInputs
 
-Loss = Callable[..., Tensor]  # loss(output, target), or loss(output) for batches without a target
 MakeOptimizer = Callable[..., torch.optim.Optimizer]  # of torch.optim, or a partial of one
 
 
@@ -23,7 +22,7 @@ def split_batch(batch: Any) -> tuple[Any, Sequence[Any]]:
 def batch_loss(operation: str, module: nn.Module, batch: Any, loss_fn: Loss) -> Tensor:  # ()
     """Loss of one batch, checked: a finite scalar with a gradient."""
     inputs, target = split_batch(batch)
-    return check_loss(operation, loss_fn(call(module, inputs), *target))
+    return check_loss(operation, call_loss(operation, loss_fn, call_model(operation, module, inputs), target))
 
 
 def check_loss(operation: str, loss: Any) -> Tensor:  # ()
@@ -33,16 +32,6 @@ def check_loss(operation: str, loss: Any) -> Tensor:  # ()
         rule = "the loss must be finite; check the batch for NaN, or lower the learning rate"
         raise_invalid(operation, rule, loss=loss.item())
     return cast(Tensor, loss)
-
-
-def check_scalar(operation: str, loss: Any) -> None:
-    """Check that a loss is a scalar with a gradient, without reading its value."""
-    if not isinstance(loss, Tensor) or loss.numel() != 1:
-        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
-        raise_invalid(operation, "the loss must be a scalar Tensor; reduce it with .mean()", loss=shape)
-    if not loss.requires_grad:
-        rule = "the loss must have a gradient; opkit.diagnose(model, batch, loss_fn) says where it is cut"
-        raise_invalid(operation, rule, requires_grad=False)
 
 
 def check_batches(operation: str, batches: Any, *, repeated: bool) -> None:
@@ -81,6 +70,7 @@ def train_epochs(
         raise_invalid(
             operation, "the model must have a parameter that requires a gradient", model=type(module).__name__
         )
+    check_callable(operation, "optimizer must be a class of torch.optim, or a functools.partial of one", optimizer)
     steps = optimizer(parameters, lr=learning_rate)
     for _ in range(epochs):
         module.train()

@@ -21,9 +21,10 @@ from torchcommodity.optimize._batches import (
     split_batch,
     train_epochs,
 )
+from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._distill_forecaster import distill_forecaster
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
-from torchcommodity.optimize._module import call, copy_module, module_of, restored_mode
+from torchcommodity.optimize._module import copy_module, module_of, restored_mode
 from torchcommodity.training import ModelInputs, TrainConfig
 
 
@@ -157,6 +158,8 @@ def distill(
             raise_invalid("distill", rule, TypeError, **got)
         return distill_forecaster(teacher, student, batches, config, weight=weight, symmetry=symmetry, seed=seed)
     check_batches("distill", batches, repeated=True)
+    if validation is not None:
+        check_batches("distill", validation, repeated=False)
     pair = _Pair(
         module_of("distill", teacher),
         copy_module("distill", student),
@@ -205,8 +208,8 @@ class _Pair:
     def _loss(self, batch: Any, *target: Any, weight: float) -> Tensor:
         inputs, _ = split_batch(batch)
         with torch.no_grad():
-            expected = tree_map(_detached, call(self.teacher, inputs))
-        output = call(self.student, inputs)
+            expected = tree_map(_detached, call_model("distill", self.teacher, inputs))
+        output = call_model("distill", self.student, inputs)
         _check_shapes(output, expected)
         return self.criterion(output, expected, *target, weight=weight)
 

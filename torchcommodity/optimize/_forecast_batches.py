@@ -9,7 +9,8 @@ from torch import Tensor
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import Loss, check_batches
+from torchcommodity.optimize._batches import check_batches
+from torchcommodity.optimize._calls import Loss
 from torchcommodity.training import ModelInputs, targets
 
 ROWS, WINDOWS = 252, 16  # rows of a window after the warm-up; number of windows

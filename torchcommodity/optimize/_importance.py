@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import Loss, batch_loss, split_batch
+from torchcommodity.optimize._batches import batch_loss, split_batch
+from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import check_loss_batches
 from torchcommodity.optimize._har_lstm import rebuild, require_har_lstm
 from torchcommodity.optimize._module import copy_module

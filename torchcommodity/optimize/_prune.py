@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import Loss
+from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros
 from torchcommodity.optimize._module import Model, with_module

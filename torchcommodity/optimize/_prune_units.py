@@ -16,6 +16,7 @@ from torchcommodity.models import (
     HarRegime,
 )
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, call, restored_mode, with_module
 from torchcommodity.optimize._prunable import prunable_weights
@@ -120,7 +121,9 @@ def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
     if example is None:
         raise_invalid("prune_units", "a module needs example, inputs with which it is traced", example=None)
     with restored_mode(module):
-        groups, reasons = find_unit_groups(module.eval(), example)
+        with torch.no_grad():  # an example that does not fit is no fault of the trace
+            call_model("prune_units", module.eval(), example)
+        groups, reasons = find_unit_groups(module, example)
     if not groups:
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
         rule = f"the model must have a layer whose units can be removed ({listed})"
@@ -151,7 +154,7 @@ def _zero_units(module: nn.Module, amount: float | None, example: Any) -> nn.Mod
     called: list[nn.Module] = []
     hooks = [layer.register_forward_hook(lambda layer, *_: called.append(layer)) for layer in candidates]
     with restored_mode(module):
-        call(module.eval(), example)
+        call_model("prune_units", module.eval(), example)
     for hook in hooks:
         hook.remove()
     for layer in dict.fromkeys(called):

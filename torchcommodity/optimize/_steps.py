@@ -14,8 +14,9 @@ from torch.utils._pytree import tree_map
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import Loss, check_scalar, split_batch
-from torchcommodity.optimize._module import call, restored_mode
+from torchcommodity.optimize._batches import split_batch
+from torchcommodity.optimize._calls import Loss
+from torchcommodity.optimize._module import restored_mode
 
 END = object()
 
@@ -57,29 +58,6 @@ def split_inputs(module: nn.Module, batch: Any, loss_fn: Loss | None) -> tuple[A
     return split_batch(batch)
 
 
-def call_model(operation: str, module: nn.Module, inputs: Any) -> Any:
-    """Forward pass; raises ValueError that shows the inputs beside the model's own error."""
-    try:
-        return call(module, inputs)
-    except Exception as error:
-        raise ValueError(f"{operation}: the model does not run on {describe(inputs)}: {_first_line(error)}") from error
-
-
-def call_loss(operation: str, loss_fn: Loss, output: Any, target: Sequence[Any]) -> Tensor:
-    """Loss of an output, checked: a scalar with a gradient."""
-    try:
-        loss = loss_fn(output, *target)
-    except Exception as error:
-        got = " and target ".join([describe(output), *map(describe, target)])
-        raise ValueError(f"{operation}: loss_fn does not run on the output {got}: {_first_line(error)}") from error
-    check_scalar(operation, loss)
-    return loss
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
 def _inputs(module: nn.Module, batch: Any) -> Any:
     if isinstance(batch, PackedSequence):
         return (batch,)  # a tuple, but one argument
@@ -119,22 +97,6 @@ def device_of(module: nn.Module) -> torch.device:
     """Device of the first parameter or buffer; the CPU without any."""
     tensors: Sequence[Tensor] = [*module.parameters(), *module.buffers()]
     return tensors[0].device if tensors else torch.device("cpu")
-
-
-def describe(value: Any) -> str:
-    """Shapes and dtypes of nested tensors.
-
-    >>> describe((torch.ones(2, 3), {"mask": torch.ones(2, dtype=torch.bool)}, None))
-    '(float32 (2, 3), mask=bool (2,), None)'
-    """
-    if isinstance(value, Tensor):
-        shape = f"nested ({value.size(0)}, ...)" if value.is_nested else str(tuple(value.shape))
-        return f"{str(value.dtype).removeprefix('torch.')} {shape}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}={describe(x)}" for key, x in value.items())
-    if isinstance(value, (tuple, list)):
-        return f"({', '.join(map(describe, value))})"
-    return "None" if value is None else type(value).__name__
 
 
 def named_tensors(value: Any, name: str = "", parents: tuple[Any, ...] = ()) -> Iterator[tuple[str, Tensor]]:

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.optimize._batches import Loss, batch_loss, raise_empty
+from torchcommodity.optimize._batches import batch_loss, raise_empty
+from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import restored_mode

@@ -10,7 +10,8 @@ from torch import nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.optimize._batches import Loss, raise_empty
+from torchcommodity.optimize._batches import raise_empty
+from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult
 from torchcommodity.optimize._module import module_of

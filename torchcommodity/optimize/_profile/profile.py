@@ -10,7 +10,7 @@ from torch import nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.optimize._batches import Loss
+from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._profile.measure import measure
 from torchcommodity.optimize._profile.result import Profile
 from torchcommodity.optimize._profile.stacks import locations, record_stacks, write_stacks, write_trace
@@ -82,6 +82,8 @@ def profile(
     files = [path for path in (trace, stacks) if path is not None and not isinstance(path, bool)]
     if missing := [path for path in files if not Path(path).resolve().parent.is_dir()]:
         raise_invalid("profile", "the folder of trace and stacks must exist", path=str(missing[0]))
+    if folders := [path for path in files if Path(path).is_dir()]:
+        raise_invalid("profile", "trace and stacks must be files, not folders", path=str(folders[0]))
     threads = one_thread() if isinstance(model, Forecaster) else nullcontext()
     with threads, restored(module, optimizer, training=loss_fn is not None):
         run = Step("profile", module, loss_fn, optimizer)

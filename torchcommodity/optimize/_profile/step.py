@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import Loss
+from torchcommodity.optimize._calls import Loss, call_loss, call_model
 from torchcommodity.optimize._profile.stages import BACKWARD, COPY, FORWARD, LOSS, OPTIMIZER, Stages
-from torchcommodity.optimize._steps import call_loss, call_model, device_of, split_inputs, to_device
+from torchcommodity.optimize._steps import device_of, split_inputs, to_device
 
 
 class Step:
