@@ -109,6 +109,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "positive time": ({"time": 1}, ValueError, r"time must be a negative axis, .*; got 1: .* pass time=-2"),
     "three axes": ({"time": (-1, -2, -3)}, ValueError, "time must be a negative axis"),
     "axis too far": ({"time": -5}, ValueError, "time=-5 must be an axis of the first input"),
+    "samples": ({"samples": lambda: 3}, ValueError, "samples must be a sequence of Samples, .*; got int"),
     "causal": ({"causal": "yes"}, TypeError, "causal must be a bool or a function of settings; got 'yes'"),
     "warmup": ({"warmup": -1}, ValueError, "warmup must be an integer >= 0 or a function of settings; got -1"),
     "reference": ({"reference": 3}, TypeError, "reference must be callable; got int"),

@@ -64,7 +64,8 @@ def call_factory(path: str) -> Any:
         raise
     except Exception as error:  # whatever the user's code raises
         line = traceback.extract_tb(error.__traceback__)[-1]
-        place = "" if line.filename == __file__ else f" ({line.filename}:{line.lineno})"  # ours: it takes arguments
+        foreign = line.filename != __file__ and not line.filename.startswith("<")  # ours: the function takes arguments
+        place = f" ({line.filename}:{line.lineno})" if foreign else ""
         typer.echo(f"Error: {path} raises {type(error).__name__}: {error}{place}", err=True)
         raise typer.Exit(CRASHED) from None
 

@@ -1,6 +1,6 @@
 """What an operator without a record says about itself."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -67,6 +67,9 @@ class Declaration:
         stated = self.samples() if callable(self.samples) else self.samples
         if isinstance(stated, (Tensor, Sample)):
             stated = [stated]
+        if stated is not None and not isinstance(stated, Iterable):
+            expected = "a sequence of Samples, tuples of arguments or Tensors, or a function that returns one"
+            raise ValueError(f"check: samples must be {expected}; got {type(stated).__name__}")
         samples = [_make_sample(parameters, sample) for sample in stated or ()]
         if not samples:
             raise ValueError("check: samples must hold at least one Sample, tuple of arguments or Tensor; got none")
