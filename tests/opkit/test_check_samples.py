@@ -57,6 +57,15 @@ def test_a_tensor_on_the_cpu_is_named_after_a_look_ahead():
     assert [cause.kind for cause in report.causes] == ["causal", "hard_coded_device"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_an_ignored_setting_is_found_on_samples_of_any_dtype(dtype):
+    def scale(x, factor: float = 2.0):
+        return x * 2.0
+
+    report = opkit.check(scale, samples=[_single(5, 3).to(dtype)], settings={"factor": [2.0, 3.0]}, only=["settings"])
+    assert [cause.kind for cause in report.causes] == ["setting_ignored"]
+
+
 def test_an_operator_that_takes_float32_only_is_not_differentiated_numerically():
     def single_only(x):
         if x.dtype != torch.float32:

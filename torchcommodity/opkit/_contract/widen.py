@@ -14,14 +14,18 @@ WIDER[torch.complex64] = torch.complex128
 
 def widen_samples(samples: Sequence[Sample], function: Callable[..., Any]) -> tuple[Sample, ...]:
     """The samples in float64 and complex128; as they are, if the operator runs on the first one only so."""
-    wide = tuple(_widen(sample) for sample in samples)
+    shared: dict[int, Tensor] = {}  # samples that differ in a setting only have the same tensors, and still do
+    wide = tuple(_widen(sample, shared) for sample in samples)
     if any(map(_is_narrow, samples[0].tensors)) and not _runs(function, wide[0]) and _runs(function, samples[0]):
         return tuple(samples)
     return wide
 
 
-def _widen(sample: Sample) -> Sample:
-    tensors = [x.detach().to(WIDER.get(x.dtype, x.dtype)) if isinstance(x, Tensor) else x for x in sample.tensors]
+def _widen(sample: Sample, shared: dict[int, Tensor]) -> Sample:
+    tensors = list(sample.tensors)
+    for i, x in enumerate(tensors):
+        if isinstance(x, Tensor) and x.dtype in WIDER:
+            tensors[i] = shared.setdefault(id(x), x.detach().to(WIDER[x.dtype]))
     return Sample(*tensors, **sample.settings)
 
 
