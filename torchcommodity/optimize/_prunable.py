@@ -1,5 +1,6 @@
 """Which weights of a model are pruned, and why the others are not."""
 
+import torch
 from torch import nn
 
 from torchcommodity.opkit.arguments import raise_invalid
@@ -25,6 +26,8 @@ def reason_not_pruned(weight: Weight) -> str:
     """Why a weight is not pruned, in words; empty if it is."""
     if weight.econometric:
         return "econometric part, calibrated in closed form"
+    if any(isinstance(layer, torch.jit.ScriptModule) for layer in weight.layers):  # it takes no masks
+        return "compiled by torch.jit: script the layer after pruning"
     if names := [type(part).__name__.lstrip("_") for part in weight.parametrizations]:
         return "int8" if "Int8" in names else f"parametrized by {', '.join(names)}"
     if weight.value.dim() < 2:

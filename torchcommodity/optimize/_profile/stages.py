@@ -73,10 +73,15 @@ class Stages:
 
 
 def stage_layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Top-level layers, with the layers of a ModuleList or ModuleDict in its place; none of a compiled module."""
+    """Top-level layers, with the layers of a ModuleList or ModuleDict in its place; none of a compiled module.
+
+    A layer of torch.jit takes no hooks: it is timed with its parent.
+    """
     if isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod"):
         return
     for name, layer in module.named_children():
+        if isinstance(layer, torch.jit.ScriptModule):
+            continue
         if isinstance(layer, nn.ModuleList | nn.ModuleDict):
             yield from ((f"{name}.{inner}", x) for inner, x in stage_layers(layer))
         else:
