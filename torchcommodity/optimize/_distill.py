@@ -25,6 +25,7 @@ from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._distill_forecaster import distill_forecaster
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
 from torchcommodity.optimize._module import copy_module, module_of, restored_mode
+from torchcommodity.optimize._numbers import check_number
 from torchcommodity.training import ModelInputs, TrainConfig
 
 
@@ -132,7 +133,7 @@ def distill(
         A Distillation; for a forecaster the student as a forecaster, whose record names the selected epoch, if any.
 
     Raises:
-        TypeError: teacher, student and batches are not all of a module, or all of a forecaster.
+        TypeError: teacher, student and batches are not all of a module, or all of a forecaster, or a number is text.
         ValueError: the outputs of student and teacher differ in shape, a loss is not a finite scalar, a setting is out
             of range, or the econometric settings of a forecaster's student are not the teacher's.
 
@@ -149,6 +150,7 @@ def distill(
         >>> result.improved, len(result.losses), len(result.distances)
         (True, 5, 6)
     """
+    check_number("distill", weight=weight, temperature=temperature, learning_rate=learning_rate, symmetry=symmetry)
     if not 0 <= weight <= 1:
         raise_invalid("distill", "weight must be in [0, 1]", weight=weight)
     if isinstance(teacher, Forecaster):

@@ -22,8 +22,6 @@ def distill_forecaster(
     student = student or HarLstmConfig(har, hidden=4)
     if student.har != har:
         raise ValueError(f"distill: student.har must equal the econometric settings of the teacher; got {student.har}")
-    if not 0 <= weight <= 1:
-        raise ValueError(f"distill: weight must be in [0, 1]; got {weight}")
     settings = FitConfig(student, config or TrainConfig.for_frequency(har.frequency), symmetry)
     model = build_model(student, len(teacher.symbols), seed)
     result = train(model, inputs, settings.train, symmetry, seed, teacher=Teacher(teacher.model.eval(), weight))

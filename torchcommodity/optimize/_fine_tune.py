@@ -14,6 +14,7 @@ from torchcommodity.optimize._batches import MakeOptimizer, batch_loss, train_ep
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros, remove_masks
 from torchcommodity.optimize._module import Model, restored_mode
+from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.training import ModelInputs, TrainConfig, train
 
@@ -52,7 +53,8 @@ def fine_tune(
         A copy, trained, in the same training mode.
 
     Raises:
-        TypeError: the model is not an nn.Module or a Forecaster, or the batches are not those of such a model.
+        TypeError: the model is not an nn.Module or a Forecaster, the batches are not those of such a model,
+            or a number is text.
         ValueError: there is no weight to prune, no parameter to train or no batch, or a loss is not a finite scalar
             with a gradient.
 
@@ -65,6 +67,7 @@ def fine_tune(
         >>> torch.equal(tuned.weight == 0, sparse.weight == 0), torch.equal(tuned.weight, sparse.weight)
         (True, False)
     """
+    check_number("fine_tune", learning_rate=learning_rate, symmetry=symmetry)
     if isinstance(model, Forecaster):
         if not isinstance(batches, ModelInputs):
             rule = "a Forecaster is fine-tuned and validated on prices: batches must be ModelInputs, see model_inputs()"

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.optimize._batches import batch_loss, split_batch
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import check_loss_batches
 from torchcommodity.optimize._har_lstm import rebuild, require_har_lstm
 from torchcommodity.optimize._module import copy_module
+from torchcommodity.optimize._numbers import check_number
 from torchcommodity.training import ModelInputs, one_thread
 
 
@@ -98,7 +99,7 @@ def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> 
     if not isinstance(x, Tensor) or not x.is_floating_point():
         rule = "the first input must be a floating-point Tensor; classes and token ids have no gradient"
         raise_invalid("importance", rule, TypeError, input=getattr(x, "dtype", type(x).__name__))
-    if not -x.dim() <= time <= -2:
+    if not isinstance(time, int) or not -x.dim() <= time <= -2:
         raise_invalid("importance", "time must be a negative axis before the last of the input", time=time, input=x)
     x = x.detach().clone().requires_grad_()
     if isinstance(inputs, Mapping):
@@ -117,6 +118,7 @@ def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> 
 
 def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: int, windows: int) -> Importance:
     """Importance of the features and past rows of a HarLstm for its correction."""
+    check_integer("importance", 1, rows=rows, windows=windows)
     model = require_har_lstm("importance", forecaster)
     min_rows = model.har.config.warmup + rows
     corrected = torch.nonzero(model.har.shrink).flatten().tolist()
@@ -184,6 +186,7 @@ def prune_rows(forecaster: Forecaster, scores: Importance, keep: float = 0.99) -
 
 def _count(shares: Tensor, keep: float) -> int:
     """Number of leading shares that sum to at least `keep` of the total."""
+    check_number("prune", keep=keep)
     if not 0 < keep <= 1:
         raise ValueError(f"prune: keep must be in (0, 1]; got {keep}")
     return min(int((shares.cumsum(0) < keep * shares.sum()).sum()) + 1, len(shares))

@@ -12,6 +12,7 @@ from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
 from torchcommodity.optimize._masks import copy_without_masks, mask_zeros
 from torchcommodity.optimize._module import Model, with_module
+from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._weight_importance import weight_gradients
 from torchcommodity.optimize._weights import Weight
@@ -50,7 +51,8 @@ def prune(
         A copy of the model: a module of the same class, or a forecaster.
 
     Raises:
-        TypeError: the model is not an nn.Module or a Forecaster, or batches are not an iterable of batches.
+        TypeError: the model is not an nn.Module or a Forecaster, the amount is no number, or batches are not an
+            iterable of batches.
         ValueError: the amount is out of range, there is no weight to prune or one is not finite, or the method is
             unknown or has no batches.
 
@@ -74,7 +76,8 @@ def prune(
         >>> optimize.sparsity(sparse).share
         0.75
     """
-    if isinstance(amount, bool) or not 0 <= amount < 1:
+    check_number("prune", amount=amount)
+    if not 0 <= amount < 1:
         raise_invalid("prune", "amount must be in [0, 1)", amount=amount)
     module = copy_without_masks("prune", model)
     weights = prunable_weights("prune", module)

@@ -19,6 +19,7 @@ from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, call, restored_mode, with_module
+from torchcommodity.optimize._numbers import check_number
 from torchcommodity.optimize._prunable import prunable_weights
 from torchcommodity.optimize._remove_units import remove_units
 from torchcommodity.optimize._unit_groups import CONV, UnitGroup, find_unit_groups, score_units
@@ -59,7 +60,7 @@ def prune_units(
         A copy: a module of the same class with smaller layers, or a forecaster.
 
     Raises:
-        TypeError: the model is not an nn.Module or a Forecaster.
+        TypeError: the model is not an nn.Module or a Forecaster, or amount or units is no number.
         ValueError: the amount or the number of units is out of range, there is no example, the model cannot be traced,
             or no layer has units that can be removed; the message says why for each.
 
@@ -103,7 +104,9 @@ def _check_amount(amount: float | None, units: int | None) -> None:
         raise_invalid("prune_units", "give either amount or units", amount=amount, units=units)
     if units is not None:
         check_integer("prune_units", 1, units=units)
-    elif amount is not None and (isinstance(amount, bool) or not 0 <= amount < 1):
+        return
+    check_number("prune_units", amount=amount)
+    if not 0 <= (amount or 0.0) < 1:
         rule = "amount must be in [0, 1), a share of the units; units=... is a number of them"
         raise_invalid("prune_units", rule, amount=amount)
 
