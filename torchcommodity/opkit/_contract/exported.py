@@ -1,11 +1,10 @@
-"""The operator without Python: `torch.export`, AOTInductor in a fresh process, ONNX."""
+"""The operator without Python: `torch.export`, and AOTInductor in a fresh process."""
 
-import logging
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from unittest import mock
+from typing import Any
 
 import torch
 
@@ -56,12 +55,13 @@ def _assert_exports(case: Case, strict: bool) -> None:
     targets = [node.target for node in program.graph.nodes]
     if isinstance(case.op, Op):  # others may be replaced by their parts
         assert case.op.overload in targets, f"{case.op.qualified_name} is not in the exported graph"
-    for inputs in _sizes(module):
+    for inputs in sizes(module):
         shapes = [tuple(x.shape) for x in inputs]
         assert_close(program.module()(*inputs), module(*inputs), 1e-12, f"exported, called with {shapes}")
 
 
-def _sizes(module: CaseModule) -> list[Tensors]:
+def sizes(module: CaseModule) -> list[Tensors]:
+    """Inputs as an exported program is called: of the sample's size, and of another one."""
     return [module.inputs(), module.inputs(3, 2 * module.rows)]
 
 
@@ -77,7 +77,14 @@ def aot_inductor(case: Case) -> None:
         raise SkipCheck("it is made of other operators, which run without Python")
     if written_arguments(case.op) and not case.op.native:
         raise SkipCheck("not supported: an operator that writes to arguments runs without Python by its native library")
+    if not case.op.native and not _definition(case.op):
+        raise SkipCheck("a kernel in Python needs a definition to run without Python: pass reference=function")
     run_ahead_of_time(CaseModule([case]))
+
+
+def _definition(op: Any) -> Any:
+    """The reference as compilers take it, with the arguments and the result of the operator."""
+    return op.reference if isinstance(op, Op) else op.declaration.reference
 
 
 def run_ahead_of_time(module: CaseModule) -> None:
@@ -86,62 +93,15 @@ def run_ahead_of_time(module: CaseModule) -> None:
     Operators of a native library stay in the graph; the others are replaced by their references, at fixed sizes.
     """
     libraries = native_libraries()
-    references = {case.op.overload: case.op.reference for case in module.cases if not case.op.native}
+    references = {case.op.overload: _definition(case.op) for case in module.cases if not case.op.native}
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         program = export_program(module, time=not references)
         if references:
             program = program.run_decompositions(torch.export.default_decompositions() | references)
         package = f"{folder}/model.pt2"
         torch._inductor.aoti_compile_and_package(program, package_path=package, inductor_configs=FAST_BUILD)
-        sizes = [module.inputs()] if references else _sizes(module)
-        torch.save([(inputs, module(*inputs)) for inputs in sizes], Path(folder, "data.pt"))
+        tried = [module.inputs()] if references else sizes(module)
+        torch.save([(inputs, module(*inputs)) for inputs in tried], Path(folder, "data.pt"))
         command = [sys.executable, "-c", FRESH_PROCESS, folder, *map(str, libraries)]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         assert not process.returncode, f"in the fresh process: {process.stderr.strip()[-400:]}"
-
-
-@register(
-    "The reference has no ONNX form. Give the record a `decomposition`: no loop over time, operators that ONNX knows.",
-    depends_on=("export",),
-    compiled=True,
-)
-def onnx(case: Case) -> None:
-    """ONNX in onnxruntime agrees: for any number of rows, or without a `decomposition`, for the sample's."""
-    _require_onnx()
-    if written_arguments(case.op):
-        raise SkipCheck("not supported: ONNX has no operators that write to their arguments")
-    try:
-        run_onnx(CaseModule([case]))
-    except Exception:
-        if case.op.decomposition is not None:
-            raise
-        run_onnx(CaseModule([case]), time=False)
-
-
-def _require_onnx() -> None:
-    try:
-        import onnxruntime  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise SkipCheck(f"ONNX is not installed: {error}") from error
-
-
-def run_onnx(module: CaseModule, time: bool = True) -> None:
-    """Export with a dynamic batch size and, with `time`, a dynamic number of rows; compare in onnxruntime."""
-    import onnxruntime
-
-    sizes = _sizes(module) if time else [module.inputs()]
-    torch._dynamo.reset()
-    registration = logging.getLogger("torch.onnx._internal.exporter._registration")  # warns without torchvision
-    # Dynamo recompiles each `scan` of a graph for other shapes, and would then add an input for their size.
-    shapes = torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64)
-    with torch.no_grad(), shapes, mock.patch.object(registration, "disabled", True):
-        program = torch.onnx.export(
-            module, module.inputs(), dynamic_shapes=(module.dynamic_shapes(time),), dynamo=True, verbose=False
-        )
-    assert program is not None, "torch.onnx.export returned nothing"
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
-    for inputs in sizes:
-        feed = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs, strict=True)}
-        actual = tuple(torch.from_numpy(y) for y in session.run(None, feed))
-        assert_close(actual, module(*inputs), 1e-9, f"ONNX, called with {[tuple(x.shape) for x in inputs]}")

@@ -27,6 +27,12 @@ GRAPH_BREAK = (
     "kernel, which compilers do not look into."
 )
 
+# What Dynamo itself does not trace yet, however it is written: a gap of PyTorch, by its name for the graph break.
+DYNAMO_GAPS = {
+    "Attempted to wrap RNN, GRU, or LSTM", "Unsupported custom jvp", "Unsupported custom vjp",
+    "Unsupported autograd.Function context method", "autograd_function_kwonly_args",
+}  # fmt: skip
+
 # PyTorch's own messages, the cause that they name, and its remedy.
 CAUSES = (
     (
@@ -99,8 +105,7 @@ def adapt_check(check: Check) -> Check:
                 raise fault from error
             if check.name not in OPTIONAL:
                 raise
-            message = " ".join(str(error).split())[:200]
-            raise SkipCheck(f"not supported: {type(error).__name__}: {message}") from error
+            raise SkipCheck(f"not supported: {_describe_gap(error)}") from error
 
     return replace(check, function=function)
 
@@ -125,10 +130,22 @@ def find_compiler_fault(error: Exception) -> Fault | None:
     """What keeps a compiler or exporter from following the operator: an error that eager mode does not raise."""
     message, place = describe_error(error), locate_error(error)
     if isinstance(error, torch._dynamo.exc.Unsupported):
+        if error.gb_type in DYNAMO_GAPS:
+            return None
         return Fault("graph_break", message, GRAPH_BREAK, place)
     if place and raised_outside_torch(error):
         return Fault("compile_crash", message, "Under a compiler the operator's own code raises an error.", place)
     return None
+
+
+def _describe_gap(error: BaseException) -> str:
+    """What is missing, in PyTorch's words; ONNX and Dynamo wrap the reason in advice."""
+    while isinstance(error, torch.onnx.OnnxExporterError) and error.__cause__:
+        error = error.__cause__
+    words = " ".join(str(error).split())
+    if explanation := re.search(r"Explanation: (.+?)(?= Hint:| Developer debug|$)", words):
+        return f"torch.compile: {explanation[1]}"
+    return f"{type(error).__name__}: {words[:200]}"
 
 
 @contextmanager
