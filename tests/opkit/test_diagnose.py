@@ -128,6 +128,17 @@ class TiedWeights(nn.Module):
         return self.output(self.tied(self.hidden(x).tanh()))
 
 
+class AnyInputs(nn.Module):
+    def __init__(self, loss: bool = False) -> None:
+        super().__init__()
+        self.layer, self.loss = nn.Linear(3, 1), loss
+
+    def forward(self, *args: Tensor) -> Tensor:
+        first, second = args
+        output: Tensor = self.layer(first + second)
+        return output.square().mean() if self.loss else output
+
+
 class TwoInputs(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -308,6 +319,10 @@ def signatures() -> dict[str, MakeCase]:
         "no loss function": lambda: (WithLoss(), {"x": x, "labels": y}, None),  # type: ignore[return-value]
         "no loss function, arguments": lambda: (WithLoss(), (x, y), None),  # type: ignore[return-value]
         "two inputs": lambda: (TwoInputs(), (x, x, y), mse),
+        "any inputs": lambda: (AnyInputs(), (x, x), lambda output: output.square().mean()),
+        "any inputs and a target": lambda: (AnyInputs(), (x, x, y), mse),
+        "any inputs, no loss function": lambda: (AnyInputs(loss=True), (x, x), None),  # type: ignore[return-value]
+        "a wrapper": lambda: (nn.DataParallel(model), (x, y), lambda output: output.square().mean()),
     }
 
 
@@ -320,6 +335,15 @@ def test_diagnose_takes_losses_of_any_signature(name: str) -> None:
 def test_diagnose_refuses_a_batch_that_does_not_fit_the_loss() -> None:
     with pytest.raises(ValueError, match=r"loss_fn takes \(output, target, weight\), but the batch has 1 targets"):
         opkit.diagnose(broken.TwoLayers(), batch(), lambda output, target, weight: output.mean())
+    for empty in ([], (), {}):
+        with pytest.raises(
+            ValueError, match=f"batch must hold the inputs of the model; got an empty {type(empty).__name__}"
+        ):
+            opkit.diagnose(broken.TwoLayers(), empty, mse)
+    with pytest.raises(TypeError, match=r"loss_fn must be a function, .*; got 'mse'"):
+        opkit.diagnose(broken.TwoLayers(), batch(), "mse")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"loss_fn must be .*; got the class MSELoss"):
+        opkit.diagnose(broken.TwoLayers(), batch(), nn.MSELoss)
     with pytest.raises(TypeError, match=r"model must be an nn\.Module; got function"):
         opkit.diagnose(lambda x: x, batch(), mse)  # type: ignore[arg-type]
 

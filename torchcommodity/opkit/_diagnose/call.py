@@ -55,7 +55,7 @@ def fresh(batch: Any) -> Any:
 def compute_loss(model: nn.Module, batch: Any, loss_fn: Callable[..., Any] | None) -> Any:
     """The loss of a batch, by the signature of the loss function."""
     if loss_fn is None:
-        return _loss_in(_output(model, _inputs(model, batch, all_of_them=True)[0]))
+        return _loss_in(_output(model, _inputs(model, batch, None)[0]))
     signature = _signature(loss_fn)
     if not (signature.positional or signature.keywords or signature.variadic):
         return loss_fn()
@@ -63,7 +63,7 @@ def compute_loss(model: nn.Module, batch: Any, loss_fn: Callable[..., Any] | Non
         return loss_fn(model, *_rest(signature, batch))
     if len(signature.required) == 1 and signature.required[0] in BATCH_NAMES:
         return loss_fn(batch)
-    inputs, targets = _inputs(model, batch)
+    inputs, targets = _inputs(model, batch, signature)
     _check(signature, batch, targets)
     output = _output(model, inputs)
     if signature.keywords and not signature.positional:
@@ -102,16 +102,36 @@ def _check(signature: Signature, batch: Any, targets: Sequence[Any]) -> None:
         )
 
 
-def _inputs(model: nn.Module, batch: Any, all_of_them: bool = False) -> tuple[Any, Sequence[Any]]:
-    """Inputs of the model and targets of the loss. A model that needs k Tensors takes the first k of the batch."""
+def _inputs(model: nn.Module, batch: Any, loss: Signature | None) -> tuple[Any, Sequence[Any]]:
+    """Inputs of the model and targets of the loss, if there is one.
+
+    A model that needs k Tensors takes the first k of the batch; with *args, all that the loss leaves.
+    """
+    if isinstance(batch, tuple | list | Mapping) and not batch:
+        got = f"an empty {type(batch).__name__}"
+        raise BatchMismatchError(f"diagnose: batch must hold the inputs of the model; got {got}. Pass (inputs, target)")
     if not isinstance(batch, tuple | list):
         return batch, ()
-    signature = _signature(model.forward)
-    count = len(signature.positional if all_of_them else signature.required)
-    if isinstance(batch[0], tuple | Mapping) or (count < 2 and not (all_of_them and signature.variadic)):
+    signature = _signature(_wrapped(model).forward)
+    count = len(signature.required if loss else signature.positional)
+    if signature.variadic:
+        count = max(count, len(batch) - (_target_count(loss) if loss else 0))
+    if isinstance(batch[0], tuple | Mapping) or count < 2:
         return batch[0], batch[1:]
-    count = len(batch) if signature.variadic else count
     return tuple(batch[:count]), batch[count:]
+
+
+def _target_count(loss: Signature) -> int:
+    """How many targets a loss takes; one, if its signature does not say."""
+    names = loss.required or loss.keywords
+    return len(names) - 1 if names else 1
+
+
+def _wrapped(model: nn.Module) -> Any:
+    """The module whose signature says what a compiled or parallel one takes."""
+    if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        return _wrapped(model.module)
+    return getattr(model, "_orig_mod", model)
 
 
 def _output(model: nn.Module, inputs: Any) -> Any:

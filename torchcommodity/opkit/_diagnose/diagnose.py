@@ -45,8 +45,8 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         A `Diagnosis`: `ok`, and findings with kind, file, line and fix.
 
     Raises:
-        TypeError: model is not a module.
-        ValueError: the batch does not fit the signature of loss_fn, or is an empty iterator.
+        TypeError: model is not a module, or loss_fn no function.
+        ValueError: the batch does not fit the signature of loss_fn, or is empty.
 
     Example:
         >>> import torch
@@ -65,6 +65,7 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         raise TypeError(
             f"diagnose: model must be an nn.Module; got {type(model).__name__}. Pass (model, batch, loss_fn)"
         )
+    _check_loss(loss_fn)
     with torch.random.fork_rng(devices=[]):
         batch = first_batch(batch)
     if _is_lazy(model):
@@ -80,6 +81,16 @@ def diagnose(model: nn.Module, batch: Any, loss_fn: Loss | None = None) -> Diagn
         else:
             findings += _empty(model)
     return Diagnosis(tuple(ranked(findings)))
+
+
+def _check_loss(loss_fn: Any) -> None:
+    if loss_fn is None or (callable(loss_fn) and not isinstance(loss_fn, type)):
+        return
+    got = f"the class {loss_fn.__name__}" if isinstance(loss_fn, type) else repr(loss_fn)
+    raise TypeError(
+        f"diagnose: loss_fn must be a function, an instance of a loss module, or None if the model returns its loss; "
+        f"got {got}. Pass one such as torch.nn.functional.mse_loss or torch.nn.MSELoss()"
+    )
 
 
 def _is_lazy(model: nn.Module) -> bool:
