@@ -32,6 +32,16 @@ def crashing():
 def raising():
     raise KeyError("prices")
 
+def exiting():
+    raise SystemExit
+
+class Exiting(nn.Linear):
+    def forward(self, x):
+        raise SystemExit(0)
+
+def exiting_model():
+    return Exiting(3, 1), torch.ones(8, 3), lambda output: output.mean()
+
 def no_model():
     return "model", torch.ones(8, 3), None
 
@@ -71,6 +81,15 @@ def test_diagnose_tells_a_crash_by_its_exit_code(run: Run, module: Path) -> None
     assert "models_to_diagnose:raising raises KeyError: 'prices'" in result.stderr
     result = run("diagnose", "not_python:setup")
     assert (result.exit_code, "not_python:setup raises SyntaxError" in result.stderr) == (4, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("exiting", "raises SystemExit"), ("exiting_model", "the code under test calls sys.exit(0)")]
+)
+def test_diagnose_of_code_that_exits_is_a_crash(run: Run, name: str, message: str) -> None:
+    result = run("diagnose", f"models_to_diagnose:{name}")
+    assert (result.exit_code, message in result.stderr) == (4, True), result.output
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

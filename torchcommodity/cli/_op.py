@@ -128,6 +128,9 @@ def _exit_if_crashed(action: str) -> Iterator[None]:
         yield
     except typer.BadParameter:
         raise
+    except SystemExit as error:
+        typer.echo(f"Error: {action} ended by sys.exit({error.code!r}) of the code under test", err=True)
+        raise typer.Exit(4) from None
     except Exception as error:
         if str(error).startswith("check: "):
             raise ValueError(str(error)) from error

@@ -62,7 +62,7 @@ def call_factory(path: str) -> Any:
         return function()
     except typer.BadParameter:
         raise
-    except Exception as error:  # whatever the user's code raises
+    except (Exception, SystemExit) as error:  # whatever the user's code raises
         line = traceback.extract_tb(error.__traceback__)[-1]
         foreign = line.filename != __file__ and not line.filename.startswith("<")  # ours: the function takes arguments
         place = f" ({line.filename}:{line.lineno})" if foreign else ""
@@ -72,8 +72,11 @@ def call_factory(path: str) -> Any:
 
 @contextmanager
 def made_by(path: str) -> Iterator[None]:
-    """What a factory made may be of a wrong type: invalid input, in one line."""
+    """What a factory made may be of a wrong type: invalid input, in one line; or it exits, which is a crash."""
     try:
         yield
     except TypeError as error:
         raise ValueError(f"{path}: {error}") from error
+    except SystemExit as error:
+        typer.echo(f"Error: {path}: the code under test calls sys.exit({error.code!r})", err=True)
+        raise typer.Exit(CRASHED) from None
