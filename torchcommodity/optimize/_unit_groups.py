@@ -124,8 +124,8 @@ def _step(module: nn.Module, group: UnitGroup, node: fx.Node, axis: str, uses: C
     """Axis of the units after a node: "last", "channel" or "flat" (all columns of a channel); "" if it reads them."""
     if node.op == "output":
         raise _CannotRemoveError("its units are an output of the model")
-    if sum(isinstance(x, fx.Node) for x in node.all_input_nodes) > 1:
-        raise _CannotRemoveError(f"its units meet those of another layer in {node.name} (a residual connection)")
+    if len(node.all_input_nodes) > 1:
+        raise _CannotRemoveError(f"its units meet {_others(node)} in {node.name}")
     layer = module.get_submodule(str(node.target)) if node.op == "call_module" else None
     kind = node.target if layer is None else type(layer)
     if kind in ELEMENTWISE or (kind in POOLING and axis == "channel"):
@@ -146,6 +146,12 @@ def _step(module: nn.Module, group: UnitGroup, node: fx.Node, axis: str, uses: C
     _check_layer(module, node.target, uses)
     group.readers.append(layer)
     return ""
+
+
+def _others(node: fx.Node) -> str:
+    """What units meet in a node of several inputs: a sum or product is a residual connection, others are not."""
+    residual = {operator.add, operator.iadd, operator.mul, operator.imul, torch.add, torch.mul, "add", "add_", "mul"}
+    return "those of another layer (a residual connection)" if node.target in residual else "other values"
 
 
 def _check_layer(module: nn.Module, path: Any, uses: Counter[Any]) -> None:
