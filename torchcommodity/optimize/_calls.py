@@ -54,6 +54,7 @@ def check_scalar(operation: str, loss: Any) -> None:
 def describe(value: Any) -> str:
     """Shapes and dtypes of nested tensors.
 
+    >>> import torch
     >>> describe((torch.ones(2, 3), {"mask": torch.ones(2, dtype=torch.bool)}, None))
     '(float32 (2, 3), mask=bool (2,), None)'
     """
