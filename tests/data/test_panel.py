@@ -180,3 +180,8 @@ def test_import_without_pandas_names_the_extra():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 1
     assert "pip install torchcommodity[forecast]" in run.stderr.splitlines()[-1]
+
+
+def test_read_keeps_a_column_whose_first_price_looks_like_seconds_since_1970(tmp_path):
+    (tmp_path / "wide.csv").write_text("date,A,B\n2024-01-02,1.25,1000000000.0\n2024-01-03,1.5,2.5\n")
+    assert data.read(tmp_path / "wide.csv").symbols == ("A", "B")

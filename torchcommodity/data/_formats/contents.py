@@ -21,8 +21,8 @@ def holds_dates(column: Column, by_name: bool) -> bool:
         return True
     if isinstance(column.cells, list):
         texts = [text for text in column.cells[:CHECKED] if text.strip()]
-        digits = not by_name and all(text.strip().isdigit() for text in texts)  # a price, more likely
-        return bool(texts) and not digits and find_style(texts[0]) is not None
+        numbers = not by_name and all(NUMBER.fullmatch(text.strip()) for text in texts)  # prices, more likely
+        return bool(texts) and not numbers and find_style(texts[0]) is not None
     if not by_name or not len(column) or column.cells.dtype.kind not in "iuf":
         return False
     first = column.cells[:CHECKED]
