@@ -73,6 +73,17 @@ class TwoInputs(nn.Module):
         return self.layer(x) + self.layer(y)
 
 
+class PackedRnn(nn.Module):
+    """Hidden states of a PackedSequence, one row for each element."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.LSTM(4, 3)
+
+    def forward(self, x: nn.utils.rnn.PackedSequence) -> Tensor:
+        return self.layer(x)[0].data
+
+
 def first_output(output: Any, *_: Tensor) -> Tensor:
     return output[0].square().mean()
 
@@ -86,4 +97,5 @@ BATCHES: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
     "mapping": (Encoder, {"input_ids": ids, "labels": torch.zeros(2, dtype=torch.long)}, lambda output: output.loss),
     "recurrent": (lambda: nn.LSTM(4, 3, batch_first=True), [torch.ones(2, 5, 4)], first_output),
     "packed": (lambda: nn.LSTM(4, 3), packed, lambda output: output[0].data.mean()),
+    "packed with a target": (PackedRnn, (packed, torch.ones(5, 3)), F.mse_loss),
 }

@@ -48,6 +48,7 @@ def test_profile_of_a_training_step_has_layers_backward_optimizer_and_data_loade
     convolution = next(cost for cost in result.operators if cost.name == "aten::convolution_backward")
     assert "foreign_models.py" in convolution.location
     assert convolution.bytes > 0
+    assert not any("torchcommodity/optimize" in cost.location for cost in result.operators)
     assert "4 training steps on cpu" in str(result)
     assert json.loads(result.json())["largest"] == list(result.largest)
     assert len(result.largest) == 3

@@ -122,10 +122,11 @@ def test_prune_by_gradient_refuses_bad_batches_in_words(batches: Any, loss_fn: A
     ("batches", "settings", "message"),
     [
         ([(torch.ones(4, 7), X)], {}, r"fine_tune: the model does not run on float32 \(4, 7\): mat1 and mat2"),
+        ((X, X), {}, r"fine_tune: batches must be an iterable of batches, such as .* \[\(inputs, target\)\]"),
         ([(X, X)], {"loss_fn": "mse"}, r"fine_tune: loss_fn must be a function loss_fn\(output, target\); got str"),
         ([(X, X)], {"optimizer": "adam"}, r"fine_tune: optimizer must be a class of torch\.optim.*; got str"),
     ],
-    ids=["shape", "loss", "optimizer"],
+    ids=["shape", "one batch", "loss", "optimizer"],
 )
 def test_fine_tune_names_what_does_not_fit(batches: Any, settings: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):

@@ -1,22 +1,42 @@
-"""Batches of any model: the loss of one, and training on all of them."""
+"""Batches of any model: which are refused, their inputs and target, and the loss of one."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
-import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
-from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_callable, check_scalar
+from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_scalar
+from torchcommodity.optimize._module import is_sequence
 from torchcommodity.training import ModelInputs
-
-MakeOptimizer = Callable[..., torch.optim.Optimizer]  # of torch.optim, or a partial of one
 
 
 def split_batch(batch: Any) -> tuple[Any, Sequence[Any]]:
     """Inputs, and a target if there is one, of a batch as data loaders yield it."""
-    inputs, *target = batch if isinstance(batch, tuple | list) else (batch,)
+    inputs, *target = batch if is_sequence(batch) else (batch,)
     return inputs, target
+
+
+def split_inputs(module: nn.Module, batch: Any, loss_fn: Loss | None) -> tuple[Any, Sequence[Any]]:
+    """Inputs and target of a batch. Without a loss, what the model does not take is left out."""
+    if loss_fn is not None:
+        return split_batch(batch)
+    if not is_sequence(batch):
+        return batch, ()
+    if batch and (isinstance(batch[0], Mapping) or is_sequence(batch[0])):
+        return batch[0], ()
+    return tuple(batch[: _positional_arguments(module, len(batch))]), ()
+
+
+def _positional_arguments(module: nn.Module, most: int) -> int:
+    """How many positional arguments `forward` takes, at most `most`."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return most
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return min(most, sum(parameter.kind in kinds for parameter in parameters))
 
 
 def batch_loss(operation: str, module: nn.Module, batch: Any, loss_fn: Loss) -> Tensor:  # ()
@@ -34,14 +54,21 @@ def check_loss(operation: str, loss: Any) -> Tensor:  # ()
     return cast(Tensor, loss)
 
 
+def check_iterable(operation: str, batches: Any, example: str = "[batch]") -> None:
+    """Check that batches are an iterable of batches, and not one batch."""
+    wrong = isinstance(batches, Tensor | Mapping | str | PackedSequence) or not isinstance(batches, Iterable)
+    # a tuple of tensors is one batch; iterating it would call the model on each part
+    if wrong or (isinstance(batches, tuple) and any(x is None or isinstance(x, Tensor) for x in batches)):
+        rule = f"batches must be an iterable of batches, such as a DataLoader or {example}"
+        raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
+
+
 def check_batches(operation: str, batches: Any, *, repeated: bool) -> None:
-    """Check that batches are an iterable of batches, which can be read once per epoch if `repeated`."""
+    """Check batches that have a loss, which can be read once per epoch if `repeated`."""
     if isinstance(batches, ModelInputs):
         rule = "batches of prices (ModelInputs) need a Forecaster; a module takes an iterable of (inputs, target)"
         raise_invalid(operation, rule, TypeError, batches="ModelInputs")
-    if isinstance(batches, Tensor) or not isinstance(batches, Iterable):
-        rule = "batches must be an iterable of batches, such as a DataLoader or [(inputs, target)]"
-        raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
+    check_iterable(operation, batches, "[(inputs, target)]")
     if repeated and isinstance(batches, Iterator):
         rule = "batches must be readable once per epoch; pass a list or a DataLoader instead of an iterator"
         raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
@@ -50,37 +77,3 @@ def check_batches(operation: str, batches: Any, *, repeated: bool) -> None:
 def raise_empty(operation: str, argument: str = "batches") -> NoReturn:
     """Raise ValueError for an iterable without a batch."""
     raise ValueError(f"{operation}: {argument} must hold at least one batch; got an empty iterable")
-
-
-def train_epochs(
-    operation: str,
-    module: nn.Module,
-    batches: Iterable[Any],
-    loss: Callable[[Any], Tensor],  # of a batch
-    *,
-    epochs: int,
-    optimizer: MakeOptimizer,
-    learning_rate: float,
-) -> Iterator[float]:
-    """Train a module in place, and yield the mean loss of every epoch."""
-    check_integer(operation, 1, epochs=epochs)
-    check_batches(operation, batches, repeated=True)
-    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    if not parameters:
-        raise_invalid(
-            operation, "the model must have a parameter that requires a gradient", model=type(module).__name__
-        )
-    check_callable(operation, "optimizer must be a class of torch.optim, or a functools.partial of one", optimizer)
-    steps = optimizer(parameters, lr=learning_rate)
-    for _ in range(epochs):
-        module.train()
-        losses = []
-        for batch in batches:
-            steps.zero_grad()
-            value = loss(batch)
-            value.backward()
-            steps.step()
-            losses.append(value.item())
-        if not losses:
-            raise_empty(operation)
-        yield sum(losses) / len(losses)

@@ -13,19 +13,13 @@ from torch.utils._pytree import tree_map
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import ModelConfig
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import (
-    MakeOptimizer,
-    check_batches,
-    check_loss,
-    raise_empty,
-    split_batch,
-    train_epochs,
-)
+from torchcommodity.optimize._batches import check_batches, check_loss, raise_empty, split_batch
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._distill_forecaster import distill_forecaster
 from torchcommodity.optimize._distill_losses import DistillLoss, make_distill_loss
 from torchcommodity.optimize._module import copy_module, module_of, restored_mode
 from torchcommodity.optimize._numbers import check_number
+from torchcommodity.optimize._train import MakeOptimizer, train_epochs
 from torchcommodity.training import ModelInputs, TrainConfig
 
 
@@ -162,23 +156,13 @@ def distill(
     check_batches("distill", batches, repeated=True)
     if validation is not None:
         check_batches("distill", validation, repeated=False)
-    pair = _Pair(
-        module_of("distill", teacher),
-        copy_module("distill", student),
-        make_distill_loss(loss, levels, temperature),
-        weight,
-    )
+    teacher, student = module_of("distill", teacher), copy_module("distill", student)
+    pair = _Pair(teacher, student, make_distill_loss(loss, levels, temperature), weight)
     training = train_epochs(
-        "distill",
-        pair.student,
-        batches,
-        pair.loss,
-        epochs=epochs,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
+        "distill", student, batches, pair.loss, epochs=epochs, optimizer=optimizer, learning_rate=learning_rate
     )
-    with restored_mode(pair.teacher):
-        pair.teacher.eval()
+    with restored_mode(teacher):
+        teacher.eval()
         return _select_epoch(pair, training, validation, batches)
 
 
@@ -193,13 +177,13 @@ class _Pair:
 
     def loss(self, batch: Any) -> Tensor:  # ()
         """Training loss of a batch."""
-        return check_loss("distill", self._loss(batch, *split_batch(batch)[1], weight=self.weight))
+        return check_loss("distill", self._loss(batch, self.weight))
 
     @torch.no_grad()
     def distance(self, batches: Iterable[Any]) -> float:
         """Mean of the teacher's term over batches, with the student in evaluation mode."""
         self.student.eval()
-        values = [float(self._loss(batch, *split_batch(batch)[1], weight=1.0)) for batch in batches]
+        values = [float(self._loss(batch, weight=1.0)) for batch in batches]
         if not values:
             raise_empty("distill")
         mean = sum(values) / len(values)
@@ -207,8 +191,8 @@ class _Pair:
             raise_invalid("distill", "the loss must be finite; check the validation batches for NaN", loss=mean)
         return mean
 
-    def _loss(self, batch: Any, *target: Any, weight: float) -> Tensor:
-        inputs, _ = split_batch(batch)
+    def _loss(self, batch: Any, weight: float) -> Tensor:
+        inputs, target = split_batch(batch)
         with torch.no_grad():
             expected = tree_map(_detached, call_model("distill", self.teacher, inputs))
         output = call_model("distill", self.student, inputs)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.nn.utils import parametrize
+from torch.nn.utils.rnn import PackedSequence
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import raise_invalid
@@ -17,16 +18,23 @@ from torchcommodity.opkit.arguments import raise_invalid
 Model = TypeVar("Model", bound=nn.Module | Forecaster)
 
 
+def module_to_run(operation: str, model: Any) -> nn.Module:
+    """Return a module, compiled ones included, or the module of a forecaster."""
+    module = model.model if isinstance(model, Forecaster) else model
+    if not isinstance(module, nn.Module):
+        rule = "model must be an nn.Module or a Forecaster"
+        raise_invalid(operation, rule, TypeError, model=model if isinstance(model, type) else type(model).__name__)
+    return module
+
+
 def module_of(operation: str, model: Any) -> nn.Module:
-    """Return a module, or the module of a forecaster.
+    """Return an eager module, whose layers and weights can be read, or the module of a forecaster.
 
     Raises:
         TypeError: another type, a scripted or a compiled module.
         ValueError: the module has lazy layers that are not initialized.
     """
-    module = model.model if isinstance(model, Forecaster) else model
-    if not isinstance(module, nn.Module):
-        raise_invalid(operation, "model must be an nn.Module or a Forecaster", TypeError, model=type(model).__name__)
+    module = module_to_run(operation, model)
     if isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod"):
         rule = "model must be the eager nn.Module, as it was before torch.jit.script or torch.compile"
         raise_invalid(operation, rule, TypeError, model=type(module).__name__)
@@ -68,7 +76,12 @@ def call(module: nn.Module, inputs: Any) -> Any:
     """Call a module on a Tensor, on a tuple or list of positional arguments, or on a mapping of keyword arguments."""
     if isinstance(inputs, Mapping):
         return module(**inputs)
-    return module(*inputs) if isinstance(inputs, tuple | list) else module(inputs)
+    return module(*inputs) if is_sequence(inputs) else module(inputs)
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether a value is a tuple or list of arguments; a PackedSequence is a named tuple, but one argument."""
+    return isinstance(value, tuple | list) and not isinstance(value, PackedSequence)
 
 
 @contextmanager

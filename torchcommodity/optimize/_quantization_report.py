@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import raise_empty
+from torchcommodity.optimize._batches import raise_empty, split_inputs
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import module_of, restored_mode
 from torchcommodity.optimize._quantize import is_int8, reason_not_quantized, stored_bytes
-from torchcommodity.optimize._steps import named_tensors, split_inputs
+from torchcommodity.optimize._steps import named_tensors
 from torchcommodity.optimize._table import format_table
 from torchcommodity.optimize._weights import list_weights
 from torchcommodity.training import ModelInputs

@@ -1,7 +1,6 @@
-"""Steps of any model over batches: what a batch holds, which error it makes, and what a step leaves unchanged."""
+"""Steps of any model: the tensors of a batch and of outputs, and the state that a step leaves unchanged."""
 
 import copy
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,72 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer
-from torch.nn.utils.rnn import PackedSequence
 from torch.utils._pytree import tree_map
 
-from torchcommodity.forecast import Forecaster
-from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._batches import split_batch
-from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._module import restored_mode
-
-END = object()
-
-
-class BatchSource:
-    """Batches one by one: a list or DataLoader starts again at its end, an iterator does not."""
-
-    def __init__(self, operation: str, batches: Any) -> None:
-        wrong = isinstance(batches, (Tensor, Mapping, str, PackedSequence)) or not isinstance(batches, Iterable)
-        # a tuple of tensors is one batch; iterating it would call the model on each part
-        if wrong or (isinstance(batches, tuple) and any(x is None or isinstance(x, Tensor) for x in batches)):
-            rule = "batches must be an iterable of batches, such as a DataLoader or [batch]"
-            raise_invalid(operation, rule, TypeError, batches=type(batches).__name__)
-        self.operation, self.batches, self.iterator = operation, batches, iter(batches)
-        self.restarts = self.iterator is not batches
-
-    def next(self) -> Any:
-        """The next batch, or END."""
-        batch = next(self.iterator, END)
-        if batch is END and self.restarts:
-            self.iterator = iter(self.batches)
-            batch = next(self.iterator, END)
-        return batch
-
-
-def module_to_run(operation: str, model: Any) -> nn.Module:
-    """A module, compiled ones included, or the module of a forecaster."""
-    module = model.model if isinstance(model, Forecaster) else model
-    if not isinstance(module, nn.Module):
-        rule = "model must be an nn.Module or a Forecaster"
-        raise_invalid(operation, rule, TypeError, model=model if isinstance(model, type) else type(model).__name__)
-    return module
-
-
-def split_inputs(module: nn.Module, batch: Any, loss_fn: Loss | None) -> tuple[Any, Sequence[Any]]:
-    """Inputs and target of a batch. Without a loss, what the model does not take is left out."""
-    if loss_fn is None or isinstance(batch, PackedSequence):
-        return _inputs(module, batch), ()
-    return split_batch(batch)
-
-
-def _inputs(module: nn.Module, batch: Any) -> Any:
-    if isinstance(batch, PackedSequence):
-        return (batch,)  # a tuple, but one argument
-    if not isinstance(batch, (tuple, list)):
-        return batch
-    if batch and isinstance(batch[0], (tuple, list, Mapping)) and not isinstance(batch[0], PackedSequence):
-        return batch[0]
-    return tuple(batch[: _positional_arguments(module, len(batch))])
-
-
-def _positional_arguments(module: nn.Module, most: int) -> int:
-    """How many positional arguments `forward` takes, at most `most`."""
-    parameters = inspect.signature(module.forward).parameters.values()
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return most
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return min(most, sum(parameter.kind in kinds for parameter in parameters))
 
 
 def to_device(batch: Any, device: torch.device) -> Any:

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.optimize._batches import split_inputs
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, describe
 from torchcommodity.optimize._compile.differences import copy_outputs, differences
 from torchcommodity.optimize._compile.dynamo import CompileLog, compile_limit, describe_error
 from torchcommodity.optimize._compile.result import OutputDifference, Recompilation
 from torchcommodity.optimize._module import call
 from torchcommodity.optimize._speedup import Times, time_interleaved
-from torchcommodity.optimize._steps import copy_batch, device_of, split_inputs, versions
+from torchcommodity.optimize._steps import copy_batch, device_of, versions
 
 RANDOM = 1e-3  # relative difference of two eager runs; rounding that depends on threads is smaller
 TIMED = "the timed calls"

@@ -10,13 +10,13 @@ from torch import nn
 
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.optimize._batches import raise_empty
+from torchcommodity.optimize._batches import check_iterable, raise_empty
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._compile.comparison import Comparison
 from torchcommodity.optimize._compile.result import CompileResult
 from torchcommodity.optimize._module import module_of
 from torchcommodity.optimize._speedup import speedup
-from torchcommodity.optimize._steps import END, BatchSource, device_of, restored, to_device
+from torchcommodity.optimize._steps import device_of, restored, to_device
 from torchcommodity.training import one_thread
 
 Mode = Literal["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]
@@ -93,9 +93,10 @@ def compile(
 
 
 def _read(batches: Any, device: torch.device) -> tuple[list[Any], list[str]]:
-    source = BatchSource("compile", batches)
-    examples = [to_device(batch, device) for batch in islice(source.iterator, MOST)]
+    check_iterable("compile", batches)
+    iterator = iter(batches)
+    examples = [to_device(batch, device) for batch in islice(iterator, MOST)]
     if not examples:
         raise_empty("compile")
-    more = next(source.iterator, END) is not END
+    more = any(True for _ in iterator)
     return examples, [f"only the first {MOST} batches were run"] if more else []

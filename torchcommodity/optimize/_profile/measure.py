@@ -8,9 +8,10 @@ from torch.profiler import ProfilerActivity
 
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._batches import raise_empty
+from torchcommodity.optimize._profile.source import END, BatchSource
 from torchcommodity.optimize._profile.stages import DATA, STEP
 from torchcommodity.optimize._profile.step import Step
-from torchcommodity.optimize._steps import END, BatchSource, versions
+from torchcommodity.optimize._steps import versions
 
 
 class Measurement(NamedTuple):

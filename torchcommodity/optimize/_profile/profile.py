@@ -11,12 +11,14 @@ from torch import nn
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.optimize._calls import Loss
+from torchcommodity.optimize._module import module_to_run
 from torchcommodity.optimize._profile.measure import measure
 from torchcommodity.optimize._profile.result import Profile
+from torchcommodity.optimize._profile.source import BatchSource
 from torchcommodity.optimize._profile.stacks import locations, record_stacks, write_stacks, write_trace
 from torchcommodity.optimize._profile.step import Step
 from torchcommodity.optimize._profile.summarize import summarize
-from torchcommodity.optimize._steps import BatchSource, module_to_run, restored
+from torchcommodity.optimize._steps import restored
 from torchcommodity.training import one_thread
 
 PathLike = str | Path
@@ -86,8 +88,8 @@ def profile(
         raise_invalid("profile", "trace and stacks must be files, not folders", path=str(folders[0]))
     threads = one_thread() if isinstance(model, Forecaster) else nullcontext()
     with threads, restored(module, optimizer, training=loss_fn is not None):
-        run = Step("profile", module, loss_fn, optimizer)
-        measurement = measure(run, BatchSource("profile", batches), steps, warmup, wait)
+        run = Step(module, loss_fn, optimizer)
+        measurement = measure(run, BatchSource(batches), steps, warmup, wait)
         events = record_stacks(run, measurement.batch) if stacks else []
         result = summarize(run, measurement, locations(events), torch.get_num_threads())
     if trace is not None:

@@ -14,7 +14,7 @@ from torchcommodity.optimize._profile.step import Step
 
 LIBRARY = re.compile(r"^(<|nn\.Module: )|(^|/)torch/")  # built-in functions, names of modules, PyTorch
 FRAME = re.compile(r"(.*)\((\d+)\): (.*)")
-OWN = re.compile(r"torchcommodity/optimize/(_module|_steps|_profile/step)\.py")
+OWN = re.compile(r"torchcommodity/optimize/(_calls|_module|_steps|_profile/step)\.py")
 
 
 def record_stacks(run: Step, batch: Any) -> list[Any]:

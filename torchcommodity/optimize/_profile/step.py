@@ -6,18 +6,17 @@ import torch
 from torch import nn
 
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.optimize._batches import split_inputs
 from torchcommodity.optimize._calls import Loss, call_loss, call_model
 from torchcommodity.optimize._profile.stages import BACKWARD, COPY, FORWARD, LOSS, OPTIMIZER, Stages
-from torchcommodity.optimize._steps import device_of, split_inputs, to_device
+from torchcommodity.optimize._steps import device_of, to_device
 
 
 class Step:
     """Runs a step on a batch, with its stages recorded."""
 
-    def __init__(
-        self, operation: str, module: nn.Module, loss_fn: Loss | None, optimizer: torch.optim.Optimizer | None
-    ) -> None:
-        self.operation, self.module, self.loss_fn, self.optimizer = operation, module, loss_fn, optimizer
+    def __init__(self, module: nn.Module, loss_fn: Loss | None, optimizer: torch.optim.Optimizer | None) -> None:
+        self.module, self.loss_fn, self.optimizer = module, loss_fn, optimizer
         self.stages, self.device = Stages(module), device_of(module)
 
     def __call__(self, batch: Any) -> None:
@@ -31,13 +30,13 @@ class Step:
         inputs, target = split_inputs(self.module, batch, self.loss_fn)
         with torch.set_grad_enabled(self.loss_fn is not None):
             with self.stages.record(FORWARD):
-                output = call_model(self.operation, self.module, inputs)
+                output = call_model("profile", self.module, inputs)
             if self.loss_fn is not None:
                 self._learn(self.loss_fn, output, target)
 
     def _learn(self, loss_fn: Loss, output: Any, target: Any) -> None:
         with self.stages.record(LOSS):
-            loss = call_loss(self.operation, loss_fn, output, target)
+            loss = call_loss("profile", loss_fn, output, target)
         with self.stages.record(BACKWARD):
             loss.backward()
         if self.optimizer is not None:
@@ -46,5 +45,5 @@ class Step:
 
     def _update(self, optimizer: torch.optim.Optimizer) -> None:
         if isinstance(optimizer, torch.optim.LBFGS):
-            raise_invalid(self.operation, "optimizer must have a step without a closure", optimizer="LBFGS")
+            raise_invalid("profile", "optimizer must have a step without a closure", optimizer="LBFGS")
         optimizer.step()
