@@ -1,7 +1,6 @@
 // One step of a cell of cells.h from its gates on, forward and backward; the products are done in Python.
 #pragma once
-#include "cells.h"
-#include "native.h"
+#include "cell_check.h"
 
 namespace commodity {
 
@@ -76,16 +75,6 @@ void cell_backward(Cell, const Tensor& grad_h, const Tensor& grad_c, const Tenso
                                d_gates_out + G * offset, d_c_out + offset);
     }
   });
-}
-
-template <typename Cell>
-void check_cell(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& h, const Tensor& c) {
-  check_same(name, h, c);
-  const int64_t hidden = h.size(-1), samples = hidden ? h.numel() / hidden : 0;
-  STD_TORCH_CHECK(
-      gates.numel() == Cell::kGates * h.numel() && missing.numel() == samples &&
-          gates.scalar_type() == h.scalar_type() && missing.scalar_type() == torch::headeronly::ScalarType::Bool,
-      name, ": gates must be (..., ", int(Cell::kGates), " H) in the dtype of the states (..., H), missing (...) bool");
 }
 
 template <typename Cell>

@@ -1,6 +1,6 @@
 // One step of a cell of cells.h from its gates on, forward and backward, on a GPU; the products are done in Python.
 #pragma once
-#include "cells.h"
+#include "cell_check.h"
 #include "device.h"
 
 namespace commodity {
@@ -41,16 +41,6 @@ struct CellStepBackward {
     d_c[i] = is_missing ? read(grad_c + i) : d_c_previous;
   }
 };
-
-template <typename Cell>
-void check_cell(const char* name, const Tensor& gates, const Tensor& missing, const Tensor& h, const Tensor& c) {
-  check_same(name, h, c);
-  const int64_t hidden = h.size(-1), samples = hidden ? h.numel() / hidden : 0;
-  STD_TORCH_CHECK(
-      gates.numel() == Cell::kGates * h.numel() && missing.numel() == samples &&
-          gates.scalar_type() == h.scalar_type() && missing.scalar_type() == torch::headeronly::ScalarType::Bool,
-      name, ": gates must be (..., ", int(Cell::kGates), " H) in the dtype of the states (..., H), missing (...) bool");
-}
 
 template <typename Cell>
 std::tuple<Tensor, Tensor> run_cell(const char* name, const Tensor& gates_, const Tensor& missing_, const Tensor& h_,
