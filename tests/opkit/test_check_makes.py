@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torchcommodity import opkit
 from torchcommodity.opkit import CHECKS
 from torchcommodity.opkit._contract.declaration import Declaration
-from torchcommodity.opkit._contract.foreign import wrap_foreign
 from torchcommodity.opkit._contract.remedies import FOREIGN
+from torchcommodity.opkit._contract.wrap import wrap_foreign
 
 LIBRARY = torch.library.Library("foreign", "FRAGMENT")
 LIBRARY.define("halved(Tensor x, float by=2.0) -> Tensor")

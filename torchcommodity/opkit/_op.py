@@ -41,7 +41,7 @@ _LIBRARIES: dict[str, torch.library.Library] = globals().get("_LIBRARIES", {})
 private.warn_untested()
 
 
-def _is_floating(x: Any) -> bool:
+def is_floating(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
 
@@ -182,7 +182,7 @@ class Op:
             for i in mutated_indices(self.overload):
                 args[i].copy_(single[i])
             dtype = dtypes.pop() if len(dtypes) == 1 else torch.float32
-            return tree_map(lambda y: y.to(dtype) if _is_floating(y) else y, outputs)
+            return tree_map(lambda y: y.to(dtype) if is_floating(y) else y, outputs)
         if torch.compiler.is_compiling() or private.transforms_active():
             return self.overload(*args)
         return self.kernel(None, *args)  # the same result, with one pass less through the dispatcher

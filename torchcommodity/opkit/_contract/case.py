@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchcommodity.opkit import _torch_private as private
 from torchcommodity.opkit._cases import Cases, Sample
-from torchcommodity.opkit._op import Op
+from torchcommodity.opkit._op import Op, is_floating
 
 Tensors = tuple[Tensor, ...]
 
@@ -140,7 +140,7 @@ class Case:
     @cached_property
     def num_inputs(self) -> int:
         """Number of tensors that are arguments; the parameters of a module follow them."""
-        return len(self.tensors) - (0 if isinstance(self.op, Op) else len(self.op.state_names))
+        return len(self.tensors) if isinstance(self.op, Op) else int(self.op.num_inputs(self.sample))
 
     def _has_time(self, x: Any) -> bool:
         if not self.op.time or not isinstance(x, Tensor):
@@ -151,7 +151,7 @@ class Case:
     @cached_property
     def float_indices(self) -> tuple[int, ...]:
         """Indices of the floating-point tensors, which can be differentiated."""
-        return tuple(i for i, x in enumerate(self.tensors) if isinstance(x, Tensor) and x.is_floating_point())
+        return tuple(i for i, x in enumerate(self.tensors) if is_floating(x))
 
     def inputs(self) -> Tensors:
         """The floating-point tensors."""
@@ -159,7 +159,7 @@ class Case:
 
     def leaves(self) -> Tensors:
         """Copies of the floating-point tensors that require gradients."""
-        return tuple(x.detach().clone().requires_grad_() for x in self.inputs())
+        return tuple(map(as_leaf, self.inputs()))
 
     def outputs(self, *inputs: Tensor) -> Tensors:
         """All outputs, as a function of the floating-point tensors."""
@@ -188,3 +188,10 @@ def as_tuple(result: Any) -> Tensors:
 
 def float_tensors(tensors: Sequence[Tensor]) -> Tensors:
     return tuple(y for y in tensors if y.is_floating_point())
+
+
+def as_leaf(x: Any) -> Any:
+    """A copy that requires gradients of a floating-point tensor, or of those in a list."""
+    if isinstance(x, list):
+        return [as_leaf(item) for item in x]
+    return x.detach().clone().requires_grad_() if is_floating(x) else x

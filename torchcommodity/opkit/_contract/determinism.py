@@ -165,9 +165,9 @@ def _assert_graphs_independent(case: Case, other: Case) -> None:
         return
     leaves = case.leaves()
     outputs = case.outputs(*leaves)
-    kept = _detached(outputs)
+    copies = _detached(outputs)
     other.outputs(*other.leaves())
-    if not _equal(outputs, kept):
+    if not _equal(outputs, copies):
         return  # both calls return the same memory: the finding of no_aliasing
     try:
         assert_bitwise_equal(_backward(leaves, outputs), expected, "gradient after another forward pass")

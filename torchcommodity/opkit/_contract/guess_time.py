@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
+from torchcommodity.opkit._op import is_floating
 
 Run = Callable[[Sequence[Any]], Sequence[Tensor]]
 
@@ -27,11 +28,11 @@ def runner(function: Callable[..., Any], sample: Sample) -> Run:
 def guess_time_axis(run: Run, tensors: Sequence[Any], inputs: int) -> int | None:
     """The axis along which rows remember earlier rows and know no later ones; None if there is not exactly one."""
     first = tensors[0] if tensors else None
-    if not isinstance(first, Tensor) or not first.is_floating_point():
+    if first is None or not is_floating(first):
         return None
     axes = [axis for axis in (-2, -1, -3, -4) if first.dim() >= -axis and first.shape[axis] > 2]
-    found = [axis for axis in axes if _is_time(run, tensors[:inputs], tensors[inputs:], axis)]
-    return found[0] if len(found) == 1 else None
+    candidates = [axis for axis in axes if _is_time(run, tensors[:inputs], tensors[inputs:], axis)]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def looks_ahead(run: Run, tensors: Sequence[Any], time: tuple[int, int], inputs: int) -> bool:
@@ -62,7 +63,7 @@ def _change_rows(tensors: Sequence[Any], axis: int, start: int, stop: int) -> li
     rows = tensors[0].shape[axis]
 
     def change(x: Any) -> Any:
-        if not isinstance(x, Tensor) or not x.is_floating_point() or x.dim() < -axis or x.shape[axis] != rows:
+        if not is_floating(x) or x.dim() < -axis or x.shape[axis] != rows:
             return x
         x = x.clone()
         part = x.narrow(axis, start, stop - start)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
 from torchcommodity.opkit._contract.signature import Parameter, arrange
+from torchcommodity.opkit._op import is_floating
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Invocation:
 
 def _buffers(module: torch.nn.Module, tensors: tuple[Any, ...]) -> dict[str, Tensor]:
     """Copies of the buffers, with the dtype and device of the sample's first floating-point tensor."""
-    like = next((x for x in tensors if isinstance(x, Tensor) and x.is_floating_point()), None)
+    like = next((x for x in tensors if is_floating(x)), None)
     copies = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
     if like is None:
         return copies

@@ -14,7 +14,7 @@ from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.resize import affordable_rows, repeat_to
 from torchcommodity.opkit._contract.source import locate_error
 from torchcommodity.opkit._contract.values import VALUES, to_double, to_float
-from torchcommodity.opkit._op import Op
+from torchcommodity.opkit._op import Op, is_floating
 
 PRICE_LEVEL = 300.0  # its square exceeds 65504, the largest number of float16
 RETURNS = 0.1  # numbers as small as this are returns or weights, which have no price level
@@ -45,7 +45,7 @@ def _assert_four_digits(case: Case, label: str) -> bool:
 
 def _slack(double: Case, case: Case) -> Tensors:
     """What rounding of the input allows a foreign operator; a record must not need it."""
-    dtype = next((x.dtype for x in case.tensors if isinstance(x, Tensor) and x.is_floating_point()), torch.double)
+    dtype = next((x.dtype for x in case.tensors if is_floating(x)), torch.double)
     noise = () if isinstance(case.op, Op) else rounding_noise(double, torch.finfo(dtype).eps)
     floating = [y.is_floating_point() for y in case.call()]
     return tuple(4 * n for n, f in zip(noise, floating) if f) or (torch.zeros(()),) * len(floating)
@@ -77,7 +77,7 @@ def large_level(case: Case) -> None:
     for i, (dtype, noise), level in product(case.panel_indices, precisions, levels):
         if case.tensors[i].is_floating_point():
             tensors = [_at_level(x, level, noise) if j == i else x for j, x in enumerate(case.tensors)]
-            floating = [isinstance(x, Tensor) and x.is_floating_point() for x in tensors]
+            floating = [is_floating(x) for x in tensors]
             large = case.with_tensors([x.to(dtype) if f else x for x, f in zip(tensors, floating)])
             label = f"{dtype}, tensor {i} at {level:g} with noise of {noise:g}"
             within_range |= _assert_four_digits(large, label)

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import UnsupportedOperatorException
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from torchcommodity.opkit._contract.case import Case, SkipCheck, float_tensors
+from torchcommodity.opkit._contract.case import Case, SkipCheck, as_leaf, float_tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.fault import Fault
 from torchcommodity.opkit._contract.values import BASE
@@ -30,7 +30,7 @@ FAKE = (
 def _opcheck(case: Case, test: str) -> None:
     """Run one of PyTorch's own operator tests, on the arguments that the public function passes."""
     written = mutated_indices(case.op.overload)  # a leaf that requires a gradient cannot be written to
-    leaves = [_as_leaf(x) if i not in written else x.detach().clone() for i, x in enumerate(case.arguments)]
+    leaves = [as_leaf(x) if i not in written else x.detach().clone() for i, x in enumerate(case.arguments)]
     arguments = leaves if case.op.backward else case.arguments
     # opcheck compares without equal_nan, and so fails on every operator with a warm-up.
     assert_close = functools.partial(torch.testing.assert_close, equal_nan=True)
@@ -44,13 +44,6 @@ def _opcheck(case: Case, test: str) -> None:
         )
     if isinstance(results[test], Exception):
         raise AssertionError(str(results[test]))
-
-
-def _as_leaf(x: Any) -> Any:
-    if isinstance(x, list):
-        return [_as_leaf(item) for item in x]
-    floating = isinstance(x, Tensor) and x.is_floating_point()
-    return x.detach().clone().requires_grad_() if floating else x
 
 
 @register("The kernel does not do what its schema says: it changes an argument or returns one.", depends_on=BASE)
@@ -94,12 +87,12 @@ def _shorten(case: Case, axis: int) -> Case:
 def autograd_registration(case: Case) -> None:
     """Outputs are differentiable if, and only if, the record has a backward formula (`opcheck`)."""
     written = mutated_indices(case.op.overload)
-    arguments = [x.clone() if i in written else x for i, x in enumerate(map(_as_leaf, case.arguments))]
+    arguments = [x.clone() if i in written else x for i, x in enumerate(map(as_leaf, case.arguments))]
     if written and not case.op.backward:
         raise SkipCheck("no backward formula: it refuses to write to a tensor that requires a gradient")
     outputs = (*(arguments[i] for i in written), *as_results(case.op.overload(*arguments, **case.keywords)))
     actual = [y.requires_grad for y in float_tensors(outputs)]
-    expected = bool(case.op.backward) and any(x.requires_grad for x in map(_as_leaf, case.tensors) if x is not None)
+    expected = bool(case.op.backward) and any(x.requires_grad for x in map(as_leaf, case.tensors) if x is not None)
     assert actual == [expected] * len(actual), f"outputs that require a gradient: expected {expected}; got {actual}"
     if expected and any(isinstance(x, Tensor) and i not in written for i, x in enumerate(case.arguments)):
         _opcheck(case, "test_autograd_registration")

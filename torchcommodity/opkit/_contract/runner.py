@@ -12,11 +12,11 @@ from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._contract.case import Case
 from torchcommodity.opkit._contract.checks import CHECKS, Check, run_check
 from torchcommodity.opkit._contract.declaration import Declaration, Samples, Time, vary_settings
-from torchcommodity.opkit._contract.foreign import wrap_foreign
 from torchcommodity.opkit._contract.report import Report, Result
 from torchcommodity.opkit._contract.signature import schema_parameters
 from torchcommodity.opkit._contract.source import locate
 from torchcommodity.opkit._contract.support import adapt_check
+from torchcommodity.opkit._contract.wrap import wrap_foreign
 from torchcommodity.opkit._contract.writes import as_functional
 from torchcommodity.opkit._op import Op
 
