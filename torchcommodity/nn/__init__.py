@@ -9,13 +9,13 @@ from torchcommodity.nn._fused import ConvBN2d as ConvBN2d
 from torchcommodity.nn._fused import LinearBNReLU as LinearBNReLU
 from torchcommodity.nn._indicators import Indicators as Indicators
 from torchcommodity.nn._int8 import to_int8 as to_int8
+from torchcommodity.nn._lltm import LLTM as LLTM
+from torchcommodity.nn._lltm import LLTMCell as LLTMCell
+from torchcommodity.nn._lstm import LSTM as LSTM
+from torchcommodity.nn._lstm import LSTMCell as LSTMCell
 from torchcommodity.nn._parametrizations import Interval as Interval
 from torchcommodity.nn._parametrizations import Positive as Positive
 from torchcommodity.nn._parametrizations import orthogonal_gates as orthogonal_gates
-from torchcommodity.nn._recurrent import LLTM as LLTM
-from torchcommodity.nn._recurrent import LSTM as LSTM
-from torchcommodity.nn._recurrent import LLTMCell as LLTMCell
-from torchcommodity.nn._recurrent import LSTMCell as LSTMCell
 from torchcommodity.nn._rolling_correlation import Correlations as Correlations
 from torchcommodity.nn._rolling_correlation import RollingCorrelation as RollingCorrelation
 from torchcommodity.nn._tcn import TCN as TCN

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import orthogonal
 
-from torchcommodity.nn._recurrent import LSTM
+from torchcommodity.nn._lstm import LSTM
 from torchcommodity.opkit.arguments import raise_invalid
 
 

@@ -1,6 +1,5 @@
-"""Recurrent layers with the constructors of `torch.nn`, for fullgraph compilation and export with dynamic shapes."""
+"""LSTM layers with the constructors of `torch.nn`, for fullgraph compilation and export with dynamic shapes."""
 
-import math
 from typing import Any
 
 import torch
@@ -8,15 +7,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import ops
+from torchcommodity.nn._recurrence import (
+    State,
+    from_batch_first,
+    init_uniform,
+    initial_state,
+    to_batch_first,
+    zero_state,
+)
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-
-State = tuple[Tensor, Tensor]
-
-
-def _uniform(module: nn.Module, hidden_size: int) -> None:
-    """Initialize as torch's recurrent layers: uniform in +-1 / sqrt(hidden_size)."""
-    for parameter in module.parameters():
-        nn.init.uniform_(parameter, -1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size))
 
 
 class LSTM(nn.Module):
@@ -98,15 +97,15 @@ class LSTM(nn.Module):
 
     def reset_parameters(self) -> None:
         """Uniform in +-1 / sqrt(hidden_size)."""
-        _uniform(self, self.hidden_size)
+        init_uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
         """Do nothing; `torch.nn.LSTM` packs its weights for cuDNN in this method."""
 
     def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
         """Output of the last layer at every row, and (h, c) of every layer after the last row."""
-        x = _batched("LSTM", input, self.input_size, self.batch_first)
-        states = _initial("LSTM", x, hx, self.num_layers * self.directions, self.hidden_size)
+        x = to_batch_first("LSTM", input, self.input_size, self.batch_first)
+        states = initial_state("LSTM", x, hx, self.num_layers * self.directions, self.hidden_size)
         missing = x.isnan().any(-1, keepdim=True)
         final: list[State] = []
         for layer in range(self.num_layers):
@@ -115,7 +114,7 @@ class LSTM(nn.Module):
             passes = [self._pass(x, states, layer * self.directions + k) for k in range(self.directions)]
             x = torch.cat([output for output, _ in passes], -1) if self.bidirectional else passes[0][0]
             final += [state for _, state in passes]
-        return _unbatched(x, final, input.dim() == 2, self.batch_first)
+        return from_batch_first(x, final, input.dim() == 2, self.batch_first)
 
     def _pass(self, x: Tensor, states: State, k: int) -> tuple[Tensor, State]:
         """One layer in one direction."""
@@ -174,149 +173,13 @@ class LSTMCell(nn.Module):
 
     def reset_parameters(self) -> None:
         """Uniform in +-1 / sqrt(hidden_size)."""
-        _uniform(self, self.hidden_size)
+        init_uniform(self, self.hidden_size)
 
     def forward(self, input: Tensor, hx: State | None = None) -> State:
         """(h', c') after the step."""
-        if hx is None:
-            zeros = input.new_zeros((*input.shape[:-1], self.hidden_size))
-            hx = (zeros, zeros)
+        hx = zero_state(input, *input.shape[:-1], self.hidden_size) if hx is None else hx
         weights = [getattr(self, name) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
         return ops.lstm_cell(input, hx, *weights)
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
-
-
-class LLTM(nn.Module):
-    """Long-long-term memory (LLTM) over a sequence: `ops.lltm` with its parameters.
-
-    Args:
-        input_size: F, the number of features of a row.
-        hidden_size: H, the number of features of the state.
-        bias: whether to use b.
-        batch_first: input and output are (B, T, F) instead of (T, B, F).
-
-    Shape:
-        input (B, T, F), (T, B, F), or (T, F) without batch; hx a pair of (1, B, H), or without B, zero by default ->
-        output (B, T, H), and the state after the last row. A row with a NaN input is missing and leaves the state
-        unchanged.
-
-    Causal, no warm-up. The parameters are `weight` (3 H, H + F), columns for h first, and `bias` (3 H,).
-
-    Example:
-        >>> import torch
-        >>> from torchcommodity import nn
-        >>> output, (h, c) = nn.LLTM(3, 5, batch_first=True)(torch.randn(4, 60, 3))
-        >>> output.shape, h.shape
-        (torch.Size([4, 60, 5]), torch.Size([1, 4, 5]))
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.batch_first = batch_first
-        self.input_size, self.hidden_size = input_size, hidden_size
-        self.weight, self.bias = _lltm_parameters("LLTM", input_size, hidden_size, bias, device, dtype)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Uniform in +-1 / sqrt(hidden_size)."""
-        _uniform(self, self.hidden_size)
-
-    def forward(self, input: Tensor, hx: State | None = None) -> tuple[Tensor, State]:
-        """h at every row, and (h, c) after the last one."""
-        x = _batched("LLTM", input, self.input_size, self.batch_first)
-        h, c = _initial("LLTM", x, hx, 1, self.hidden_size)
-        output, state = ops.lltm(x, (h[0], c[0]), self.weight, self.bias)
-        return _unbatched(output, [state], input.dim() == 2, self.batch_first)
-
-    def extra_repr(self) -> str:
-        layout = ", batch_first=True" if self.batch_first else ""
-        return f"{self.input_size}, {self.hidden_size}{', bias=False' if self.bias is None else ''}{layout}"
-
-
-class LLTMCell(nn.Module):
-    """One step of long-long-term memory: `ops.lltm_cell` with the parameters of `LLTM`.
-
-    Args:
-        input_size: F, the number of features of a row.
-        hidden_size: H, the number of features of the state.
-        bias: whether to use b.
-
-    Shape:
-        input (B, F) or (F,), hx a pair of (B, H) or (H,), zero by default -> the pair (h', c').
-
-    Example:
-        >>> import torch
-        >>> from torchcommodity import nn
-        >>> h, c = nn.LLTMCell(3, 5)(torch.randn(4, 3))
-        >>> h.shape
-        torch.Size([4, 5])
-    """
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.input_size, self.hidden_size = input_size, hidden_size
-        self.weight, self.bias = _lltm_parameters("LLTMCell", input_size, hidden_size, bias, device, dtype)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Uniform in +-1 / sqrt(hidden_size)."""
-        _uniform(self, self.hidden_size)
-
-    def forward(self, input: Tensor, hx: State | None = None) -> State:
-        """(h', c') after the step."""
-        if hx is None:
-            zeros = input.new_zeros((*input.shape[:-1], self.hidden_size))
-            hx = (zeros, zeros)
-        return ops.lltm_cell(input, hx, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}{', bias=False' if self.bias is None else ''}"
-
-
-def _lltm_parameters(
-    layer: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
-) -> tuple[nn.Parameter, nn.Parameter | None]:
-    check_integer(layer, 1, input_size=input_size, hidden_size=hidden_size)
-    weight = torch.empty(3 * hidden_size, hidden_size + input_size, device=device, dtype=dtype)
-    return nn.Parameter(weight), nn.Parameter(weight.new_empty(3 * hidden_size)) if bias else None
-
-
-def _batched(layer: str, input: Tensor, features: int, batch_first: bool) -> Tensor:  # -> (B, T, F)
-    if isinstance(input, nn.utils.rnn.PackedSequence):
-        raise_invalid(
-            layer, "packed sequences are not supported; pad with NaN, which leaves the state unchanged", TypeError
-        )
-    if not isinstance(input, Tensor) or input.dim() not in (2, 3) or input.shape[-1] != features:
-        raise_invalid(layer, f"input must be a Tensor (B, T, F), (T, B, F) or (T, F) with F = {features}", input=input)
-    return input.unsqueeze(0) if input.dim() == 2 else input if batch_first else input.transpose(0, 1)
-
-
-def _initial(layer: str, x: Tensor, hx: State | None, layers: int, hidden: int) -> State:  # (layers, B, H) each
-    """`hx`, or zeros in the dtype of the input."""
-    if hx is None:
-        zeros = x.new_zeros((layers, x.shape[0], hidden))
-        return zeros, zeros
-    h, c = (state.unsqueeze(1) if state.dim() == 2 else state for state in hx)
-    for name, state in {"h": h, "c": c}.items():
-        if tuple(state.shape) != (layers, x.shape[0], hidden):
-            raise_invalid(layer, f"{name} must be {(layers, int(x.shape[0]), hidden)}", **{name: state})
-    return h, c
-
-
-def _unbatched(x: Tensor, states: list[State], single: bool, batch_first: bool) -> tuple[Tensor, State]:
-    h, c = torch.stack([h for h, _ in states]), torch.stack([c for _, c in states])
-    if single:
-        return x.squeeze(0), (h.squeeze(1), c.squeeze(1))
-    return x if batch_first else x.transpose(0, 1), (h, c)
