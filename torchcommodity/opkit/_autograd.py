@@ -15,7 +15,14 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import _torch_private as private
-from torchcommodity.opkit._mutation import as_results, clone_arguments, mutated_indices, require_constant, write_back
+from torchcommodity.opkit._mutation import (
+    as_results,
+    clone_arguments,
+    from_results,
+    mutated_indices,
+    require_constant,
+    write_back,
+)
 from torchcommodity.opkit._once import once_error, refuse_derivative
 
 Formula = Callable[..., Any]
@@ -192,7 +199,7 @@ def _unpack(
     values = {name: next(remaining) if value is Tensor else value for name, value in ctx.saved.items()}
     values |= {f"output{i}": y for i, y in zip(output_indices, clean)}
     if len(output_indices) == ctx.num_outputs:
-        values["output"] = tuple(clean) if len(clean) > 1 else clean[0]
+        values["output"] = from_results(clean)
     return values, masks
 
 
@@ -250,7 +257,7 @@ def _make_node(gradients: Gradients) -> Any:
                     output_tangents = gradients.transpose(tensor_tangents, saved, masks)
                 pairs = zip(_mask(output_tangents, masks), masks)
                 results = [None if mask is None else tangent for tangent, mask in pairs]
-            return tuple(results) if len(results) > 1 else results[0]
+            return from_results(results)
 
     Node._backward_cls.__name__ = f"{gradients.overload._opname}Backward"  # what `grad_fn` prints
     return Node

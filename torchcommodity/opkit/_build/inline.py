@@ -56,6 +56,19 @@ def _type(function: str, text: str) -> str:
     return TYPES[cpp_type]
 
 
+def write_sources(
+    folder: Path, name: str, namespace: str, cpp: str, cuda: str | None, schemas: Mapping[str, str]
+) -> list[Path]:
+    """Write the author's texts and their registration; returns the files to compile."""
+    text, unit, device = (folder / file for file in (f"{name}.cpp", "unit.cpp", f"{name}.cu"))
+    text.write_text(cpp)
+    unit.write_text(translation_unit(text, namespace, schemas, bool(cuda)))
+    if not cuda:
+        return [unit]
+    device.write_text(f'{PRELUDE}#line 1 "{device}"\n{cuda}\n')
+    return [unit, device]
+
+
 def translation_unit(text: Path, namespace: str, schemas: Mapping[str, str], cuda: bool = False) -> str:
     """The source to compile: the author's text, with its own line numbers, and the registration of its functions.
 

@@ -1,7 +1,7 @@
 """Just-in-time builds: compile sources into operators, once, and load them from the cache afterwards."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,11 +74,7 @@ def load(
     key = _key(paths, toolchain, name)
     if _LOADED.get(name, key) != key:
         raise RuntimeError(f"load: another build of {name!r} is loaded in this process; restart it to load the new one")
-    if name not in _LOADED:
-        folder = cache.cache_folder(build_directory)
-        native.load_library(cache.get_or_build(folder, name, key, functools.partial(toolchain.build, paths)))
-        _LOADED[name] = key
-    return getattr(torch.ops, name)
+    return _load_once(name, key, build_directory, functools.partial(toolchain.build, paths))
 
 
 def load_inline(
@@ -148,17 +144,20 @@ def load_inline(
     namespace = name if _LOADED.get(name, key) == key else f"{name}_{key}"
 
     def build(folder: Path, target: Path) -> None:
-        text, unit, device = (folder / file for file in (f"{name}.cpp", "unit.cpp", f"{name}.cu"))
-        text.write_text(cpp)
-        unit.write_text(inline.translation_unit(text, namespace, schemas, bool(cuda)))
-        if cuda:
-            device.write_text(inline.PRELUDE + f'#line 1 "{device}"\n{cuda}\n')
-        toolchain.build([unit, device] if cuda else [unit], folder, target)
+        toolchain.build(inline.write_sources(folder, name, namespace, cpp, cuda, schemas), folder, target)
 
-    if namespace not in _LOADED:  # a library is loaded once, even if the cache folder changes
+    operators = _load_once(namespace, key, build_directory, build)
+    return SimpleNamespace(**{function: getattr(operators, function) for function in schemas})
+
+
+def _load_once(
+    namespace: str, key: str, build_directory: str | Path | None, build: Callable[[Path, Path], None]
+) -> Any:
+    """The operators of a namespace, whose library is loaded once per process, even if the cache folder changes."""
+    if namespace not in _LOADED:
         native.load_library(cache.get_or_build(cache.cache_folder(build_directory), namespace, key, build))
         _LOADED[namespace] = key
-    return SimpleNamespace(**{function: getattr(getattr(torch.ops, namespace), function) for function in schemas})
+    return getattr(torch.ops, namespace)
 
 
 def _key(paths: Sequence[Path], toolchain: Toolchain, *texts: str) -> str:
