@@ -81,7 +81,7 @@ def profile(
     if Path(model).exists():
         module, batches, loss_fn = _fitted(Path(model), data, curve, layout, rows, batch)
     else:
-        module, batches, loss_fn = _made(model)
+        module, batches, loss_fn = _from_factory(model)
     if train and loss_fn is None:
         raise ValueError("profile: --train needs a loss; return (model, batches, loss_fn) from a function of your own")
     loss_fn = loss_fn if train else None
@@ -107,13 +107,13 @@ def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch:
     return forecaster, [optimize.benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])], None
 
 
-def _made(factory: str) -> tuple[Any, Any, Any]:
-    made = call_factory(factory)
-    if not isinstance(made, tuple) or len(made) not in (2, 3):
+def _from_factory(factory: str) -> tuple[Any, Any, Any]:
+    result = call_factory(factory)
+    if not isinstance(result, tuple) or len(result) not in (2, 3):
         raise ValueError(
-            f"profile: {factory} must return (model, batches) or (model, batches, loss_fn); got {type(made).__name__}"
+            f"profile: {factory} must return (model, batches) or (model, batches, loss_fn); got {type(result).__name__}"
         )
-    model, batches, loss_fn = (*made, None)[:3]
+    model, batches, loss_fn = (*result, None)[:3]
     return model, batches, loss_fn
 
 

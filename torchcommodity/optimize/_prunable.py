@@ -3,23 +3,12 @@
 import torch
 from torch import nn
 
-from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.optimize._weights import Weight, list_weights
+from torchcommodity.optimize._weights import Weight, select_weights
 
 
 def prunable_weights(operation: str, module: nn.Module) -> list[Weight]:
     """List the weights that are pruned; raise ValueError if there is none or one is not finite."""
-    weights = list_weights(module)
-    prunable = [weight for weight in weights if not reason_not_pruned(weight)]
-    if not prunable:
-        reasons = sorted({reason_not_pruned(weight) for weight in weights}) or ["it has no parameters"]
-        rule = f"model must have a network with weights to prune ({'; '.join(reasons)})"
-        raise_invalid(operation, rule, model=type(module).__name__)
-    if broken := [weight.name for weight in prunable if not weight.value.isfinite().all()]:
-        raise_invalid(
-            operation, "weights must be finite; look for the step of training that diverged", weight=broken[0]
-        )
-    return prunable
+    return select_weights(operation, module, "prune", reason_not_pruned)
 
 
 def reason_not_pruned(weight: Weight) -> str:

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from torchcommodity import nn as layers
 from torchcommodity.nn import to_int8
-from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._masks import copy_without_masks
 from torchcommodity.optimize._module import Model, with_module
-from torchcommodity.optimize._weights import Weight, list_weights
+from torchcommodity.optimize._weights import Weight, select_weights
 
 QUANTIZED = (
     nn.Linear,
@@ -73,15 +72,7 @@ def quantize(model: Model) -> Model:
         True
     """
     module = copy_without_masks("quantize", model)
-    weights = list_weights(module)
-    matrices = [weight for weight in weights if not reason_not_quantized(weight)]
-    if not matrices:
-        reasons = sorted({reason_not_quantized(weight) for weight in weights}) or ["it has no parameters"]
-        rule = f"model must have a network with weights to quantize ({'; '.join(reasons)})"
-        raise_invalid("quantize", rule, model=type(module).__name__)
-    if broken := [weight.name for weight in matrices if not weight.value.isfinite().all()]:
-        raise_invalid("quantize", "weights must be finite; look for the step that diverged", weight=broken[0])
-    for weight in matrices:
+    for weight in select_weights("quantize", module, "quantize", reason_not_quantized):
         _quantize(weight)
     return with_module(model, module.eval())
 

@@ -1,5 +1,6 @@
 """The weights of a model: which tensors there are, and which layers own them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from torchcommodity.models import Har
+from torchcommodity.opkit.arguments import raise_invalid
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,24 @@ def list_weights(module: nn.Module) -> list[Weight]:
             first = weights.get(key) or Weight(f"{path}.{name}".strip("."), (), value, id(layer) in econometric)
             weights[key] = Weight(first.name, (*first.owners, (layer, name)), first.value, first.econometric)
     return list(weights.values())
+
+
+def select_weights(operation: str, module: nn.Module, verb: str, reason: Callable[[Weight], str]) -> list[Weight]:
+    """List the weights that have no reason to be left as they are.
+
+    Raises:
+        ValueError: there is none (the message has the reasons), or one is not finite.
+    """
+    weights = list_weights(module)
+    selected = [weight for weight in weights if not reason(weight)]
+    if not selected:
+        reasons = sorted({reason(weight) for weight in weights}) or ["it has no parameters"]
+        rule = f"model must have a network with weights to {verb} ({'; '.join(reasons)})"
+        raise_invalid(operation, rule, model=type(module).__name__)
+    if broken := [weight.name for weight in selected if not weight.value.isfinite().all()]:
+        rule = "weights must be finite; look for the step of training that diverged"
+        raise_invalid(operation, rule, weight=broken[0])
+    return selected
 
 
 def _own_weights(layer: nn.Module) -> list[tuple[str, int, Tensor]]:
