@@ -10,17 +10,16 @@ python benchmarks/diagnose_corpus.py --page docs/results/diagnose.md
 """
 
 import argparse
-import multiprocessing
 import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
+from isolation import isolate
 from markdown import environment, replace_table
 
 from torchcommodity import opkit
@@ -48,7 +47,15 @@ class Judgement:
 
 
 def judge(entry: Entry) -> Judgement:
-    """Diagnose an entry in this process."""
+    """Diagnose an entry in a process of its own: no entry can change the next."""
+    result = isolate(lambda: _diagnose(entry), TIMEOUT)
+    if isinstance(result, str):
+        result = _failed(entry), TIMEOUT, result
+    return Judgement(entry, *result)
+
+
+def _diagnose(entry: Entry) -> tuple[str, float, str]:
+    """Outcome, seconds and report."""
     torch.manual_seed(0)
     started = time.perf_counter()
     try:
@@ -56,9 +63,13 @@ def judge(entry: Entry) -> Judgement:
             warnings.simplefilter("ignore")
             diagnosis = opkit.diagnose(*entry.make())
     except Exception as error:  # a diagnosis never ends with an exception
-        seconds = time.perf_counter() - started
-        return Judgement(entry, "alarm" if entry.healthy else "wrong", seconds, f"{type(error).__name__}: {error}")
-    return Judgement(entry, _outcome(entry, diagnosis), time.perf_counter() - started, str(diagnosis))
+        return _failed(entry), time.perf_counter() - started, f"{type(error).__name__}: {error}"
+    return _outcome(entry, diagnosis), time.perf_counter() - started, str(diagnosis)
+
+
+def _failed(entry: Entry) -> str:
+    """The outcome without a diagnosis."""
+    return "alarm" if entry.healthy else "wrong"
 
 
 def _outcome(entry: Entry, diagnosis: opkit.Diagnosis) -> str:
@@ -68,26 +79,6 @@ def _outcome(entry: Entry, diagnosis: opkit.Diagnosis) -> str:
     if not first:
         return "missed"
     return "right" if entry.accepts(first.kind, first.location) else "wrong"
-
-
-def judge_isolated(entry: Entry) -> Judgement:
-    """Diagnose an entry in a fork, so that no entry can change the next."""
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_send, args=(sender, entry))
-    process.start()
-    sender.close()
-    try:
-        outcome, seconds, report = receiver.recv() if receiver.poll(TIMEOUT) else ("", TIMEOUT, "no result in time")
-    except EOFError:
-        outcome, seconds, report = "", 0.0, "the process died"
-    process.kill()
-    process.join()
-    return Judgement(entry, outcome or ("alarm" if entry.healthy else "wrong"), seconds, report)
-
-
-def _send(sender: Connection, entry: Entry) -> None:
-    judgement = judge(entry)
-    sender.send((judgement.outcome, judgement.seconds, judgement.report))
 
 
 def table(judgements: Sequence[Judgement]) -> Iterator[str]:
@@ -128,7 +119,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     selected: Callable[[Entry], bool] = lambda entry: arguments.only in (None, entry.category)  # noqa: E731
-    judgements = [judge_isolated(entry) for entry in filter(selected, corpus())]
+    judgements = [judge(entry) for entry in filter(selected, corpus())]
     text = "\n".join(table(judgements))
     print(text)
     if arguments.details:

@@ -7,25 +7,21 @@ python benchmarks/opkit_corpus.py --page docs/results/opkit.md
 """
 
 import argparse
-import multiprocessing
-import os
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "opkit"))
 
+from isolation import isolate
 from markdown import environment, replace_table
 
 from corpus.entries import Entry, load_entries
 from corpus.judge import Judgement, judge, torch_notices
 
-FORK = multiprocessing.get_context(
-    "fork"
-)  # the entries are imported once, and an operator that crashes ends its own process
 COLUMNS = (
     "category", "faults", "right cause", "wrong cause", "missed", "healthy", "alarms", "median s", "max s",
     "torch: noticed", "torch: alarms",
@@ -41,28 +37,6 @@ def run(entry: Entry, *, compiled: bool | None, peers: bool, timeout: float) -> 
         return result
     noticed = isolate(lambda: torch_notices(entry), timeout)
     return Judgement(**{**result.json(), "noticed": noticed})
-
-
-def isolate(function: Callable[[], Any], timeout: float) -> Any:
-    """The result of the function in a forked process, or in words how that process ended."""
-    receiver, sender = FORK.Pipe(duplex=False)
-    process = FORK.Process(target=lambda: sender.send(_without_stderr(function)))
-    process.start()
-    sender.close()
-    try:
-        return receiver.recv() if receiver.poll(timeout) else f"no result in {timeout:.0f} s"
-    except EOFError:
-        process.join()
-        return f"the process ended with exit code {process.exitcode}"
-    finally:
-        process.kill()
-        process.join()
-
-
-def _without_stderr(function: Callable[[], Any]) -> Any:
-    """Warnings of torch's C++ and of compilers are not results."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    return function()
 
 
 def import_lazily_loaded(entries: dict[str, Entry]) -> None:

@@ -1,7 +1,7 @@
 """A spread of the corpus of training set-ups; benchmarks/diagnose_corpus.py judges all of them."""
 
 import pytest
-from diagnose_corpus import judge_isolated
+from diagnose_corpus import judge
 
 from corpus.models.entries import Entry, corpus
 
@@ -19,5 +19,5 @@ def test_corpus_names_are_unique() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", SPREAD, ids=lambda entry: f"{entry.category}-{entry.name}")
 def test_diagnose_names_the_cause(entry: Entry) -> None:
-    judgement = judge_isolated(entry)
+    judgement = judge(entry)
     assert judgement.outcome in {"right", "quiet"} or entry.name in EXCUSED, judgement.report
