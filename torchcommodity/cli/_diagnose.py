@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from torchcommodity.cli import _output as output
-from torchcommodity.cli._parse import CRASHED, call_factory, made_by
+from torchcommodity.cli._parse import CRASHED, call_factory, factory_errors
 
 
 def diagnose(
@@ -23,7 +23,7 @@ def diagnose(
         raise ValueError(f"diagnose: {factory} must return (model, batch, loss_fn); got {type(arguments).__name__}")
     import torchcommodity.opkit as opkit
 
-    with made_by(factory):
+    with factory_errors(factory):
         diagnosis = opkit.diagnose(*arguments)
     screen = output.console()
     if json:

@@ -71,8 +71,8 @@ def call_factory(path: str) -> Any:
 
 
 @contextmanager
-def made_by(path: str) -> Iterator[None]:
-    """What a factory made may be of a wrong type: invalid input, in one line; or it exits, which is a crash."""
+def factory_errors(path: str) -> Iterator[None]:
+    """Report what the objects of a factory raise: a wrong type is invalid input, in one line; an exit is a crash."""
     try:
         yield
     except TypeError as error:

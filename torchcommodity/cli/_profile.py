@@ -9,7 +9,7 @@ import typer
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
-from torchcommodity.cli._parse import call_factory, made_by
+from torchcommodity.cli._parse import call_factory, factory_errors
 
 if TYPE_CHECKING:
     from torchcommodity.optimize import Profile
@@ -85,7 +85,7 @@ def profile(
     if train and loss_fn is None:
         raise ValueError("profile: --train needs a loss; return (model, batches, loss_fn) from a function of your own")
     loss_fn = loss_fn if train else None
-    with made_by(model):
+    with factory_errors(model):
         result = optimize.profile(module, batches, loss_fn=loss_fn, steps=steps, trace=trace, stacks=stacks or True)
     screen = output.console()
     if json:

@@ -117,6 +117,12 @@ def dispatch(
     return NotImplemented
 
 
+def as_plain(x: Tensor) -> Tensor:
+    """View of a Tensor subclass, in the same graph, as a `torch.Tensor`; its `__torch_function__` is not called."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return x.as_subclass(Tensor)
+
+
 def _related(kind: type, cls: type) -> bool:
     return issubclass(kind, cls) or issubclass(cls, kind)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from torchcommodity.opkit._implements import dispatch, implements
+from torchcommodity.opkit._implements import as_plain, dispatch, implements
 
 CONCATENATING = (
     torch.cat, torch.concat, torch.concatenate, torch.stack, torch.hstack, torch.vstack, torch.dstack,
@@ -51,7 +51,7 @@ class MetadataTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, data: Any, /, **metadata: Any) -> "MetadataTensor":
-        tensor = _plain(data) if isinstance(data, torch.Tensor) else torch.as_tensor(data)
+        tensor = as_plain(data) if isinstance(data, torch.Tensor) else torch.as_tensor(data)
         result = tensor.as_subclass(type(data) if isinstance(data, cls) else cls)
         result._metadata = metadata
         return result
@@ -70,7 +70,7 @@ class MetadataTensor(torch.Tensor):
 
     def plain(self) -> torch.Tensor:
         """View of the tensor, in the same graph, as a `torch.Tensor` without metadata."""
-        return _plain(self)
+        return as_plain(self)
 
     @classmethod
     def __torch_function__(
@@ -101,17 +101,12 @@ class MetadataTensor(torch.Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "MetadataTensor":
         if id(self) not in memo:
-            values = copy.deepcopy(_plain(self), memo)
+            values = copy.deepcopy(as_plain(self), memo)
             memo[id(self)] = type(self)(values, **copy.deepcopy(dict(self.metadata), memo))
         return memo[id(self)]  # type: ignore[no-any-return]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return f"{type(self).__name__}({_plain(self)!r}, metadata={dict(self.metadata)!r})"
-
-
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    with torch._C.DisableTorchFunctionSubclass():
-        return tensor.as_subclass(torch.Tensor)
+        return f"{type(self).__name__}({as_plain(self)!r}, metadata={dict(self.metadata)!r})"
 
 
 def _find(value: Any) -> Iterator[MetadataTensor]:
@@ -131,7 +126,7 @@ def _concatenate(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     operands = list(_find((args, kwargs)))
     kind: type[MetadataTensor] = max((type(x) for x in operands), key=lambda kind: len(kind.__mro__))  # the subclass
     metadata = [x.metadata for x in operands if "_metadata" in x.__dict__]
-    plain_args, plain_kwargs = tree_map_only(MetadataTensor, _plain, (args, kwargs))
+    plain_args, plain_kwargs = tree_map_only(MetadataTensor, as_plain, (args, kwargs))
     return kind(function(*plain_args, **plain_kwargs), **(kind.merge(metadata) if metadata else {}))
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.overrides import is_tensor_method_or_property, resolve_name
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
+from torchcommodity.opkit._implements import as_plain
 from torchcommodity.opkit._override_samples import call, override_samples
 
 Status = Literal["correct", "wrong", "raises", "not called"]
@@ -164,22 +165,17 @@ def _to_plain(result: Any, plain: Callable[[Any], Tensor] | None) -> Any:
 
     def convert(x: Any) -> Any:
         if isinstance(x, Tensor):
-            return _as_tensor(x)
+            return as_plain(x)
         return plain(x) if plain and hasattr(type(x), "__torch_function__") else x
 
     return tree_map(convert, result)
-
-
-def _as_tensor(x: Tensor) -> Tensor:
-    with torch._C.DisableTorchFunctionSubclass():
-        return x.as_subclass(Tensor)
 
 
 def _clear(result: Any) -> None:
     """Overwrite values that depend on what the memory held before."""
     for x in tree_leaves(result):
         if isinstance(x, Tensor):
-            _as_tensor(x).detach().zero_()
+            as_plain(x).detach().zero_()
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -187,7 +183,7 @@ def _same(a: Any, b: Any) -> bool:
         return type(a) is type(b) or not isinstance(a, Tensor)
     if not isinstance(a, Tensor) or a.shape != b.shape or a.dtype != b.dtype:
         return False
-    a, b = _as_tensor(a), _as_tensor(b)
+    a, b = as_plain(a), as_plain(b)
     return a.layout != torch.strided or a.dtype in NOT_COMPARABLE or _equal(a, b)
 
 
@@ -201,7 +197,7 @@ def _text(result: Any) -> str:
     """The result in a line: type and shape of tensors, the value of others."""
     leaves = tree_leaves(result)
     words = [
-        f"{type(x).__name__} {tuple(_as_tensor(x).shape)} {x.dtype}" if isinstance(x, Tensor) else repr(x)
+        f"{type(x).__name__} {tuple(as_plain(x).shape)} {x.dtype}" if isinstance(x, Tensor) else repr(x)
         for x in leaves[:3]
     ]
     text = ", ".join(words).replace("\n", " ")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -34,17 +35,17 @@ class Flow:
     not_finite: list[Place] = field(default_factory=list)
     running: Place = field(default_factory=Place)  # of the last node that has started: the one that raised, if one did
 
+    @cached_property
     def leaves(self) -> dict[int, Node]:
         """Leaf (by id) -> its node."""
         return {id(node.variable): node for node in self.nodes if hasattr(node, "variable")}
 
     def cuts(self, leaf: Node) -> list[Edge]:
         """Edges toward a leaf whose node has received a gradient and passed none on, first in the backward pass."""
-        users = self._users()
-        reach = _reaching(leaf, users)
+        reach = _reaching(leaf, self._users)
         hooked = [
             Edge(node, self.nodes[node], HOOKED)
-            for node, of_node in users.items()
+            for node, of_node in self._users.items()
             if node in reach
             and len(of_node) == 1
             and self.received.get(node) == ZERO
@@ -58,6 +59,7 @@ class Flow:
             if following in reach and state != NONZERO
         ]
 
+    @cached_property
     def _users(self) -> dict[Node, list[Node]]:
         users: dict[Node, list[Node]] = {}
         for node in self.nodes:

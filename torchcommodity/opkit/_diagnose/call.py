@@ -82,9 +82,9 @@ def _rest(signature: Signature, batch: Any) -> Sequence[Any]:
 def _targets(signature: Signature, loss_fn: Any, batch: Any, targets: Sequence[Any]) -> Sequence[Any]:
     if isinstance(batch, Mapping) and len(signature.required) > 1:
         return [_named_target(name, batch) for name in signature.required[1:]]
-    ours = not str(getattr(loss_fn, "__module__", "")).startswith("torch.nn")
-    room = len(signature.positional) if ours or not signature.required else len(signature.required)
-    return targets if signature.variadic else targets[: max(room - 1, 0)]
+    of_torch = str(getattr(loss_fn, "__module__", "")).startswith("torch.nn")  # options such as `weight` follow
+    names = signature.required if of_torch and signature.required else signature.positional
+    return targets if signature.variadic else targets[: max(len(names) - 1, 0)]
 
 
 def _named_target(name: str, batch: Mapping[str, Any]) -> Any:

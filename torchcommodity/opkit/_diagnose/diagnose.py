@@ -15,9 +15,9 @@ from torchcommodity.opkit._diagnose.call import compute_loss, first_batch, fresh
 from torchcommodity.opkit._diagnose.failures import explain
 from torchcommodity.opkit._diagnose.findings import Diagnosis, Finding, ranked
 from torchcommodity.opkit._diagnose.gradients import loss_faults, not_finite, sizes, symmetric
-from torchcommodity.opkit._diagnose.kept import computed_once, kept_from_first, kept_graphs
 from torchcommodity.opkit._diagnose.leaves import foreign_leaves
 from torchcommodity.opkit._diagnose.links import broken_links, hidden_writes, overwritten
+from torchcommodity.opkit._diagnose.stale_graphs import computed_once, stale_graph, stored_graphs
 from torchcommodity.opkit._diagnose.state import preserved
 from torchcommodity.opkit._diagnose.step import Problem, Step, scalar_loss
 from torchcommodity.opkit._diagnose.structure import frozen, unregistered
@@ -134,12 +134,12 @@ def _empty(model: nn.Module) -> list[Finding]:
 
 
 def _examine(problem: Problem) -> list[Finding]:
-    kept = kept_graphs(problem.model)
+    stored = stored_graphs(problem.model)
     first = problem.step()
     findings = [*first.units.findings.values(), *first.losses.findings.values()]
     if first.error:
         return [*findings, explain(first)]
-    findings += hidden_writes(first) + loss_faults(first) + computed_once(kept, first)
+    findings += hidden_writes(first) + loss_faults(first) + computed_once(stored, first)
     if not isinstance(first.loss, Tensor):
         return findings
     if invalid := not_finite(first):
@@ -151,11 +151,11 @@ def _examine(problem: Problem) -> list[Finding]:
 
 
 def _second_step(problem: Problem, first: Step) -> list[Finding]:
-    """What only a second step shows: graphs that are kept, parameters made in the first, updates that are undone."""
-    kept, old = kept_graphs(problem.model), {name: p.detach().clone() for name, p in problem.parameters.items()}
+    """What only a second step shows: the graph of the first, parameters created in it, updates that are undone."""
+    stored, old = stored_graphs(problem.model), {name: p.detach().clone() for name, p in problem.parameters.items()}
     problem.descend(first.gradients)
     second = problem.step(keep_gradients=True)  # an optimizer inside of the loss function has something to do
-    findings = kept_from_first(kept, first, second) or ([explain(second)] if second.error else [])
+    findings = stale_graph(stored, first, second) or ([explain(second)] if second.error else [])
     return findings + foreign_leaves(problem, first, second) + overwritten(problem, old, first)
 
 
@@ -168,8 +168,8 @@ def _check_batch_size(problem: Problem) -> list[Finding]:
     problem.model.eval()
     try:
         once, twice = (
-            scalar_loss(compute_loss(problem.model, tree_map(repeat, batch) if doubled else batch, problem.loss_fn))
-            for doubled, batch in ((False, fresh(problem.batch)), (True, fresh(problem.batch)))
+            scalar_loss(compute_loss(problem.model, batch, problem.loss_fn))
+            for batch in (fresh(problem.batch), tree_map(repeat, fresh(problem.batch)))
         )
         ratio = float(twice / once) if once is not None and twice is not None else 1.0
     except Exception:  # a model with a fixed batch size: nothing to compare

@@ -3,10 +3,9 @@
 import re
 from typing import NamedTuple
 
-from torchcommodity.opkit._diagnose.backward import graph_nodes
 from torchcommodity.opkit._diagnose.findings import Finding
 from torchcommodity.opkit._diagnose.locations import raised_at
-from torchcommodity.opkit._diagnose.step import Step, scalar_loss
+from torchcommodity.opkit._diagnose.step import Step
 
 
 class Pattern(NamedTuple):
@@ -57,11 +56,7 @@ PATTERNS = (
         "requires_grad is set on a result, which is not a parameter", "leave the result in the graph, or detach it",
     ),
     Pattern(
-        "Only Tensors of floating point and complex dtype can require gradients", "integer",
-        "an integer Tensor cannot require a gradient", "make it a floating-point Tensor",
-    ),
-    Pattern(
-        "only Tensors of floating point", "integer", "an integer Tensor cannot require a gradient",
+        "nly Tensors of floating point", "integer", "an integer Tensor cannot require a gradient",
         "make it a floating-point Tensor",
     ),
     Pattern("implicitly created only for scalar outputs", "not_scalar", "backward() needs a scalar", "loss.mean()"),
@@ -128,6 +123,4 @@ def _changed_in_place(step: Step, error: str) -> str:
 
 def _backward_of(step: Step, error: str) -> str:
     """The `backward` of the user's function that the message names."""
-    loss = scalar_loss(step.loss)
-    nodes = graph_nodes(loss, step.trace.nodes) if loss is not None else {}
-    return next((place.location for node, place in nodes.items() if type(node).__name__ in error), "")
+    return next((place.location for node, place in step.flow.nodes.items() if type(node).__name__ in error), "")

@@ -27,10 +27,10 @@ class Origin(NamedTuple):
 class FiniteObserver:
     """Follow values that are not finite: a result has the origin of its argument, or else its own line."""
 
-    def __init__(self, given: dict[str, dict[str, Tensor]]) -> None:
+    def __init__(self, inputs: dict[str, dict[str, Tensor]]) -> None:
         self.origins: Any = WeakTensorKeyDictionary()
         self.last: Origin | None = None
-        for kind, tensors in given.items():
+        for kind, tensors in inputs.items():
             for name, x in tensors.items():
                 if _is_number(x) and not is_finite(x):
                     self.origins[x] = Origin(Place(), kind, name)
@@ -44,12 +44,12 @@ class FiniteObserver:
 
     def _origin(self, call: Call, y: Tensor) -> Origin:
         known = [self.origins[x] for x in call.tensors if x in self.origins]
-        # NaN of a deliberate infinity is born here: a softmax of a row that is masked entirely
-        born = y.isnan().any() and not any(x.isnan().any() for x in call.tensors if x in self.origins)
+        # a deliberate infinity becomes NaN here: a softmax of a row that is masked entirely
+        new_nan = y.isnan().any() and not any(x.isnan().any() for x in call.tensors if x in self.origins)
         computed = [origin for origin in known if origin.kind != "constant"]
         if computed:
             return computed[0]  # type: ignore[no-any-return]  # weak dictionaries have no types
-        if known and not born:
+        if known and not new_nan:
             return known[0]  # type: ignore[no-any-return]
         return Origin(call.place, "constant" if call.name in CONSTANTS else "operation")
 

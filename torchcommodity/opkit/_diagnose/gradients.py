@@ -14,7 +14,7 @@ from torchcommodity.opkit._diagnose.values import dense, is_finite
 VANISHING = 1e-9  # largest gradient of a layer, relative to the largest layer's
 EXPLODING = 1e5  # norm of a gradient, relative to its parameter's
 FIX_DOMAIN = "keep arguments of sqrt, log and division inside their domain: clamp or torch.where before, not after"
-GIVEN = {  # origin -> kind, message, fix
+ORIGINS = {  # kind of origin -> kind, message, fix
     "batch": ("input_not_finite", "the batch has values that are NaN or infinite", "clean or mask them"),
     "parameter": (
         "parameter_not_finite", "parameters are NaN or infinite before the first step",
@@ -27,9 +27,9 @@ def loss_faults(step: Step) -> list[Finding]:
     """A loss that backward() does not take: a number, several elements, an integer, a complex number."""
     loss, location = step.loss, step.trace.place_of(step.loss).location
     if not isinstance(loss, Tensor):
-        made = next((event.location for event in reversed(step.trace.events) if event.kind == "python"), "")
+        location = next((event.location for event in reversed(step.trace.events) if event.kind == "python"), "")
         message = f"the loss is a {type(loss).__name__}, not a Tensor, so it has no gradient"
-        return [Finding("not_a_tensor", message, "return one Tensor; call .item() only to print it", (), made)]
+        return [Finding("not_a_tensor", message, "return one Tensor; call .item() only to print it", (), location)]
     if loss.numel() != 1:
         message = f"the loss has shape {tuple(loss.shape)}, and backward() needs a scalar"
         return [Finding("not_scalar", message, "reduce it: loss.mean()", (), location)]
@@ -46,8 +46,8 @@ def not_finite(step: Step) -> list[Finding]:
     if not names and (not isinstance(loss, Tensor) or is_finite(loss)):
         return []
     origin = _origin(step)
-    if origin.kind in GIVEN:
-        kind, message, fix = GIVEN[origin.kind]
+    if origin.kind in ORIGINS:
+        kind, message, fix = ORIGINS[origin.kind]
         return [Finding(kind, message, fix, (origin.name,))]
     gradients = [g for name in names if (g := step.gradients[name]) is not None] or [loss]
     nan = any(bool(dense(g).isnan().any()) for g in gradients)

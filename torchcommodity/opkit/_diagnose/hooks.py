@@ -13,8 +13,7 @@ def parameter_hook(parameter: Tensor | None) -> str:
 
 def module_hook(model: nn.Module) -> str:
     """Where the first backward hook of the layers of a model is defined; empty without one."""
-    hooks = (module._backward_hooks for module in model.modules())
-    return next((location for found in hooks for location in _locations(found)), "")
+    return next((location for module in model.modules() for location in _locations(module._backward_hooks)), "")
 
 
 def _locations(hooks: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ from torch.utils._pytree import tree_leaves
 from torchcommodity.opkit._diagnose.findings import Finding
 from torchcommodity.opkit._diagnose.source import call_line
 from torchcommodity.opkit._diagnose.step import Problem, Step
+from torchcommodity.opkit._diagnose.values import attributes
 
 NEW = "a parameter is made in the forward pass, after the optimizer was given the model's parameters"
 FOREIGN = "a Tensor with requires_grad from outside of the model, which its optimizer does not see"
@@ -13,13 +14,13 @@ FOREIGN = "a Tensor with requires_grad from outside of the model, which its opti
 
 def foreign_leaves(problem: Problem, first: Step, second: Step) -> list[Finding]:
     """Parameters made in the forward pass, and leaves that belong to no module of the model."""
-    held, findings = _held(problem.model, first), dict[str, Finding]()
+    reported, findings = _unregistered_leaves(problem.model), dict[str, Finding]()
     for leaf, place in first.trace.leaves:
         registered = any(leaf is p for p in problem.model.parameters())
-        kept = registered or any(leaf is other for other, _ in second.trace.leaves)
-        if id(leaf) in held or (not kept and not isinstance(leaf, nn.Parameter)):
+        persistent = registered or any(leaf is other for other, _ in second.trace.leaves)
+        if id(leaf) in reported or (not persistent and not isinstance(leaf, nn.Parameter)):
             continue
-        if registered or not kept:
+        if registered or not persistent:
             location = call_line(place.code, "Parameter") or place.location
             finding = Finding("new_parameter", NEW, "make it in __init__", (), location)
         else:
@@ -29,11 +30,7 @@ def foreign_leaves(problem: Problem, first: Step, second: Step) -> list[Finding]
     return list(findings.values())
 
 
-def _held(model: nn.Module, step: Step) -> set[int]:
-    """Leaves that `unregistered` has reported: attributes of the model, and of layers in plain containers."""
-    held = set[int]()
-    for module in model.modules():
-        attributes = {k: v for k, v in vars(module).items() if k not in vars(nn.Module())}
-        for leaf in tree_leaves((attributes, dict(module.named_buffers(recurse=False)))):
-            held |= {id(leaf)} | ({id(p) for p in leaf.parameters()} if isinstance(leaf, nn.Module) else set())
-    return held
+def _unregistered_leaves(model: nn.Module) -> set[int]:
+    """What `unregistered` has reported, by id: attributes of the model, and of layers in plain containers."""
+    leaves = [leaf for module in model.modules() for leaf in tree_leaves(attributes(module))]
+    return {id(p) for leaf in leaves for p in (leaf, *(leaf.parameters() if isinstance(leaf, nn.Module) else ()))}

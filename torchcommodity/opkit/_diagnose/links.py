@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit._diagnose.backward import Edge
 from torchcommodity.opkit._diagnose.events import Event
 from torchcommodity.opkit._diagnose.findings import Finding, Severity
 from torchcommodity.opkit._diagnose.source import call_line
@@ -13,7 +14,7 @@ from torchcommodity.opkit._diagnose.step import Problem, Step
 from torchcommodity.opkit._diagnose.structure import unused_layers
 from torchcommodity.opkit._diagnose.trace import TO_PYTHON
 from torchcommodity.opkit._diagnose.values import is_zero
-from torchcommodity.opkit._diagnose.zero import cause, first_cut
+from torchcommodity.opkit._diagnose.zero import cut_findings, first_cut
 
 BREAKS = {  # kind of event -> message, fix
     "detach": ("`detach` removes the result from the graph", "remove it, or detach only what is logged"),
@@ -51,12 +52,10 @@ def overwritten(problem: Problem, old: Mapping[str, Tensor], first: Step) -> lis
         gradient = first.gradients[name]
         if gradient is None or is_zero(gradient) or not torch.equal(parameter, old[name]):
             continue
-        if not _is_reset(problem, parameter, old[name]):
-            continue
         writes = [
             e for e in first.trace.events if e.kind in BREAKS and e.shape == parameter.shape and e.sources >> i & 1
         ]
-        if writes:
+        if writes and _is_reset(problem, parameter, old[name]):
             message = "the forward pass sets the parameter to a value of its own, which undoes every update"
             findings.append(Finding(writes[-1].kind, message, "remove the assignment", (name,), writes[-1].location))
     return findings
@@ -68,7 +67,7 @@ def _is_reset(problem: Problem, parameter: Tensor, old: Tensor) -> bool:
     undone = []
     for change in (size, -size):
         parameter.data.copy_(old + change)
-        problem.loss_depends_on([])
+        problem.loss_values()
         undone.append(torch.equal(parameter, old))
     parameter.data.copy_(old)
     return all(undone)
@@ -88,19 +87,17 @@ def broken_links(problem: Problem, step: Step) -> list[Finding]:
 def _breaks(problem: Problem, step: Step, missing: Sequence[int], some_learn: bool) -> list[Finding]:
     names, loss_bits = list(step.gradients), step.loss_bits
     groups, rest = defaultdict[tuple[str, object], list[tuple[int, Event]]](list), list[int]()
-    cuts = defaultdict[tuple[str, str, str, str], list[str]](list)
+    cuts = dict[str, Edge]()
     for i in missing:
         event, edge = _find_break(step.trace.events, 1 << i, loss_bits), first_cut(step, names[i])
         if edge:  # the graph leads to it, but a backward returns None
-            kind, message, fix = cause(edge)
-            cuts[kind, message, fix, edge.place.location].append(names[i])
+            cuts[names[i]] = edge
         elif event:
             groups[_group(event)].append((i, event))
         else:
             rest.append(i)
     findings = [_break(events[0][1], [names[i] for i, _ in events]) for events in groups.values()]
-    findings += [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in cuts.items()]
-    return findings + _without_break(problem, step, rest, some_learn)
+    return findings + cut_findings(problem, step, cuts) + _without_break(problem, step, rest, some_learn)
 
 
 def _group(event: Event) -> tuple[str, object]:
@@ -110,11 +107,13 @@ def _group(event: Event) -> tuple[str, object]:
 
 def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_learn: bool) -> list[Finding]:
     """The loss depends on them outside of PyTorch, or not at all."""
-    names, findings = list(step.gradients), list[Finding]()
+    if not missing:
+        return []
+    names, loss_values = list(step.gradients), problem.loss_values()
     groups = defaultdict[tuple[str, str, Severity], list[int]](list)
     optional = step.outputs.optional(step.loss_bits) | (step.outputs.returned & ~step.loss_bits)
     for i in missing:
-        if problem.loss_depends_on([names[i]]):
+        if problem.loss_depends_on(names[i], loss_values):
             kind, location = _last_known(step, i)
             groups[kind, location, "error"].append(i)
         elif step.trace.last_use[1 << i].function in TO_PYTHON:
@@ -126,9 +125,10 @@ def _without_break(problem: Problem, step: Step, missing: Sequence[int], some_le
             if not step.loss_bits & step.trace.parameter_bits:  # the loss is computed from something else
                 place = step.trace.place_of(step.loss)
             groups["unused_result", place.location, severity].append(i)
-    for (kind, location, severity), group in groups.items():
-        findings.append(_finding(kind, location, [names[i] for i in group], severity))
-    return findings
+    return [
+        _finding(kind, location, [names[i] for i in group], severity)
+        for (kind, location, severity), group in groups.items()
+    ]
 
 
 def _has_learning_sibling(step: Step, name: str) -> bool:

@@ -18,8 +18,8 @@ CONSTRUCTORS = {"__init__", "__post_init__", "__setstate__"}
 
 def assignment(module: nn.Module, attribute: str) -> str:
     """The line that assigns `self.attribute`, else the first line of the class; empty for a class of PyTorch."""
-    found = _first(module, lambda node: _assigns(node, attribute), lambda name: True)
-    return found or next((f"{file}:{tree.lineno}" for file, tree in _classes(module)), "")
+    line = _first(module, lambda node: _assigns(node, attribute), lambda name: True)
+    return line or next((f"{file}:{tree.lineno}" for file, tree in _classes(module)), "")
 
 
 def state_assignment(module: nn.Module, attribute: str) -> str:

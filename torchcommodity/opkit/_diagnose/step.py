@@ -1,7 +1,8 @@
 """One training step of a model: forward, loss, backward, all of it observed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -41,12 +42,12 @@ class Step:
     def loss_bits(self) -> int:
         return self.trace.bits_of(self.loss)
 
-    @property
+    @cached_property
     def zero(self) -> list[str]:
         """Parameters whose gradients are all zero."""
         return [name for name, g in self.gradients.items() if g is not None and g.numel() and is_zero(g)]
 
-    @property
+    @cached_property
     def not_finite(self) -> list[str]:
         return [name for name, g in self.gradients.items() if g is not None and not is_finite(g)]
 
@@ -79,20 +80,19 @@ class Problem:
         step.gradients = {name: parameter.grad for name, parameter in self.parameters.items()}
         return step
 
-    def loss_depends_on(self, names: Sequence[str]) -> bool:
-        """Whether the loss changes with the values of parameters, by whatever way."""
-        old = {name: self.parameters[name].detach().clone() for name in names}
-        values = [self._loss_values()]
+    def loss_depends_on(self, name: str, values: list[float] | None) -> bool:
+        """Whether noise on a parameter changes `values`, those of the loss without noise, in whatever way."""
+        parameter, depends = self.parameters[name], False
+        old = parameter.detach().clone()
         for scale in NOISE:
-            for name, data in old.items():
-                noise = scale * data.abs().mean().clamp(min=0.1) * torch.randn_like(data)
-                self.parameters[name].data.copy_(data + noise)
-            values.append(self._loss_values())
-        for name, data in old.items():
-            self.parameters[name].data.copy_(data)
-        return any(value != values[0] for value in values)
+            noise = scale * old.abs().mean().clamp(min=0.1) * torch.randn_like(old)
+            parameter.data.copy_(old + noise)
+            if depends := self.loss_values() != values:
+                break
+        parameter.data.copy_(old)
+        return depends
 
-    def _loss_values(self) -> list[float] | None:
+    def loss_values(self) -> list[float] | None:
         """The loss as numbers, of the same random state each time; None if the model refuses its parameters."""
         torch.manual_seed(0)
         try:
@@ -114,9 +114,9 @@ class Problem:
 
     def _observers(self, batch: Any) -> Step:
         units = UnitObserver(self.model)
-        given = {"batch": dict(named_tensors(batch, "batch")), "parameter": dict(self.parameters)}
-        finite, losses = FiniteObserver(given), LossObserver()
-        trace = Trace(self.parameters.values(), given["batch"].values(), (finite, losses, units))
+        inputs = {"batch": dict(named_tensors(batch, "batch")), "parameter": dict(self.parameters)}
+        finite, losses = FiniteObserver(inputs), LossObserver()
+        trace = Trace(self.parameters.values(), inputs["batch"].values(), (finite, losses, units))
         losses.bind(trace)
         return Step(trace, finite, losses, units, OutputHooks(self.model, trace), parameters=self.parameters)
 

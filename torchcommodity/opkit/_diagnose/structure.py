@@ -9,6 +9,7 @@ from torch.utils._pytree import tree_leaves
 
 from torchcommodity.opkit._diagnose.findings import Finding, Severity
 from torchcommodity.opkit._diagnose.source import assignment, names_in_use
+from torchcommodity.opkit._diagnose.values import attributes
 
 CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
@@ -20,15 +21,12 @@ def unregistered(model: nn.Module) -> list[Finding]:
 
 
 def _unregistered(name: str, module: nn.Module, registered: set[int]) -> Iterator[Finding]:
-    for attribute, value in (*vars(module).items(), *module.named_buffers(recurse=False)):
-        if attribute.startswith("_") and attribute in vars(nn.Module()):
-            continue
-        location, path = assignment(module, attribute), f"{name}.{attribute}".lstrip(".")
-        leaves = tree_leaves(value)
+    for attribute, value in attributes(module).items():
+        leaves, path = tree_leaves(value), f"{name}.{attribute}".lstrip(".")
         if any(isinstance(x, nn.Module) and id(x) not in registered and _has_parameters(x) for x in leaves):
             message = "layers in a plain container, which neither the model nor its optimizer sees"
             fix = "store layers in nn.ModuleList, nn.ModuleDict or attributes"
-            yield Finding("plain_list", message, fix, (path,), location)
+            yield Finding("plain_list", message, fix, (path,), assignment(module, attribute))
         if any(_is_unregistered_parameter(x, module) for x in leaves):
             message, fix = "a Tensor with requires_grad that is not a parameter", "wrap it in nn.Parameter"
             if any(isinstance(x, nn.Parameter) for x in leaves):
@@ -36,7 +34,7 @@ def _unregistered(name: str, module: nn.Module, registered: set[int]) -> Iterato
                     "a parameter in a plain container, which the optimizer does not see",
                     "use nn.ParameterList",
                 )
-            yield Finding("not_a_parameter", message, fix, (path,), location)
+            yield Finding("not_a_parameter", message, fix, (path,), assignment(module, attribute))
 
 
 def _has_parameters(module: nn.Module) -> bool:
@@ -53,6 +51,8 @@ def unused_layers(model: nn.Module, names: Sequence[str], loss_fn: Any, some_lea
 
     An element of a container, and a layer that `forward` names but skips, may be an alternative: a note.
     """
+    if not names:
+        return []
     in_use = names_in_use(model.modules(), [loss_fn])
     groups = defaultdict[str, list[str]](list)
     for name in names:

@@ -5,7 +5,9 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+OWN = set(vars(nn.Module()))  # attributes of every module
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
@@ -32,6 +34,12 @@ def named_tensors(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
     elif isinstance(value, tuple | list | Mapping):
         for key, element in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from named_tensors(element, f"{name}[{key!r}]")
+
+
+def attributes(module: nn.Module) -> dict[str, Any]:
+    """Attributes and buffers that are not those of every module: what the user's code has assigned."""
+    values = vars(module) | dict(module.named_buffers(recurse=False))
+    return {name: value for name, value in values.items() if name not in OWN}
 
 
 def dense(x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Gradients that are exactly zero: for good, which is a fault with a line, or only in the first step."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -58,7 +58,7 @@ CHANCE = ("EmbeddingBackward", "IndexPutBackward")  # what the batch does not se
 
 def first_cut(step: Step, name: str) -> Edge | None:
     """Where the gradient on its way to a parameter becomes zero, or None."""
-    leaf = step.flow.leaves().get(id(step.parameters[name]))
+    leaf = step.flow.leaves.get(id(step.parameters[name]))
     return next(iter(step.flow.cuts(leaf)), None) if leaf is not None else None
 
 
@@ -111,16 +111,21 @@ def _underflow_findings(problem: Problem, names: Sequence[str]) -> list[Finding]
 
 def _faults(problem: Problem, step: Step, names: Sequence[str]) -> list[Finding]:
     """Findings by the place where the chain of gradients is cut; notes where only this batch is to blame."""
-    groups, rest = defaultdict[tuple[str, str, str, str], list[str]](list), list[str]()
-    for name in names:
-        edge = first_cut(step, name)
-        if edge is None or _is_chance(edge) or _has_learning_alternative(step, name, names):
-            rest.append(name)
-        else:
-            kind, text, fix = cause(edge)
-            groups[kind, text, fix, _location(problem, step, edge)].append(name)
-    faults = [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
-    return faults + _unexplained(step, rest)
+    cuts = {
+        name: edge
+        for name in names
+        if (edge := first_cut(step, name)) and not _is_chance(edge) and not _has_learning_alternative(step, name, names)
+    }
+    return cut_findings(problem, step, cuts) + _unexplained(step, [name for name in names if name not in cuts])
+
+
+def cut_findings(problem: Problem, step: Step, cuts: Mapping[str, Edge]) -> list[Finding]:
+    """Findings by the place where the chain of gradients to each parameter is cut."""
+    groups = defaultdict[tuple[str, str, str, str], list[str]](list)
+    for name, edge in cuts.items():
+        kind, text, fix = _cause(edge)
+        groups[kind, text, fix, _location(problem, step, edge)].append(name)
+    return [Finding(kind, text, fix, tuple(group), where) for (kind, text, fix, where), group in groups.items()]
 
 
 def _location(problem: Problem, step: Step, edge: Edge) -> str:
@@ -132,7 +137,7 @@ def _location(problem: Problem, step: Step, edge: Edge) -> str:
     return hook or edge.place.location
 
 
-def cause(edge: Edge) -> tuple[str, str, str]:
+def _cause(edge: Edge) -> tuple[str, str, str]:
     """Kind, message and fix, by the node at which the gradient becomes zero."""
     node, function = type(edge.node).__name__, edge.place.function
     consequence = "so what was computed before has gradients of exactly zero"
@@ -155,18 +160,19 @@ def _is_chance(edge: Edge) -> bool:
 
 def _has_learning_alternative(step: Step, name: str, zero: Sequence[str]) -> bool:
     """Whether an element beside it in a container learns, and is no later layer of the same path: another expert."""
-    names, parts = list(step.parameters), name.split(".")
+    names = list(step.parameters)
     bit = 1 << names.index(name)
-    for depth, part in enumerate(parts):
-        for i, other in enumerate(names):
-            path = other.split(".")
-            beside = (
-                len(path) == len(parts) and path[:depth] == parts[:depth] and path[depth + 1 :] == parts[depth + 1 :]
-            )
-            numbered = part.isdigit() and path[depth : depth + 1] != [part]
-            if beside and numbered and other not in zero and not step.trace.used_with.get(1 << i, 0) & bit:
-                return True
-    return False
+    return any(
+        _are_elements(name, other) and other not in zero and not step.trace.used_with.get(1 << i, 0) & bit
+        for i, other in enumerate(names)
+    )
+
+
+def _are_elements(name: str, other: str) -> bool:
+    """Whether two names differ in one index only, as `experts.0.weight` and `experts.1.weight`."""
+    parts, others = name.split("."), other.split(".")
+    different = [part for part, other in zip(parts, others) if part != other]
+    return len(parts) == len(others) and len(different) == 1 and different[0].isdigit()
 
 
 def _unexplained(step: Step, names: Sequence[str]) -> list[Finding]:
