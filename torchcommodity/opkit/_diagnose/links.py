@@ -1,7 +1,7 @@
 """Parameters that the loss does not reach, and the line that breaks the link."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -16,7 +16,9 @@ from torchcommodity.opkit._diagnose.trace import TO_PYTHON
 from torchcommodity.opkit._diagnose.values import is_zero
 from torchcommodity.opkit._diagnose.zero import cut_findings, first_cut
 
-BREAKS = {  # kind of event -> message, fix
+BREAKS = {  # kind of event -> message, fix; the most likely cause first
+    "frozen": ("requires_grad is set to False in the forward pass", "freeze layers once, before training"),
+    "new_parameter": ("`nn.Parameter` in the forward pass makes a new leaf", "keep the Tensor, without nn.Parameter"),
     "detach": ("`detach` removes the result from the graph", "remove it, or detach only what is logged"),
     "data": ("`.data` has the values without their graph", "use the Tensor itself"),
     "no_grad": ("this line runs with gradients disabled", "move it out of `torch.no_grad` or `inference_mode`"),
@@ -24,13 +26,11 @@ BREAKS = {  # kind of event -> message, fix
         "`torch.tensor` copies values without their graph",
         "use the Tensor itself, or `torch.stack` for several",
     ),
-    "frozen": ("requires_grad is set to False in the forward pass", "freeze layers once, before training"),
-    "new_parameter": ("`nn.Parameter` in the forward pass makes a new leaf", "keep the Tensor, without nn.Parameter"),
     "python": ("the value leaves PyTorch as a number or an array", "compute with Tensors and torch functions"),
-    "integer": ("the result is an integer or bool, which has no gradient", "use a smooth function instead"),
     "not_differentiable": ("the result of this function has no gradient", "use a differentiable function"),
+    "integer": ("the result is an integer or bool, which has no gradient", "use a smooth function instead"),
 }
-PRIORITY = ("frozen", "new_parameter", "detach", "data", "no_grad", "copy", "python", "not_differentiable", "integer")
+PRIORITY = tuple(BREAKS)
 HIDDEN_WRITE = "values are changed where the graph does not see it, so gradients are those of the old values"
 
 
@@ -139,9 +139,8 @@ def _has_learning_sibling(step: Step, name: str) -> bool:
 
 def _last_known(step: Step, i: int) -> tuple[str, str]:
     """Kind and line of the most likely break off the known path; else the last line that has seen the values."""
-    events = [event for event in step.trace.events if event.sources >> i & 1 and event.kind in BREAKS]
-    event = min(events, key=lambda event: PRIORITY.index(event.kind), default=None)
-    if event:
+    events = [event for event in step.trace.events if event.sources >> i & 1]
+    if event := _most_likely(events):
         return _as_python(event, events), event.location
     places = [place for sources, place in step.trace.calls if sources >> i & 1]
     return "python", places[-1].location
@@ -155,10 +154,12 @@ def _as_python(event: Event, events: Sequence[Event]) -> str:
 
 def _find_break(events: Sequence[Event], bit: int, loss_bits: int) -> Event | None:
     """The most likely break between a parameter and the loss."""
-    before_loss = [
-        e for e in events if e.sources & bit and e.kind in BREAKS and (e.bit & loss_bits or e.kind == "frozen")
-    ]
-    return min(before_loss, key=lambda event: PRIORITY.index(event.kind), default=None)
+    return _most_likely(e for e in events if e.sources & bit and (e.bit & loss_bits or e.kind == "frozen"))
+
+
+def _most_likely(events: Iterable[Event]) -> Event | None:
+    breaks = (event for event in events if event.kind in BREAKS)
+    return min(breaks, key=lambda event: PRIORITY.index(event.kind), default=None)
 
 
 def _break(event: Event, names: list[str]) -> Finding:

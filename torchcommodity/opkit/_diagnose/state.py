@@ -52,7 +52,7 @@ class Saved:
         for child in module.modules():
             if id(child) not in self.known:
                 self.known.add(id(child))
-                self.undo.append((_restore_attributes, child, dict(vars(child))))
+                self.undo.append((_restore_items, vars(child), dict(vars(child))))
                 tensors = (*child.parameters(recurse=False), *child.buffers(recurse=False))  # not in vars() of a script
                 for value in (*vars(child).values(), *tensors):
                     self.add(value)
@@ -64,11 +64,11 @@ class Saved:
         if isinstance(value, Tensor):
             self.undo.append((_restore_tensor, value, _tensor_state(value)))
         elif isinstance(value, dict):
-            self.undo.append((_restore_dict, value, dict(value)))
+            self.undo.append((_restore_items, value, dict(value)))
         elif isinstance(value, list | deque):
             self.undo.append((_restore_list, value, list(value)))
         elif isinstance(value, set):
-            self.undo.append((_restore_set, value, set(value)))
+            self.undo.append((_restore_items, value, set(value)))
         if isinstance(value, Tensor | dict | list | deque | set | tuple):
             self.known.add(id(value))
         if isinstance(value, dict | list | deque | tuple):
@@ -108,12 +108,8 @@ def _same(a: Tensor, b: Tensor) -> bool:
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-def _restore_attributes(module: nn.Module, attributes: dict[str, Any]) -> None:
-    vars(module).clear()
-    vars(module).update(attributes)
-
-
-def _restore_dict(value: dict[Any, Any], items: dict[Any, Any]) -> None:
+def _restore_items(value: Any, items: Any) -> None:
+    """Of a dict or set."""
     value.clear()
     value.update(items)
 
@@ -121,8 +117,3 @@ def _restore_dict(value: dict[Any, Any], items: dict[Any, Any]) -> None:
 def _restore_list(value: Any, items: list[Any]) -> None:
     value.clear()
     value.extend(items)
-
-
-def _restore_set(value: set[Any], items: set[Any]) -> None:
-    value.clear()
-    value.update(items)
