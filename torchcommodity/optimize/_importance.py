@@ -13,7 +13,7 @@ from torchcommodity.optimize._batches import batch_loss, split_batch
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import check_loss_batches
 from torchcommodity.optimize._har_lstm import rebuild, require_har_lstm
-from torchcommodity.optimize._module import copy_module
+from torchcommodity.optimize._module import copy_module, is_sequence
 from torchcommodity.optimize._numbers import check_number
 from torchcommodity.training import ModelInputs, one_thread
 
@@ -94,26 +94,31 @@ def importance(
 def _input_gradient(module: nn.Module, batch: Any, loss_fn: Loss, time: int) -> Tensor:  # (T, F)
     """|x dL/dx|, averaged over all axes but time and features."""
     inputs, target = split_batch(batch)
-    several = isinstance(inputs, tuple | list | Mapping)
-    x = next(iter(inputs.values() if isinstance(inputs, Mapping) else inputs)) if several else inputs
+    x = _first_input(inputs)
     if not isinstance(x, Tensor) or not x.is_floating_point():
         rule = "the first input must be a floating-point Tensor; classes and token ids have no gradient"
         raise_invalid("importance", rule, TypeError, input=getattr(x, "dtype", type(x).__name__))
     if not isinstance(time, int) or not -x.dim() <= time <= -2:
         raise_invalid("importance", "time must be a negative axis before the last of the input", time=time, input=x)
     x = x.detach().clone().requires_grad_()
-    if isinstance(inputs, Mapping):
-        inputs = {**inputs, next(iter(inputs)): x}
-    elif several:
-        inputs = (x, *inputs[1:])
-    else:
-        inputs = x
     # cuDNN has no backward of recurrent layers in evaluation mode
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-        loss = batch_loss("importance", module, (inputs, *target), loss_fn)
+        loss = batch_loss("importance", module, (_with_first_input(inputs, x), *target), loss_fn)
         (gradient,) = torch.autograd.grad(loss, x)
     change = (x * gradient).detach().abs().nan_to_num(0.0)
     return change.movedim(time, -2).flatten(0, -3).mean(0) if x.dim() > 2 else change
+
+
+def _first_input(inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return next(iter(inputs.values()))
+    return inputs[0] if is_sequence(inputs) else inputs
+
+
+def _with_first_input(inputs: Any, x: Tensor) -> Any:
+    if isinstance(inputs, Mapping):
+        return {**inputs, next(iter(inputs)): x}
+    return (x, *inputs[1:]) if is_sequence(inputs) else x
 
 
 def _forecaster_importance(forecaster: Forecaster, inputs: ModelInputs, rows: int, windows: int) -> Importance:

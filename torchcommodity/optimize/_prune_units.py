@@ -7,14 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import prune as torch_prune
 
-from torchcommodity.models import (
-    GarchLstm,
-    Har,
-    HarLltm,
-    HarLstm,
-    HarMlpLstm,
-    HarRegime,
-)
+from torchcommodity.models import GarchLstm, Har, HarLltm, HarLstm, HarMlpLstm, HarRegime
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.optimize._calls import call_model
 from torchcommodity.optimize._masks import copy_without_masks

@@ -10,6 +10,7 @@ from torch import nn
 from torch.autograd.profiler import record_function
 
 from torchcommodity.models import Har
+from torchcommodity.optimize._steps import device_of
 
 PREFIX = "torchcommodity."
 STEP, DATA, COPY = "step", "data loader", "copy to device"
@@ -22,8 +23,7 @@ class Stages:
 
     def __init__(self, module: nn.Module) -> None:
         self.module, self.active = module, list[Any]()
-        parameter = next(module.parameters(), None)
-        self.cuda = parameter is not None and parameter.is_cuda
+        self.cuda = device_of(module).type == "cuda"
 
     @contextmanager
     def record(self, name: str) -> Iterator[None]:
