@@ -121,8 +121,8 @@ def _groups(module: nn.Module, example: Any) -> list[UnitGroup]:
             call_model("prune_units", module.eval(), example)
         groups, reasons = find_unit_groups(module, example)
     if not groups:
-        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
-        rule = f"the model must have a layer whose units can be removed ({listed})"
+        details = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "no linear, conv or LSTM layer"
+        rule = f"the model must have a layer whose units can be removed ({details})"
         raise_invalid("prune_units", rule, model=type(module).__name__)
     return groups
 
