@@ -131,17 +131,14 @@ def _step(module: nn.Module, group: UnitGroup, node: fx.Node, axis: str, uses: C
     if kind in ELEMENTWISE or (kind in POOLING and axis == "channel"):
         return axis
     if kind in FLATTEN and _keeps_batch(node, layer):
-        return (
-            "flat"
-            if axis == "channel"
-            else _require_unmoved(axis == "flat" or _dims(node.all_input_nodes[0]) == 2, axis, node)
-        )
+        _check_unmoved(node, axis != "last" or _dims(node.all_input_nodes[0]) == 2)
+        return "last" if axis == "last" else "flat"
     if kind in MEAN and axis == "channel":
-        return _require_unmoved(_shape(node)[1:2] == (group.count,), "channel" if _dims(node) > 2 else "flat", node)
+        _check_unmoved(node, _shape(node)[1:2] == (group.count,))
+        return "channel" if _dims(node) > 2 else "flat"
     if kind is operator.getitem and axis == "last":
-        return _require_unmoved(
-            _dims(node) > 0 and _shape(node)[-1] == group.count and not _touches_last(node), axis, node
-        )
+        _check_unmoved(node, _dims(node) > 0 and _shape(node)[-1] == group.count and not _touches_last(node))
+        return axis
     if isinstance(layer, BATCH_NORM) and (axis == "channel" or _dims(node) == 2):
         group.norms.append(layer)
         return axis
@@ -184,11 +181,10 @@ def _sequence(node: fx.Node) -> fx.Node:
     return node
 
 
-def _require_unmoved(condition: bool, axis: str, node: fx.Node) -> str:
-    """The axis of the units; raises if the node moves them."""
-    if not condition:
+def _check_unmoved(node: fx.Node, unmoved: bool) -> None:
+    """Raise if a node moves units."""
+    if not unmoved:
         raise _CannotRemoveError(f"its units are moved by {node.name}")
-    return axis
 
 
 def _count(layer: Any) -> int:
