@@ -12,8 +12,8 @@ from torch import nn
 
 from torchcommodity.opkit._diagnose.locations import Place
 
-Functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 CONSTRUCTORS = {"__init__", "__post_init__", "__setstate__"}
+REGISTERING = {"register_parameter", "register_buffer", "add_module", "setattr"}
 
 
 def assignment(module: nn.Module, attribute: str) -> str:
@@ -42,16 +42,15 @@ def call_line(code: CodeType | None, name: str) -> str:
 def names_in_use(modules: Iterable[nn.Module], functions: Iterable[Any]) -> set[str]:
     """Every name in `forward`, in the methods that it names in turn, and in the given functions."""
     trees = [tree for cls in dict.fromkeys(map(type, modules)) for _, tree in _classes_of(cls)]
-    methods = [node for tree in trees for node in ast.walk(tree) if isinstance(node, Functions)]
+    definitions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    methods = [(node.name, names(node)) for node in definitions if node.name not in CONSTRUCTORS]
     used, known = {"forward"}, set[str]()
     for function in functions:
         source: Any = function if inspect.isroutine(function) else type(function)
         used |= names(parse(source)[1])
     while used != known:
         known = set(used)
-        for method in methods:
-            if getattr(method, "name", "") in known - CONSTRUCTORS:
-                used |= names(method)
+        used = used.union(*(uses for name, uses in methods if name in known))
     return used
 
 
@@ -77,13 +76,9 @@ def _assigns(node: ast.AST, attribute: str) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         written = (leaf for target in targets for leaf in _targets(target))
         return any(isinstance(leaf, ast.Attribute) and leaf.attr == attribute for leaf in written)
-    registers = isinstance(node, ast.Call) and names(node.func) & {
-        "register_parameter",
-        "register_buffer",
-        "add_module",
-        "setattr",
-    }
-    return bool(registers) and any(isinstance(a, ast.Constant) and a.value == attribute for a in node.args)  # type: ignore[attr-defined]
+    if not (isinstance(node, ast.Call) and names(node.func) & REGISTERING):
+        return False
+    return any(isinstance(argument, ast.Constant) and argument.value == attribute for argument in node.args)
 
 
 def _targets(target: ast.AST) -> Iterator[ast.AST]:

@@ -81,7 +81,7 @@ class Problem:
         return step
 
     def loss_depends_on(self, name: str, values: list[float] | None) -> bool:
-        """Whether noise on a parameter changes `values`, those of the loss without noise, in whatever way."""
+        """Whether noise on a parameter changes the loss; `values` are those of the loss without noise."""
         parameter, depends = self.parameters[name], False
         old = parameter.detach().clone()
         for scale in NOISE:
