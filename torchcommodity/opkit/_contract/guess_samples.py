@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
+from torchcommodity.opkit._contract.invocation import run_once
 from torchcommodity.opkit._contract.signature import REQUIRED, Parameter, TensorList
 from torchcommodity.opkit._contract.support import find_cause
 
@@ -57,7 +58,7 @@ def guess_sample(function: Callable[..., Any], parameters: Sequence[Parameter], 
     fallback = None
     for sample in _candidates(parameters, state):
         try:
-            outputs = _run(function, Sample(*sample.tensors, *state, **sample.settings))
+            outputs = run_once(function, Sample(*sample.tensors, *state, **sample.settings))
         except Exception as error:
             if find_cause(error):
                 return sample
@@ -69,11 +70,6 @@ def guess_sample(function: Callable[..., Any], parameters: Sequence[Parameter], 
     if fallback is None:
         raise NoSample(f"{type(first_error).__name__}: {first_error}") from first_error
     return fallback
-
-
-def _run(function: Callable[..., Any], sample: Sample) -> Any:
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        return function(*[x.clone() if isinstance(x, Tensor) else x for x in sample.tensors], **sample.settings)
 
 
 def _candidates(parameters: Sequence[Parameter], state: Sequence[Tensor]) -> Iterator[Sample]:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
+from torchcommodity.opkit._contract.invocation import run_once
 from torchcommodity.opkit._op import is_floating
 
 Run = Callable[[Sequence[Any]], Sequence[Tensor]]
@@ -16,10 +17,7 @@ def runner(function: Callable[..., Any], sample: Sample) -> Run:
     """The operator as a function of the tensors alone, without gradients and from the same random state."""
 
     def run(tensors: Sequence[Any]) -> Sequence[Tensor]:
-        copies = [x.clone() if isinstance(x, Tensor) else x for x in tensors]
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            outputs: Sequence[Tensor] = function(*copies, **sample.settings)
+        outputs: Sequence[Tensor] = run_once(function, Sample(*tensors, **sample.settings))
         return outputs
 
     return run

@@ -58,6 +58,14 @@ def call_twice(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str
     return changed, bool(changed) and not same
 
 
+def run_once(function: Callable[..., Any], sample: Sample) -> Any:
+    """The outputs for copies of the sample's tensors, without gradients and from the same random state each time."""
+    copies = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return function(*copies, **sample.settings)
+
+
 def flatten_outputs(result: Any) -> tuple[Tensor, ...]:
     """The Tensors of a result: of one, or of a tuple or list that may hold other values."""
     if isinstance(result, Tensor):

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit._cases import Sample
+from torchcommodity.opkit._contract.invocation import run_once
 
 WIDER = dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64)
 WIDER[torch.complex64] = torch.complex128
@@ -34,10 +35,8 @@ def _is_narrow(x: Any) -> bool:
 
 
 def _runs(function: Callable[..., Any], sample: Sample) -> bool:
-    tensors = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            function(*tensors, **sample.settings)
+        run_once(function, sample)
     except Exception:
         return False
     return True

@@ -11,7 +11,7 @@ from torchcommodity.opkit._cases import Cases, Sample
 from torchcommodity.opkit._contract.declaration import Declaration, vary_settings
 from torchcommodity.opkit._contract.foreign import ForeignOp
 from torchcommodity.opkit._contract.guess_samples import NoSample, guess_sample
-from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, flatten_outputs
+from torchcommodity.opkit._contract.invocation import Invocation, UnsupportedOutput, flatten_outputs, run_once
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.measure import measure
 from torchcommodity.opkit._contract.support import find_cause
@@ -92,10 +92,8 @@ def _example(make: Make) -> str:
 def _try_first_sample(make: Make, data: Cases) -> bool:
     """Run the operator once, so that a sample that does not fit is reported as such; False if it has a known fault."""
     sample = data.samples[0]
-    tensors = [x.clone() if isinstance(x, Tensor) else x for x in sample.tensors]
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            outputs = data.function(*tensors, **sample.settings)
+        outputs = run_once(data.function, sample)
     except UnsupportedOutput:
         raise
     except Exception as error:
