@@ -24,7 +24,8 @@ def as_functional(op: Any, cases: Cases) -> Cases:
     if not written:
         return cases
     oracle = _on_copies(cases.oracle, written) if cases.oracle else None
-    return replace(cases, function=_functional(cases.function, written, bool(op.backward)), oracle=oracle)
+    function = _call_on_copies(cases.function, lambda args: written, (), bool(op.backward))
+    return replace(cases, function=function, oracle=oracle)
 
 
 def as_function(make: Make) -> Callable[..., Any]:
@@ -58,7 +59,7 @@ def _call_on_copies(
 ) -> Callable[..., Any]:
     def call(*args: Any, **keywords: Any) -> tuple[Any, ...]:
         written = find(args)
-        if not differentiable:  # autograd would not notice that they are written to
+        if not differentiable:  # autograd would not notice the writing, and a record refuses it
             args = tuple(x.detach() if i in written else x for i, x in enumerate(args))
         copies = clone_arguments(written, args)
         named = {key: x.clone() if key in names else x for key, x in keywords.items()}
@@ -105,18 +106,6 @@ def _written_tensors(op: Any, cases: Cases) -> tuple[int, ...]:
 
 def _address(x: Tensor) -> int:
     return x.untyped_storage().data_ptr()
-
-
-def _functional(function: Callable[..., Any], written: Sequence[int], differentiable: bool) -> Callable[..., Any]:
-    def call(*tensors: Any, **settings: Any) -> tuple[Any, ...]:
-        if not differentiable:  # it refuses to write to a tensor that requires a gradient
-            tensors = tuple(x.detach() if i in written else x for i, x in enumerate(tensors))
-        copies = clone_arguments(written, tensors)
-        outputs = as_tuple(function(*copies, **settings))
-        new = [copies[i] for i in written]
-        return (*new, *(y for y in outputs if y is not None and not any(y is x for x in new)))
-
-    return call
 
 
 def _on_copies(function: Callable[..., Any], written: Sequence[int]) -> Callable[..., Any]:
