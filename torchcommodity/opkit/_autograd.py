@@ -155,7 +155,7 @@ def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Te
         >>> opkit.vjp(torch.sin, [torch.zeros(2)], torch.tensor([1.0, 3.0]))
         (tensor([1., 3.]...),)
     """
-    with torch.enable_grad():
+    with private.allow_recording(), torch.enable_grad():
         primals = list(inputs)
         offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
         result = function(*(x + offset for x, offset in zip(primals, offsets)))

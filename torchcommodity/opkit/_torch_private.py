@@ -6,7 +6,7 @@ the versions that were tested. A version without one of these names raises Impor
 
 import sys
 import warnings
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import torch
@@ -16,6 +16,7 @@ __all__ = [
     "after_autograd",
     "after_versions",
     "allow_fallback",
+    "allow_recording",
     "any_requires_grad",
     "below_autograd",
     "below_versions",
@@ -42,6 +43,7 @@ try:
     from torch._C import _are_functorch_transforms_active as transforms_active
     from torch._C import _AutoDispatchBelowADInplaceOrView as below_versions
     from torch._C import _AutoDispatchBelowAutograd as below_autograd
+    from torch._C import _SetExcludeDispatchKeyGuard as exclude_key
     from torch._C import parse_schema
     from torch._C._functorch import (  # type: ignore[attr-defined]  # not in its stub
         _set_vmap_fallback_warning_enabled as warn_vmap_fallback,
@@ -87,3 +89,11 @@ def warn_untested() -> None:
     if version < oldest:
         tested = ", ".join(TESTED)
         warnings.warn(f"torchcommodity is tested with torch {tested}; this is {torch.__version__}", stacklevel=2)
+
+
+def allow_recording() -> AbstractContextManager[None]:
+    """Context manager in which autograd records, in a kernel that runs below autograd too."""
+    key = torch._C.DispatchKey.AutogradFunctionality
+    if not torch._C._dispatch_tls_is_dispatch_key_excluded(key):
+        return nullcontext()
+    return cast("AbstractContextManager[None]", exclude_key(key, False))

@@ -6,7 +6,7 @@ from torchcommodity.opkit import load_native_library
 
 NATIVE = load_native_library(Path(__file__).parent.parent)  # first: it defines the schemas of the operators below
 
-from torchcommodity.ops import indicators  # noqa: E402
+from torchcommodity.ops import indicators, series  # noqa: E402
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
@@ -110,6 +110,7 @@ __all__ = [
     "rolling_var",
     "rolling_zscore",
     "seasonal_decompose",
+    "series",
     "stl",
     "technical_indicators",
     "window_sum",

@@ -1,0 +1,91 @@
+"""Run a program in plain PyTorch: the definition that native kernels are checked against, and what ONNX gets."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from torchcommodity.ops._series.masked import Masked
+from torchcommodity.ops._series.program import Statement, parse
+from torchcommodity.ops._series.statements import STATEMENTS
+
+MISSING = {"int8": 0, "int16": 0, "int64": -1}
+
+Registers = dict[int, Masked]
+
+
+def interpret(inputs: Sequence[Tensor], program: str) -> Tensor:
+    """Outputs (..., T, N) of a program, or (..., K, T, N) if it has K > 1 outputs."""
+    statements = parse(program)
+    registers: Registers = {}
+    sources = _aligned(inputs, int(statements[0].attributes[0]))
+    loop: list[int] = []
+    for i, statement in enumerate(statements[1:-1], 1):
+        if loop or statement.name == "feedback":
+            loop.append(i)
+            if statement.name == "assign" and statements[i + 1].name != "assign":
+                _run_loop(loop, statements, registers, sources[0])
+                loop = []
+        elif statement.name == "input":
+            registers[i] = sources[int(statement.attributes[0])]
+        else:
+            registers[i] = _run(statement, registers, sources[0])
+    return _outputs([registers[i] for i in statements[-1].operands], str(statements[-1].attributes[0]))
+
+
+def _aligned(inputs: Sequence[Tensor], panels: int) -> list[Masked]:
+    """A row that is not finite in one panel is missing in all of them."""
+    finite = [x.isfinite() for x in inputs]
+    aligned = torch.stack(finite[:panels]).all(0)
+    masks = [aligned] * panels + finite[panels:]
+    return [Masked(x.where(mask, 0), mask) for x, mask in zip(inputs, masks)]
+
+
+def _run(statement: Statement, registers: Registers, like: Masked) -> Masked:
+    if statement.name == "constant":
+        return _constant(statement, like)
+    return STATEMENTS[statement.name](*(registers[i] for i in statement.operands), *statement.attributes)
+
+
+def _constant(statement: Statement, like: Masked) -> Masked:
+    return Masked(torch.full_like(like.value, statement.attributes[0]), torch.ones_like(like.valid))  # type: ignore[arg-type]
+
+
+def _run_loop(loop: list[int], statements: tuple[Statement, ...], registers: Registers, like: Masked) -> None:
+    """The body of a loop row by row; a register that is fed a missing value keeps its own.
+
+    A statement that looks back sees all rows up to this one, and its last result counts.
+    """
+    history: dict[int, list[Masked]] = {i: [] for i in loop}
+    states: Registers = {}
+    for t in range(like.value.shape[-2]):
+        for i in loop:
+            statement, row = statements[i], Masked(*(x[..., t : t + 1, :] for x in like))
+            if statement.name == "feedback":
+                history[i].append(states.setdefault(i, _constant(statement, row)))
+            elif statement.name == "assign":
+                old, new = (_rows(j, history, registers, t)[t] for j in statement.operands)
+                states[statement.operands[0]] = STATEMENTS["fill"](new, old)
+            else:
+                rows = {j: _stack(_rows(j, history, registers, t)) for j in statement.operands}
+                result = _run(statement, rows, Masked(*(x[..., : t + 1, :] for x in like)))
+                history[i].append(Masked(*(x[..., -1:, :] for x in result)))
+    registers |= {i: _stack(rows) for i, rows in history.items() if rows}
+
+
+def _rows(i: int, history: dict[int, list[Masked]], registers: Registers, t: int) -> list[Masked]:
+    if i in history:
+        return history[i]
+    return [Masked(*(x[..., s : s + 1, :] for x in registers[i])) for s in range(t + 1)]
+
+
+def _stack(rows: list[Masked]) -> Masked:
+    return Masked(*(torch.cat(parts, -2) for parts in zip(*rows)))
+
+
+def _outputs(outputs: list[Masked], dtype: str) -> Tensor:
+    valid = torch.stack([y.valid for y in outputs]).all(0)
+    missing = MISSING.get(dtype, torch.nan)
+    values = [y.value.where(valid, missing) for y in outputs]
+    result = values[0] if len(values) == 1 else torch.stack(values, -3)
+    return result if dtype == "float" else result.to(getattr(torch, dtype))

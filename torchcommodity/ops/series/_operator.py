@@ -1,0 +1,219 @@
+"""`series.operator`: a formula becomes an operator, with everything that follows from it."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit.arguments import check_panel, raise_invalid
+from torchcommodity.ops._series import series_program
+from torchcommodity.ops._series.program import MAX_INPUTS
+from torchcommodity.ops.series import _live
+from torchcommodity.ops.series._expression import Series, Trace, as_node
+from torchcommodity.ops.series._schedule import schedule
+from torchcommodity.ops.series._settings import check_setting
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Settings = tuple[tuple[str, Any], ...]  # those that the text of a program depends on; a Tensor stands as Tensor
+
+
+class Operator(Generic[P, R]):
+    """A formula as an operator: called with Tensors, it runs its program in one native pass.
+
+    Inside another formula, it is part of that formula.
+    """
+
+    __name__: str
+
+    def __init__(self, formula: Callable[P, R], dtype: torch.dtype | None, minimum: dict[str, int]) -> None:
+        functools.update_wrapper(self, formula)
+        self._formula = formula
+        self._dtype = str(dtype).removeprefix("torch.") if dtype else "float"
+        self._minimum = minimum
+        self._signature = inspect.signature(formula)
+        self._hints = get_type_hints(formula)
+        self._panels = [name for name in self._signature.parameters if self._hints.get(name) is Tensor]
+        returned = self._hints.get("return")
+        self._fields: Callable[..., Any] | None = returned if hasattr(returned, "_fields") else None
+        self._trace = _constant(functools.cache(self._traced))
+        if not self._panels:
+            raise_invalid(
+                "series.operator", "one parameter must be annotated Tensor, a panel", TypeError, formula=formula
+            )
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if any(isinstance(x, Series) for x in args) or any(isinstance(x, Series) for x in kwargs.values()):
+            return self._formula(*args, **kwargs)
+        panels, settings = self._bind(args, kwargs)
+        result: Any = self._run(panels, settings)
+        return result  # type: ignore[no-any-return]
+
+    def program(self, **settings: Any) -> str:
+        """The program of the formula with these settings, in text.
+
+        Example:
+            >>> from torchcommodity.ops import indicators
+            >>> indicators.mom.program(timeperiod=5)
+            'panels 1; input 0; lag %1 5; subtract %1 %2; return float %3'
+        """
+        text: str = self._trace(*self._key(self._complete(settings)))
+        return text
+
+    def lookback(self, **settings: Any) -> int:
+        """Number of warm-up rows with these settings: rows before the first value of a panel without missing rows."""
+        complete = self._complete(settings)
+        if tensors := [name for name, value in complete.items() if isinstance(value, Tensor)]:
+            raise_invalid(f"{self.__name__}.lookback", "settings must be numbers", TypeError, tensors=tensors)
+        return series_program.lookback(self._trace(*self._key(complete)))
+
+    def start(self, *history: Tensor, **settings: Any) -> dict[str, Tensor]:
+        """The state after the rows of `history`, panels (..., T, N) as in a call; T may be zero.
+
+        The state is a dict of Tensors, to be kept or saved, with the settings in it.
+        """
+        panels, complete = self._bind(history, settings)
+        inputs, parameters = self._inputs(panels, complete)
+        program = self._trace(*self._key(complete))
+        return _live.start(self.__name__, program, inputs, parameters)
+
+    def step(self, state: dict[str, Tensor], *row: Tensor) -> tuple[dict[str, Tensor], R]:
+        """The state after one more row of each panel (..., N), and the outputs (..., N) of this row.
+
+        The bits of one call on all rows. `state` is not written to.
+        """
+        state, y = self._update(state, *(x.unsqueeze(-2) for x in row))
+        return state, self._returned(y.squeeze(-2), axis=-2)
+
+    def update(self, state: dict[str, Tensor], *rows: Tensor) -> tuple[dict[str, Tensor], R]:
+        """The state after more rows of each panel (..., k, N), and the outputs (..., k, N) of these rows."""
+        state, y = self._update(state, *rows)
+        return state, self._returned(y)
+
+    def _update(self, state: dict[str, Tensor], *rows: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        name = f"{self.__name__}.step"
+        if len(rows) != len(self._panels):
+            raise_invalid(name, f"there must be a row of each of {', '.join(self._panels)}", TypeError, rows=len(rows))
+        self._check_panels(dict(zip(self._panels, rows)))
+        return _live.update(self.__name__, state, list(rows))
+
+    def __repr__(self) -> str:
+        return f"<series.operator {self.__name__}{self._signature}>"
+
+    def __reduce__(self) -> str:
+        return self._formula.__qualname__
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Tensor], dict[str, Any]]:
+        """The panels in order, checked, and all settings."""
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}; its signature is {self._signature}") from None
+        bound.apply_defaults()
+        panels = {name: bound.arguments.pop(name) for name in self._panels}
+        self._check_panels(panels)
+        self._check_settings(bound.arguments)
+        return list(panels.values()), bound.arguments
+
+    def _complete(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings with the defaults of the others."""
+        parameters = self._signature.parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.name not in self._panels}
+        if unknown := settings.keys() - defaults.keys():
+            expected = f"settings of {self.__name__} must be among {sorted(defaults)}"
+            raise_invalid("lookback", expected, TypeError, settings=sorted(unknown))
+        complete = defaults | settings
+        self._check_settings(complete)
+        return complete
+
+    def _check_panels(self, panels: dict[str, Tensor]) -> None:
+        check_panel(self.__name__, **panels)
+        first, *others = panels.values()
+        if any(panel.shape != first.shape for panel in others):  # not by a set: symbolic shapes are not hashable
+            raise_invalid(self.__name__, f"{', '.join(panels)} must have one shape", **panels)
+
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        for name, value in settings.items():
+            check_setting(self.__name__, name, self._hints.get(name), value, self._minimum.get(name, 1))
+
+    @staticmethod
+    def _key(settings: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple("Tensor" if isinstance(value, Tensor) else value for value in settings.values())
+
+    def _traced(self, *key: Any) -> str:
+        """The program for settings in the order of the signature; a Tensor among them is a parameter."""
+        names = [name for name in self._signature.parameters if name not in self._panels]
+        trace = Trace()
+        with trace:
+            arguments: dict[str, Any] = {
+                name: Series(trace.node("input", attributes=(i,))) for i, name in enumerate(self._panels)
+            }
+            parameters = (Series(trace.node("input", attributes=(i,))) for i in range(len(self._panels), MAX_INPUTS))
+            for name, value in zip(names, key):
+                arguments[name] = next(parameters) if value == "Tensor" else value
+            result: Any = self._formula(**arguments)  # type: ignore[call-arg]
+            outputs = [as_node(y) for y in (result if isinstance(result, tuple) else (result,))]
+        return schedule(outputs, len(self._panels), self._dtype)
+
+    def _inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
+        parameters = [value for value in settings.values() if isinstance(value, Tensor)]
+        if len(panels) + len(parameters) > MAX_INPUTS:
+            expected = f"there must be at most {MAX_INPUTS} panels and learnable periods"
+            raise_invalid(self.__name__, expected, inputs=len(panels) + len(parameters))
+        return panels, [value.to(panels[0]) for value in parameters]
+
+    def _run(self, panels: list[Tensor], settings: dict[str, Any]) -> Any:
+        panels, parameters = self._inputs(panels, settings)
+        inputs = [*panels, *(value.expand(panels[0].shape) for value in parameters)]
+        program = self._trace(*self._key(settings))
+        return self._returned(series_program.operator(*inputs, *[None] * (MAX_INPUTS - len(inputs)), program))
+
+    def _returned(self, y: Tensor, axis: int = -3) -> Any:
+        return self._fields(*y.unbind(axis)) if self._fields else y
+
+
+def _constant(function: Callable[..., str]) -> Callable[..., str]:
+    """`torch.compile` calls the function instead of tracing it; it takes a plain function only."""
+
+    def call(*key: Any) -> str:
+        return function(*key)
+
+    return torch.compiler.assume_constant_result(call)  # type: ignore[no-any-return]
+
+
+@overload
+def operator(formula: Callable[P, R], /) -> Operator[P, R]: ...
+@overload
+def operator(*, dtype: torch.dtype | None = None, **minimum: int) -> Callable[[Callable[P, R]], Operator[P, R]]: ...
+def operator(formula: Any = None, /, *, dtype: torch.dtype | None = None, **minimum: int) -> Any:
+    """Make a formula an operator: native, differentiable, causal, with live updates.
+
+    Args:
+        formula: Function of panels, its parameters annotated `Tensor`, and of settings; written with the functions of
+            `ops.series`. It is called once for each combination of settings, with tracers instead of Tensors.
+        dtype: dtype of the outputs, int8, int16 or int64, if they are whole numbers without a gradient.
+        minimum: Smallest value of an integer setting, if not 1.
+
+    Returns:
+        An `Operator`, called like the formula.
+
+    Example:
+        >>> import torch
+        >>> from torch import Tensor
+        >>> from torchcommodity.ops import series
+        >>> @series.operator
+        ... def zscore(x: Tensor, window: int = 20) -> Tensor:
+        ...     return (x - series.sma(x, window)) / series.std(x, window)
+        >>> prices = torch.tensor([[10.0], [11.0], [10.5], [12.0]])
+        >>> zscore(prices, window=3).squeeze(-1)
+        tensor([   nan,    nan, 0.0000, 1.3363])
+        >>> zscore.lookback(window=3)
+        2
+    """
+    if formula is None:
+        return lambda formula: Operator(formula, dtype, minimum)
+    return Operator(formula, dtype, minimum)
