@@ -3,7 +3,7 @@
 python benchmarks/run.py                       # to standard output
 python benchmarks/run.py --out speed.md
 python benchmarks/run.py --page docs/results/speed.md --readme README.md
-python benchmarks/run.py --only garch_variance indicators.rsi --runs 15
+python benchmarks/run.py --only garch_variance rolling_std --runs 15
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Technical indicators against TA-Lib."""
+"""The fused technical indicators and the parabolic SAR against TA-Lib."""
 
 from collections.abc import Callable
 
@@ -39,25 +39,6 @@ def high_low_close() -> tuple[Tensor, ...]:
     return close * 1.02, close * 0.97, close
 
 
-def indicator(
-    operator: str,
-    name: str,
-    inputs: Callable[[], tuple[Tensor, ...]] = closes,
-    *,
-    in_readme: bool = True,
-) -> Row:
-    """`indicators.<name>`, which is made of `operator`, against the TA-Lib function of that name."""
-    return Row(
-        operator,
-        "(2500, 1000)",
-        inputs,
-        getattr(ops.indicators, name),
-        {f"TA-Lib {name.upper()} by column": talib_by_column(name.upper())},
-        name=f"indicators.{name}",
-        in_readme=in_readme,
-    )
-
-
 ROWS = (
     Row(
         "technical_indicators",
@@ -67,14 +48,6 @@ ROWS = (
         {"TA-Lib SMA, SMA, RSI, BBANDS by column": talib_indicators},
         goal=12,
     ),
-    indicator("window_sum", "sma"),
-    indicator("linear_recurrence", "ema"),
-    indicator("linear_recurrence", "rsi"),
-    indicator("linear_recurrence", "macd"),
-    indicator("linear_recurrence", "atr", high_low_close),
-    indicator("linear_recurrence", "adx", high_low_close),
-    indicator("window_sum", "bbands"),
-    indicator("rolling_extrema", "stoch", high_low_close, in_readme=False),
     Row(
         "parabolic_sar",
         "(2500, 1000)",
