@@ -1,0 +1,125 @@
+// absolute_deviation, rank: they compare each value with all values of the window, in a step per row of the window.
+#include "primitives.h"
+#include "window.h"
+
+namespace commodity::series {
+namespace {
+
+// Planes: the sums of window.h, of differences from the first row of the block; a ring of the last W rows, row t in
+// t % W; the anchor. The mean of a constant is then exact, and its deviation zero.
+struct DeviationPlanes {
+  double *sums, *ring, *anchor;
+  DeviationPlanes(double* state, int64_t window, int64_t width)
+      : sums(state), ring(state + (window + 1) * width), anchor(ring + window * width) {}
+};
+
+template <typename Width>
+inline void deviation_row(const double* __restrict ring, int64_t window, Width width, const double* __restrict mean,
+                          double* __restrict y) {
+  std::fill_n(y, width, 0.0);
+  for (int64_t i = 0; i < window; ++i, ring += width)
+    for_columns(width, [&](int64_t n) { y[n] += __builtin_fabs(ring[n] - mean[n]); });
+  const double rows = double(window);
+  for_columns(width, [&](int64_t n) { y[n] /= rows; });
+}
+
+SERIES_KERNEL void absolute_deviation(const Forward& tile) {
+  for_width(tile.width, [&](auto width) {
+    const int64_t window = window_of(tile.attributes);
+    const DeviationPlanes planes(tile.state, window, width);
+    BlockSums<false, decltype(width)> block(window, width, planes.sums);
+    AlignedVector<double> mean(width);
+    for (int64_t r = tile.begin; r < tile.end; ++r) {
+      const double* x = tile.x[0] + r * width;
+      const int64_t j = (tile.time + r) % window;
+      double *anchor = planes.anchor, *center = mean.data();
+      if (j == 0) {
+        std::copy_n(x, width, anchor);
+        // the ring is the previous block, in order
+        for (int64_t i = 0; tile.time + r > 0 && i < window * width; ++i)
+          planes.sums[i] = planes.ring[i] - anchor[i % width];
+        if (tile.time + r > 0) block.turn();
+      }
+      block.run(
+          j, 1, [=](int64_t, int64_t n) { return x[n] - anchor[n]; },
+          [=](int64_t, int64_t n, double sum) { center[n] = anchor[n] + sum / double(window); });
+      std::copy_n(x, width, planes.ring + j * width);
+      deviation_row(planes.ring, window, width, center, tile.y + r * width);
+      if (tile.tape) std::copy_n(center, width, tile.tape + r * width);
+    }
+  });
+}
+
+int64_t deviation_states(const double* attributes) { return 2 * window_of(attributes) + 2; }
+
+// d|x_i - mean| summed over i: each sign, less the mean of the signs. The gradient waits in a ring for its row.
+void deviation_adjoint(const Adjoint& tile) {
+  const int64_t window = window_of(tile.attributes), width = tile.width;
+  const double* older = tile.start + (window + 1) * width;  // the ring before row 0
+  for (int64_t r = tile.end - 1; r >= tile.begin; --r) {
+    const int64_t time = tile.time + r;
+    const auto value = [&](int64_t row, int64_t n) {
+      return row >= tile.time ? tile.x[0][(row - tile.time) * width + n] : older[row % window * width + n];
+    };
+    for (int64_t n = 0; n < width; ++n) {
+      if (missing(tile.y[r * width + n]) || tile.dy[r * width + n] == 0) continue;
+      const double mean = tile.tape[r * width + n], gradient = tile.dy[r * width + n] / double(window);
+      double signs = 0;
+      const auto sign = [&](int64_t row) {
+        const double x = value(row, n);
+        return x > mean ? 1.0 : (x < mean ? -1.0 : 0.0);
+      };
+      for (int64_t row = time - window + 1; row <= time; ++row) signs += sign(row);
+      for (int64_t row = time - window + 1; row <= time; ++row)
+        tile.state[row % window * width + n] += gradient * (sign(row) - signs / double(window));
+    }
+    double *own = tile.state + time % window * width, *dx = tile.dx[0] + r * width;
+    for (int64_t n = 0; n < width; ++n) dx[n] += own[n], own[n] = 0;
+  }
+}
+
+// The number of the W previous values that are less than the current one.
+SERIES_KERNEL void rank(const Forward& tile) {
+  for_width(tile.width, [&](auto width) {
+    const int64_t window = window_of(tile.attributes);
+    for (int64_t r = tile.begin; r < tile.end; ++r) {
+      const double* __restrict x = tile.x[0] + r * width;
+      double* __restrict y = tile.y + r * width;
+      std::fill_n(y, width, 0.0);
+      for (int64_t i = 0; i < window; ++i) {
+        const double* __restrict previous = tile.state + i * width;
+        for_columns(width, [&](int64_t n) {
+          const double less = previous[n] < x[n] ? 1 : 0;
+          y[n] += missing(previous[n]) | missing(x[n]) ? kMissing : less;
+        });
+      }
+      std::copy_n(x, width, tile.state + (tile.time + r) % window * width);
+    }
+  });
+}
+
+constexpr Primitive kPrimitives[] = {
+    {.name = "absolute_deviation",
+     .operands = 1,
+     .min_attributes = 1,
+     .max_attributes = 1,
+     .forward = absolute_deviation,
+     .states = deviation_states,
+     .start = start_window,
+     .adjoint = deviation_adjoint,
+     .adjoint_states = window_of,
+     .tapes = 1},
+    {.name = "rank",
+     .operands = 1,
+     .min_attributes = 1,
+     .max_attributes = 1,
+     .forward = rank,
+     .states = window_of,
+     .start = start_missing},
+};
+
+}  // namespace
+
+std::span<const Primitive> order_primitives() { return kPrimitives; }
+
+}  // namespace commodity::series

@@ -1,0 +1,70 @@
+// Panels in and out of tiles: conversion to float64 and back, and the masks of values that are missing together.
+#pragma once
+#include "program.h"
+
+namespace commodity::series {
+
+// Columns [first, first + columns) of a contiguous panel, rows of `stride` elements.
+struct View {
+  int64_t stride, columns, width;
+};
+
+// Adds to `bad` what is not zero where a value is not finite.
+template <typename scalar_t>
+SERIES_KERNEL void mark_missing(const scalar_t* x, const View& view, int64_t rows, double* bad) {
+  for (int64_t r = 0; r < rows; ++r, x += view.stride, bad += view.width)
+#pragma GCC ivdep
+    for (int64_t n = 0; n < view.columns; ++n) {
+      const double value = x[n];
+      bad[n] += value - value;
+    }
+}
+
+// `bad`: nullptr if the panel is alone.
+template <typename scalar_t>
+SERIES_KERNEL void load_tile(const scalar_t* x, const View& view, int64_t rows, const double* bad, double* y) {
+  for (int64_t r = 0; r < rows; ++r, x += view.stride, y += view.width) {
+    if (bad) {
+#pragma GCC ivdep
+      for (int64_t n = 0; n < view.columns; ++n) y[n] = bad[n] == 0 ? double(x[n]) : kMissing;
+      bad += view.width;
+    } else {
+#pragma GCC ivdep
+      for (int64_t n = 0; n < view.columns; ++n) {
+        const double value = x[n];
+        y[n] = value - value == 0 ? value : kMissing;
+      }
+    }
+    for (int64_t n = view.columns; n < view.width; ++n) y[n] = kMissing;
+  }
+}
+
+inline SERIES_KERNEL void mark_missing_values(const double* x, int64_t size, double* bad) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < size; ++i) bad[i] += missing(x[i]) ? 1 : 0;
+}
+
+// `absent` stands for a missing value.
+template <typename scalar_t>
+SERIES_KERNEL void store_tile(const double* x, const double* bad, const View& view, int64_t rows, double absent,
+                              scalar_t* y) {
+  for (int64_t r = 0; r < rows; ++r, x += view.width, y += view.stride) {
+    if (bad) {
+#pragma GCC ivdep
+      for (int64_t n = 0; n < view.columns; ++n) y[n] = static_cast<scalar_t>(bad[n] == 0 ? x[n] : absent);
+      bad += view.width;
+    } else {
+#pragma GCC ivdep
+      for (int64_t n = 0; n < view.columns; ++n) y[n] = static_cast<scalar_t>(missing(x[n]) ? absent : x[n]);
+    }
+  }
+}
+
+// A single column of a panel of one asset is a contiguous row.
+inline View flatten(const View& view, int64_t& rows) {
+  if (view.stride != 1) return view;
+  const int64_t size = std::exchange(rows, 1);
+  return {size, size, size};
+}
+
+}  // namespace commodity::series

@@ -1,0 +1,209 @@
+// The text of a series program: statements separated by "; ", each a name, operands %i and numbers.
+#include "program.h"
+
+#include <charconv>
+#include <mutex>
+#include <sstream>
+#include <unordered_map>
+
+#include "primitives.h"
+
+namespace commodity::series {
+
+const Primitive* find_primitive(std::string_view name) {
+  for (const auto& primitives : {arithmetic_primitives(), function_primitives(), mask_primitives(), delay_primitives(),
+                                 recursive_primitives(), window_primitives(), extreme_primitives(), order_primitives()})
+    for (const Primitive& primitive : primitives)
+      if (primitive.name == name) return &primitive;
+  return nullptr;
+}
+
+namespace {
+
+constexpr int kMaxInputs = 8;
+
+double parse_number(const std::string& word, const std::string& statement) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  STD_TORCH_CHECK(error != std::errc::invalid_argument && end == word.data() + word.size(),
+                  "series_program: expected a number or an operand %i; got \"", word, "\" in \"", statement, "\"");
+  return value;
+}
+
+struct Parser {
+  Program program;
+  std::vector<int> open;  // feedback statements that wait for their assignment
+  int first_of_loop = -1;
+
+  int number() const { return int(program.statements.size()); }
+
+  void check(bool valid, const std::string& text, const char* expected) const {
+    STD_TORCH_CHECK(valid, "series_program: statement ", number(), " \"", text, "\": ", expected);
+  }
+
+  // "%3": the value of statement 3, which must come earlier and have a value.
+  int operand(const std::string& word, const std::string& text) const {
+    const double index = parse_number(word.substr(1), text);
+    check(index >= 0 && index < number() && index == std::floor(index), text, "operands are earlier statements");
+    const Kind kind = program.statements[int(index)].kind;
+    check(kind != Kind::kPanels && kind != Kind::kReturn, text, "operands must have a value");
+    return int(index);
+  }
+
+  void add(const std::string& text) {
+    std::istringstream words(text);
+    std::string name, word;
+    words >> name;
+    Statement statement;
+    if (name == "return") {
+      words >> word;
+      set_result(word, text);
+      statement.kind = Kind::kReturn;
+    }
+    while (words >> word)
+      if (word[0] == '%')
+        statement.operands.push_back(operand(word, text));
+      else
+        statement.attributes.push_back(parse_number(word, text));
+    check(program.outputs.empty(), text, "nothing may follow return");
+    check((number() == 0) == (name == "panels"), text, "the first statement, and no other, must be panels n");
+    name == "return" ? add_return(statement, text) : add_value(name, statement, text);
+    program.statements.push_back(std::move(statement));
+  }
+
+  void set_result(const std::string& type, const std::string& text) {
+    const std::pair<const char*, Result> results[] = {
+        {"float", Result::kFloat}, {"int8", Result::kInt8}, {"int16", Result::kInt16}, {"int64", Result::kInt64}};
+    for (const auto& [name, result] : results)
+      if (type == name) {
+        program.result = result;
+        return;
+      }
+    check(false, text, "the type must be float, int8, int16 or int64");
+  }
+
+  void add_return(Statement& statement, const std::string& text) {
+    check(!statement.operands.empty() && statement.attributes.empty(), text, "expected return <type> %a ...");
+    check(open.empty(), text, "a feedback has no assign");
+    program.outputs = statement.operands;
+  }
+
+  void add_value(const std::string& name, Statement& statement, const std::string& text) {
+    const size_t operands = statement.operands.size(), attributes = statement.attributes.size();
+    if (name == "panels" || name == "input") {
+      check(operands == 0 && attributes == 1, text, "expected one number");
+      const int value = int(statement.attributes[0]);
+      check(value >= 0 && value < kMaxInputs + (name == "panels"), text, "there are up to 8 inputs");
+      statement.kind = name == "panels" ? Kind::kPanels : Kind::kInput;
+      if (name == "panels") program.panels = value;
+      program.inputs = std::max(program.inputs, name == "panels" ? value : value + 1);
+    } else if (name == "constant") {
+      check(operands == 0 && attributes == 1, text, "expected one number");
+      statement.kind = Kind::kConstant;
+    } else {
+      add_compute(name, statement, text);
+    }
+  }
+
+  void add_compute(const std::string& name, Statement& statement, const std::string& text) {
+    const Primitive* primitive = statement.primitive = find_primitive(name);
+    check(primitive, text, "there is no statement of this name");
+    const int operands = int(statement.operands.size()), attributes = int(statement.attributes.size());
+    check(operands == primitive->operands, text, "wrong number of operands");
+    check(attributes >= primitive->min_attributes && attributes <= primitive->max_attributes, text,
+          "wrong number of attributes");
+    if (primitive->states != none && name != "feedback" && attributes)
+      check(statement.attributes[0] >= (name == "lag" ? 0 : 1) && statement.attributes[0] < 1e9, text,
+            "the number of rows is out of range");
+    allocate(statement);
+    if (name == "feedback") open_loop();
+    if (name == "assign") close_loop(statement, text);
+  }
+
+  void allocate(Statement& statement) {
+    const Primitive& primitive = *statement.primitive;
+    const double* attributes = statement.attributes.data();
+    statement.states = primitive.states(attributes);
+    statement.traced_states = primitive.traced_states ? primitive.traced_states(attributes) : statement.states;
+    const auto take = [](int64_t& total, int64_t planes) { return (total += planes) - planes; };
+    statement.state = take(program.states, statement.states);
+    statement.traced_state = take(program.traced_states, statement.traced_states);
+    statement.adjoint_state = take(program.adjoint_states, primitive.adjoint_states(attributes));
+    statement.tape = take(program.tapes, primitive.tapes);
+  }
+
+  void open_loop() {
+    if (open.empty()) first_of_loop = number();
+    open.push_back(number());
+  }
+
+  // The assignment writes to the state of its feedback.
+  void close_loop(Statement& statement, const std::string& text) {
+    const auto feedback = std::find(open.begin(), open.end(), statement.operands[0]);
+    check(feedback != open.end(), text, "the first operand must be a feedback that has no assign yet");
+    const Statement& source = program.statements[*feedback];
+    statement.state = source.state, statement.traced_state = source.traced_state;
+    statement.adjoint_state = source.adjoint_state;
+    open.erase(feedback);
+    if (open.empty()) program.loops.push_back({first_of_loop, number()});
+  }
+};
+
+// Buffers of values that are no longer needed are used again. A value from outside a loop is needed until its end.
+void assign_buffers(Program& program) {
+  std::vector<Statement>& statements = program.statements;
+  const int count = int(statements.size());
+  std::vector<int> last(count, -1), free;
+  for (int i = 0; i < count; ++i)
+    for (int operand : statements[i].operands) last[operand] = i;
+  for (const Loop& loop : program.loops)
+    for (int i = 0; i < loop.first; ++i)
+      if (last[i] >= loop.first && last[i] < loop.last) last[i] = loop.last;
+  const auto release = [&](int i) {
+    for (int k = 0; k <= i; ++k)
+      if (statements[k].buffer >= 0 && statements[k].kind != Kind::kConstant && last[k] == i)
+        free.push_back(statements[k].buffer), last[k] = count;
+  };
+  for (int i = 0; i < count; ++i) {
+    const bool elementwise = statements[i].primitive && statements[i].primitive->elementwise;
+    const bool has_value = statements[i].kind == Kind::kInput || statements[i].kind == Kind::kConstant ||
+                           (statements[i].primitive && statements[i].primitive->name != "assign");
+    if (elementwise) release(i);
+    if (has_value) {
+      if (free.empty() || statements[i].kind == Kind::kConstant) {
+        statements[i].buffer = program.buffers++;
+      } else {
+        statements[i].buffer = free.back();
+        free.pop_back();
+      }
+      if (last[i] < 0) last[i] = i;  // not used: free at once
+    }
+    release(i);
+  }
+}
+
+Program parse_text(const std::string& text) {
+  Parser parser;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    parser.add(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  STD_TORCH_CHECK(!parser.program.outputs.empty(), "series_program: the last statement must be return; got \"", text,
+                  "\"");
+  assign_buffers(parser.program);
+  return std::move(parser.program);
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> parse(const std::string& text) {
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::shared_ptr<const Program>> programs;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Program>& program = programs[text];
+  if (!program) program = std::make_shared<const Program>(parse_text(text));
+  return program;
+}
+
+}  // namespace commodity::series

@@ -1,0 +1,105 @@
+// exponential, recurrence, feedback, assign.
+#include "primitives.h"
+#include "scan.h"
+
+namespace commodity::series {
+namespace {
+
+// y += seed_weight * a for the first `seed` values, then y += weight * (a - y).
+struct Exponential {
+  enum { kValue, kWeight, kSeed, kMinCount, kSeedWeight };
+  static constexpr int kOperands = 5, kStates = 2, kTapes = 2, kCarries = 1;
+
+  static double step(const double* x, double* state, double* tape) {
+    const bool present = !missing(x[kValue]);
+    const double before = state[0], count = state[1] + (present ? 1 : 0);
+    const double seeding = x[kSeedWeight] * x[kValue], decaying = x[kWeight] * (x[kValue] - before);
+    const double after = before + (count <= x[kSeed] ? seeding : decaying);
+    tape[0] = before, tape[1] = count;
+    state[0] = present ? after : before, state[1] = count;
+    return (count >= x[kMinCount]) & !missing(x[kSeed]) ? state[0] : kMissing;
+  }
+
+  static void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
+    const bool present = !missing(x[kValue]) & !missing(x[kWeight]) & !missing(x[kSeedWeight]);
+    const bool seeding = tape[1] <= x[kSeed];
+    const double total = dy + carry[0], decayed = total * (1 - x[kWeight]);
+    const double slope = total * (seeding ? x[kSeedWeight] : x[kWeight]);
+    const double seed_term = total * x[kValue], weight_term = total * (x[kValue] - tape[0]);
+    dx[kValue] = present ? slope : 0;
+    dx[kWeight] = present & !seeding ? weight_term : 0;
+    dx[kSeedWeight] = present & seeding ? seed_term : 0;
+    dx[kSeed] = dx[kMinCount] = 0;
+    carry[0] = present & !seeding ? decayed : total;
+  }
+};
+
+// y = decay * y + step, from the first row where `initial` is present too.
+struct Recurrence {
+  enum { kDecay, kStep, kInitial };
+  static constexpr int kOperands = 3, kStates = 1, kTapes = 1, kCarries = 1;
+
+  static double step(const double* x, double* y, double* tape) {
+    const double before = missing(y[0]) ? x[kInitial] : y[0], after = x[kDecay] * before + x[kStep];
+    tape[0] = y[0];
+    return y[0] = missing(x[kDecay]) | missing(x[kStep]) ? y[0] : after;
+  }
+
+  static void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
+    const bool started = !missing(tape[0]);
+    const double before = started ? tape[0] : x[kInitial], total = dy + carry[0];
+    const bool runs = !missing(x[kDecay]) & !missing(x[kStep]) & !missing(before);
+    const double decay_term = total * before, decayed = total * x[kDecay];
+    dx[kDecay] = runs ? decay_term : 0;
+    dx[kStep] = runs ? total : 0;
+    dx[kInitial] = runs & !started ? decayed : 0;
+    carry[0] = runs ? (started ? decayed : 0) : total;
+  }
+};
+
+// The value that `assign` has put into the state one row before.
+SERIES_KERNEL void feedback(const Forward& tile) { std::copy_n(tile.state, tile.width, tile.y + tile.offset()); }
+
+SERIES_KERNEL void feedback_adjoint(const Adjoint& tile) {
+  for (int64_t n = 0; n < tile.width; ++n) tile.state[n] = tile.dy[tile.offset() + n];
+}
+
+void start_feedback(const double* attributes, int64_t planes, int64_t width, double* state) {
+  std::fill_n(state, planes * width, attributes[0]);
+}
+
+SERIES_KERNEL void assign(const Forward& tile) {
+  const double *held = tile.x[0] + tile.offset(), *next = tile.x[1] + tile.offset();
+#pragma GCC ivdep
+  for (int64_t n = 0; n < tile.width; ++n) tile.state[n] = missing(next[n]) ? held[n] : next[n];
+}
+
+SERIES_KERNEL void assign_adjoint(const Adjoint& tile) {
+  const double* next = tile.x[1] + tile.offset();
+  if (double* held = tile.dx[0])
+    for (int64_t n = 0; n < tile.width; ++n) held[tile.offset() + n] += missing(next[n]) ? tile.state[n] : 0;
+  if (double* dx = tile.dx[1])
+    for (int64_t n = 0; n < tile.width; ++n) dx[tile.offset() + n] += missing(next[n]) ? 0 : tile.state[n];
+}
+
+int64_t one(const double*) { return 1; }
+
+constexpr Primitive kPrimitives[] = {
+    scan_primitive<Exponential>("exponential"),
+    scan_primitive<Recurrence>("recurrence", start_missing),
+    {.name = "feedback",
+     .min_attributes = 1,
+     .max_attributes = 1,
+     .forward = feedback,
+     .states = one,
+     .start = start_feedback,
+     .adjoint = feedback_adjoint,
+     .adjoint_states = one},
+    {.name = "assign", .operands = 2, .forward = assign, .adjoint = assign_adjoint},  // the state is that of `feedback`
+};
+
+}  // namespace
+
+std::span<const Primitive> recursive_primitives() { return kPrimitives; }
+
+}  // namespace commodity::series

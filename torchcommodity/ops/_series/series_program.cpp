@@ -1,0 +1,38 @@
+// A series program over panels (..., T, N), from the first row to the last.
+#include "block_runner.h"
+
+using namespace commodity;
+using namespace commodity::series;
+
+namespace {
+
+using Optional = const std::optional<Tensor>&;
+
+Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, Optional x4, Optional x5, Optional x6,
+                      Optional x7, std::string text) {
+  STD_TORCH_CHECK(x0.dim() >= 2, "series_program: panels must be (..., T, N)");
+  const std::shared_ptr<const Program> program = parse(text);
+  const Panel panel("series_program", *program, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
+  Tensor y = on_huge_pages(new_result(*program, panel.inputs[0]));
+  const int64_t outputs = int64_t(program->outputs.size());
+  dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
+    auto* data = y.mutable_data_ptr<decltype(result)>();
+    for_each_block(panel.shape, [&](int64_t batch, int64_t first, int64_t last) {
+      const View view{panel.shape.assets, last - first, padded(last - first)};
+      TileRunner runner(*program, view.width, std::min(tile_rows(view.width), panel.shape.steps), false, false);
+      runner.start(false);
+      run_rows<decltype(scalar)>(*program, panel, batch, view, first, runner, 0,
+                                 data + batch * outputs * panel.shape.size() + first, absent);
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) {
+  m.def(
+      "series_program(Tensor x0, Tensor? x1, Tensor? x2, Tensor? x3, Tensor? x4, Tensor? x5, Tensor? x6, Tensor? x7, "
+      "str program) -> Tensor");
+}
+STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl("series_program", TORCH_BOX(&series_program)); }

@@ -1,0 +1,91 @@
+// Runs the statements of a program on tiles of one block of columns, with the state of the block.
+#pragma once
+#include "program.h"
+
+namespace commodity::series {
+
+constexpr int64_t kTileElements = 1024;  // per register: those that are alive stay in the L1 cache
+
+inline int64_t padded(int64_t columns) { return columns == 1 ? 1 : (columns + kLanes - 1) / kLanes * kLanes; }
+inline int64_t tile_rows(int64_t width) { return std::max<int64_t>(1, kTileElements / width); }
+
+class TileRunner {
+ public:
+  // Registers of `capacity` rows. `traced`: every statement keeps its register, and its tape if `tape` is not empty.
+  TileRunner(const Program& program, int64_t width, int64_t capacity, bool traced, bool keep)
+      : program_(program),
+        width_(width),
+        capacity_(capacity),
+        state_((traced ? program.traced_states : program.states) * width),
+        memory_((keep ? program.statements.size() : program.buffers) * capacity * width),
+        tape_(keep ? program.tapes * capacity * width : 0) {
+    const std::vector<Statement>& statements = program.statements;
+    registers_.resize(statements.size());
+    for (size_t i = 0; i < statements.size(); ++i) {
+      registers_[i] = memory_.data() + (keep ? int64_t(i) : std::max(statements[i].buffer, 0)) * capacity * width;
+      if (statements[i].kind == Kind::kConstant)
+        std::fill_n(registers_[i], capacity * width, statements[i].attributes[0]);
+    }
+    for (size_t i = 0; i < statements.size(); ++i) calls_.push_back(call(statements[i], registers_[i], traced, keep));
+  }
+
+  double* value(int statement) { return registers_[statement]; }
+  AlignedVector<double>& state() { return state_; }
+  double* tape(const Statement& statement) { return tape_.data() + statement.tape * capacity_ * width_; }
+
+  // The state before the first row.
+  void start(bool traced) {
+    std::fill(state_.begin(), state_.end(), 0.0);
+    for (const Statement& statement : program_.statements)
+      if (statement.primitive && statement.primitive->start)
+        statement.primitive->start(statement.attributes.data(), traced ? statement.traced_states : statement.states,
+                                   width_,
+                                   state_.data() + (traced ? statement.traced_state : statement.state) * width_);
+  }
+
+  // Rows [begin, end) of the registers, whose row 0 is row `time` of the series. The inputs have been loaded.
+  void run(int64_t time, int64_t begin, int64_t end) {
+    size_t loop = 0;
+    for (int i = 0; i < int(calls_.size()); ++i) {
+      if (loop < program_.loops.size() && program_.loops[loop].first == i) {
+        for (int64_t r = begin; r < end; ++r)
+          for (int k = i; k <= program_.loops[loop].last; ++k) run_statement(k, time, r, r + 1);
+        i = program_.loops[loop++].last;
+      } else {
+        run_statement(i, time, begin, end);
+      }
+    }
+  }
+
+ private:
+  const Program& program_;
+  const int64_t width_, capacity_;
+  AlignedVector<double> state_, memory_, tape_;
+  std::vector<double*> registers_;
+  std::vector<Forward> calls_;
+
+  Forward call(const Statement& statement, double* y, bool traced, bool keep) {
+    Forward call{};
+    call.width = width_, call.y = y;
+    for (size_t k = 0; k < statement.operands.size() && k < kOperands; ++k) {
+      call.x[k] = registers_[statement.operands[k]];
+      call.constant[k] = program_.statements[statement.operands[k]].kind == Kind::kConstant;
+    }
+    call.state = state_.data() + (traced ? statement.traced_state : statement.state) * width_;
+    call.traced = traced;
+    call.tape = keep && statement.primitive && statement.primitive->tapes ? tape(statement) : nullptr;
+    call.attributes = statement.attributes.data();
+    call.attribute_count = int(statement.attributes.size());
+    return call;
+  }
+
+  void run_statement(int i, int64_t time, int64_t begin, int64_t end) {
+    const Primitive* primitive = program_.statements[i].primitive;
+    if (!primitive) return;
+    Forward& call = calls_[i];
+    call.begin = begin, call.end = end, call.time = time;
+    primitive->forward(call);
+  }
+};
+
+}  // namespace commodity::series
