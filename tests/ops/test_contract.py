@@ -14,6 +14,8 @@ SLOW = {
     "lltm_backward",
     "lstm_backward",
     "seasonal_decompose_backward",
+    "series_program",
+    "series_program_backward",
     "stl",
     "stl_backward",
     "technical_indicators_backward",

@@ -147,7 +147,8 @@ def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Te
         cotangent: gradient of the function's result, of its shape.
 
     Returns:
-        The gradient of each input. It can be differentiated again, and runs under `torch.func`.
+        The gradient of each input. It can be differentiated again, and runs under `torch.func`; in a kernel it is a
+        constant.
 
     Example:
         >>> import torch
@@ -155,11 +156,13 @@ def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Te
         >>> opkit.vjp(torch.sin, [torch.zeros(2)], torch.tensor([1.0, 3.0]))
         (tensor([1., 3.]...),)
     """
+    in_kernel = private.recording_is_off()
     with private.allow_recording(), torch.enable_grad():
         primals = list(inputs)
         offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
         result = function(*(x + offset for x, offset in zip(primals, offsets)))
-        return torch.autograd.grad(result, offsets, cotangent, create_graph=True, materialize_grads=True)
+        gradients = torch.autograd.grad(result, offsets, cotangent, create_graph=True, materialize_grads=True)
+    return tuple(gradient.detach() for gradient in gradients) if in_kernel else gradients
 
 
 def _is_differentiable(y: Tensor) -> bool:

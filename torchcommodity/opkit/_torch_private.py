@@ -27,6 +27,7 @@ __all__ = [
     "is_tensor_like_type",
     "meta_table",
     "parse_schema",
+    "recording_is_off",
     "single_level",
     "tangents_enabled",
     "transforms_active",
@@ -91,9 +92,13 @@ def warn_untested() -> None:
         warnings.warn(f"torchcommodity is tested with torch {tested}; this is {torch.__version__}", stacklevel=2)
 
 
+def recording_is_off() -> bool:
+    """Whether this is a kernel below autograd, which does not record."""
+    return bool(torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradFunctionality))
+
+
 def allow_recording() -> AbstractContextManager[None]:
-    """Context manager in which autograd records, in a kernel that runs below autograd too."""
-    key = torch._C.DispatchKey.AutogradFunctionality
-    if not torch._C._dispatch_tls_is_dispatch_key_excluded(key):
+    """Context manager in which autograd records, in a kernel below autograd too."""
+    if not recording_is_off():
         return nullcontext()
-    return cast("AbstractContextManager[None]", exclude_key(key, False))
+    return cast("AbstractContextManager[None]", exclude_key(torch._C.DispatchKey.AutogradFunctionality, False))

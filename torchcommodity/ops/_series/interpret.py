@@ -18,7 +18,9 @@ def interpret(inputs: Sequence[Tensor], program: str) -> Tensor:
     """Outputs (..., T, N) of a program, or (..., K, T, N) if it has K > 1 outputs."""
     statements = parse(program)
     registers: Registers = {}
-    sources = _aligned(inputs, int(statements[0].attributes[0]))
+    device = inputs[0].device.type
+    values = [x if device == "mps" else x.double() for x in inputs]  # MPS has no float64
+    sources = _aligned(values, int(statements[0].attributes[0]))
     loop: list[int] = []
     for i, statement in enumerate(statements[1:-1], 1):
         if loop or statement.name == "feedback":
@@ -30,7 +32,9 @@ def interpret(inputs: Sequence[Tensor], program: str) -> Tensor:
             registers[i] = sources[int(statement.attributes[0])]
         else:
             registers[i] = _run(statement, registers, sources[0])
-    return _outputs([registers[i] for i in statements[-1].operands], str(statements[-1].attributes[0]))
+    dtype = str(statements[-1].attributes[0])
+    y = _outputs([registers[i] for i in statements[-1].operands], MISSING.get(dtype, torch.nan))
+    return y.to(inputs[0].dtype if dtype == "float" else getattr(torch, dtype))
 
 
 def _aligned(inputs: Sequence[Tensor], panels: int) -> list[Masked]:
@@ -70,7 +74,8 @@ def _run_loop(loop: list[int], statements: tuple[Statement, ...], registers: Reg
                 rows = {j: _stack(_rows(j, history, registers, t)) for j in statement.operands}
                 result = _run(statement, rows, Masked(*(x[..., : t + 1, :] for x in like)))
                 history[i].append(Masked(*(x[..., -1:, :] for x in result)))
-    registers |= {i: _stack(rows) for i, rows in history.items() if rows}
+    empty = Masked(*(x[..., :0, :] for x in like))
+    registers |= {i: _stack(rows) if rows else empty for i, rows in history.items()}
 
 
 def _rows(i: int, history: dict[int, list[Masked]], registers: Registers, t: int) -> list[Masked]:
@@ -83,9 +88,8 @@ def _stack(rows: list[Masked]) -> Masked:
     return Masked(*(torch.cat(parts, -2) for parts in zip(*rows)))
 
 
-def _outputs(outputs: list[Masked], dtype: str) -> Tensor:
+def _outputs(outputs: list[Masked], missing: float) -> Tensor:
+    """A row that is missing in one output is missing in all."""
     valid = torch.stack([y.valid for y in outputs]).all(0)
-    missing = MISSING.get(dtype, torch.nan)
     values = [y.value.where(valid, missing) for y in outputs]
-    result = values[0] if len(values) == 1 else torch.stack(values, -3)
-    return result if dtype == "float" else result.to(getattr(torch, dtype))
+    return values[0] if len(values) == 1 else torch.stack(values, -3)

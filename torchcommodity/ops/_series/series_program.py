@@ -75,7 +75,8 @@ def _backward(
 ) -> tuple[Tensor | None, ...]:
     inputs = (x0, x1, x2, x3, x4, x5, x6, x7)
     wanted = [i for i, (x, needed) in enumerate(zip(inputs, needs_input_grad)) if needed and x is not None]
-    gradients = iter(series_program_backward.operator(grad, *inputs, program, wanted).unbind(-3))
+    stacked = series_program_backward.operator(grad, *inputs, program, wanted)
+    gradients = iter([stacked] if len(wanted) == 1 else stacked.unbind(-3))
     return tuple(next(gradients) if i in wanted else None for i in range(MAX_INPUTS))
 
 
