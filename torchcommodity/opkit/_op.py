@@ -175,17 +175,21 @@ class Op:
 
     def __call__(self, *args: Any) -> Any:
         """Run the operator. float16 and bfloat16 are computed in float32 and returned in their own dtype."""
-        dtypes = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
-        if HALF_DTYPES & dtypes:
-            single = [x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args]
-            outputs = self(*single)
-            for i in mutated_indices(self.overload):
-                args[i].copy_(single[i])
-            dtype = dtypes.pop() if len(dtypes) == 1 else torch.float32
-            return tree_map(lambda y: y.to(dtype) if is_floating(y) else y, outputs)
+        for x in args:
+            if x is not None and isinstance(x, Tensor) and x.dtype in HALF_DTYPES:
+                return self._in_float32(args)
         if torch.compiler.is_compiling() or private.transforms_active():
             return self.overload(*args)
         return self.kernel(None, *args)  # the same result, with one pass less through the dispatcher
+
+    def _in_float32(self, args: tuple[Any, ...]) -> Any:
+        single = [x.float() if isinstance(x, Tensor) and x.dtype in HALF_DTYPES else x for x in args]
+        outputs = self(*single)
+        for i in mutated_indices(self.overload):
+            args[i].copy_(single[i])
+        dtypes = {x.dtype for x in args if is_floating(x)}
+        dtype = dtypes.pop() if len(dtypes) == 1 else torch.float32
+        return tree_map(lambda y: y.to(dtype) if is_floating(y) else y, outputs)
 
     def batched(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         """Rule for `vmap`: batching is one more leading axis of every Tensor, or one call for each sample."""

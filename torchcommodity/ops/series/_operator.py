@@ -40,6 +40,9 @@ class Operator(Generic[P, R]):
         self._panels = [name for name in self._signature.parameters if self._hints.get(name) is Tensor]
         returned = self._hints.get("return")
         self._fields: Callable[..., Any] | None = returned if hasattr(returned, "_fields") else None
+        self._panels_first = self._panels == [*self._signature.parameters][: len(self._panels)]
+        self._absent = [None] * (MAX_INPUTS - len(self._panels))
+        self._programs: dict[tuple[Any, ...], str] = {}  # by the settings as they stand in a call
         self._trace = _constant(functools.cache(self._traced))
         if not self._panels:
             raise_invalid(
@@ -47,11 +50,28 @@ class Operator(Generic[P, R]):
             )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if any(isinstance(x, Series) for x in args) or any(isinstance(x, Series) for x in kwargs.values()):
+        panels, settings = args[: len(self._panels)], args[len(self._panels) :]
+        if len(panels) < len(self._panels) or not self._panels_first or torch.compiler.is_compiling():
+            return self._call(args, kwargs)
+        key = (settings, *kwargs.items(), *map(type, settings), *map(type, kwargs.values()))  # 1 == 1.0 == True
+        try:
+            program = self._programs.get(key)
+        except TypeError:  # a setting that cannot be hashed: its check says what is expected
+            program = None
+        if program is None or not _are_alike(panels):
+            return self._call(args, kwargs, key)
+        result: R = self._returned(series_program.operator(*panels, *self._absent, program))
+        return result
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: tuple[Any, ...] = ()) -> R:
+        """Check every argument; then `key` leads to the program without a check of the settings."""
+        if any(isinstance(x, Series) for x in (*args, *kwargs.values())):
             return self._formula(*args, **kwargs)
         panels, settings = self._bind(args, kwargs)
-        result: Any = self._run(panels, settings)
-        return result  # type: ignore[no-any-return]
+        result: R = self._run(panels, settings)
+        if key and not any(isinstance(x, Tensor) for x in settings.values()):
+            self._programs[key] = self._trace(*self._key(settings))
+        return result
 
     def program(self, **settings: Any) -> str:
         """The program of the formula with these settings, in text.
@@ -174,6 +194,15 @@ class Operator(Generic[P, R]):
 
     def _returned(self, y: Tensor, axis: int = -3) -> Any:
         return self._fields(*y.unbind(axis)) if self._fields else y
+
+
+def _are_alike(panels: tuple[Any, ...]) -> bool:
+    """Whether the checks of panels pass, in less time than they take."""
+    first, *others = panels
+    if not (isinstance(first, Tensor) and first.is_floating_point() and first.dim() >= 2):
+        return False
+    kind = first.shape, first.dtype, first.device
+    return all(isinstance(x, Tensor) and (x.shape, x.dtype, x.device) == kind for x in others)
 
 
 def _constant(function: Callable[..., str]) -> Callable[..., str]:
