@@ -81,7 +81,7 @@ def test_all_is_sorted_complete_and_documented(package: str) -> None:
     assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), name.islower(), name))
     for name in module.__all__:
         value = getattr(module, name)
-        if inspect.isclass(value) or inspect.isfunction(value):
+        if inspect.isclass(value) or inspect.isfunction(inspect.unwrap(value)):
             assert (value.__doc__ or "").strip(), f"{package}.{name} has no docstring"
     defined = {name for name in vars(module) if not name.startswith("_") and not inspect.ismodule(vars(module)[name])}
     imported = {name for name in defined if getattr(vars(module)[name], "__module__", package) != package}

@@ -85,7 +85,9 @@ def test_reference_has_every_public_name(site: Path, module: str) -> None:
     page = (site / "reference" / f"{module}.html").read_text()
     public = importlib.import_module(f"torchcommodity.{module}")
     exports = {name: getattr(public, name) for name in getattr(public, "__all__", ())}
-    names = [name for name, value in exports.items() if inspect.isfunction(value) or inspect.isclass(value)]
+    names = [
+        name for name, value in exports.items() if inspect.isfunction(inspect.unwrap(value)) or inspect.isclass(value)
+    ]
     assert [name for name in names if f'id="torchcommodity.{module}.{name}"' not in page] == []
 
 

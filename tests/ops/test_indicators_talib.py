@@ -194,3 +194,19 @@ def test_indicator_few_rows(name: str, prices: dict[str, Tensor]) -> None:
     for rows in (0, 1, 2):
         results = outputs(name, *(panel[:rows] for panel in inputs(name, prices)))
         assert all(y.shape == (rows, 2) for y in results)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sar", "sarext")])
+def test_indicator_live_updates_equal_batch(name: str, prices: dict[str, Tensor]) -> None:
+    operator, settings = getattr(indicators, name), short_periods(name)
+    panels = [panel[:30].clone() for panel in inputs(name, prices)]
+    panels[0][12, 0] = torch.nan
+    state = operator.start(*(panel[:7] for panel in panels), **settings)
+    parts = [outputs(name, *(panel[:7] for panel in panels), **settings)]
+    for first, last in ((7, 13), (13, 13), (13, 29)):
+        state, y = operator.update(state, *(panel[first:last] for panel in panels))
+        parts.append(y if isinstance(y, tuple) else (y,))
+    _, y = operator.step(state, *(panel[29] for panel in panels))
+    parts.append(tuple(x.unsqueeze(0) for x in (y if isinstance(y, tuple) else (y,))))
+    for y, expected in zip(zip(*parts), outputs(name, *panels, **settings)):
+        assert torch.equal(torch.cat(y).nan_to_num(9), expected.nan_to_num(9))

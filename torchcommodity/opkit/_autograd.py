@@ -164,6 +164,8 @@ def vjp(function: Callable[..., Tensor], inputs: Iterable[Tensor], cotangent: Te
         primals = list(inputs)
         offsets = [torch.zeros_like(x, requires_grad=True) for x in primals]  # torch.func forbids x.requires_grad_()
         result = function(*(x + offset for x, offset in zip(primals, offsets)))
+        if not result.requires_grad:  # a function with a derivative of zero, such as a comparison
+            return tuple(torch.zeros_like(x) for x in primals)
         gradients = torch.autograd.grad(result, offsets, cotangent, create_graph=True, materialize_grads=True)
     return tuple(gradient.detach() for gradient in gradients) if in_kernel else gradients
 

@@ -103,7 +103,7 @@ def lookback(program: str) -> int:
     )
     for rows in (64, 512, 4096, 32768):
         t = torch.arange(rows, dtype=torch.double).unsqueeze(-1)
-        rising = [(100 + t + t * t / 100) * (1 + k / 100) for k in range(panels)]
+        rising = [(100 + t + t * t / 100) * (1 + k * 1e-6) for k in range(panels)]
         y = operator(*rising, *[torch.full_like(t, 3)] * (inputs - panels), *[None] * (MAX_INPUTS - inputs), text)
         missing = y.reshape(-1, rows)[0].isnan()
         if not missing.all():

@@ -3,8 +3,8 @@
 The following holds for all of them:
 
 **Shapes.** Each panel is (..., T, N): leading axes are batch, then time, then asset. All panels of a call, and all
-outputs, have the same shape. float16 and bfloat16 are computed in float32. Outputs are in the unit of the price unless
-stated otherwise.
+outputs, have the same shape. Values are computed in float64 and returned in the dtype of the panels. Outputs are in the
+unit of the price unless stated otherwise.
 
 **Warm-up.** The output has length T. The first `lookback(name, **settings)` rows are NaN, as many as in TA-Lib, counted
 for each series from the first row where all panels are finite.
@@ -43,9 +43,10 @@ where the pattern is there (bullish, if it has a direction), -100 where it is be
 hikkake, which reach 200. 0 in the warm-up, and where a candle that the pattern looks at, or those whose mean it is
 measured by, is missing. Not differentiable.
 
-**Speed.** On panels of many series the indicators run at 0.1 to 0.5 times the speed of TA-Lib's C loops; they add
-gradients, missing values, batches, GPUs and export. `ops.technical_indicators` computes SMA, RSI and Bollinger bands in
-one fast pass.
+**Live updates.** `state = rsi.start(history)`, then `state, y = rsi.step(state, row)` for each new row: the bits of one
+call on all rows. See `ops.series.Operator`.
+
+**Speed.** Each indicator is a formula of `ops.series`: one native pass over time computes all of its steps.
 """
 
 from torchcommodity.ops.indicators._arithmetic import add, cumsum, div, mult, sub, sum
@@ -64,15 +65,14 @@ from torchcommodity.ops.indicators._extremes import (
     minmax,
     minmaxindex,
 )
-from torchcommodity.ops.indicators._indicator import lookback
+from torchcommodity.ops.indicators._lookback import lookback
+from torchcommodity.ops.indicators._moving_average import ma, mavp
 from torchcommodity.ops.indicators._oscillators import ERI, ac, ao, cci, coppock, dpo, eri, fosc, qstick, tsi, ultosc
 from torchcommodity.ops.indicators._overlap import (
     dema,
     ema,
     hma,
     kama,
-    ma,
-    mavp,
     rma,
     sma,
     t3,

@@ -2,12 +2,11 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, align
+from torchcommodity.ops import series
+from torchcommodity.ops.series import total
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def sum(real: Tensor, timeperiod: int = 30) -> Tensor:
     """Sum over the window.
 
@@ -20,10 +19,10 @@ def sum(real: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.sum(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 21.0000, 21.5000, 22.5000, 23.0000, 24.0000])
     """
-    return windows.total(Series.from_panel(real), timeperiod).to_panel()
+    return total(real, timeperiod)
 
 
-@indicator(lambda: 0)
+@series.operator
 def cumsum(real: Tensor) -> Tensor:
     """Running sum; a missing value adds nothing.
 
@@ -36,10 +35,10 @@ def cumsum(real: Tensor) -> Tensor:
         >>> indicators.cumsum(x).squeeze(-1)
         tensor([10.0000, 21.0000, 31.5000, 43.5000, 54.5000, 67.5000])
     """
-    return Series.from_panel(real).cumsum().to_panel()
+    return series.cumsum(real)
 
 
-@indicator(lambda: 0)
+@series.operator
 def add(real0: Tensor, real1: Tensor) -> Tensor:
     """Sum of two panels.
 
@@ -52,11 +51,10 @@ def add(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.add(x, x.square()).squeeze(-1)
         tensor([110.0000, 132.0000, 120.7500, 156.0000, 132.0000, 182.0000])
     """
-    x, y = align(real0, real1)
-    return (x + y).to_panel()
+    return real0 + real1
 
 
-@indicator(lambda: 0)
+@series.operator
 def sub(real0: Tensor, real1: Tensor) -> Tensor:
     """Difference of two panels.
 
@@ -69,11 +67,10 @@ def sub(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.sub(x, x.square()).squeeze(-1)
         tensor([ -90.0000, -110.0000,  -99.7500, -132.0000, -110.0000, -156.0000])
     """
-    x, y = align(real0, real1)
-    return (x - y).to_panel()
+    return real0 - real1
 
 
-@indicator(lambda: 0)
+@series.operator
 def mult(real0: Tensor, real1: Tensor) -> Tensor:
     """Product of two panels.
 
@@ -86,11 +83,10 @@ def mult(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.mult(x, x.square()).squeeze(-1)
         tensor([1000.0000, 1331.0000, 1157.6250, 1728.0000, 1331.0000, 2197.0000])
     """
-    x, y = align(real0, real1)
-    return (x * y).to_panel()
+    return real0 * real1
 
 
-@indicator(lambda: 0)
+@series.operator
 def div(real0: Tensor, real1: Tensor) -> Tensor:
     """Quotient of two panels.
 
@@ -103,5 +99,4 @@ def div(real0: Tensor, real1: Tensor) -> Tensor:
         >>> indicators.div(x, x.square()).squeeze(-1)
         tensor([0.1000, 0.0909, 0.0952, 0.0833, 0.0909, 0.0769])
     """
-    x, y = align(real0, real1)
-    return (x / y).to_panel()
+    return real0 / real1

@@ -4,17 +4,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages
-from torchcommodity.ops.indicators._averages import (
-    aligned_averages,
-    moving_average,
-    moving_average_lookback,
-    seed_rows,
-    sort_periods,
-)
-from torchcommodity.ops.indicators._indicator import MAType, Period, Seed, indicator
-from torchcommodity.ops.indicators._rates import rate
-from torchcommodity.ops.indicators._series import Series, to_panels
+from torchcommodity.ops import series
+from torchcommodity.ops.indicators._moving_average import MAType, aligned_averages, ma
+from torchcommodity.ops.indicators._rates import roc
+from torchcommodity.ops.series import Period, Seed, ceil, divide, ema, exponential, maximum, minimum, skip
 
 
 class MACD(NamedTuple):
@@ -25,14 +18,11 @@ class MACD(NamedTuple):
     macdhist: Tensor
 
 
-def _with_signal(macd: Series, signal: Series) -> MACD:
-    return MACD(*to_panels(macd, signal, macd - signal))
+def _with_signal(line: Tensor, signal: Tensor) -> MACD:
+    return MACD(line, signal, line - signal)
 
 
-@indicator(
-    lambda fastperiod, slowperiod, signalperiod: max(fastperiod, slowperiod) + signalperiod - 2,
-    fastperiod=2, slowperiod=2,
-)  # fmt: skip
+@series.operator(fastperiod=2, slowperiod=2)
 def macd(
     real: Tensor,
     fastperiod: Period = 12,
@@ -54,20 +44,13 @@ def macd(
         >>> indicators.macd(x, fastperiod=2, slowperiod=3, signalperiod=2).macd.squeeze(-1)
         tensor([   nan,    nan,    nan, 0.3333, 0.0694, 0.3356])
     """
-    x = Series.from_panel(real)
-    fast, slow = sort_periods(fastperiod, slowperiod)
-    skip = seed_rows(slow) - seed_rows(fast) if mode == "talib" else 0  # both averages start on the same row
-    line = averages.ema(x, fast, mode, skip=skip) - averages.ema(x, slow, mode)
-    return _with_signal(line, averages.ema(line, signalperiod, mode))
+    fast, slow = minimum(fastperiod, slowperiod), maximum(fastperiod, slowperiod)
+    wait = ceil(slow) - ceil(fast) if mode == "talib" else 0  # both averages start on the same row
+    line = ema(skip(real, wait), fast, mode) - ema(real, slow, mode)
+    return _with_signal(line, ema(line, signalperiod, mode))
 
 
-@indicator(
-    lambda fastperiod, fastmatype, slowperiod, slowmatype, signalperiod, signalmatype: max(
-        moving_average_lookback(fastperiod, fastmatype), moving_average_lookback(slowperiod, slowmatype)
-    )
-    + moving_average_lookback(signalperiod, signalmatype),
-    fastperiod=2, slowperiod=2,
-)  # fmt: skip
+@series.operator(fastperiod=2, slowperiod=2)
 def macdext(
     real: Tensor,
     fastperiod: int = 12,
@@ -88,14 +71,13 @@ def macdext(
         >>> indicators.macdext(x, fastperiod=2, slowperiod=3, signalperiod=2).macd.squeeze(-1)
         tensor([   nan,    nan,    nan, 0.0833, 0.3333, 0.0000])
     """
-    x = Series.from_panel(real)
     pair = (fastperiod, fastmatype), (slowperiod, slowmatype)
-    fast, slow = aligned_averages(x, *(pair if fastperiod <= slowperiod else pair[::-1]))
+    fast, slow = aligned_averages(real, *(pair if fastperiod <= slowperiod else pair[::-1]))
     line = fast - slow
-    return _with_signal(line, moving_average(line, signalperiod, signalmatype))
+    return _with_signal(line, ma(line, signalperiod, signalmatype))
 
 
-@indicator(lambda signalperiod: 25 + signalperiod - 1)
+@series.operator
 def macdfix(real: Tensor, signalperiod: Period = 9) -> MACD:
     """`macd` with fixed weights 0.15 and 0.075, and seeds of 12 and 26 rows.
 
@@ -108,22 +90,12 @@ def macdfix(real: Tensor, signalperiod: Period = 9) -> MACD:
         >>> indicators.macdfix(x).macd[-2:].squeeze(-1)
         tensor([     nan, 248.2863])
     """
-    x = Series.from_panel(real)
-    delayed = x.restrict(x.count() > 26 - 12)
-    line = averages.exponential(delayed, 0.15, 12, 12) - averages.exponential(x, 0.075, 26, 26)
-    return _with_signal(line, averages.ema(line, signalperiod))
+    fast = exponential(skip(real, 26 - 12), 0.15, seed=12, min_count=12)
+    line = fast - exponential(real, 0.075, seed=26, min_count=26)
+    return _with_signal(line, ema(line, signalperiod))
 
 
-def _fast_and_slow(real: Tensor, fastperiod: int, slowperiod: int, matype: MAType) -> tuple[Series, Series]:
-    x = Series.from_panel(real)
-    fast, slow = sorted((fastperiod, slowperiod))
-    return moving_average(x, fast, matype), moving_average(x, slow, matype)
-
-
-@indicator(
-    lambda fastperiod, slowperiod, matype: moving_average_lookback(max(fastperiod, slowperiod), matype),
-    fastperiod=2, slowperiod=2,
-)  # fmt: skip
+@series.operator(fastperiod=2, slowperiod=2)
 def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
     """Absolute price oscillator: fast minus slow moving average.
 
@@ -136,14 +108,11 @@ def apo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType
         >>> indicators.apo(x, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([   nan,    nan, 0.0000, 0.2500, 0.0417, 0.3264])
     """
-    fast, slow = _fast_and_slow(real, fastperiod, slowperiod, matype)
-    return (fast - slow).to_panel()
+    fast, slow = (ma(real, n, matype) for n in sorted((fastperiod, slowperiod)))
+    return fast - slow
 
 
-@indicator(
-    lambda fastperiod, slowperiod, matype: moving_average_lookback(max(fastperiod, slowperiod), matype),
-    fastperiod=2, slowperiod=2,
-)  # fmt: skip
+@series.operator(fastperiod=2, slowperiod=2)
 def ppo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType = 1) -> Tensor:
     """Percentage price oscillator: fast minus slow moving average, in percent of the slow one.
 
@@ -156,11 +125,11 @@ def ppo(real: Tensor, fastperiod: int = 12, slowperiod: int = 26, matype: MAType
         >>> indicators.ppo(x, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([   nan,    nan, 0.0000, 2.2222, 0.3745, 2.7058])
     """
-    fast, slow = _fast_and_slow(real, fastperiod, slowperiod, matype)
-    return (100 * (fast - slow).divide(slow, 0)).to_panel()
+    fast, slow = (ma(real, n, matype) for n in sorted((fastperiod, slowperiod)))
+    return 100 * divide(fast - slow, slow, zero=0)
 
 
-@indicator(lambda timeperiod: 3 * (timeperiod - 1) + 1)
+@series.operator
 def trix(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tensor:
     """TRIX: rate of change in percent of the `ema` applied three times.
 
@@ -174,7 +143,6 @@ def trix(real: Tensor, timeperiod: Period = 30, *, mode: Seed = "talib") -> Tens
         >>> indicators.trix(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan,    nan,    nan, 2.0513, 5.5835])
     """
-    x = Series.from_panel(real)
-    for _ in range(3):
-        x = averages.ema(x, timeperiod, mode)
-    return (100 * rate(x, 1)).to_panel()
+    once = ema(real, timeperiod, mode)
+    twice = ema(once, timeperiod, mode)
+    return roc(ema(twice, timeperiod, mode), 1)

@@ -2,55 +2,61 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators._averages import exponential, seed_rows, wilder
-from torchcommodity.ops.indicators._indicator import Period, Smoothing, indicator
-from torchcommodity.ops.indicators._series import Series, align
-from torchcommodity.ops.indicators._volatility import true_range
+from torchcommodity.ops import series
+from torchcommodity.ops.series import (
+    Period,
+    Smoothing,
+    change,
+    count,
+    divide,
+    exponential,
+    forward_fill,
+    lag,
+    maximum,
+    restrict,
+    rma,
+    true_range,
+    where,
+)
+from torchcommodity.ops.series._recursive import seed_rows
 
 
-def directional_movements(highs: Series, lows: Series) -> tuple[Series, Series]:
+def directional_movements(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
     """Upward and downward movement: only the larger of the two moves beyond the previous row counts, if positive."""
-    up, down = highs.change(), -lows.change()
-    is_up, is_down = (up.value > down.value) & (up.value > 0), (down.value > up.value) & (down.value > 0)
-    return Series(up.value.where(is_up, 0), up.valid), Series(down.value.where(is_down, 0), down.valid)
+    up, down = change(high), -change(low)
+    return where((up > down) & (up > 0), up, 0), where((down > up) & (down > 0), down, 0)
 
 
-def wilder_average(x: Series, timeperiod: Period, mode: Smoothing) -> Series:
-    """Wilder's average; in mode "talib" its seed lacks one row, as in TA-Lib; the first values are too small."""
+def wilder_average(x: Tensor, timeperiod: Period, mode: Smoothing) -> Tensor:
+    """`rma`; in mode "talib" its seed lacks one row, as in TA-Lib; the first values are too small."""
     if mode != "talib":
-        return wilder(x, timeperiod, mode)
+        return rma(x, timeperiod, mode)
     seed = seed_rows(timeperiod) - 1
-    min_count = seed.clamp(min=1) if isinstance(seed, Tensor) else max(seed, 1)
-    return exponential(x, 1 / timeperiod, seed, min_count, seed_weight=1 / timeperiod)
+    return exponential(x, 1 / timeperiod, seed, min_count=maximum(seed, 1), seed_weight=1 / timeperiod)
 
 
 def directional_indicators(
     high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing
-) -> tuple[Series, Series]:
+) -> tuple[Tensor, Tensor]:
     """+DI and -DI in percent of the true range."""
-    highs, lows, closes = align(high, low, close)
-    ranges = true_range(highs, lows, closes)
-    valid = ranges.count() >= seed_rows(timeperiod)
-    average = wilder_average(ranges, timeperiod, mode)
-    plus, minus = (wilder_average(move, timeperiod, mode) for move in directional_movements(highs, lows))
-    return 100 * plus.divide(average, 0).restrict(valid), 100 * minus.divide(average, 0).restrict(valid)
+    ranges = true_range(high, low, close)
+    average = restrict(wilder_average(ranges, timeperiod, mode), count(ranges) >= seed_rows(timeperiod))
+    plus, minus = (wilder_average(move, timeperiod, mode) for move in directional_movements(high, low))
+    return 100 * divide(plus, average, zero=0), 100 * divide(minus, average, zero=0)
 
 
-def directional_index(plus: Series, minus: Series) -> Series:
-    """DX; invalid without any movement."""
-    return 100 * (plus - minus).abs().divide(plus + minus)
+def directional_index(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing) -> Tensor:
+    """DX; missing without any movement."""
+    plus, minus = directional_indicators(high, low, close, timeperiod, mode)
+    return 100 * abs(plus - minus) / (plus + minus)
 
 
-def average_index(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing) -> Series:
-    return wilder(directional_index(*directional_indicators(high, low, close, timeperiod, mode)), timeperiod, mode)
-
-
-@indicator(lambda timeperiod: max(timeperiod - 1, 1))
+@series.operator
 def plus_dm(high: Tensor, low: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Plus directional movement, summed by Wilder's rule: the rise of the high where it exceeds the fall of the low.
 
-    TA-Lib PLUS_DM; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: max(timeperiod - 1, 1) rows.
-    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
+    TA-Lib PLUS_DM; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: max(timeperiod - 1, 1) rows,
+    `timeperiod` in the other modes. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -59,16 +65,16 @@ def plus_dm(high: Tensor, low: Tensor, timeperiod: Period = 14, *, mode: Smoothi
         >>> indicators.plus_dm(x + 1, x - 2, timeperiod=2).squeeze(-1)
         tensor([   nan, 1.0000, 0.5000, 1.7500, 0.8750, 2.4375])
     """
-    plus, _ = directional_movements(*align(high, low))
-    return (wilder_average(plus, timeperiod, mode) * timeperiod).to_panel()
+    plus, _ = directional_movements(high, low)
+    return timeperiod * wilder_average(plus, timeperiod, mode)
 
 
-@indicator(lambda timeperiod: max(timeperiod - 1, 1))
+@series.operator
 def minus_dm(high: Tensor, low: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Minus directional movement, summed by Wilder's rule: the fall of the low where it exceeds the rise of the high.
 
-    TA-Lib MINUS_DM; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: max(timeperiod - 1, 1) rows.
-    Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
+    TA-Lib MINUS_DM; Wilder (1978), New Concepts in Technical Trading Systems. Warm-up: max(timeperiod - 1, 1) rows,
+    `timeperiod` in the other modes. Modes: "talib", "wilder", "pandas", "simple". `timeperiod` may be learned.
 
     Example:
         >>> import torch
@@ -77,11 +83,11 @@ def minus_dm(high: Tensor, low: Tensor, timeperiod: Period = 14, *, mode: Smooth
         >>> indicators.minus_dm(x + 1, x - 2, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.0000, 0.5000, 0.2500, 1.1250, 0.5625])
     """
-    _, minus = directional_movements(*align(high, low))
-    return (wilder_average(minus, timeperiod, mode) * timeperiod).to_panel()
+    _, minus = directional_movements(high, low)
+    return timeperiod * wilder_average(minus, timeperiod, mode)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def plus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Plus directional indicator: `plus_dm` in percent of the true range; 0 to 100.
 
@@ -95,10 +101,11 @@ def plus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *
         >>> indicators.plus_di(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan, 11.1111, 33.3333, 15.5556, 41.9355])
     """
-    return directional_indicators(high, low, close, timeperiod, mode)[0].to_panel()
+    plus, _ = directional_indicators(high, low, close, timeperiod, mode)
+    return plus
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def minus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Minus directional indicator: `minus_dm` in percent of the true range; 0 to 100.
 
@@ -112,10 +119,11 @@ def minus_di(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, 
         >>> indicators.minus_di(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan, 11.1111,  4.7619, 20.0000,  9.6774])
     """
-    return directional_indicators(high, low, close, timeperiod, mode)[1].to_panel()
+    _, minus = directional_indicators(high, low, close, timeperiod, mode)
+    return minus
 
 
-@indicator(lambda timeperiod: timeperiod, timeperiod=2)
+@series.operator(timeperiod=2)
 def dx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Directional movement index: 100 |P - M| / (P + M) with `plus_di` P and `minus_di` M; 0 to 100.
 
@@ -129,10 +137,10 @@ def dx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mod
         >>> indicators.dx(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan,  0.0000, 75.0000, 12.5000, 62.5000])
     """
-    return directional_index(*directional_indicators(high, low, close, timeperiod, mode)).forward_fill().to_panel()
+    return forward_fill(directional_index(high, low, close, timeperiod, mode))
 
 
-@indicator(lambda timeperiod: 2 * timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def adx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Average directional movement index: `rma` of `dx`; 0 to 100, the strength of a trend in either direction.
 
@@ -146,10 +154,10 @@ def adx(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mo
         >>> indicators.adx(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan,     nan, 37.5000, 25.0000, 43.7500])
     """
-    return average_index(high, low, close, timeperiod, mode).to_panel()
+    return rma(directional_index(high, low, close, timeperiod, mode), timeperiod, mode)
 
 
-@indicator(lambda timeperiod: 3 * timeperiod - 2, timeperiod=2)
+@series.operator(timeperiod=2)
 def adxr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Average directional movement index rating: the mean of `adx` and its value timeperiod - 1 rows ago.
 
@@ -163,5 +171,5 @@ def adxr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14, *, mode
         >>> indicators.adxr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan,     nan,     nan, 31.2500, 34.3750])
     """
-    adx = average_index(high, low, close, timeperiod, mode)
-    return ((adx + adx.lag(timeperiod - 1)) / 2).to_panel()
+    index = adx(high, low, close, timeperiod, mode=mode)
+    return (index + lag(index, timeperiod - 1)) / 2

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, align, to_panels
+from torchcommodity.ops import series
+from torchcommodity.ops.series import highest, lowest, row_number, since_highest, since_lowest
 
 
 class MinMax(NamedTuple):
@@ -24,13 +23,7 @@ class MinMaxIndex(NamedTuple):
     maxidx: Tensor
 
 
-def _row_number(age: Series) -> Tensor:
-    """Row number from the age in rows; -1 where invalid."""
-    row = torch.arange(age.value.shape[-2], device=age.value.device).unsqueeze(-1)
-    return torch.where(age.valid, row - age.value.long(), -1)
-
-
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def max(real: Tensor, timeperiod: int = 30) -> Tensor:
     """Highest value of the window.
 
@@ -43,10 +36,10 @@ def max(real: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.max(x, timeperiod=2).squeeze(-1)
         tensor([nan, 11., 11., 12., 12., 13.])
     """
-    return windows.highest(Series.from_panel(real), timeperiod).to_panel()
+    return highest(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def min(real: Tensor, timeperiod: int = 30) -> Tensor:
     """Lowest value of the window.
 
@@ -59,10 +52,10 @@ def min(real: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.min(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 10.0000, 10.5000, 10.5000, 11.0000, 11.0000])
     """
-    return windows.lowest(Series.from_panel(real), timeperiod).to_panel()
+    return lowest(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator(dtype=torch.int64)
 def maxindex(real: Tensor, timeperiod: int = 30) -> Tensor:
     """Row number of the highest value of the window (int64).
 
@@ -76,10 +69,10 @@ def maxindex(real: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.maxindex(x, timeperiod=2).squeeze(-1)
         tensor([-1,  1,  1,  3,  3,  5])
     """
-    return _row_number(windows.rows_since_extreme(Series.from_panel(real), timeperiod, True))
+    return row_number(real) - since_highest(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator(dtype=torch.int64)
 def minindex(real: Tensor, timeperiod: int = 30) -> Tensor:
     """Row number of the lowest value of the window (int64).
 
@@ -93,10 +86,10 @@ def minindex(real: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.minindex(x, timeperiod=2).squeeze(-1)
         tensor([-1,  0,  2,  2,  4,  4])
     """
-    return _row_number(windows.rows_since_extreme(Series.from_panel(real), timeperiod, False))
+    return row_number(real) - since_lowest(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def minmax(real: Tensor, timeperiod: int = 30) -> MinMax:
     """Lowest and highest value of the window.
 
@@ -109,11 +102,10 @@ def minmax(real: Tensor, timeperiod: int = 30) -> MinMax:
         >>> indicators.minmax(x, timeperiod=2).min.squeeze(-1)
         tensor([    nan, 10.0000, 10.5000, 10.5000, 11.0000, 11.0000])
     """
-    x = Series.from_panel(real)
-    return MinMax(*to_panels(windows.lowest(x, timeperiod), windows.highest(x, timeperiod)))
+    return MinMax(lowest(real, timeperiod), highest(real, timeperiod))
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator(dtype=torch.int64)
 def minmaxindex(real: Tensor, timeperiod: int = 30) -> MinMaxIndex:
     """Row numbers of the lowest and highest value of the window (int64).
 
@@ -127,12 +119,10 @@ def minmaxindex(real: Tensor, timeperiod: int = 30) -> MinMaxIndex:
         >>> indicators.minmaxindex(x, timeperiod=2).minidx.squeeze(-1)
         tensor([-1,  0,  2,  2,  4,  4])
     """
-    x = Series.from_panel(real)
-    lowest, highest = windows.rows_since_extreme(x, timeperiod, False), windows.rows_since_extreme(x, timeperiod, True)
-    return MinMaxIndex(_row_number(lowest), _row_number(highest))
+    return MinMaxIndex(minindex(real, timeperiod), maxindex(real, timeperiod))
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def midpoint(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Midpoint of the highest and lowest value of the window.
 
@@ -145,11 +135,10 @@ def midpoint(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.midpoint(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 10.5000, 10.7500, 11.2500, 11.5000, 12.0000])
     """
-    x = Series.from_panel(real)
-    return ((windows.highest(x, timeperiod) + windows.lowest(x, timeperiod)) / 2).to_panel()
+    return (highest(real, timeperiod) + lowest(real, timeperiod)) / 2
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def midprice(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
     """Midpoint of the highest high and lowest low of the window.
 
@@ -162,5 +151,4 @@ def midprice(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.midprice(x + 1, x - 2, timeperiod=2).squeeze(-1)
         tensor([    nan, 10.0000, 10.2500, 10.7500, 11.0000, 11.5000])
     """
-    highs, lows = align(high, low)
-    return ((windows.highest(highs, timeperiod) + windows.lowest(lows, timeperiod)) / 2).to_panel()
+    return (highest(high, timeperiod) + lowest(low, timeperiod)) / 2

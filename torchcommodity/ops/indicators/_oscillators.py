@@ -4,16 +4,28 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._indicator import Period, Seed, indicator
-from torchcommodity.ops.indicators._rates import rate
-from torchcommodity.ops.indicators._series import Series, align, to_panels
-from torchcommodity.ops.indicators._statistic import forecast
-from torchcommodity.ops.indicators._volatility import true_range
+from torchcommodity.ops import series
+from torchcommodity.ops.indicators._price import medprice, typprice
+from torchcommodity.ops.indicators._rates import roc
+from torchcommodity.ops.indicators._statistic import tsf
+from torchcommodity.ops.series import (
+    Period,
+    Seed,
+    change,
+    divide,
+    ema,
+    lag,
+    mean_absolute_deviation,
+    minimum,
+    previous,
+    sma,
+    total,
+    true_range,
+    wma,
+)
 
 
-@indicator(lambda fastperiod, slowperiod: max(fastperiod, slowperiod) - 1)
+@series.operator
 def ao(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34) -> Tensor:
     """Awesome oscillator: fast minus slow `sma` of the median price.
 
@@ -26,10 +38,11 @@ def ao(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34) -> 
         >>> indicators.ao(x + 1, x - 2, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([   nan,    nan, 0.2500, 0.0833, 0.3333, 0.0000])
     """
-    return _awesome(high, low, fastperiod, slowperiod).to_panel()
+    price = medprice(high, low)
+    return sma(price, fastperiod) - sma(price, slowperiod)
 
 
-@indicator(lambda fastperiod, slowperiod, signalperiod: max(fastperiod, slowperiod) + signalperiod - 2)
+@series.operator
 def ac(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34, signalperiod: int = 5) -> Tensor:
     """Accelerator oscillator: `ao` minus its `sma`.
 
@@ -42,17 +55,11 @@ def ac(high: Tensor, low: Tensor, fastperiod: int = 5, slowperiod: int = 34, sig
         >>> indicators.ac(x + 1, x - 2, fastperiod=2, slowperiod=3, signalperiod=2).squeeze(-1)
         tensor([    nan,     nan,     nan, -0.0833,  0.1250, -0.1667])
     """
-    line = _awesome(high, low, fastperiod, slowperiod)
-    return (line - averages.sma(line, signalperiod)).to_panel()
+    line = ao(high, low, fastperiod, slowperiod)
+    return line - sma(line, signalperiod)
 
 
-def _awesome(high: Tensor, low: Tensor, fastperiod: int, slowperiod: int) -> Series:
-    highs, lows = align(high, low)
-    price = (highs + lows) / 2
-    return averages.sma(price, fastperiod) - averages.sma(price, slowperiod)
-
-
-@indicator(lambda wmaperiod, roc1period, roc2period: max(roc1period, roc2period) + wmaperiod - 1)
+@series.operator
 def coppock(real: Tensor, wmaperiod: int = 10, roc1period: int = 11, roc2period: int = 14) -> Tensor:
     """Coppock curve: `wma` of the sum of two rates of change in percent.
 
@@ -66,11 +73,10 @@ def coppock(real: Tensor, wmaperiod: int = 10, roc1period: int = 11, roc2period:
         >>> indicators.coppock(x, wmaperiod=2, roc1period=2, roc2period=2).squeeze(-1)
         tensor([    nan,     nan,     nan, 15.4545, 12.4098, 14.2857])
     """
-    x = Series.from_panel(real)
-    return averages.wma(100 * rate(x, roc1period) + 100 * rate(x, roc2period), wmaperiod).to_panel()
+    return wma(roc(real, roc1period) + roc(real, roc2period), wmaperiod)
 
 
-@indicator(lambda timeperiod: max(timeperiod - 1, timeperiod // 2 + 1))
+@series.operator
 def dpo(real: Tensor, timeperiod: int = 20) -> Tensor:
     """Detrended price oscillator: the price timeperiod // 2 + 1 rows ago minus the current `sma`.
 
@@ -84,8 +90,7 @@ def dpo(real: Tensor, timeperiod: int = 20) -> Tensor:
         >>> indicators.dpo(x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan, -0.7500, -0.2500, -1.0000,  0.0000])
     """
-    x = Series.from_panel(real)
-    return (x.lag(timeperiod // 2 + 1) - averages.sma(x, timeperiod)).to_panel()
+    return lag(real, timeperiod // 2 + 1) - sma(real, timeperiod)
 
 
 class ERI(NamedTuple):
@@ -95,7 +100,7 @@ class ERI(NamedTuple):
     bearpower: Tensor
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def eri(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 13, *, mode: Seed = "talib") -> ERI:
     """Elder ray index: high and low minus the `ema` of the close.
 
@@ -109,12 +114,11 @@ def eri(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 13, *, mo
         >>> indicators.eri(x + 1, x - 2, x, timeperiod=2).bullpower.squeeze(-1)
         tensor([   nan, 1.5000, 1.0000, 1.5000, 0.8333, 1.6111])
     """
-    highs, lows, closes = align(high, low, close)
-    middle = averages.ema(closes, timeperiod, mode)
-    return ERI(*to_panels(highs - middle, lows - middle))
+    middle = ema(close, timeperiod, mode)
+    return ERI(high - middle, low - middle)
 
 
-@indicator(lambda timeperiod: timeperiod, timeperiod=2)
+@series.operator(timeperiod=2)
 def fosc(real: Tensor, timeperiod: int = 5) -> Tensor:
     """Forecast oscillator: the price minus the previous row's `tsf`, in percent of the price.
 
@@ -127,11 +131,11 @@ def fosc(real: Tensor, timeperiod: int = 5) -> Tensor:
         >>> indicators.fosc(x, timeperiod=2).squeeze(-1)
         tensor([     nan,      nan, -14.2857,  16.6667, -22.7273,  23.0769])
     """
-    x = Series.from_panel(real)
-    return (100 * (x - forecast(x, timeperiod, 1).lag(1)).divide(x, 0)).to_panel()
+    forecast = lag(tsf(real, timeperiod))
+    return 100 * divide(real - forecast, real, zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def qstick(open: Tensor, close: Tensor, timeperiod: int = 10) -> Tensor:
     """Qstick: `sma` of close - open.
 
@@ -144,11 +148,10 @@ def qstick(open: Tensor, close: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.qstick(x - 0.5, x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
     """
-    opens, closes = align(open, close)
-    return averages.sma(closes - opens, timeperiod).to_panel()
+    return sma(close - open, timeperiod)
 
 
-@indicator(lambda firstperiod, secondperiod: firstperiod + secondperiod - 1)
+@series.operator
 def tsi(real: Tensor, firstperiod: Period = 25, secondperiod: Period = 13, *, mode: Seed = "talib") -> Tensor:
     """True strength index: change of the price over |change|, both averaged by `ema` twice; -100 to 100.
 
@@ -162,15 +165,15 @@ def tsi(real: Tensor, firstperiod: Period = 25, secondperiod: Period = 13, *, mo
         >>> indicators.tsi(x, firstperiod=2, secondperiod=2).squeeze(-1)
         tensor([    nan,     nan,     nan, 66.6667,  1.7544, 55.8333])
     """
-    change = Series.from_panel(real).change()
 
-    def smooth(x: Series) -> Series:
-        return averages.ema(averages.ema(x, firstperiod, mode), secondperiod, mode)
+    def smooth(x: Tensor) -> Tensor:
+        return ema(ema(x, firstperiod, mode), secondperiod, mode)
 
-    return (100 * smooth(change).divide(smooth(change.abs()), 0)).to_panel()
+    moves = change(real)
+    return 100 * divide(smooth(moves), smooth(abs(moves)), zero=0)
 
 
-@indicator(lambda timeperiod1, timeperiod2, timeperiod3: max(timeperiod1, timeperiod2, timeperiod3))
+@series.operator
 def ultosc(
     high: Tensor, low: Tensor, close: Tensor, timeperiod1: int = 7, timeperiod2: int = 14, timeperiod3: int = 28
 ) -> Tensor:
@@ -187,17 +190,15 @@ def ultosc(
         >>> indicators.ultosc(x + 1, x - 2, x, timeperiod1=2, timeperiod2=2, timeperiod3=4).squeeze(-1)
         tensor([    nan,     nan,     nan,     nan, 66.6667, 66.6667])
     """
-    highs, lows, closes = align(high, low, close)
-    pressure = closes - lows.minimum(closes.previous())
-    ranges = true_range(highs, lows, closes)
-    shares = [
-        weight * windows.total(pressure, n).divide(windows.total(ranges, n), 0)
-        for weight, n in zip((4, 2, 1), sorted((timeperiod1, timeperiod2, timeperiod3)))
-    ]
-    return ((shares[0] + shares[1] + shares[2]) * (100 / 7)).to_panel()
+    pressure = close - minimum(low, previous(close))
+    ranges = true_range(high, low, close)
+    short, middle, long = (
+        divide(total(pressure, n), total(ranges, n), zero=0) for n in sorted((timeperiod1, timeperiod2, timeperiod3))
+    )
+    return 100 * (4 * short + 2 * middle + long) / 7
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def cci(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
     """Commodity channel index: typical price minus its `sma`, over 0.015 times its mean absolute deviation.
 
@@ -211,7 +212,6 @@ def cci(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tenso
         >>> indicators.cci(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([     nan,  66.6667, -66.6667,  66.6667, -66.6667,  66.6667])
     """
-    highs, lows, closes = align(high, low, close)
-    price = (highs + lows + closes) / 3
-    spread = windows.absolute_deviation(price, timeperiod)
-    return (price - windows.mean(price, timeperiod)).divide(0.015 * spread, 0).to_panel()
+    price = typprice(high, low, close)
+    spread = mean_absolute_deviation(price, timeperiod)
+    return divide(price - sma(price, timeperiod), 0.015 * spread, zero=0)

@@ -2,21 +2,11 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, align
+from torchcommodity.ops import series
+from torchcommodity.ops.series import divide, lag, positive_part
 
 
-def rate(x: Series, timeperiod: int) -> Series:
-    """Relative change; zero where the previous price was zero, as in TA-Lib."""
-    previous = x.lag(timeperiod)
-    return (x - previous).divide(previous, 0)
-
-
-def ratio(x: Series, timeperiod: int) -> Series:
-    return x.divide(x.lag(timeperiod), 0)
-
-
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def mom(real: Tensor, timeperiod: int = 10) -> Tensor:
     """Momentum: the price minus the price `timeperiod` rows ago.
 
@@ -29,11 +19,10 @@ def mom(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.mom(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 0.5000, 1.0000, 0.5000, 1.0000])
     """
-    x = Series.from_panel(real)
-    return (x - x.lag(timeperiod)).to_panel()
+    return real - lag(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def roc(real: Tensor, timeperiod: int = 10) -> Tensor:
     """Rate of change in percent, 100 (x / y - 1) with the price y `timeperiod` rows ago.
 
@@ -46,10 +35,10 @@ def roc(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.roc(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 5.0000, 9.0909, 4.7619, 8.3333])
     """
-    return (100 * rate(Series.from_panel(real), timeperiod)).to_panel()
+    return 100 * rocp(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def rocp(real: Tensor, timeperiod: int = 10) -> Tensor:
     """Rate of change, x / y - 1 with the price y `timeperiod` rows ago.
 
@@ -62,10 +51,11 @@ def rocp(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.rocp(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 0.0500, 0.0909, 0.0476, 0.0833])
     """
-    return rate(Series.from_panel(real), timeperiod).to_panel()
+    earlier = lag(real, timeperiod)
+    return divide(real - earlier, earlier, zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def rocr(real: Tensor, timeperiod: int = 10) -> Tensor:
     """Ratio x / y to the price y `timeperiod` rows ago.
 
@@ -78,10 +68,10 @@ def rocr(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.rocr(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 1.0500, 1.0909, 1.0476, 1.0833])
     """
-    return ratio(Series.from_panel(real), timeperiod).to_panel()
+    return divide(real, lag(real, timeperiod), zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def rocr100(real: Tensor, timeperiod: int = 10) -> Tensor:
     """Ratio to the price y `timeperiod` rows ago in percent, 100 x / y.
 
@@ -94,10 +84,10 @@ def rocr100(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.rocr100(x, timeperiod=2).squeeze(-1)
         tensor([     nan,      nan, 105.0000, 109.0909, 104.7619, 108.3333])
     """
-    return (100 * ratio(Series.from_panel(real), timeperiod)).to_panel()
+    return 100 * rocr(real, timeperiod)
 
 
-@indicator(lambda: 0)
+@series.operator
 def bop(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> Tensor:
     """Balance of power, (close - open) / (high - low): -1 to 1.
 
@@ -111,5 +101,4 @@ def bop(open: Tensor, high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.bop(x - 0.5, x + 1, x - 2, x).squeeze(-1)
         tensor([0.1667, 0.1667, 0.1667, 0.1667, 0.1667, 0.1667])
     """
-    opens, highs, lows, closes = align(open, high, low, close)
-    return (closes - opens).divide((highs - lows).positive_part(), 0).to_panel()
+    return divide(close - open, positive_part(high - low), zero=0)

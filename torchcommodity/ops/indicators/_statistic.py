@@ -1,27 +1,31 @@
 """Regression on time, dispersion and dependence in trailing windows (TA-Lib: statistic functions)."""
 
-import torch
+from math import degrees
+
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, align
+from torchcommodity.ops import series
+from torchcommodity.ops.series import (
+    atan,
+    change,
+    divide,
+    mean_absolute_deviation,
+    previous,
+    products,
+    rank,
+    slope,
+    sma,
+    sqrt,
+    std,
+)
 
 
-def regression(x: Series, timeperiod: int) -> tuple[Series, Series]:
-    """Least squares on time: slope per row, and value of the line in the middle of the window."""
-    total, weighted = windows.age_weighted_sums(x, timeperiod)
-    n = float(timeperiod)
-    return (total * ((n - 1) / 2) - weighted) * (12 / (n * (n * n - 1))), total / n
+def regression_line(x: Tensor, timeperiod: int, ahead: int) -> Tensor:
+    """Value of the least-squares line on time, `ahead` rows after the last one of the window."""
+    return sma(x, timeperiod) + slope(x, timeperiod) * ((timeperiod - 1) / 2 + ahead)
 
 
-def forecast(x: Series, timeperiod: int, ahead: float) -> Series:
-    """Value of the regression line `ahead` rows after the last one."""
-    slope, middle = regression(x, timeperiod)
-    return middle + slope * ((timeperiod - 1) / 2 + ahead)
-
-
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def linearreg(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Linear regression on time over the window: value of the line at its last row.
 
@@ -34,10 +38,10 @@ def linearreg(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 11.0000, 10.5000, 12.0000, 11.0000, 13.0000])
     """
-    return forecast(Series.from_panel(real), timeperiod, 0).to_panel()
+    return regression_line(real, timeperiod, ahead=0)
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def linearreg_angle(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Linear regression on time over the window: angle of the line in degrees, atan(slope per row).
 
@@ -50,11 +54,10 @@ def linearreg_angle(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg_angle(x, timeperiod=2).squeeze(-1)
         tensor([     nan,  45.0000, -26.5651,  56.3099, -45.0000,  63.4350])
     """
-    slope, _ = regression(Series.from_panel(real), timeperiod)
-    return slope.map(torch.atan).map(torch.rad2deg).to_panel()
+    return degrees(1) * atan(slope(real, timeperiod))
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def linearreg_intercept(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Linear regression on time over the window: value of the line at its first row.
 
@@ -67,10 +70,10 @@ def linearreg_intercept(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg_intercept(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 10.0000, 11.0000, 10.5000, 12.0000, 11.0000])
     """
-    return forecast(Series.from_panel(real), timeperiod, 1 - timeperiod).to_panel()
+    return regression_line(real, timeperiod, ahead=1 - timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def linearreg_slope(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Linear regression on time over the window: slope per row.
 
@@ -83,10 +86,10 @@ def linearreg_slope(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.linearreg_slope(x, timeperiod=2).squeeze(-1)
         tensor([    nan,  1.0000, -0.5000,  1.5000, -1.0000,  2.0000])
     """
-    return regression(Series.from_panel(real), timeperiod)[0].to_panel()
+    return slope(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def tsf(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Time series forecast: the linear regression on time, extrapolated by one row.
 
@@ -99,10 +102,10 @@ def tsf(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.tsf(x, timeperiod=2).squeeze(-1)
         tensor([    nan, 12.0000, 10.0000, 13.5000, 10.0000, 15.0000])
     """
-    return forecast(Series.from_panel(real), timeperiod, 1).to_panel()
+    return regression_line(real, timeperiod, ahead=1)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def var(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
     """Population variance of the window, in squared units of the price.
 
@@ -115,10 +118,10 @@ def var(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
         >>> indicators.var(x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.2500, 0.0625, 0.5625, 0.2500, 1.0000])
     """
-    return windows.variance(Series.from_panel(real), timeperiod).to_panel()
+    return series.var(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def stddev(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
     """Population standard deviation of the window, times `nbdev`.
 
@@ -131,10 +134,10 @@ def stddev(real: Tensor, timeperiod: int = 5, nbdev: float = 1.0) -> Tensor:
         >>> indicators.stddev(x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.5000, 0.2500, 0.7500, 0.5000, 1.0000])
     """
-    return (windows.standard_deviation(Series.from_panel(real), timeperiod) * nbdev).to_panel()
+    return nbdev * std(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def beta(real0: Tensor, real1: Tensor, timeperiod: int = 5) -> Tensor:
     """Beta: covariance of the rates of change of both series over the variance of those of `real0`, the market.
 
@@ -148,13 +151,11 @@ def beta(real0: Tensor, real1: Tensor, timeperiod: int = 5) -> Tensor:
         >>> indicators.beta(x, x.square(), timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 2.0545, 2.0974, 2.0595, 2.0985])
     """
-    x, y = align(real0, real1)
-    x, y = x.change().divide(x.previous(), 0), y.change().divide(y.previous(), 0)
-    xx, xy, _ = windows.moments(x, y, timeperiod)
-    return xy.divide(xx, 0).to_panel()
+    x, y = (divide(change(price), previous(price), zero=0) for price in (real0, real1))
+    return divide(products(x, y, timeperiod), products(x, x, timeperiod), zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def correl(real0: Tensor, real1: Tensor, timeperiod: int = 30) -> Tensor:
     """Pearson correlation of two series over the window; -1 to 1.
 
@@ -167,12 +168,11 @@ def correl(real0: Tensor, real1: Tensor, timeperiod: int = 30) -> Tensor:
         >>> indicators.correl(x, x.square(), timeperiod=2).squeeze(-1)
         tensor([nan, 1., 1., 1., 1., 1.])
     """
-    x, y = align(real0, real1)
-    xx, xy, yy = windows.moments(x, y, timeperiod)
-    return xy.divide((xx * yy).sqrt(), 0).to_panel()
+    xx, yy = products(real0, real0, timeperiod), products(real1, real1, timeperiod)
+    return divide(products(real0, real1, timeperiod), sqrt(xx * yy), zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def avgdev(real: Tensor, timeperiod: int = 14) -> Tensor:
     """Mean absolute deviation of the window from its mean.
 
@@ -185,10 +185,10 @@ def avgdev(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.avgdev(x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.5000, 0.2500, 0.7500, 0.5000, 1.0000])
     """
-    return windows.absolute_deviation(Series.from_panel(real), timeperiod).to_panel()
+    return mean_absolute_deviation(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def percentrank(real: Tensor, timeperiod: int = 100) -> Tensor:
     """Percent rank: percentage of the previous `timeperiod` prices below the current one; 0 to 100.
 
@@ -201,8 +201,4 @@ def percentrank(real: Tensor, timeperiod: int = 100) -> Tensor:
         >>> indicators.percentrank(x, timeperiod=2).squeeze(-1)
         tensor([ nan,  nan,  50., 100.,  50., 100.])
     """
-    x = Series.from_panel(real)
-    count = torch.zeros_like(x.value)
-    for rows in range(1, timeperiod + 1):
-        count = count + (x.lag(rows).value < x.value)
-    return Series(100 * count / timeperiod, windows.complete(x, timeperiod + 1)).to_panel()
+    return 100 * rank(real, timeperiod) / timeperiod

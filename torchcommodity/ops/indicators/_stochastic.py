@@ -4,12 +4,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._averages import moving_average, moving_average_lookback
-from torchcommodity.ops.indicators._indicator import MAType, indicator
-from torchcommodity.ops.indicators._series import Series, align, to_panels
-from torchcommodity.ops.indicators._strength import relative_strength
+from torchcommodity.ops import series
+from torchcommodity.ops.indicators._moving_average import MAType, ma
+from torchcommodity.ops.indicators._strength import rsi
+from torchcommodity.ops.series import divide, ema, highest, lowest
 
 
 class Stoch(NamedTuple):
@@ -41,28 +39,13 @@ class SMI(NamedTuple):
     smisignal: Tensor
 
 
-def percent_of_range(highs: Series, lows: Series, closes: Series, timeperiod: int) -> Series:
+def percent_of_range(high: Tensor, low: Tensor, close: Tensor, timeperiod: int) -> Tensor:
     """Position of the close between the lowest low (0) and the highest high (100) of the window; 0 without range."""
-    low = windows.lowest(lows, timeperiod)
-    return 100 * (closes - low).divide(windows.highest(highs, timeperiod) - low, 0)
+    top, bottom = highest(high, timeperiod), lowest(low, timeperiod)
+    return 100 * divide(close - bottom, top - bottom, zero=0)
 
 
-def _slow(
-    fast: Series, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
-) -> tuple[Series, Series]:
-    """Slow %K and %D: moving averages of fast %K and of slow %K."""
-    slow = moving_average(fast, slowk_period, slowk_matype)
-    return slow, moving_average(slow, slowd_period, slowd_matype)
-
-
-def _slow_lookback(
-    fastk_period: int, slowk_period: int, slowk_matype: MAType, slowd_period: int, slowd_matype: MAType
-) -> int:
-    k, d = moving_average_lookback(slowk_period, slowk_matype), moving_average_lookback(slowd_period, slowd_matype)
-    return fastk_period - 1 + k + d
-
-
-@indicator(_slow_lookback)
+@series.operator
 def stoch(
     high: Tensor,
     low: Tensor,
@@ -85,16 +68,12 @@ def stoch(
         >>> indicators.stoch(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).slowk.squeeze(-1)
         tensor([    nan,     nan,     nan, 67.4603, 63.8889, 65.0000])
     """
-    highs, lows, closes = align(high, low, close)
-    fast = percent_of_range(highs, lows, closes, fastk_period)
-    return Stoch(*to_panels(*_slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)))
+    fast = percent_of_range(high, low, close, fastk_period)
+    slow = ma(fast, slowk_period, slowk_matype)
+    return Stoch(slow, ma(slow, slowd_period, slowd_matype))
 
 
-@indicator(
-    lambda fastk_period, fastd_period, fastd_matype: (
-        fastk_period - 1 + moving_average_lookback(fastd_period, fastd_matype)
-    )
-)
+@series.operator
 def stochf(
     high: Tensor, low: Tensor, close: Tensor, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
@@ -110,17 +89,11 @@ def stochf(
         >>> indicators.stochf(x + 1, x - 2, x, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
         tensor([    nan,     nan, 57.1429, 77.7778, 50.0000, 80.0000])
     """
-    highs, lows, closes = align(high, low, close)
-    fast = percent_of_range(highs, lows, closes, fastk_period)
-    return StochF(*to_panels(fast, moving_average(fast, fastd_period, fastd_matype)))
+    fast = percent_of_range(high, low, close, fastk_period)
+    return StochF(fast, ma(fast, fastd_period, fastd_matype))
 
 
-@indicator(
-    lambda timeperiod, fastk_period, fastd_period, fastd_matype: (
-        timeperiod + fastk_period - 1 + moving_average_lookback(fastd_period, fastd_matype)
-    ),
-    timeperiod=2,
-)
+@series.operator(timeperiod=2)
 def stochrsi(
     real: Tensor, timeperiod: int = 14, fastk_period: int = 5, fastd_period: int = 3, fastd_matype: MAType = 0
 ) -> StochF:
@@ -136,12 +109,12 @@ def stochrsi(
         >>> indicators.stochrsi(x, timeperiod=2, fastk_period=2, fastd_period=2).fastk.squeeze(-1)
         tensor([ nan,  nan,  nan,  nan,   0., 100.])
     """
-    strength = relative_strength(Series.from_panel(real), timeperiod)
+    strength = rsi(real, timeperiod)
     fast = percent_of_range(strength, strength, strength, fastk_period)
-    return StochF(*to_panels(fast, moving_average(fast, fastd_period, fastd_matype)))
+    return StochF(fast, ma(fast, fastd_period, fastd_matype))
 
 
-@indicator(_slow_lookback)
+@series.operator
 def kdj(
     high: Tensor,
     low: Tensor,
@@ -164,15 +137,12 @@ def kdj(
         >>> indicators.kdj(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).k.squeeze(-1)
         tensor([    nan,     nan,     nan, 71.9246, 60.9623, 70.4812])
     """
-    highs, lows, closes = align(high, low, close)
-    fast = percent_of_range(highs, lows, closes, fastk_period)
-    k, d = _slow(fast, slowk_period, slowk_matype, slowd_period, slowd_matype)
-    return KDJ(*to_panels(k, d, 3 * k - 2 * d))
+    k = ma(percent_of_range(high, low, close, fastk_period), slowk_period, slowk_matype)
+    d = ma(k, slowd_period, slowd_matype)
+    return KDJ(k, d, 3 * k - 2 * d)
 
 
-@indicator(
-    lambda timeperiod, fastperiod, slowperiod, signalperiod: timeperiod + fastperiod + slowperiod + signalperiod - 4
-)
+@series.operator
 def smi(
     high: Tensor,
     low: Tensor,
@@ -195,17 +165,16 @@ def smi(
         >>> indicators.smi(x + 1, x - 2, x, timeperiod=2, fastperiod=2, slowperiod=3, signalperiod=2).smi.squeeze(-1)
         tensor([    nan,     nan,     nan,     nan,     nan, 39.1026, 33.3333])
     """
-    highs, lows, closes = align(high, low, close)
-    top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
 
-    def smooth(x: Series) -> Series:
-        return averages.ema(averages.ema(x, slowperiod), fastperiod)
+    def smooth(x: Tensor) -> Tensor:
+        return ema(ema(x, slowperiod), fastperiod)
 
-    line = 100 * smooth(closes - (top + bottom) / 2).divide(smooth((top - bottom) / 2), 0)
-    return SMI(*to_panels(line, averages.ema(line, signalperiod)))
+    top, bottom = highest(high, timeperiod), lowest(low, timeperiod)
+    line = 100 * divide(smooth(close - (top + bottom) / 2), smooth((top - bottom) / 2), zero=0)
+    return SMI(line, ema(line, signalperiod))
 
 
-@indicator(lambda timeperiod: timeperiod - 1, timeperiod=2)
+@series.operator(timeperiod=2)
 def willr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Tensor:
     """Williams %R: distance of the close below the highest high of the window in percent of its range; -100 to 0.
 
@@ -219,6 +188,5 @@ def willr(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Ten
         >>> indicators.willr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([     nan, -25.0000, -42.8571, -22.2222, -50.0000, -20.0000])
     """
-    highs, lows, closes = align(high, low, close)
-    top, bottom = windows.highest(highs, timeperiod), windows.lowest(lows, timeperiod)
-    return (-100 * (top - closes).divide(top - bottom, 0)).to_panel()
+    top, bottom = highest(high, timeperiod), lowest(low, timeperiod)
+    return -100 * divide(top - close, top - bottom, zero=0)

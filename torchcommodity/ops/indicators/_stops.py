@@ -3,10 +3,8 @@
 from torch import Tensor
 
 from torchcommodity.ops._technical.parabolic_sar import parabolic_sar
-from torchcommodity.ops.indicators._indicator import indicator
 
 
-@indicator(lambda: 1)
 def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 0.2) -> Tensor:
     """Parabolic stop and reverse: a stop that accelerates towards the extreme price; see `ops.parabolic_sar`.
 
@@ -24,7 +22,6 @@ def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 
     return parabolic_sar(high, low, acceleration_long=factors, acceleration_short=factors).stop
 
 
-@indicator(lambda: 1)
 def sarext(
     high: Tensor,
     low: Tensor,

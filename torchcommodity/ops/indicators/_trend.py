@@ -4,11 +4,19 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._indicator import indicator
-from torchcommodity.ops.indicators._series import Series, align, to_panels
-from torchcommodity.ops.indicators._volatility import true_range
+from torchcommodity.ops import series
+from torchcommodity.ops.series import (
+    divide,
+    efficiency_ratio,
+    highest,
+    lag,
+    lowest,
+    previous,
+    since_highest,
+    since_lowest,
+    total,
+    true_range,
+)
 
 
 class Aroon(NamedTuple):
@@ -25,16 +33,7 @@ class Vortex(NamedTuple):
     minusvi: Tensor
 
 
-def _aroon(high: Tensor, low: Tensor, timeperiod: int) -> tuple[Series, Series]:
-    highs, lows = align(high, low)
-    down, up = (
-        windows.rows_since_extreme(lows, timeperiod + 1, False),
-        windows.rows_since_extreme(highs, timeperiod + 1, True),
-    )
-    return 100 - down * (100 / timeperiod), 100 - up * (100 / timeperiod)
-
-
-@indicator(lambda timeperiod: timeperiod, timeperiod=2)
+@series.operator(timeperiod=2)
 def aroon(high: Tensor, low: Tensor, timeperiod: int = 14) -> Aroon:
     """Aroon: 100 (1 - a / timeperiod), with a the number of rows since the lowest low and since the highest high.
 
@@ -48,10 +47,11 @@ def aroon(high: Tensor, low: Tensor, timeperiod: int = 14) -> Aroon:
         >>> indicators.aroon(x + 1, x - 2, timeperiod=2).aroondown.squeeze(-1)
         tensor([nan, nan,  0., 50.,  0., 50.])
     """
-    return Aroon(*to_panels(*_aroon(high, low, timeperiod)))
+    down, up = since_lowest(low, timeperiod + 1), since_highest(high, timeperiod + 1)
+    return Aroon(100 * (1 - down / timeperiod), 100 * (1 - up / timeperiod))
 
 
-@indicator(lambda timeperiod: timeperiod, timeperiod=2)
+@series.operator(timeperiod=2)
 def aroonosc(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
     """Aroon oscillator: Aroon up minus Aroon down; -100 to 100.
 
@@ -65,11 +65,11 @@ def aroonosc(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.aroonosc(x + 1, x - 2, timeperiod=2).squeeze(-1)
         tensor([nan, nan, 50., 50., 50., 50.])
     """
-    down, up = _aroon(high, low, timeperiod)
-    return (up - down).to_panel()
+    down, up = aroon(high, low, timeperiod)
+    return up - down
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def er(real: Tensor, timeperiod: int = 10) -> Tensor:
     """Kaufman's efficiency ratio: |net change| over the sum of |changes| of the rows; 0 to 1, 1 without any change.
 
@@ -82,10 +82,10 @@ def er(real: Tensor, timeperiod: int = 10) -> Tensor:
         >>> indicators.er(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 0.3333, 0.5000, 0.2000, 0.3333])
     """
-    return averages.efficiency_ratio(Series.from_panel(real), timeperiod).to_panel()
+    return efficiency_ratio(real, timeperiod)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def vhf(real: Tensor, timeperiod: int = 28) -> Tensor:
     """Vertical horizontal filter: the range of the window over the sum of |changes|.
 
@@ -98,12 +98,11 @@ def vhf(real: Tensor, timeperiod: int = 28) -> Tensor:
         >>> indicators.vhf(x, timeperiod=2).squeeze(-1)
         tensor([   nan,    nan, 0.3333, 0.7500, 0.4000, 0.6667])
     """
-    x = Series.from_panel(real)
-    ranges = windows.highest(x, timeperiod) - windows.lowest(x, timeperiod)
-    return ranges.divide(windows.total((x - x.lag(1)).abs(), timeperiod), 0).to_panel()
+    path = total(abs(real - lag(real)), timeperiod)
+    return divide(highest(real, timeperiod) - lowest(real, timeperiod), path, zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def vortex(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Vortex:
     """Vortex indicator: sums of |high - previous low| and |low - previous high| over the sum of the true range.
 
@@ -117,11 +116,10 @@ def vortex(high: Tensor, low: Tensor, close: Tensor, timeperiod: int = 14) -> Vo
         >>> indicators.vortex(x + 1, x - 2, x, timeperiod=2).plusvi.squeeze(-1)
         tensor([   nan,    nan, 1.0833, 1.1667, 1.0833, 1.1667])
     """
-    highs, lows, closes = align(high, low, close)
-    ranges = windows.total(true_range(highs, lows, closes), timeperiod)
-    plus = windows.total((highs - lows.previous()).abs(), timeperiod)
-    minus = windows.total((lows - highs.previous()).abs(), timeperiod)
-    return Vortex(*to_panels(plus.divide(ranges, 0), minus.divide(ranges, 0)))
+    ranges = total(true_range(high, low, close), timeperiod)
+    plus = total(abs(high - previous(low)), timeperiod)
+    minus = total(abs(low - previous(high)), timeperiod)
+    return Vortex(divide(plus, ranges, zero=0), divide(minus, ranges, zero=0))
 
 
 class Fractal(NamedTuple):
@@ -131,7 +129,12 @@ class Fractal(NamedTuple):
     swinglow: Tensor
 
 
-@indicator(lambda leftbars, rightbars: leftbars + rightbars)
+def _is_peak(x: Tensor, leftbars: int, rightbars: int) -> Tensor:
+    middle = lag(x, rightbars)
+    return (middle > highest(lag(middle), leftbars)) & (middle > highest(x, rightbars))
+
+
+@series.operator
 def fractal(high: Tensor, low: Tensor, leftbars: int = 2, rightbars: int = 2) -> Fractal:
     """Williams fractal: 100 where the high `rightbars` rows ago exceeds the `leftbars` before and `rightbars` after it.
 
@@ -145,12 +148,4 @@ def fractal(high: Tensor, low: Tensor, leftbars: int = 2, rightbars: int = 2) ->
         >>> indicators.fractal(x + 1, x - 2, leftbars=1, rightbars=1).swinghigh.squeeze(-1)
         tensor([ nan,  nan, 100.,   0., 100.,   0.])
     """
-    highs, lows = align(high, low)
-    return Fractal(*to_panels(_peak(highs, leftbars, rightbars), _peak(-lows, leftbars, rightbars)))
-
-
-def _peak(x: Series, left: int, right: int) -> Series:
-    middle = x.lag(right)
-    left_max, right_max = windows.highest(middle.lag(1), left), windows.highest(x, right)
-    is_peak = (middle.value > left_max.value) & (middle.value > right_max.value)
-    return Series(100 * is_peak.to(x.value), middle.valid & left_max.valid & right_max.valid)
+    return Fractal(100 * _is_peak(high, leftbars, rightbars), 100 * _is_peak(-low, leftbars, rightbars))

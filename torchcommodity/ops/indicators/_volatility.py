@@ -2,30 +2,25 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._averages import wilder
-from torchcommodity.ops.indicators._indicator import Period, Seed, Smoothing, indicator
-from torchcommodity.ops.indicators._rates import rate
-from torchcommodity.ops.indicators._series import Series, align
+from torchcommodity.ops import series
+from torchcommodity.ops.indicators._rates import roc
+from torchcommodity.ops.series import (
+    Period,
+    Seed,
+    Smoothing,
+    change,
+    divide,
+    ema,
+    fill,
+    rma,
+    sma,
+    std,
+    total,
+    true_range,
+)
 
 
-def true_range(highs: Series, lows: Series, closes: Series) -> Series:
-    """max(high, previous close) - min(low, previous close)."""
-    previous = closes.previous()
-    return highs.maximum(previous) - lows.minimum(previous)
-
-
-def average_range(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period, mode: Smoothing) -> Series:
-    highs, lows, closes = align(high, low, close)
-    ranges = true_range(highs, lows, closes)
-    if mode == "wilder":  # the first row has a range, without a previous close
-        first = closes.valid & (closes.count() == 1)
-        ranges = Series((highs - lows).value.where(first, ranges.value), ranges.valid | first)
-    return wilder(ranges, timeperiod, mode)
-
-
-@indicator(lambda: 1)
+@series.operator
 def trange(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
     """True range: max(high, previous close) - min(low, previous close).
 
@@ -38,10 +33,10 @@ def trange(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.trange(x + 1, x - 2, x).squeeze(-1)
         tensor([nan, 3., 3., 3., 3., 3.])
     """
-    return true_range(*align(high, low, close)).to_panel()
+    return true_range(high, low, close)
 
 
-@indicator(lambda timeperiod, mode: timeperiod - (mode == "wilder"))
+@series.operator
 def atr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Average true range: `rma` of `trange`.
 
@@ -55,10 +50,13 @@ def atr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mo
         >>> indicators.atr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([nan, nan, 3., 3., 3., 3.])
     """
-    return average_range(high, low, close, timeperiod, mode).to_panel()
+    ranges = true_range(high, low, close)
+    if mode == "wilder":  # the first row has a range, without a previous close
+        ranges = fill(ranges, high - low)
+    return rma(ranges, timeperiod, mode)
 
 
-@indicator(lambda timeperiod, mode: timeperiod - (mode == "wilder"))
+@series.operator
 def natr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, mode: Smoothing = "talib") -> Tensor:
     """Normalized average true range: `atr` in percent of the close.
 
@@ -73,11 +71,10 @@ def natr(high: Tensor, low: Tensor, close: Tensor, timeperiod: Period = 14, *, m
         >>> indicators.natr(x + 1, x - 2, x, timeperiod=2).squeeze(-1)
         tensor([    nan,     nan, 28.5714, 25.0000, 27.2727, 23.0769])
     """
-    closes = align(high, low, close)[2]
-    return (100 * average_range(high, low, close, timeperiod, mode).divide(closes, 0)).to_panel()
+    return 100 * divide(atr(high, low, close, timeperiod, mode=mode), close, zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def adr(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
     """Average daily range: `sma` of high - low.
 
@@ -90,11 +87,10 @@ def adr(high: Tensor, low: Tensor, timeperiod: int = 14) -> Tensor:
         >>> indicators.adr(x + 1, x - 2, timeperiod=2).squeeze(-1)
         tensor([nan, 3., 3., 3., 3., 3.])
     """
-    highs, lows = align(high, low)
-    return averages.sma(highs - lows, timeperiod).to_panel()
+    return sma(high - low, timeperiod)
 
 
-@indicator(lambda timeperiod, rocperiod: timeperiod + rocperiod - 1)
+@series.operator
 def cvi(high: Tensor, low: Tensor, timeperiod: Period = 10, rocperiod: int = 10, *, mode: Seed = "talib") -> Tensor:
     """Chaikin volatility: rate of change of the `ema` of high - low, in percent.
 
@@ -108,11 +104,10 @@ def cvi(high: Tensor, low: Tensor, timeperiod: Period = 10, rocperiod: int = 10,
         >>> indicators.cvi(x + 1, x - 2, timeperiod=2, rocperiod=2).squeeze(-1)
         tensor([nan, nan, nan, 0., 0., 0.])
     """
-    highs, lows = align(high, low)
-    return (100 * rate(averages.ema(highs - lows, timeperiod, mode), rocperiod)).to_panel()
+    return roc(ema(high - low, timeperiod, mode), rocperiod)
 
 
-@indicator(lambda fastperiod, slowperiod: 2 * (fastperiod - 1) + slowperiod - 1)
+@series.operator
 def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 25, *, mode: Seed = "talib") -> Tensor:
     """Mass index: sum over `slowperiod` rows of E / E(E) with E the `ema` of high - low; about `slowperiod`.
 
@@ -126,12 +121,11 @@ def massi(high: Tensor, low: Tensor, fastperiod: Period = 9, slowperiod: int = 2
         >>> indicators.massi(x + 1, x - 2, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([nan, nan, nan, nan, 3., 3.])
     """
-    highs, lows = align(high, low)
-    once = averages.ema(highs - lows, fastperiod, mode)
-    return windows.total(once.divide(averages.ema(once, fastperiod, mode), 0), slowperiod).to_panel()
+    once = ema(high - low, fastperiod, mode)
+    return total(divide(once, ema(once, fastperiod, mode), zero=0), slowperiod)
 
 
-@indicator(lambda timeperiod, stddevperiod: max(stddevperiod - 1, 1) + timeperiod - 1)
+@series.operator
 def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: Smoothing = "talib") -> Tensor:
     """Relative volatility index: like `rsi`, with standard deviations on rows where the price rose or fell; 0 to 100.
 
@@ -146,10 +140,6 @@ def rvi(real: Tensor, timeperiod: Period = 14, stddevperiod: int = 10, *, mode: 
         >>> indicators.rvi(x, timeperiod=2, stddevperiod=2).squeeze(-1)
         tensor([    nan,     nan, 66.6667, 88.8889, 47.0588, 81.6327])
     """
-    x = Series.from_panel(real)
-    spread, change = windows.standard_deviation(x, stddevperiod), x.change()
-    valid = spread.valid & change.valid
-    upward = Series(spread.value.where(change.value > 0, 0), valid)
-    downward = Series(spread.value.where(change.value < 0, 0), valid)
-    up, down = averages.wilder(upward, timeperiod, mode), averages.wilder(downward, timeperiod, mode)
-    return (100 * up.divide(up + down, 0.5)).to_panel()
+    spread, moves = std(real, stddevperiod), change(real)
+    up, down = rma(spread * (moves > 0), timeperiod, mode), rma(spread * (moves < 0), timeperiod, mode)
+    return 100 * divide(up, up + down, zero=0.5)

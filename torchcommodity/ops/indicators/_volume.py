@@ -2,18 +2,31 @@
 
 from torch import Tensor
 
-from torchcommodity.ops.indicators import _averages as averages
-from torchcommodity.ops.indicators import _windows as windows
-from torchcommodity.ops.indicators._indicator import Period, Seed, indicator
-from torchcommodity.ops.indicators._series import Series, align
+from torchcommodity.ops import series
+from torchcommodity.ops.series import (
+    Period,
+    Seed,
+    change,
+    cumsum,
+    divide,
+    ema,
+    fill,
+    maximum,
+    minimum,
+    positive_part,
+    previous,
+    sign,
+    total,
+    where,
+)
 
 
-def money_flow(highs: Series, lows: Series, closes: Series, volumes: Series) -> Series:
+def money_flow(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
     """Volume times the position of the close in the range of the row, -1 to 1; zero without range."""
-    return ((closes - lows) - (highs - closes)).divide((highs - lows).positive_part(), 0) * volumes
+    return divide((close - low) - (high - close), positive_part(high - low), zero=0) * volume
 
 
-@indicator(lambda: 0)
+@series.operator
 def ad(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
     """Accumulation/distribution line: cumulative sum of volume x ((close - low) - (high - close)) / (high - low).
 
@@ -26,10 +39,10 @@ def ad(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.ad(x + 1, x - 2, x, 100 * x).squeeze(-1)
         tensor([ 333.3333,  700.0000, 1050.0000, 1450.0000, 1816.6667, 2250.0000])
     """
-    return money_flow(*align(high, low, close, volume)).cumsum().to_panel()
+    return cumsum(money_flow(high, low, close, volume))
 
 
-@indicator(lambda fastperiod, slowperiod: max(fastperiod, slowperiod) - 1, fastperiod=2, slowperiod=2)
+@series.operator(fastperiod=2, slowperiod=2)
 def adosc(
     high: Tensor, low: Tensor, close: Tensor, volume: Tensor, fastperiod: Period = 3, slowperiod: Period = 10
 ) -> Tensor:
@@ -44,11 +57,11 @@ def adosc(
         >>> indicators.adosc(x + 1, x - 2, x, 100 * x, fastperiod=2, slowperiod=3).squeeze(-1)
         tensor([     nan,      nan, 109.2592, 147.5308, 165.8436, 185.8368])
     """
-    line = money_flow(*align(high, low, close, volume)).cumsum()
-    return (averages.ema(line, fastperiod, "pandas") - averages.ema(line, slowperiod, "pandas")).to_panel()
+    line = ad(high, low, close, volume)
+    return ema(line, fastperiod, "pandas") - ema(line, slowperiod, "pandas")
 
 
-@indicator(lambda: 0)
+@series.operator
 def obv(real: Tensor, volume: Tensor) -> Tensor:
     """On-balance volume: cumulative sum of volume, with negative sign where the price fell and 0 where unchanged.
 
@@ -62,13 +75,11 @@ def obv(real: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.obv(x, 100 * x).squeeze(-1)
         tensor([1000., 2100., 1050., 2250., 1150., 2450.])
     """
-    x, volumes = align(real, volume)
-    first = x.valid & (x.count() == 1)
-    sign = x.change().value.sign().where(~first, 1).detach()
-    return Series(sign * volumes.value, volumes.valid).cumsum().to_panel()
+    direction = fill(sign(change(real)), 1)  # the first row has no change
+    return cumsum(direction * volume)
 
 
-@indicator(lambda timeperiod: timeperiod - 1)
+@series.operator
 def cmf(high: Tensor, low: Tensor, close: Tensor, volume: Tensor, timeperiod: int = 20) -> Tensor:
     """Chaikin money flow: sum of the terms of `ad` over the sum of volume in the window; -1 to 1.
 
@@ -81,12 +92,10 @@ def cmf(high: Tensor, low: Tensor, close: Tensor, volume: Tensor, timeperiod: in
         >>> indicators.cmf(x + 1, x - 2, x, 100 * x, timeperiod=2).squeeze(-1)
         tensor([   nan, 0.3333, 0.3333, 0.3333, 0.3333, 0.3333])
     """
-    highs, lows, closes, volumes = align(high, low, close, volume)
-    flow = windows.total(money_flow(highs, lows, closes, volumes), timeperiod)
-    return flow.divide(windows.total(volumes, timeperiod), 0).to_panel()
+    return divide(total(money_flow(high, low, close, volume), timeperiod), total(volume, timeperiod), zero=0)
 
 
-@indicator(lambda timeperiod: timeperiod)
+@series.operator
 def efi(close: Tensor, volume: Tensor, timeperiod: Period = 13, *, mode: Seed = "talib") -> Tensor:
     """Force index: `ema` of price change x volume.
 
@@ -100,11 +109,10 @@ def efi(close: Tensor, volume: Tensor, timeperiod: Period = 13, *, mode: Seed = 
         >>> indicators.efi(x, 100 * x, timeperiod=2).squeeze(-1)
         tensor([      nan,       nan,  287.5000, 1295.8334, -301.3889, 1632.8704])
     """
-    closes, volumes = align(close, volume)
-    return averages.ema(closes.change() * volumes, timeperiod, mode).to_panel()
+    return ema(change(close) * volume, timeperiod, mode)
 
 
-@indicator(lambda: 0)
+@series.operator
 def marketfi(high: Tensor, low: Tensor, volume: Tensor) -> Tensor:
     """Market facilitation index, (high - low) / volume.
 
@@ -117,11 +125,10 @@ def marketfi(high: Tensor, low: Tensor, volume: Tensor) -> Tensor:
         >>> indicators.marketfi(x + 1, x - 2, 100 * x).squeeze(-1)
         tensor([0.0030, 0.0027, 0.0029, 0.0025, 0.0027, 0.0023])
     """
-    highs, lows, volumes = align(high, low, volume)
-    return (highs - lows).divide(volumes, 0).to_panel()
+    return divide(high - low, volume, zero=0)
 
 
-@indicator(lambda: 0)
+@series.operator
 def wad(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
     """Williams accumulation/distribution: sum of close - true low after a rise and close - true high after a fall.
 
@@ -134,8 +141,6 @@ def wad(high: Tensor, low: Tensor, close: Tensor) -> Tensor:
         >>> indicators.wad(x + 1, x - 2, x).squeeze(-1)
         tensor([0., 2., 1., 3., 2., 4.])
     """
-    highs, lows, closes = align(high, low, close)
-    previous, change = closes.previous(), closes.change()
-    gain, loss = closes - lows.minimum(previous), closes - highs.maximum(previous)
-    step = gain.value.where(change.value > 0, loss.value.where(change.value < 0, 0))
-    return Series(step.where(change.valid, 0).cumsum(-2), closes.count() > 0).to_panel()
+    before = fill(previous(close), close)  # the first row has no change
+    gain, loss = close - minimum(low, before), close - maximum(high, before)
+    return cumsum(where(close > before, gain, where(close < before, loss, 0)))

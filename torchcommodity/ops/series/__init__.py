@@ -26,6 +26,18 @@ periods where they may be Tensors. A missing output ignores its gradient; a miss
 **Precision.** Values are computed in float64 and returned in the dtype of the panels.
 """
 
+from torchcommodity.ops.series._averages import (
+    dema,
+    efficiency_ratio,
+    hma,
+    kama,
+    slope,
+    t3,
+    tema,
+    trima,
+    true_range,
+    zlema,
+)
 from torchcommodity.ops.series._operator import Operator, operator
 from torchcommodity.ops.series._pointwise import (
     atan,
@@ -81,7 +93,9 @@ __all__ = [
     "count",
     "covariance",
     "cumsum",
+    "dema",
     "divide",
+    "efficiency_ratio",
     "ema",
     "equal",
     "exp",
@@ -90,7 +104,9 @@ __all__ = [
     "floor",
     "forward_fill",
     "highest",
+    "hma",
     "is_valid",
+    "kama",
     "lag",
     "log",
     "lowest",
@@ -113,11 +129,17 @@ __all__ = [
     "since_highest",
     "since_lowest",
     "skip",
+    "slope",
     "sma",
     "sqrt",
     "std",
+    "t3",
+    "tema",
     "total",
+    "trima",
+    "true_range",
     "var",
     "where",
     "wma",
+    "zlema",
 ]
