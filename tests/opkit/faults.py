@@ -1,6 +1,7 @@
 """Faulty kernels, public functions, formulas and references: the parts of the mutants."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,7 +10,8 @@ from torch import Tensor
 from torch._C._functorch import TransformType, get_interpreter_stack
 from torch._subclasses import FakeTensor
 
-from torchcommodity.opkit import Op
+from torchcommodity import opkit
+from torchcommodity.opkit import Cases, Op
 from torchcommodity.opkit.arguments import check_integer
 
 VMAP, GRAD = TransformType.Vmap, TransformType.Grad
@@ -254,3 +256,38 @@ class ReversedBatch(Op):
     def batched(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         output, _ = super().batched(info, in_dims, *args)
         return output.flip(0), 0
+
+
+def live_variance(keep: Callable[[opkit.Past, Tensor, int], Tensor]) -> Callable[[Cases], Cases]:
+    """Live updates of the variance that keep earlier rows in this way."""
+
+    def change(cases: Cases) -> Cases:
+        def variance(x: Tensor, window: int) -> Tensor:
+            y: Tensor = cases.function(x, window=window)
+            return y
+
+        def update(past: opkit.Past, x: Tensor, window: int) -> Tensor:
+            y = variance(keep(past, x, window), window)
+            return y.narrow(-2, y.shape[-2] - x.shape[-2], x.shape[-2])
+
+        return replace(cases, function=opkit.live(update)(variance))
+
+    return change
+
+
+def keeps_window(past: opkit.Past, x: Tensor, window: int) -> Tensor:
+    return past.with_rows("rows", x, window)
+
+
+def keeps_one_row_too_few(past: opkit.Past, x: Tensor, window: int) -> Tensor:
+    return past.with_rows("rows", x, window - 2)
+
+
+def keeps_rows_in_place(past: opkit.Past, x: Tensor, window: int) -> Tensor:
+    before = past.get("rows")
+    if before is None:
+        before = x.new_zeros((*x.shape[:-2], window, x.shape[-1]))
+        past.keep("rows", before)
+    rows = torch.cat([before, x], -2)
+    before.copy_(rows[..., -window:, :])
+    return rows

@@ -69,6 +69,8 @@ MUTANTS = (
     Mutant("causal", "wrong causal=False", {"causal": False}),
     Mutant("causal_gradient", "one row ahead", {"backward": faults.leaks_ahead}),
     Mutant("warmup", "one row too many", {"warmup": lambda window: window}),
+    Mutant("live", "keeps one row too few", cases=faults.live_variance(faults.keeps_one_row_too_few)),
+    Mutant("live", "writes to its state", cases=faults.live_variance(faults.keeps_rows_in_place)),
     Mutant(
         "warmup",
         "zeros for NaN",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import faults
 import pytest
 import torch
 from mutants import COMPILED_MUTANTS, MUTANTS
@@ -27,14 +28,19 @@ def skipped(report: opkit.Report) -> set[str]:
 def test_check_passes_a_correct_operator() -> None:
     report = opkit.check(CORRECT.build(), compiled=False)
     assert report.ok, str(report)
-    assert skipped(report) == {"jvp_formula"}
+    assert skipped(report) == {"jvp_formula", "live"}
+
+
+def test_check_passes_live_updates_of_an_operator() -> None:
+    live = Mutant("none", "correct live updates", cases=faults.live_variance(faults.keeps_window))
+    assert opkit.check(live.build(), only="live")["live"].status == "pass"
 
 
 @pytest.mark.slow
 def test_check_passes_an_operator_with_weights() -> None:
     report = opkit.check(with_weights("none", "correct with weights").build())
     assert report.ok, str(report)
-    assert skipped(report) == {"oracle", "golden", "bad_input", "jvp_formula", "one_asset"}
+    assert skipped(report) == {"oracle", "golden", "bad_input", "jvp_formula", "live", "one_asset"}
     assert report["one_asset"].cause.startswith("the record says vmap='loop'")
 
 

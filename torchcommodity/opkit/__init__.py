@@ -21,9 +21,13 @@ from torchcommodity.opkit._graph.from_autograd import graph as graph
 from torchcommodity.opkit._graph.graph import Graph as Graph
 from torchcommodity.opkit._implements import dispatch as dispatch
 from torchcommodity.opkit._implements import implements as implements
+from torchcommodity.opkit._live.live import LiveFunction as LiveFunction
+from torchcommodity.opkit._live.live import live as live
+from torchcommodity.opkit._live.past import Past as Past
 from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
 from torchcommodity.opkit._logging import trace as trace
 from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor
+from torchcommodity.opkit._native import has_kernel as has_kernel
 from torchcommodity.opkit._native import load_native_library as load_native_library
 from torchcommodity.opkit._native import native_libraries as native_libraries
 from torchcommodity.opkit._new import new as new
@@ -47,11 +51,13 @@ __all__ = [
     "Finding",
     "Golden",
     "Graph",
+    "LiveFunction",
     "LoggingTensor",
     "MetadataTensor",
     "Op",
     "Override",
     "OverrideCoverage",
+    "Past",
     "Report",
     "Result",
     "Sample",
@@ -62,7 +68,9 @@ __all__ = [
     "extension",
     "external",
     "graph",
+    "has_kernel",
     "implements",
+    "live",
     "load",
     "load_inline",
     "load_native_library",

@@ -4,6 +4,7 @@ import os
 import re
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -89,3 +90,15 @@ def _explain(error: str) -> str:
 def native_libraries() -> tuple[Path, ...]:
     """Paths of the native libraries that this process has loaded, if the files still exist."""
     return tuple(path for path in _LIBRARIES if path.exists())
+
+
+def has_kernel(name: str, device: torch.device) -> bool:
+    """Whether a native library has a kernel of the operator `namespace::name` for this kind of device."""
+    return _has_kernel(name, device.type)
+
+
+@cache
+def _has_kernel(name: str, device: str) -> bool:
+    namespace, _, operator = name.partition("::")
+    declared = device in ("cpu", "cuda") and hasattr(getattr(torch.ops, namespace), operator)
+    return declared and torch._C._dispatch_has_kernel_for_dispatch_key(name, device.upper())

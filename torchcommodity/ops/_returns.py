@@ -3,10 +3,22 @@
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import Past, live
 from torchcommodity.opkit.arguments import check_panel
-from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
+from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 
 
+def _update(past: Past, prices: Tensor) -> Tensor:
+    check_panel("log_returns", prices=prices)
+    valid = torch.isfinite(prices) & (prices > 0)
+    logs = torch.where(valid, prices, 1.0).log()
+    # forward fill as a recurrence: y_t = missing_t y_{t-1} + valid_t ln p_t
+    last = carried_recurrence(past, "last", (~valid).to(logs), torch.where(valid, logs, 0.0))
+    has_previous = valid & (past.cumsum("valid", valid) > 1)
+    return torch.where(has_previous, logs - past.lag("previous", last), torch.nan)
+
+
+@live(_update)
 def log_returns(
     prices: Tensor,  # (..., T, N)
 ) -> Tensor:  # (..., T, N)
@@ -34,11 +46,4 @@ def log_returns(
         >>> ops.log_returns(torch.tensor([[50.0], [55.0], [-37.63], [44.0]])).squeeze(-1)
         tensor([    nan,  0.0953,     nan, -0.2231])
     """
-    check_panel("log_returns", prices=prices)
-    valid = torch.isfinite(prices) & (prices > 0)
-    logs = torch.where(valid, prices, 1.0).log()
-    # forward fill as a recurrence: y_t = missing_t y_{t-1} + valid_t ln p_t
-    last = linear_recurrence((~valid).to(logs), torch.where(valid, logs, 0.0))
-    previous = torch.cat([torch.zeros_like(last[..., :1, :]), last[..., :-1, :]], dim=-2)
-    has_previous = valid & (valid.cumsum(-2) > 1)
-    return torch.where(has_previous, logs - previous, torch.nan)
+    return _update(Past(), prices)

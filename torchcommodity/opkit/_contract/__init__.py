@@ -15,6 +15,7 @@ from torchcommodity.opkit._contract import registration as _registration  # noqa
 from torchcommodity.opkit._contract import layouts as _layouts  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import gradients as _gradients  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import causality as _causality  # noqa: F401  # isort: skip
+from torchcommodity.opkit._contract import live as _live  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import edges as _edges  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import missing as _missing  # noqa: F401  # isort: skip
 from torchcommodity.opkit._contract import transforms as _transforms  # noqa: F401  # isort: skip

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import Past
 from torchcommodity.opkit.arguments import check_integer, check_panel, check_values, raise_invalid
 
 Decay = float | Tensor | None
@@ -37,3 +38,13 @@ def check_decay(
         return rate.expand(*x.shape[:-2], x.shape[-1]), isinstance(value, Tensor)
     except RuntimeError:
         raise_invalid(operator, f"{name} must broadcast to (..., N)", x=x, **{name: value})
+
+
+def kept_decay(
+    past: Past, operator: str, x: Tensor, com: Decay, span: Decay, halflife: Decay, alpha: Decay, min_periods: int
+) -> Tensor:
+    """alpha (..., N) of a live update, checked when it starts."""
+    if (rate := past.get("rate")) is None:
+        rate = check_decay(operator, x, com, span, halflife, alpha, min_periods)[0].contiguous()
+        past.keep("rate", rate)
+    return rate

@@ -29,6 +29,14 @@ struct EwmBlock {
     std::copy_n(alphas, width, alpha);
   }
 
+  // The state of the shares: rows of `stride` numbers, total weight and count of each column.
+  inline void load(const double* state) {
+    for (int64_t n = 0; n < width; ++n) weight[n].total = state[n], count[n] = state[stride + n];
+  }
+  inline void store(double* state) const {
+    for (int64_t n = 0; n < width; ++n) state[n] = weight[n].total, state[stride + n] = count[n];
+  }
+
   // Computes the shares of the next kRows rows, or of the `remaining` ones: kStrip numbers per row. Returns true if the
   // first share of each row holds for all columns, none of which is missing. Both cases use the same arithmetic, so
   // that later or neighboring values do not change a bit.

@@ -3,12 +3,30 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.ops._exponential import ewm_mean_backward
-from torchcommodity.ops._exponential.decay import Decay, check_decay
+from torchcommodity.ops._exponential.decay import Decay, check_decay, kept_decay
+from torchcommodity.ops._exponential.ewm_mean_step import ewm_mean_step
 from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
 
 
+def update_mean(
+    past: Past,
+    x: Tensor,
+    com: Decay = None,
+    span: Decay = None,
+    halflife: Decay = None,
+    alpha: Decay = None,
+    adjust: bool = True,
+    ignore_na: bool = False,
+    min_periods: int = 0,
+) -> Tensor:
+    """`ewm_mean` of more rows."""
+    rate = kept_decay(past, "ewm_mean", x, com, span, halflife, alpha, min_periods)
+    return ewm_mean_step(past, "mean", x, rate, adjust, ignore_na, min_periods)
+
+
+@live(update_mean)
 def ewm_mean(
     x: Tensor,  # (..., T, N)
     *,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
-from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
+from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 from torchcommodity.ops._scan.linear_recurrence_backward import operator as linear_recurrence_backward
 
 Pullback = Callable[[Tensor], Tensor]  # from the gradient of the shares to the gradient of alpha, row by row
@@ -85,22 +85,24 @@ def alpha_gradient(grad: Tensor, x: Tensor, y: Tensor, alpha: Tensor, adjust: bo
     """Gradient with respect to alpha of y = ewm_mean(x), with zeros in y before the first valid value."""
     # y_t = y_{t-1} + b_t (x_t - y_{t-1}), so db_t = L_t (x_t - y_{t-1}); then b_t as a function of alpha
     valid, keep = x.isfinite(), 1 - alpha.unsqueeze(-2)
-    share, pullback = (_adjusted_shares if adjust else _plain_shares)(valid, keep, ignore_na)
+    share, pullback = (_adjusted_shares if adjust else _plain_shares)(valid, keep, ignore_na, Past(), "")
     d_keep, total = linear_recurrence_backward(grad, 1 - share, y, None)
     d_share = (total * x.where(valid, 0) - d_keep).where(valid, 0)
     return pullback(d_share).sum(-2)
 
 
-def fast_shares(valid: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool) -> Tensor:
+def fast_shares(
+    valid: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, past: Past | None = None, name: str = ""
+) -> Tensor:
     """b_t as in `shares`, from the mask of valid values, without a loop over time; alpha is (..., 1, N)."""
-    return (_adjusted_shares if adjust else _plain_shares)(valid, 1 - alpha, ignore_na)[0]
+    return (_adjusted_shares if adjust else _plain_shares)(valid, 1 - alpha, ignore_na, past or Past(), name)[0]
 
 
-def _adjusted_shares(valid: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pullback]:
+def _adjusted_shares(valid: Tensor, keep: Tensor, ignore_na: bool, past: Past, name: str) -> tuple[Tensor, Pullback]:
     # b_t = 1 / W_t with W_t = decay_t W_{t-1} + 1 where x_t is valid
     decays = valid if ignore_na else torch.ones_like(valid)
     decay, new = keep.where(decays, 1), valid.to(keep.dtype)
-    weight = linear_recurrence(decay, new, None)
+    weight = carried_recurrence(past, f"{name}weight", decay, new)
     positive = weight.where(weight > 0, 1)
 
     def pullback(d_share: Tensor) -> Tensor:
@@ -110,11 +112,13 @@ def _adjusted_shares(valid: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tens
     return new / positive, pullback
 
 
-def _plain_shares(valid: Tensor, keep: Tensor, ignore_na: bool) -> tuple[Tensor, Pullback]:
+def _plain_shares(valid: Tensor, keep: Tensor, ignore_na: bool, past: Past, name: str) -> tuple[Tensor, Pullback]:
     # b_t = alpha / (keep^k + alpha), where the last valid value is k rows ago; the first valid value has share 1
-    rows = torch.arange(valid.shape[-2], device=valid.device).unsqueeze(-1)
+    rows = past.count_rows(f"{name}row", valid).unsqueeze(-1)
     last = torch.where(valid, rows, -1).cummax(-2).values
-    last = torch.cat([torch.full_like(last[..., :1, :], -1), last], -2)[..., :-1, :]
+    before = past.get(f"{name}last")
+    last = last if before is None else torch.maximum(last, before.unsqueeze(-2))
+    last = past.lag(f"{name}last", last, first=-1)
     age = torch.ones_like(keep) if ignore_na else (rows - last).to(keep.dtype)
     weight, alpha = keep**age, 1 - keep
     share = torch.where(last < 0, 1, alpha / (weight + alpha)).where(valid, 0)

@@ -5,14 +5,54 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.ops._exponential.decay import Decay, check_decay
+from torchcommodity.opkit import Past, live
+from torchcommodity.ops._exponential.decay import Decay, check_decay, kept_decay
 from torchcommodity.ops._exponential.ewm_mean import operator as ewm_mean
 from torchcommodity.ops._exponential.ewm_mean_backward import fast_shares
+from torchcommodity.ops._exponential.ewm_mean_step import ewm_mean_step
 from torchcommodity.ops._rolling.pairs import all_pairs
-from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
-from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
+from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 
 
+def _update_var(
+    past: Past,
+    x: Tensor,
+    com: Decay = None,
+    span: Decay = None,
+    halflife: Decay = None,
+    alpha: Decay = None,
+    adjust: bool = True,
+    ignore_na: bool = False,
+    min_periods: int = 0,
+    bias: bool = False,
+) -> Tensor:
+    rate = kept_decay(past, "ewm_var", x, com, span, halflife, alpha, min_periods)
+    return _covariance(x, x, rate, False, adjust, ignore_na, min_periods, bias, past)
+
+
+def _update_std(past: Past, x: Tensor, **settings: Any) -> Tensor:
+    return _root(_update_var(past, x, **settings))
+
+
+def _update_covariance(past: Past, x: Tensor, bias: bool, min_periods: int, **settings: Any) -> Tensor:
+    first, second = all_pairs(x)
+    rate, rules = _kept_pairs(past, "ewm_covariance", first, min_periods, **settings)
+    return _matrices(_covariance(first, second, rate, False, *rules, min_periods, bias, past), x.shape[-1])
+
+
+def _update_correlation(past: Past, x: Tensor, min_periods: int, **settings: Any) -> Tensor:
+    first, second = all_pairs(x)
+    rate, rules = _kept_pairs(past, "ewm_correlation", first, min_periods, **settings)
+    return _matrices(_correlation(first, second, rate, False, *rules, min_periods, past), x.shape[-1])
+
+
+def _kept_pairs(
+    past: Past, name: str, pairs: Tensor, min_periods: int, adjust: bool, ignore_na: bool, **decay: Decay
+) -> tuple[Tensor, tuple[bool, bool]]:
+    return kept_decay(past, name, pairs, min_periods=min_periods, **decay), (adjust, ignore_na)
+
+
+@live(_update_var)
 def ewm_var(
     x: Tensor,  # (..., T, N)
     *,
@@ -57,6 +97,7 @@ def ewm_var(
     return _covariance(x, x, *decay, adjust, ignore_na, min_periods, bias)
 
 
+@live(_update_std)
 def ewm_std(x: Tensor, *, bias: bool = False, **settings: Any) -> Tensor:  # (..., T, N)
     """Exponentially weighted standard deviation: the square root of `ewm_var`, with the same arguments.
 
@@ -68,11 +109,10 @@ def ewm_std(x: Tensor, *, bias: bool = False, **settings: Any) -> Tensor:  # (..
         >>> ops.ewm_std(torch.tensor([[1.0], [3.0], [5.0]]), com=1).squeeze(-1)
         tensor([   nan, 1.4142, 1.9272])
     """
-    variance = ewm_var(x, bias=bias, **settings)
-    positive = variance > 0
-    return torch.where(positive, variance.where(positive, 1).sqrt(), variance.detach())
+    return _root(ewm_var(x, bias=bias, **settings))
 
 
+@live(_update_covariance, outputs=-3)
 def ewm_covariance(
     x: Tensor,  # (..., T, N)
     *,
@@ -103,6 +143,7 @@ def ewm_covariance(
     return _matrices(covariance, x.shape[-1])
 
 
+@live(_update_correlation, outputs=-3)
 def ewm_correlation(
     x: Tensor,  # (..., T, N)
     *,
@@ -126,17 +167,30 @@ def ewm_correlation(
         tensor([1.0000, 0.9234])
     """
     first, second = all_pairs(x)
-    rate, learned = check_decay("ewm_correlation", first, com, span, halflife, alpha, min_periods)
+    decay = check_decay("ewm_correlation", first, com, span, halflife, alpha, min_periods)
+    return _matrices(_correlation(first, second, *decay, adjust, ignore_na, min_periods), x.shape[-1])
+
+
+def _correlation(
+    first: Tensor,
+    second: Tensor,
+    alpha: Tensor,
+    learned: bool,
+    adjust: bool,
+    ignore_na: bool,
+    min_periods: int,
+    past: Past | None = None,
+) -> Tensor:
     common = first.isfinite() & second.isfinite()
     a, b = first.where(common, torch.nan), second.where(common, torch.nan)
 
-    def moments(a: Tensor, b: Tensor) -> Tensor:
-        return _covariance(a, b, rate, learned, adjust, ignore_na, min_periods, True)
+    def moments(a: Tensor, b: Tensor, name: str) -> Tensor:
+        return _covariance(a, b, alpha, learned, adjust, ignore_na, min_periods, True, past, name)
 
-    scale = moments(a, a) * moments(b, b)
+    scale = moments(a, a, "first.") * moments(b, b, "second.")
     valid = scale > 0
-    correlation = torch.where(valid, moments(a, b), 0) / scale.where(valid, 1).sqrt()
-    return _matrices(correlation.where(valid, torch.nan), x.shape[-1])
+    correlation = torch.where(valid, moments(a, b, "both."), 0) / scale.where(valid, 1).sqrt()
+    return correlation.where(valid, torch.nan)
 
 
 def _matrices(pairs: Tensor, assets: int) -> Tensor:
@@ -144,27 +198,45 @@ def _matrices(pairs: Tensor, assets: int) -> Tensor:
 
 
 def _covariance(
-    x: Tensor, y: Tensor, alpha: Tensor, learned: bool, adjust: bool, ignore_na: bool, min_periods: int, bias: bool
+    x: Tensor,
+    y: Tensor,
+    alpha: Tensor,
+    learned: bool,
+    adjust: bool,
+    ignore_na: bool,
+    min_periods: int,
+    bias: bool,
+    past: Past | None = None,
+    name: str = "",
 ) -> Tensor:
     # c_t = (1 - b_t) (c_{t-1} + b_t (x_t - m_{t-1}) (y_t - m'_{t-1})); the sum of the squared weights is
     # w_t = (1 - b_t)^2 w_{t-1} + b_t^2
+    memory = Past() if past is None else past
     common = x.isfinite() & y.isfinite()
-    share = fast_shares(common, alpha.unsqueeze(-2).double(), adjust, ignore_na)
-    decay = (alpha.double(), adjust, ignore_na, 0, learned)
-    products = _deviation(x, common, decay)
-    products = products.square() if y is x else products * _deviation(y, common, decay)
+    share = fast_shares(common, alpha.unsqueeze(-2).double(), adjust, ignore_na, memory, name)
+    count = memory.cumsum(f"{name}count", common)
+
+    def deviation(x: Tensor, key: str) -> Tensor:
+        """x_t minus the mean of the rows before it; zero for the first value and where not valid."""
+        x = x.double().where(common, torch.nan)
+        if past is None:
+            mean = ewm_mean(x, alpha.double(), adjust, ignore_na, 0, learned)
+        else:
+            mean = ewm_mean_step(past, f"{name}mean_{key}", x, alpha.double(), adjust, ignore_na, 0)
+        return (x - memory.lag(f"{name}last_{key}", mean.nan_to_num(0))).where(common & (count > 1), 0)
+
+    products = deviation(x, "x")
+    products = products.square() if y is x else products * deviation(y, "y")
     keep = 1 - share
-    c: Tensor = linear_recurrence(keep, keep * share * products, None)
-    valid = common.cumsum(-2) >= max(min_periods, 1)
+    c = carried_recurrence(memory, f"{name}covariance", keep, keep * share * products)
+    valid = count >= max(min_periods, 1)
     if not bias:
-        correction = 1 - linear_recurrence(keep.square(), share.square(), None)
-        valid = valid & (correction > 1e-12) & (common.cumsum(-2) > 1)
+        correction = 1 - carried_recurrence(memory, f"{name}squares", keep.square(), share.square())
+        valid = valid & (correction > 1e-12) & (count > 1)
         c = c / correction.where(valid, 1)
     return c.where(valid, torch.nan).to(x.dtype)
 
 
-def _deviation(x: Tensor, valid: Tensor, decay: tuple[Any, ...]) -> Tensor:
-    """x_t minus the mean of the rows before it; zero for the first value and where not valid."""
-    x = x.double().where(valid, torch.nan)
-    mean = previous_rows(ewm_mean(x, *decay).nan_to_num(0), None)
-    return (x - mean).where(valid & (valid.cumsum(-2) > 1), 0)
+def _root(variance: Tensor) -> Tensor:
+    positive = variance > 0
+    return torch.where(positive, variance.where(positive, 1).sqrt(), variance.detach())

@@ -3,10 +3,24 @@
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import Past, live
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
-from torchcommodity.ops._exponential.ewm_mean import ewm_mean
+from torchcommodity.ops._exponential.ewm_mean import ewm_mean, update_mean
 
 
+def _squares(returns: Tensor, halflife: float) -> Tensor:
+    check_panel("riskmetrics_variance", returns=returns)
+    if not halflife > 0:
+        raise_invalid("riskmetrics_variance", "halflife must be > 0", halflife=halflife, returns=returns)
+    valid = returns.isfinite()
+    return returns.where(valid, 0).square().where(valid, torch.nan)
+
+
+def _update(past: Past, returns: Tensor, halflife: float, adjust: bool) -> Tensor:
+    return update_mean(past, _squares(returns, halflife), halflife=halflife, adjust=adjust, ignore_na=True)
+
+
+@live(_update)
 def riskmetrics_variance(
     returns: Tensor,  # (..., T, N)
     halflife: float,
@@ -43,9 +57,4 @@ def riskmetrics_variance(
         >>> ops.riskmetrics_variance(torch.tensor([[1.0], [torch.nan], [3.0]]), halflife=1.0).squeeze(-1)
         tensor([1.0000, 1.0000, 6.3333])
     """
-    check_panel("riskmetrics_variance", returns=returns)
-    if not halflife > 0:
-        raise_invalid("riskmetrics_variance", "halflife must be > 0", halflife=halflife, returns=returns)
-    valid = returns.isfinite()
-    squared = returns.where(valid, 0).square().where(valid, torch.nan)
-    return ewm_mean(squared, halflife=halflife, adjust=adjust, ignore_na=True)
+    return ewm_mean(_squares(returns, halflife), halflife=halflife, adjust=adjust, ignore_na=True)

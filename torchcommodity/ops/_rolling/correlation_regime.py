@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 
 
@@ -18,6 +18,25 @@ class CorrelationRegime(NamedTuple):
     regime: Tensor  # (..., T) int64
 
 
+def _update(past: Past, correlation: Tensor, threshold: float, lag: int, packed: bool) -> CorrelationRegime:
+    rows, axis = correlation.shape[-2 if packed else -3], -2 if packed else -3
+    before = past.get("correlation")
+    correlation = correlation if before is None else torch.cat([before, correlation], axis)
+    shift = correlation_regime(correlation, threshold, lag, packed=packed).shift
+    shift = shift.narrow(-1, shift.shape[-1] - rows, rows)
+    kept = min(lag, correlation.shape[axis])
+    past.keep("correlation", correlation.narrow(axis, correlation.shape[axis] - kept, kept).clone())
+    number, age = past.get("number"), past.get("age")
+    if number is None or age is None:
+        number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)
+        age = torch.full_like(number, lag)
+    regime, number, age = _number_regimes(shift, threshold, lag, number, age)
+    past.keep("number", number)
+    past.keep("age", age)
+    return CorrelationRegime(shift, regime)
+
+
+@live(_update, time=lambda packed, **_: -2 if packed else -3, outputs=-1)
 def correlation_regime(
     correlation: Tensor,  # (..., T, N, N), or (..., T, P) if packed
     threshold: float = 0.3,
@@ -70,12 +89,19 @@ def _reference(correlation: Tensor, threshold: float, lag: int, packed: bool = F
     pairs = valid.sum((-2, -1))
     shift = (change.abs().sum((-2, -1)) / pairs).masked_fill(pairs == 0, torch.nan)
     number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)
-    age, numbers = torch.full_like(number, lag), []
+    return shift, _number_regimes(shift, threshold, lag, number, torch.full_like(number, lag))[0]
+
+
+def _number_regimes(
+    shift: Tensor, threshold: float, lag: int, number: Tensor, age: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Regime numbers; the last one and its age in rows."""
+    numbers = []
     for t in range(shift.shape[-1]):
         starts = (shift[..., t] > threshold) & (age >= lag)
         number, age = number + starts, torch.where(starts, 1, age + 1)
         numbers.append(number)
-    return shift, torch.stack(numbers, -1) if numbers else shift.to(torch.int64)
+    return (torch.stack(numbers, -1) if numbers else shift.to(torch.int64)), number, age
 
 
 def _fake(correlation: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,13 +5,26 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling import rolling_correlation_backward
 from torchcommodity.ops._rolling.pairs import pack_pairs
+from torchcommodity.ops._rolling.window import last_rows
 
 
+def _update(past: Past, returns: Tensor, window: int, min_periods: int | None, packed: bool) -> Tensor:
+    check_integer("rolling_correlation", 2, window=window)
+    if past.get("returns") is not None:
+        rows = past.with_rows("returns", returns, window)
+    else:  # a window of missing rows first, as no panel may be shorter than the window
+        rows = past.with_rows("returns", pad(returns, (0, 0, window, 0), value=torch.nan), window)
+    y = rolling_correlation(rows, window, min_periods=min_periods, packed=packed)
+    return last_rows(y, returns.shape[-2], -2 if packed else -3)
+
+
+@live(_update, outputs=lambda packed, **_: -2 if packed else -3)
 def rolling_correlation(
     returns: Tensor,  # (..., T, N)
     window: int,

@@ -3,14 +3,16 @@
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import Past, live
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var
-from torchcommodity.ops._rolling.window import check_window
+from torchcommodity.ops._rolling.window import check_window, last_rows, live_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 
+@live_windows
 def rolling_zscore(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -49,6 +51,13 @@ def rolling_zscore(
     return (centered / std.where(valid, 1)).where(valid, torch.nan)
 
 
+def _update_beta(past: Past, y: Tensor, x: Tensor, window: int, min_periods: int | None) -> Tensor:
+    rows = y.shape[-2]
+    y, x = (past.with_rows(name, panel, window) for name, panel in (("y", y), ("x", x)))
+    return last_rows(_beta(y, x, window, min_periods, past), rows)
+
+
+@live(_update_beta, panels=2)
 def rolling_beta(
     y: Tensor,  # (..., T, N)
     x: Tensor,  # (..., T, N)
@@ -81,18 +90,28 @@ def rolling_beta(
         >>> ops.rolling_beta(2 * x + 1, x, 3).squeeze(-1)
         tensor([nan, nan, 2., 2.])
     """
+    return _beta(y, x, window, min_periods, Past())
+
+
+def _beta(y: Tensor, x: Tensor, window: int, min_periods: int | None, past: Past) -> Tensor:
     min_periods = check_window("rolling_beta", window, min_periods, y=y, x=x)
     try:
         y, x = torch.broadcast_tensors(y, x)
     except RuntimeError:
         raise_invalid("rolling_beta", "y and x must broadcast to (..., T, N)", y=y, x=x)
     common = y.isfinite() & x.isfinite()
-    covariance = _covariance(y, x, common, window, min_periods, 1)
+    covariance = _covariance(y, x, common, window, min_periods, 1, past)
     variance = rolling_var(x.where(common, torch.nan), window, min_periods=min_periods)
     valid = (variance > 0) & ~covariance.isnan()
     return (covariance.where(valid, 0) / variance.where(valid, 1)).where(valid, torch.nan)
 
 
+def _update_covariance(past: Past, returns: Tensor, window: int, min_periods: int | None, ddof: int) -> Tensor:
+    rows = past.with_rows("returns", returns, window)
+    return last_rows(_pair_covariance(rows, window, min_periods, ddof, past), returns.shape[-2], -3)
+
+
+@live(_update_covariance, outputs=-3)
 def rolling_covariance(
     returns: Tensor,  # (..., T, N)
     window: int,
@@ -124,15 +143,19 @@ def rolling_covariance(
         tensor([[2., 4.],
                 [4., 8.]])
     """
+    return _pair_covariance(returns, window, min_periods, ddof, Past())
+
+
+def _pair_covariance(returns: Tensor, window: int, min_periods: int | None, ddof: int, past: Past) -> Tensor:
     min_periods = check_window("rolling_covariance", window, min_periods, returns=returns)
     check_integer("rolling_covariance", 0, ddof=ddof)
     x, y = all_pairs(returns)
-    covariance = _covariance(x, y, x.isfinite() & y.isfinite(), window, min_periods, ddof)
+    covariance = _covariance(x, y, x.isfinite() & y.isfinite(), window, min_periods, ddof, past)
     return covariance.reshape(*returns.shape, returns.shape[-1])
 
 
-def _covariance(y: Tensor, x: Tensor, common: Tensor, window: int, min_periods: int, ddof: int) -> Tensor:
-    a, b = _anchored(y, common), _anchored(x, common)
+def _covariance(y: Tensor, x: Tensor, common: Tensor, window: int, min_periods: int, ddof: int, past: Past) -> Tensor:
+    a, b = _anchored(y, common, past, "first_y"), _anchored(x, common, past, "first_x")
     n = window_sum(common.to(a), window)
     valid = (n >= min_periods) & (n > ddof)
     n = n.where(valid, ddof + 1)
@@ -140,8 +163,12 @@ def _covariance(y: Tensor, x: Tensor, common: Tensor, window: int, min_periods: 
     return (products / (n - ddof)).where(valid, torch.nan).to(y.dtype)
 
 
-def _anchored(x: Tensor, valid: Tensor) -> Tensor:
-    """x minus its first valid value, in float64, so that a high level costs no digits; zero where not valid."""
+def _anchored(x: Tensor, valid: Tensor, past: Past, name: str) -> Tensor:
+    """x minus its first valid value ever, in float64, so that a high level costs no digits; zero where not valid."""
     first = valid & (valid.cumsum(-2) == 1)
     anchor = x.double().where(first, 0).sum(-2, keepdim=True).detach()
+    known = valid.any(-2, keepdim=True)
+    if (before := past.get(name)) is not None:  # NaN where no value was valid so far
+        anchor, known = anchor.where(before.isnan(), before), known | ~before.isnan()
+    past.keep(name, anchor.where(known, torch.nan))
     return (x.double() - anchor).where(valid, 0)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.window import check_window, sliding_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
 
 
 class RollingExtrema(NamedTuple):
@@ -17,6 +17,7 @@ class RollingExtrema(NamedTuple):
     lag: Tensor  # (..., T, N) int64
 
 
+@live_windows
 def rolling_extrema(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -58,6 +59,7 @@ def rolling_extrema(
     return RollingExtrema(*operator(x, window, min_periods, largest))
 
 
+@live_windows
 def rolling_max(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -79,6 +81,7 @@ def rolling_max(
     return y
 
 
+@live_windows
 def rolling_min(
     x: Tensor,  # (..., T, N)
     window: int,

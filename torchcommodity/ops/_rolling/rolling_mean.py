@@ -5,10 +5,11 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling import rolling_mean_var_backward
-from torchcommodity.ops._rolling.window import check_window, valid_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, valid_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 
+@live_windows
 def rolling_mean(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -46,6 +47,7 @@ def rolling_mean(
     return y
 
 
+@live_windows
 def rolling_sum(
     x: Tensor,  # (..., T, N)
     window: int,

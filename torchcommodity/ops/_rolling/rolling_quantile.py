@@ -6,12 +6,13 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.window import check_window, sliding_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")  # in the order of the kernels' enum
 
 
+@live_windows
 def rolling_quantile(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -62,6 +63,7 @@ def rolling_quantile(
     return y
 
 
+@live_windows
 def rolling_median(
     x: Tensor,  # (..., T, N)
     window: int,

@@ -5,11 +5,12 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.ops._rolling.window import check_window, sliding_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
 
 METHODS = {"average": (0.5, 0.5), "min": (1.0, 0.0), "max": (0.0, 1.0)}  # `low` and `high` of the operator
 
 
+@live_windows
 def rolling_rank(
     x: Tensor,  # (..., T, N)
     window: int,

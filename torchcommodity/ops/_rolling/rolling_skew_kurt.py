@@ -5,9 +5,10 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling import rolling_skew_kurt_backward
-from torchcommodity.ops._rolling.window import check_window, valid_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, valid_windows
 
 
+@live_windows
 def rolling_skew(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -47,6 +48,7 @@ def rolling_skew(
     return y
 
 
+@live_windows
 def rolling_kurt(
     x: Tensor,  # (..., T, N)
     window: int,

@@ -6,9 +6,10 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer
 from torchcommodity.ops._rolling import rolling_mean_var_backward
-from torchcommodity.ops._rolling.window import check_window, valid_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, valid_windows
 
 
+@live_windows
 def rolling_var(
     x: Tensor,  # (..., T, N)
     window: int,
@@ -48,6 +49,7 @@ def rolling_var(
     return _checked("rolling_var", x, window, min_periods, ddof, root=False)
 
 
+@live_windows
 def rolling_std(
     x: Tensor,  # (..., T, N)
     window: int,

@@ -1,9 +1,38 @@
-"""Argument checks and sliding windows for the rolling operators."""
+"""Argument checks, sliding windows and live updates for the rolling operators."""
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from torch import Tensor, nan
 from torch.nn.functional import pad
+from torch.utils._pytree import tree_map
 
+from torchcommodity.opkit import LiveFunction, Past, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def live_windows(function: Callable[P, R]) -> LiveFunction[P, R]:
+    """Live updates of a function of the last `window` rows of a panel: it is called on these rows."""
+
+    call: Callable[..., R] = function
+
+    def update(past: Past, x: Tensor, **settings: Any) -> R:
+        if not past.tensors:
+            call(x[..., :0, :], **settings)  # checks the settings
+        return last_rows(call(past.with_rows("rows", x, settings["window"]), **settings), x.shape[-2])
+
+    return live(update)(function)
+
+
+def last_rows(results: R, rows: int, time: int = -2) -> R:
+    """The last rows of a panel, or of several."""
+    if isinstance(results, Tensor):
+        return results.narrow(time, results.shape[time] - rows, rows)  # type: ignore[return-value]  # R is Tensor
+    last: R = tree_map(lambda y: last_rows(y, rows, time), results)
+    return last
 
 
 def check_window(operator: str, window: int, min_periods: int | None = None, **panels: Tensor) -> int:

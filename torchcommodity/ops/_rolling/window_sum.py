@@ -3,11 +3,19 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
-from torchcommodity.ops._rolling.window import sliding_windows
+from torchcommodity.ops._rolling.window import last_rows, sliding_windows
 
 
+def _update(past: Past, x: Tensor, window: int, ahead: bool) -> Tensor:
+    if ahead:
+        raise_invalid("window_sum.start", "ahead must be False: later rows are not known yet", ahead=ahead)
+    check_integer("window_sum", 1, window=window)
+    return last_rows(window_sum(past.with_rows("rows", x, window), window), x.shape[-2])
+
+
+@live(_update)
 def window_sum(
     x: Tensor,  # (..., T, N)
     window: int,

@@ -3,12 +3,31 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import HALF_DTYPES, Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._scan import linear_recurrence_backward
 from torchcommodity.ops._scan.linear_recurrence_backward import previous_rows
 
 
+def carried_recurrence(past: Past, name: str, a: Tensor, b: Tensor, initial: Tensor | None = None) -> Tensor:
+    """The recurrence after the rows before, whose last y is kept under `name`; `initial` is y before the first row."""
+    before = past.get(name)
+    y: Tensor = operator(a, b, initial if before is None else before)
+    past.keep_last(name, y)
+    return y
+
+
+def _update(past: Past, a: Tensor, b: Tensor, initial: Tensor | None) -> Tensor:
+    if not past.tensors:
+        linear_recurrence(a, b, initial)  # checks the arguments
+    a, b = torch.broadcast_tensors(a, b)
+    initial = None if initial is None else initial.to(b).expand(*b.shape[:-2], b.shape[-1])
+    wide = torch.float32 if b.dtype in HALF_DTYPES else b.dtype  # y is kept before it is rounded
+    initial = None if initial is None else initial.to(wide)
+    return carried_recurrence(past, "y", a.to(wide), b.to(wide), initial).to(b.dtype)
+
+
+@live(_update, panels=2)
 def linear_recurrence(
     a: Tensor,  # (..., T, N)
     b: Tensor,  # (..., T, N)

@@ -1,16 +1,44 @@
 """EGARCH(1,1) variance: ln h_t = omega + alpha (|z_{t-1}| - sqrt(2/pi)) + gamma z_{t-1} + beta ln h_{t-1}."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
 from torchcommodity.opkit.arguments import check_panel, check_values
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.egarch_variance_backward import MEAN_ABSOLUTE
 from torchcommodity.ops._volatility.egarch_variance_backward import operator as backward
 from torchcommodity.ops._volatility.parameters import broadcast_parameter, float64_constant
 
+Parameter = Tensor | float | None
 
+
+def _update(
+    past: Past,
+    returns: Tensor,
+    omega: Parameter,
+    alpha: Parameter,
+    beta: Parameter,
+    gamma: Parameter,
+    initial: Parameter,
+) -> Tensor:
+    native = has_kernel("commodity::egarch_variance_step", returns.device)
+    parameters, log_variance = past.get("parameters"), past.get("log_variance")
+    if parameters is None or log_variance is None:
+        *values, start = _parameters(returns, omega, alpha, beta, gamma, initial)
+        parameters, log_variance = torch.stack(values), start.double() if native else start
+        past.keep("parameters", parameters)
+    step: Callable[..., Any] = torch.ops.commodity.egarch_variance_step if native else _step
+    h, log_variance = step(returns.to(parameters), *parameters.unbind(0), log_variance)
+    past.keep("log_variance", log_variance)
+    result: Tensor = h.to(returns.dtype)
+    return result
+
+
+@live(_update)
 def egarch_variance(
     returns: Tensor,  # (..., T, N)
     omega: Tensor | float,  # (..., N)
@@ -56,6 +84,14 @@ def egarch_variance(
         >>> ops.egarch_variance(returns, omega=0.0, alpha=0.1, beta=0.9, gamma=-0.1).squeeze(-1)  # percent squared
         tensor([1.0000, 0.9233, 1.3030, 1.2690])
     """
+    h: Tensor = operator(returns, *_parameters(returns, omega, alpha, beta, gamma, initial))
+    return h.to(returns.dtype)
+
+
+def _parameters(
+    returns: Tensor, omega: Parameter, alpha: Parameter, beta: Parameter, gamma: Parameter, initial: Parameter
+) -> list[Tensor]:
+    """omega, alpha, beta, gamma and ln h_0, (..., N) each, checked."""
     check_panel("egarch_variance", returns=returns)
     arguments = {
         "omega": omega,
@@ -69,8 +105,7 @@ def egarch_variance(
     }
     start, rules = _initial_log_variance(tensors["omega"], tensors["beta"], tensors.get("initial"))
     valid = check_values("egarch_variance", rules, **arguments, returns=returns)
-    h: Tensor = operator(returns, *list(tensors.values())[:4], torch.where(valid, start, torch.nan))
-    return h.to(returns.dtype)
+    return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
 
 
 def _initial_log_variance(omega: Tensor, beta: Tensor, initial: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
@@ -91,13 +126,20 @@ def _reference(
     gamma: Tensor,
     initial: Tensor,  # ln h_0
 ) -> Tensor:
-    log_h, rows, mean_absolute = initial, [], float64_constant(initial, MEAN_ABSOLUTE)
+    return _step(returns, omega, alpha, beta, gamma, initial)[0]
+
+
+def _step(
+    returns: Tensor, omega: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, log_h: Tensor
+) -> tuple[Tensor, Tensor]:
+    """h in each row, and ln h of the row after the last."""
+    rows, mean_absolute = [], float64_constant(log_h, MEAN_ABSOLUTE)
     for r in returns.unbind(-2):
         rows.append(log_h.exp())
         z = r / (log_h / 2).exp()
         shock = alpha * (z.abs() - mean_absolute) + gamma * z
         log_h = omega + beta * log_h + torch.where(r.isnan(), 0, shock)
-    return torch.stack(rows, dim=-2) if rows else returns.new_empty(returns.shape)
+    return (torch.stack(rows, dim=-2) if rows else returns.new_empty(returns.shape)), log_h
 
 
 def _backward(

@@ -2,8 +2,9 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_panel, check_values
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
@@ -11,7 +12,30 @@ from torchcommodity.ops._volatility.garch_variance_backward import operator as b
 from torchcommodity.ops._volatility.garch_variance_backward import row_terms
 from torchcommodity.ops._volatility.parameters import broadcast_parameter, lag
 
+Parameter = Tensor | float | None
 
+
+def _update(
+    past: Past,
+    returns: Tensor,
+    omega: Parameter,
+    alpha: Parameter,
+    beta: Parameter,
+    gamma: Parameter,
+    initial: Parameter,
+) -> Tensor:
+    if (parameters := past.get("parameters")) is None:
+        parameters = torch.stack(_parameters(returns, omega, alpha, beta, gamma, initial))
+        past.keep("parameters", parameters[:4].clone())
+    start = parameters[-1] if (variance := past.get("variance")) is None else variance
+    # h of the row after the last follows from one more row, whatever it holds
+    rows = pad(returns, (0, 0, 0, 1)).to(start)
+    h: Tensor = operator(rows, *parameters[:4].unbind(0), start)
+    past.keep_last("variance", h)
+    return h[..., :-1, :].to(returns.dtype)
+
+
+@live(_update)
 def garch_variance(
     returns: Tensor,  # (..., T, N)
     omega: Tensor | float,  # (..., N)
@@ -59,6 +83,14 @@ def garch_variance(
         >>> ops.garch_variance(returns, omega=0.1, alpha=0.1, beta=0.8).squeeze(-1)  # percent squared
         tensor([1.0000, 1.0000, 1.3000, 1.2700])
     """
+    h: Tensor = operator(returns, *_parameters(returns, omega, alpha, beta, gamma, initial))
+    return h.to(returns.dtype)
+
+
+def _parameters(
+    returns: Tensor, omega: Parameter, alpha: Parameter, beta: Parameter, gamma: Parameter, initial: Parameter
+) -> list[Tensor]:
+    """omega, alpha, beta, gamma and h_0, (..., N) each, checked."""
     check_panel("garch_variance", returns=returns)
     arguments = {
         "omega": omega,
@@ -72,8 +104,7 @@ def garch_variance(
     }
     start, rules = _initial_variance(**tensors)
     valid = check_values("garch_variance", rules, **arguments, returns=returns)
-    h: Tensor = operator(returns, *list(tensors.values())[:4], torch.where(valid, start, torch.nan))
-    return h.to(returns.dtype)
+    return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
 
 
 def _initial_variance(

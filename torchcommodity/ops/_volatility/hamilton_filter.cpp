@@ -67,18 +67,22 @@ struct Regimes {
   }
 };
 
+// `predicted`: if not null, the probabilities before the first row and then after the last (K, stride).
 template <typename scalar_t>
 COMMODITY_SIMD void filter(Regimes& regimes, const scalar_t* r, scalar_t* y, int64_t steps, int64_t stride,
-                           int64_t width) {
+                           int64_t width, double* predicted) {
+  for (int64_t k = 0; predicted && k < regimes.count; ++k) std::copy_n(predicted + k * stride, width, regimes.joint[k]);
   for (int64_t t = 0; t < steps; ++t, r += stride, y += (regimes.count + 1) * stride) {
     if (t > 0) regimes.predict(width);
     regimes.update(r, y + regimes.count * stride, width);
     for (int64_t k = 0; k < regimes.count; ++k) std::copy_n(regimes.probability[k], width, y + k * stride);
   }
+  if (predicted && steps > 0) regimes.predict(width);
+  for (int64_t k = 0; predicted && k < regimes.count; ++k) std::copy_n(regimes.joint[k], width, predicted + k * stride);
 }
 
-Tensor hamilton_filter(const Tensor& returns_, const Tensor& mean_, const Tensor& variance_, const Tensor& transition_,
-                       const Tensor& initial_) {
+Tensor run(const Tensor& returns_, const Tensor& mean_, const Tensor& variance_, const Tensor& transition_,
+           const Tensor& initial_, double* predicted) {
   const Tensor returns = contiguous(returns_), mean = contiguous(mean_), variance = contiguous(variance_),
                transition = contiguous(transition_), initial = contiguous(initial_);
   const Panels panels(returns);
@@ -99,14 +103,34 @@ Tensor hamilton_filter(const Tensor& returns_, const Tensor& mean_, const Tensor
                                       transition.const_data_ptr<scalar_t>() + panel * count * count * assets + first,
                                       initial.const_data_ptr<scalar_t>() + offset, assets, width);
                       filter(regimes, r_data + panel * panels.size() + first,
-                             y_data + panel * panels.size() * (count + 1) + first, panels.steps, assets, width);
+                             y_data + panel * panels.size() * (count + 1) + first, panels.steps, assets, width,
+                             predicted ? predicted + offset : nullptr);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return y;
 }
 
+Tensor hamilton_filter(const Tensor& returns, const Tensor& mean, const Tensor& variance, const Tensor& transition,
+                       const Tensor& initial) {
+  return run(returns, mean, variance, transition, initial, nullptr);
+}
+
+// The filter over some rows, and the probabilities (..., K, N) predicted after them, from those before them.
+std::tuple<Tensor, Tensor> hamilton_filter_step(const Tensor& returns, const Tensor& mean, const Tensor& variance,
+                                                const Tensor& transition, const Tensor& before_) {
+  const Tensor before = contiguous(before_);
+  STD_TORCH_CHECK(before.scalar_type() == torch::headeronly::ScalarType::Double && before.sizes().equals(mean.sizes()),
+                  "hamilton_filter_step: the state must be float64 (..., K, N)");
+  Tensor after = new_empty(before, before.sizes());
+  double* state = after.mutable_data_ptr<double>();
+  std::copy_n(before.const_data_ptr<double>(), before.numel(), state);
+  return {run(returns, mean, variance, transition, mean, state), after};
+}
+
 }  // namespace
 
 COMMODITY_OPERATOR(hamilton_filter,
                    "(Tensor returns, Tensor mean, Tensor variance, Tensor transition, Tensor initial) -> Tensor")
+COMMODITY_OPERATOR(hamilton_filter_step,
+                   "(Tensor returns, Tensor mean, Tensor variance, Tensor transition, Tensor state) -> (Tensor, Tensor)")

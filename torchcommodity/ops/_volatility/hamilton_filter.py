@@ -1,12 +1,13 @@
 """Hamilton filter of a Markov-switching model: filtered regime probabilities and log-likelihoods."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
 from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._scan.matrix_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import float64_constant
@@ -19,6 +20,25 @@ class HamiltonFilter(NamedTuple):
     loglikelihood: Tensor  # (..., T, N)
 
 
+def _update(
+    past: Past, returns: Tensor, mean: Tensor, variance: Tensor, transition: Tensor, initial: Tensor | None
+) -> HamiltonFilter:
+    names = ("regime_mean", "regime_variance", "regime_transition")
+    native = has_kernel("commodity::hamilton_filter_step", returns.device)
+    predicted = past.get("predicted")
+    if predicted is None:
+        *parameters, start = _parameters(returns, mean, variance, transition, initial)
+        predicted = start.double() if native else start
+        for name, value in zip(names, parameters):
+            past.keep(name, value.contiguous())
+    step: Callable[..., Any] = torch.ops.commodity.hamilton_filter_step if native else _step
+    parameters = [past.tensors[name] for name in names]
+    y, predicted = step(returns.to(parameters[0]), *parameters, predicted)
+    past.keep("predicted", predicted)
+    return _outputs(y.to(returns.dtype))
+
+
+@live(_update, outputs=(-3, -2))
 def hamilton_filter(
     returns: Tensor,  # (..., T, N)
     mean: Tensor,  # (..., K, N)
@@ -68,6 +88,18 @@ def hamilton_filter(
                 [0.0041, 0.9959],
                 [0.2029, 0.7971]])
     """
+    y = operator(returns, *_parameters(returns, mean, variance, transition, initial))
+    return _outputs(y.to(returns.dtype))
+
+
+def _outputs(y: Tensor) -> HamiltonFilter:
+    return HamiltonFilter(y[..., :-1, :].contiguous(), y[..., -1, :].contiguous())
+
+
+def _parameters(
+    returns: Tensor, mean: Tensor, variance: Tensor, transition: Tensor, initial: Tensor | None
+) -> list[Tensor]:
+    """mean, variance, transition and the probabilities before the first return, checked."""
     check_panel("hamilton_filter", returns=returns)
     if not isinstance(mean, Tensor) or mean.dim() < 2:
         raise_invalid("hamilton_filter", "mean must be a Tensor (..., K, N)", TypeError, mean=mean)
@@ -77,9 +109,7 @@ def hamilton_filter(
     start, rules = _initial_probability(**tensors, tolerance=max(1e-4, 2 * torch.finfo(transition.dtype).eps))
     valid = check_values("hamilton_filter", rules, **tensors, returns=returns)
     variance = torch.where(valid.unsqueeze(-2), tensors["variance"], 1)
-    start = torch.where(valid.unsqueeze(-2), start, torch.nan)
-    y = operator(returns, tensors["mean"], variance, tensors["transition"], start).to(returns.dtype)
-    return HamiltonFilter(y[..., :-1, :].contiguous(), y[..., -1, :].contiguous())
+    return [tensors["mean"], variance, tensors["transition"], torch.where(valid.unsqueeze(-2), start, torch.nan)]
 
 
 def _broadcast(returns: Tensor, name: str, value: Tensor, regimes: int) -> Tensor:
@@ -131,14 +161,21 @@ def _reference(
     transition: Tensor,  # (..., K, K, N)
     initial: Tensor,  # (..., K, N)
 ) -> Tensor:  # (..., T, K + 1, N): probabilities, log-likelihood
-    predicted, rows = initial, []
+    return _step(returns, mean, variance, transition, initial)[0]
+
+
+def _step(
+    returns: Tensor, mean: Tensor, variance: Tensor, transition: Tensor, predicted: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Probabilities and log-likelihood of each row, and the probabilities predicted for the row after the last."""
+    rows = []
     for log_density in _log_density(returns, mean, variance)[1].unbind(-3):
         joint = predicted.log() + log_density
         likelihood = joint.logsumexp(-2, keepdim=True)
         probability = (joint - likelihood).exp()
         rows.append(torch.cat([probability, likelihood], -2))
         predicted = (transition * probability.unsqueeze(-2)).sum(-3)
-    return torch.stack(rows, dim=-3) if rows else _fake(returns, mean)
+    return (torch.stack(rows, dim=-3) if rows else _fake(returns, mean)), predicted
 
 
 def _fake(returns: Tensor, mean: Tensor) -> Tensor:
