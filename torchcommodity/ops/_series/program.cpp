@@ -170,7 +170,7 @@ void assign_buffers(Program& program) {
                            (statements[i].primitive && statements[i].primitive->name != "assign");
     if (elementwise) release(i);
     if (has_value) {
-      if (free.empty() || statements[i].kind == Kind::kConstant) {
+      if (free.empty() || !statements[i].primitive) {
         statements[i].buffer = program.buffers++;
       } else {
         statements[i].buffer = free.back();

@@ -5,6 +5,7 @@ from torch import Tensor
 
 PROGRAMS = (
     "panels 1; input 0; lag %1 2; subtract %1 %2; return float %3",
+    "panels 2; input 0; lag %1 1; input 1; subtract %2 %3; return float %4",  # an input after other statements
     # pointwise
     "panels 2; input 0; input 1; constant 0.5; multiply %1 %3; add %4 %2; maximum %5 %1; minimum %6 %2; divide %7 %1; "
     "subtract %8 %3; divide %9 %2 0.0; absolute %10; sqrt %11; exp %12; log %13; atan %14; sin %15; cos %16; "

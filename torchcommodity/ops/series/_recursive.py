@@ -50,7 +50,7 @@ def rma(x: Tensor, timeperiod: Period, mode: Smoothing = "talib") -> Tensor:
     if mode == "simple":
         if not isinstance(timeperiod, int):
             expected = 'timeperiod must be an int with mode="simple", whose mean has no weight to learn'
-            raise_invalid("rma", expected)
+            raise_invalid("rma", expected, timeperiod="Tensor")
         return sma(x, timeperiod)
     n = seed_rows(timeperiod)
     return exponential(x, 1 / timeperiod, 1 if mode == "pandas" else n, n)
