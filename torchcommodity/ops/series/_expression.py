@@ -112,6 +112,14 @@ class Series:
     def __ge__(self, other: Any) -> Any:
         return statement("less_equal", other, self)
 
+    def __eq__(self, other: object) -> Any:
+        return statement("equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return ~statement("equal", self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __and__(self, other: Any) -> Any:
         return statement("multiply", self, other)
 
