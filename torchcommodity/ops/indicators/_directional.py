@@ -13,6 +13,7 @@ from torchcommodity.ops.series import (
     forward_fill,
     lag,
     maximum,
+    positive_part,
     restrict,
     rma,
     true_range,
@@ -22,9 +23,9 @@ from torchcommodity.ops.series._recursive import seed_rows
 
 
 def directional_movements(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    """Upward and downward movement: only the larger of the two moves beyond the previous row counts, if positive."""
+    """Rise of the high and fall of the low: only the larger of the two counts, if positive."""
     up, down = change(high), -change(low)
-    return where((up > down) & (up > 0), up, 0), where((down > up) & (down > 0), down, 0)
+    return where(up > positive_part(down), up, 0), where(down > positive_part(up), down, 0)
 
 
 def wilder_average(x: Tensor, timeperiod: Period, mode: Smoothing) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from torch import Tensor
 
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.ops.series._constants import fold
 
 Number = int | float
 
@@ -146,7 +147,12 @@ def statement(name: str, *operands: Any, attributes: tuple[Number, ...] = ()) ->
     if trace is None or any(isinstance(operand, Tensor) for operand in operands):
         expected = "call it inside a formula, with the panels of the formula: see series.operator"
         raise_invalid(name, expected, TypeError, operands=[type(operand).__name__ for operand in operands])
-    return Series(trace.node(name, tuple(map(as_node, operands)), attributes))
+    nodes = tuple(map(as_node, operands))
+    if all(node.name == "constant" for node in nodes):
+        number = fold(name, [float(node.attributes[0]) for node in nodes])
+        if number is not None:
+            return Series(as_node(number))
+    return Series(trace.node(name, nodes, attributes))
 
 
 def as_node(value: Any) -> Node:
