@@ -13,6 +13,7 @@ CHECK_NAMES = [check.name for check in CHECKS.values() if not check.compiled]
 SLOW = {
     "lltm_backward",
     "lstm_backward",
+    "parabolic_sar_backward",
     "seasonal_decompose_backward",
     "series_program",
     "series_program_backward",

@@ -19,7 +19,7 @@ NAMES = [name for name in FORMULAS if not name.startswith("cdl")]  # patterns: t
 PRICES = ("open", "high", "low", "close", "volume", "real", "real0", "real1", "periods")
 MATYPES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 13)
 INDEXES = {"maxindex", "minindex", "minmaxindex"}
-STEP_FUNCTIONS = INDEXES | {"fractal", "percentrank", "aroon", "aroonosc"}  # not differentiable
+STEP_FUNCTIONS = INDEXES | {"fractal", "percentrank", "aroon", "aroonosc", "ht_trendmode"}  # not differentiable
 
 # in addition to the defaults
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -110,10 +110,21 @@ def test_indicator_arguments_equal_talib(name: str) -> None:
     info = abstract.Function(name.upper()).info
     assert default_settings(name) == dict(info["parameters"])
     result = getattr(indicators, name)(*(torch.rand(3, 1) for _ in panel_names(name)))
-    assert list(getattr(result, "_fields", ("real",))) == info["output_names"] or name in ("maxindex", "minindex")
+    assert list(getattr(result, "_fields", ("real",))) == info["output_names"] or name in (
+        "maxindex",
+        "minindex",
+        "ht_trendmode",
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in STEP_FUNCTIONS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * name.startswith("ht_"))
+        for name in NAMES
+        if name not in STEP_FUNCTIONS
+    ],
+)
 def test_indicator_gradients(name: str, prices: dict[str, Tensor]) -> None:
     settings = short_periods(name)
     rows = indicators.lookback(name, **settings) + 5
@@ -135,8 +146,9 @@ def test_indicator_gradients(name: str, prices: dict[str, Tensor]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_indicator_recovers_after_missing_rows(name: str, prices: dict[str, Tensor]) -> None:
-    settings, gap, rows = short_periods(name), 20, 60
-    panels = [panel[:rows].clone() for panel in inputs(name, prices)]
+    settings, gap = short_periods(name), 20
+    warm_up = indicators.lookback(name, **settings)
+    panels = [panel[: 60 + warm_up].clone() for panel in inputs(name, prices)]
     complete = outputs(name, *panels, **settings)
     panels[0][gap, 0] = torch.nan
     panels[-1][gap + 1, 0] = torch.inf
@@ -145,7 +157,7 @@ def test_indicator_recovers_after_missing_rows(name: str, prices: dict[str, Tens
     for y, expected in zip(results, complete):
         assert torch.equal(y[:, 1].nan_to_num(9), expected[:, 1].nan_to_num(9))
         assert torch.equal(y[:gap, 0].nan_to_num(9), expected[:gap, 0].nan_to_num(9))
-        assert y[gap + 15 :, 0].isfinite().all()
+        assert y[max(gap, warm_up) + 15 :, 0].isfinite().all()
     differentiable = [y for y in results if y.is_floating_point() and y.requires_grad]
     if differentiable:
         upstream = [torch.where(y.isnan(), torch.nan, 1.0).to(y) for y in differentiable]
@@ -156,17 +168,18 @@ def test_indicator_recovers_after_missing_rows(name: str, prices: dict[str, Tens
 
 @pytest.mark.parametrize("name", NAMES)
 def test_indicator_has_no_look_ahead(name: str, prices: dict[str, Tensor]) -> None:
-    rows, settings = 60, short_periods(name)
-    panels = [panel[:rows] for panel in inputs(name, prices)]
-    changed = [torch.cat([panel[:40], panel[40:].flip(0) * 3]) for panel in panels]
+    settings = short_periods(name)
+    first = 40 + indicators.lookback(name, **settings)  # row that changes
+    panels = [panel[: first + 20] for panel in inputs(name, prices)]
+    changed = [torch.cat([panel[:first], panel[first:].flip(0) * 3]) for panel in panels]
     for x, y in zip(outputs(name, *panels, **settings), outputs(name, *changed, **settings)):
-        assert torch.equal(x[:40].nan_to_num(9), y[:40].nan_to_num(9))
+        assert torch.equal(x[:first].nan_to_num(9), y[:first].nan_to_num(9))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_indicator_series_are_independent(name: str, prices: dict[str, Tensor]) -> None:
     settings = short_periods(name)
-    panels = [torch.stack([panel[:50], panel[50:100]]) for panel in inputs(name, prices)]  # (2, T, 2)
+    panels = [torch.stack([panel[:80], panel[80:160]]) for panel in inputs(name, prices)]  # (2, T, 2)
     batched = outputs(name, *panels, **settings)
     for batch in range(2):
         for n in range(2):
@@ -199,14 +212,15 @@ def test_indicator_few_rows(name: str, prices: dict[str, Tensor]) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sar", "sarext")])
 def test_indicator_live_updates_equal_batch(name: str, prices: dict[str, Tensor]) -> None:
     operator, settings = getattr(indicators, name), short_periods(name)
-    panels = [panel[:30].clone() for panel in inputs(name, prices)]
+    rows = 30 + indicators.lookback(name, **settings)
+    panels = [panel[:rows].clone() for panel in inputs(name, prices)]
     panels[0][12, 0] = torch.nan
     state = operator.start(*(panel[:7] for panel in panels), **settings)
     parts = [outputs(name, *(panel[:7] for panel in panels), **settings)]
-    for first, last in ((7, 13), (13, 13), (13, 29)):
+    for first, last in ((7, 13), (13, 13), (13, rows - 1)):
         state, y = operator.update(state, *(panel[first:last] for panel in panels))
         parts.append(y if isinstance(y, tuple) else (y,))
-    _, y = operator.step(state, *(panel[29] for panel in panels))
+    _, y = operator.step(state, *(panel[rows - 1] for panel in panels))
     parts.append(tuple(x.unsqueeze(0) for x in (y if isinstance(y, tuple) else (y,))))
     for y, expected in zip(zip(*parts), outputs(name, *panels, **settings)):
         assert torch.equal(torch.cat(y).nan_to_num(9), expected.nan_to_num(9))

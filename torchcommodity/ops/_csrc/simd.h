@@ -48,6 +48,17 @@ inline void store(const Vec<number_t>& x, scalar_t* to) {
   std::memcpy(to, &row, sizeof(Row));
 }
 
+// The same for one column, so that a kernel can be written once for a vector of columns and for a single one.
+template <typename number_t, typename scalar_t>
+inline void load(number_t& x, const scalar_t* from) {
+  x = *from;
+}
+
+template <typename number_t, typename scalar_t>
+inline void store(const number_t& x, scalar_t* to) {
+  *to = static_cast<scalar_t>(x);
+}
+
 // In place.
 template <typename scalar_t>
 inline void square_root(Vec<scalar_t>& x) {

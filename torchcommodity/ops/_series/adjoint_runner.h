@@ -4,13 +4,18 @@
 
 namespace commodity::series {
 
+inline size_t count_feedbacks(const Program& program) {
+  const auto is_feedback = [](const Statement& s) { return s.primitive && s.primitive->name == "feedback"; };
+  return std::count_if(program.statements.begin(), program.statements.end(), is_feedback);
+}
+
 // The statements through which an output depends on a wanted input: those whose gradient is computed.
 inline std::vector<bool> find_active(const Program& program, const std::vector<int64_t>& wanted) {
   const std::vector<Statement>& statements = program.statements;
   std::vector<bool> depends(statements.size()), reached(statements.size());
   for (int output : program.outputs) reached[output] = true;
   const auto is_assign = [](const Statement& s) { return s.primitive && s.primitive->name == "assign"; };
-  for (size_t pass = 0; pass < 2 + program.loops.size(); ++pass) {  // again, because of values that are fed back
+  for (size_t pass = 0; pass < 2 + count_feedbacks(program); ++pass) {  // again: one that is fed back may feed the next
     for (size_t i = 0; i < statements.size(); ++i) {
       const Statement& statement = statements[i];
       if (statement.kind == Kind::kInput)

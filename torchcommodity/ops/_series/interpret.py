@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.ops._series.masked import Masked
 from torchcommodity.ops._series.program import Statement, parse
-from torchcommodity.ops._series.statements import STATEMENTS
+from torchcommodity.ops._series.statements import LOOKING_BACK, STATEMENTS
 
 MISSING = {"int8": 0, "int16": 0, "int64": -1}
 
@@ -58,7 +58,7 @@ def _constant(statement: Statement, like: Masked) -> Masked:
 def _run_loop(loop: list[int], statements: tuple[Statement, ...], registers: Registers, like: Masked) -> None:
     """The body of a loop row by row; a register that is fed a missing value keeps its own.
 
-    A statement that looks back sees all rows up to this one, and its last result counts.
+    A statement that looks back sees all rows up to this one, and its last result counts; others see this row only.
     """
     history: dict[int, list[Masked]] = {i: [] for i in loop}
     states: Registers = {}
@@ -68,20 +68,24 @@ def _run_loop(loop: list[int], statements: tuple[Statement, ...], registers: Reg
             if statement.name == "feedback":
                 history[i].append(states.setdefault(i, _constant(statement, row)))
             elif statement.name == "assign":
-                old, new = (_rows(j, history, registers, t)[t] for j in statement.operands)
+                old, new = (_row(j, history, registers, t) for j in statement.operands)
                 states[statement.operands[0]] = STATEMENTS["fill"](new, old)
-            else:
+            elif statement.name in LOOKING_BACK:
                 rows = {j: _stack(_rows(j, history, registers, t)) for j in statement.operands}
                 result = _run(statement, rows, Masked(*(x[..., : t + 1, :] for x in like)))
                 history[i].append(Masked(*(x[..., -1:, :] for x in result)))
+            else:
+                history[i].append(_run(statement, {j: _row(j, history, registers, t) for j in statement.operands}, row))
     empty = Masked(*(x[..., :0, :] for x in like))
     registers |= {i: _stack(rows) if rows else empty for i, rows in history.items()}
 
 
+def _row(i: int, history: dict[int, list[Masked]], registers: Registers, t: int) -> Masked:
+    return history[i][t] if i in history else Masked(*(x[..., t : t + 1, :] for x in registers[i]))
+
+
 def _rows(i: int, history: dict[int, list[Masked]], registers: Registers, t: int) -> list[Masked]:
-    if i in history:
-        return history[i]
-    return [Masked(*(x[..., s : s + 1, :] for x in registers[i])) for s in range(t + 1)]
+    return [_row(i, history, registers, s) for s in range(t + 1)]
 
 
 def _stack(rows: list[Masked]) -> Masked:

@@ -9,7 +9,7 @@ from torchcommodity.ops._series.masked import Masked, binary, comparison, unary
 
 # (value of each operand, *attributes) -> value; `panels`, `input`, `constant`, `feedback`, `assign` and `return` are
 # part of the interpreter
-STATEMENTS: dict[str, Callable[..., Masked]] = {
+POINTWISE: dict[str, Callable[..., Masked]] = {
     "add": binary(torch.add),
     "subtract": binary(torch.sub),
     "multiply": binary(torch.mul),
@@ -34,6 +34,8 @@ STATEMENTS: dict[str, Callable[..., Masked]] = {
     "fill": masked.fill,
     "valid": masked.valid,
     "restrict": masked.restrict,
+}
+LOOKING_BACK: dict[str, Callable[..., Masked]] = {
     "row": rows.row,
     "lag": rows.lag,
     "forward_fill": rows.forward_fill,
@@ -51,3 +53,4 @@ STATEMENTS: dict[str, Callable[..., Masked]] = {
     "since_lowest": windows.since_lowest,
     "rank": windows.rank,
 }
+STATEMENTS = POINTWISE | LOOKING_BACK

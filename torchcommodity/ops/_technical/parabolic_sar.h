@@ -1,90 +1,138 @@
-// One row of the parabolic stop and reverse (SAR) for one series, for the CPU and the CUDA kernel.
+// One row of the parabolic stop and reverse (SAR) and its transpose, for one series (double) or for some side by side
+// (a vector of doubles, for the CPU). Without branches, which random prices would mispredict.
 //
 // A short position is treated as a long one with negated prices. In these terms, called mirrored, the stop is always
-// below the price: `near`, the price that can hit the stop, is low or -high, and the extreme is a maximum of high or
-// -low.
+// below the price: `near`, the price that can hit the stop, is low or -high; `far`, that can be a new extreme, is high
+// or -low.
 #pragma once
 #include "portable.h"
 
 namespace commodity {
 
-template <typename scalar_t>
 struct SarSettings {
-  scalar_t start, offset, initial[2], step[2], maximum[2];  // [0] long, [1] short
+  double start, offset, initial[2], step[2], maximum[2];  // [0] long, [1] short
 };
 
-template <typename scalar_t>
-SarSettings<scalar_t> sar_settings(const double* x) {
-  const auto value = [x](int i) { return static_cast<scalar_t>(x[i]); };
-  return {value(0), value(1), {value(2), value(3)}, {value(4), value(5)}, {value(6), value(7)}};
-}
+template <typename Number>
+struct Mirrored {
+  Number near, far;
+  template <typename Mask>
+  COMMODITY_INLINE Mirrored(const Mask& is_long, const Number& high, const Number& low)
+      : near(is_long ? low : -high), far(is_long ? high : -low) {}
+  Mirrored() = default;
+};
 
-// For the gradient: stop_t = stop_weight stop_{t-1} + price_weight price, the high or low of row `source` (-1: none).
-template <typename scalar_t>
+// What happens in a row, and the values after it.
+template <typename Number>
 struct SarRow {
-  scalar_t stop, stop_weight, price_weight;
-  int64_t source;
-  bool source_is_high;
-  int64_t position;  // 1 long, -1 short, 0 none yet
+  using Mask = decltype(Number() < Number());
+  Mask present, moves, enters, enters_long, reverses, has_new_extreme, is_long;
+  Mask reversed_at_before, reversed_at_own, bound_before, bound_own;  // by the price of the previous or of this row
+  Number side, scale, level, extreme, factor, next_level;
 };
 
-template <typename scalar_t>
+template <typename Number>
 struct Sar {
-  scalar_t high, low;                                          // of the last row that is not missing
-  scalar_t level, extreme, factor, stop_weight, price_weight;  // level and extreme are mirrored
-  int64_t row = -1, extreme_row, source, position = 0;
-  bool source_is_near;
+  Number high, low;       // of the last row that is not missing; NaN before
+  Number level, extreme;  // the stop of the next row and the extreme price, mirrored
+  Number factor, side;    // side: 1 long, -1 short, 0 none yet
 
-  COMMODITY_INLINE void enter(scalar_t h, scalar_t l, int64_t t, const SarSettings<scalar_t>& settings) {
-    const bool is_short = low - l > 0 && h - high < low - l;
-    position = settings.start == 0 ? (is_short ? -1 : 1) : (settings.start > 0 ? 1 : -1);
-    level =
-        settings.start == 0 ? (position > 0 ? low : -high) : settings.start;  // a negative start is mirrored already
-    stop_weight = 0, price_weight = settings.start == 0 ? 1 : 0;
-    source = settings.start == 0 ? row : -1, source_is_near = true;
-    extreme = position > 0 ? h : -l, extreme_row = t, factor = settings.initial[position < 0];
-    high = h, low = l, row = t;  // as in TA-Lib, the first step is bounded by its own row only
+  COMMODITY_INLINE static Sar none() {
+    const Number zero = Number(), nan = zero + NAN;
+    return {nan, nan, zero, zero, zero, zero};
   }
 
-  COMMODITY_INLINE bool source_is_high() const { return source_is_near == (position < 0); }
+  COMMODITY_INLINE SarRow<Number> row(const Number& h, const Number& l, const SarSettings& x) const {
+    SarRow<Number> y;
+    const Number zero = Number();
+    y.present = (h - h == 0) & (l - l == 0);
+    y.moves = y.present & (high == high);
+    y.enters = y.moves & (side == 0);
+    const Number fall = low - l;
+    y.enters_long = x.start == 0 ? !((fall > 0) & (h - high < fall)) : zero < x.start;
+    const Number old_side = y.enters ? (y.enters_long ? zero + 1 : zero - 1) : side;
+    const auto was_long = old_side > 0;
+    const Mirrored<Number> own(was_long, h, l), last(was_long, high, low);
+    const Number start = x.start == 0 ? last.near : zero + x.start;  // a negative start is mirrored already
+    const Number stop = y.enters ? start : level, extreme_before = y.enters ? own.far : extreme;
+    // as in TA-Lib, the first step is bounded by its own row only
+    const Number near_before = y.enters ? own.near : last.near, far_before = y.enters ? own.far : last.far;
 
-  COMMODITY_INLINE void bound(scalar_t& value, scalar_t near, int64_t near_row) {
-    if (value > near) value = near, stop_weight = 0, price_weight = 1, source = near_row, source_is_near = true;
+    y.reverses = y.moves & (own.near <= stop);
+    y.reversed_at_before = far_before > extreme_before;
+    Number highest = y.reversed_at_before ? far_before : extreme_before;
+    y.reversed_at_own = own.far > highest;
+    highest = y.reversed_at_own ? own.far : highest;
+    y.is_long = y.reverses ? !was_long : was_long;
+    y.side = y.reverses ? -old_side : old_side;
+    y.scale = y.is_long ? zero + (1 - x.offset) : zero + (1 + x.offset);
+    y.level = y.reverses ? -highest * y.scale : stop;
+
+    y.has_new_extreme = y.reverses | (own.far > extreme_before);
+    y.extreme = y.reverses ? -own.near : y.has_new_extreme ? own.far : extreme_before;
+    const Number initial = y.is_long ? zero + x.initial[0] : zero + x.initial[1];
+    const Number maximum = y.is_long ? zero + x.maximum[0] : zero + x.maximum[1];
+    const Number current = y.enters ? initial : factor;
+    const Number increased = current + (y.is_long ? zero + x.step[0] : zero + x.step[1]);
+    const Number accelerated = increased < maximum ? increased : maximum;
+    y.factor = y.reverses ? initial : y.has_new_extreme ? accelerated : current;
+
+    const Number bound = y.reverses ? -far_before : near_before, own_bound = y.reverses ? -own.far : own.near;
+    y.next_level = y.level + y.factor * (y.extreme - y.level);
+    y.bound_before = y.next_level > bound;
+    y.next_level = y.bound_before ? bound : y.next_level;
+    y.bound_own = y.next_level > own_bound;
+    y.next_level = y.bound_own ? own_bound : y.next_level;
+    return y;
   }
 
-  COMMODITY_INLINE SarRow<scalar_t> output() const {
-    return {position * level, stop_weight, price_weight, source, source_is_high(), position};
+  // Advances by a row; gives the stop of this row, NaN without a position.
+  COMMODITY_INLINE void next(const Number& h, const Number& l, const SarSettings& x, Number& stop) {
+    const SarRow<Number> y = row(h, l, x);
+    stop = y.moves ? y.level : level;
+    side = y.moves ? y.side : side, level = y.moves ? y.next_level : level;
+    extreme = y.moves ? y.extreme : extreme, factor = y.moves ? y.factor : factor;
+    high = y.present ? h : high, low = y.present ? l : low;
+    stop = side == 0 ? Number() + NAN : side * stop;
   }
+};
 
-  COMMODITY_INLINE SarRow<scalar_t> next(scalar_t h, scalar_t l, int64_t t, const SarSettings<scalar_t>& settings) {
-    const bool missing = !(h - h == 0 && l - l == 0);
-    if (missing || row < 0) {
-      if (!missing) high = h, low = l, row = t;
-      if (position == 0) return {scalar_t(NAN), 0, 0, -1, false, 0};
-      const SarRow<scalar_t> unchanged = output();
-      stop_weight = 1, price_weight = 0, source = -1;
-      return unchanged;
-    }
-    if (position == 0) enter(h, l, t, settings);
-    scalar_t near = position > 0 ? l : -h;
-    if (near <= level) {
-      position = -position, near = position > 0 ? l : -h;
-      level = -extreme, stop_weight = 0, price_weight = 1, source = extreme_row, source_is_near = true;
-      bound(level, position > 0 ? low : -high, row), bound(level, near, t);
-      const scalar_t scale = position > 0 ? 1 - settings.offset : 1 + settings.offset;
-      level *= scale, price_weight *= scale;
-      factor = settings.initial[position < 0], extreme = position > 0 ? h : -l, extreme_row = t;
-    } else if ((position > 0 ? h : -l) > extreme) {
-      extreme = position > 0 ? h : -l, extreme_row = t;
-      const scalar_t increased = factor + settings.step[position < 0], maximum = settings.maximum[position < 0];
-      factor = increased < maximum ? increased : maximum;
-    }
-    const SarRow<scalar_t> result = output();
-    level += factor * (extreme - level), stop_weight = 1 - factor, price_weight = factor;
-    source = extreme_row, source_is_near = false;
-    bound(level, position > 0 ? low : -high, row), bound(level, near, t);
-    high = h, low = l, row = t;
-    return result;
+// Gradient of the state after a row: of the level, the extreme, and the last prices.
+template <typename Number>
+struct SarAdjoint {
+  Number level, extreme, high, low;
+
+  // Goes back by one row, given the state before it and the gradient of its stop; returns those of its prices.
+  COMMODITY_INLINE void previous(const Sar<Number>& before, const Number& h, const Number& l, const Number& grad,
+                                 const SarSettings& x, Number& d_high, Number& d_low) {
+    const SarRow<Number> y = before.row(h, l, x);
+    const Number zero = Number();
+    const Number d_bound = y.bound_before & !y.bound_own ? level : zero, d_own_bound = y.bound_own ? level : zero;
+    const Number d_next = y.bound_before | y.bound_own ? zero : level;
+    const Number d_level = (1 - y.factor) * d_next + y.side * grad, d_extreme = extreme + y.factor * d_next;
+
+    // the level after a reversal is the lowest of -extreme and two bounds
+    const Number d_lowest = y.reverses ? d_level * y.scale : zero;
+    const Number own_near = d_own_bound + (y.reversed_at_own ? d_lowest : zero);
+    const auto at_before = y.reversed_at_before & !y.reversed_at_own;
+    const Number near_before = d_bound + (at_before ? d_lowest : zero);
+    const Number own_far = y.has_new_extreme ? d_extreme : zero;
+    Number extreme_before = y.reverses          ? (y.reversed_at_own | y.reversed_at_before ? zero : -d_lowest)
+                            : y.has_new_extreme ? zero
+                                                : d_extreme;
+    const Number level_before = y.reverses ? zero : d_level;
+    const Number from_own_near = own_near + (y.enters ? near_before : zero), from_near = y.enters ? zero : near_before;
+
+    d_high = high + (y.is_long ? own_far : -from_own_near), d_low = low + (y.is_long ? from_own_near : -own_far);
+    const Number d_entry = y.enters & (zero + x.start == 0) ? level_before : zero;
+    const Number d_first = y.enters ? extreme_before : zero;
+    d_high += y.enters_long ? d_first : zero, d_low -= y.enters_long ? zero : d_first;
+    d_high = y.moves ? d_high : y.present ? high : zero, d_low = y.moves ? d_low : y.present ? low : zero;
+
+    high = y.moves ? (y.is_long ? zero : -from_near) - (y.enters_long ? zero : d_entry) : y.present ? zero : high;
+    low = y.moves ? (y.is_long ? from_near : zero) + (y.enters_long ? d_entry : zero) : y.present ? zero : low;
+    level = y.moves ? (y.enters ? zero : level_before) : level + before.side * grad;
+    extreme = y.moves ? (y.enters ? zero : extreme_before) : extreme;
   }
 };
 

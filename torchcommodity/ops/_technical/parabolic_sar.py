@@ -1,4 +1,4 @@
-"""Wilder's parabolic stop and reverse, with the dependence of each stop on prices, which its gradient needs."""
+"""Wilder's parabolic stop and reverse."""
 
 from typing import NamedTuple
 
@@ -7,20 +7,15 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
-from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
-from torchcommodity.ops._technical.parabolic_sar_state import Acceleration, Outputs, State, advance, initial_state
+from torchcommodity.ops._technical import parabolic_sar_backward
+from torchcommodity.ops._technical.parabolic_sar_state import Acceleration, State, advance, initial_state, trace
 
 
 class ParabolicSAR(NamedTuple):
-    """Stops and positions of `parabolic_sar`, and how each stop depends on prices."""
+    """Stops and positions of `parabolic_sar`."""
 
     stop: Tensor  # (..., T, N), in the unit of the price
-    stop_weight: Tensor  # (..., T, N)
-    price_weight: Tensor  # (..., T, N)
-    high_lag: Tensor  # (..., T, N) int64
-    low_lag: Tensor  # (..., T, N) int64
-    position: Tensor  # (..., T, N) int64
+    position: Tensor  # (..., T, N) int8
 
 
 def parabolic_sar(
@@ -45,16 +40,14 @@ def parabolic_sar(
         acceleration_long, acceleration_short: Initial factor, increase per new extreme, maximum.
 
     Returns:
-        `ParabolicSAR`: stop, in the unit of the price; position, 1 for long and -1 for short; and the terms of
-        stop_t = stop_weight_t stop_{t-1} + price_weight_t p, where p is the high `high_lag_t` rows ago or the low
-        `low_lag_t` rows ago, and the other lag is -1. The first row has no position: NaN, or 0 and -1. A missing row
-        leaves the stop unchanged. Causal.
+        `ParabolicSAR`: stop, in the unit of the price; position, 1 for long and -1 for short. The first row has no
+        position: NaN and 0. A missing row leaves the stop unchanged. Causal. Equal to TA-Lib's SAR and SAREXT.
 
     Raises:
         ValueError, TypeError: If `high` and `low` are not floating-point panels of one shape, or a factor is negative.
 
     Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. `stop` is differentiable to any order, in reverse
-    and forward mode, for fixed reversals and bounds; the other outputs are constant.
+    and forward mode, for fixed reversals and bounds; `position` is constant.
 
     References:
         Wilder (1978). New Concepts in Technical Trading Systems. ISBN 0894590278.
@@ -95,15 +88,10 @@ def _reference(
     initial_short: float,
     step_short: float,
     max_short: float,
-) -> Outputs:
-    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
-    state, rows = initial_state(high), []
-    for t in range(high.shape[-2]):
-        state, row = advance(state, high.select(-2, t), low.select(-2, t), t, start, offset, acceleration)
-        rows.append(row)
-    like = (high, high, high, *[state.row] * 3)
-    outputs = [torch.stack(y, -2) for y in zip(*rows)] or [x.new_empty(high.shape) for x in like]
-    return tuple(outputs)  # type: ignore[return-value]
+) -> tuple[Tensor, Tensor]:
+    settings = start, offset, initial_long, step_long, max_long, initial_short, step_short, max_short
+    outputs = trace(high, low, *settings)
+    return outputs.stop, outputs.position
 
 
 def _decomposition(
@@ -117,30 +105,41 @@ def _decomposition(
     initial_short: float,
     step_short: float,
     max_short: float,
-) -> Outputs:
+) -> tuple[Tensor, Tensor]:
     acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
 
     def step(state: tuple[Tensor, ...], row: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         next_state, outputs = advance(State(*state), row[0], row[1], row[2], start, offset, acceleration)
-        return tuple(x.clone() for x in next_state), tuple(y.clone() for y in outputs)
+        return tuple(x.clone() for x in next_state), (outputs.stop.clone(), outputs.position.clone())
 
     rows = high.movedim(-2, 0), low.movedim(-2, 0), torch.arange(high.shape[-2], device=high.device)
     outputs = torch._higher_order_ops.scan(step, tuple(x.clone() for x in initial_state(high)), rows)[1]
-    return tuple(y.movedim(0, -2).contiguous() for y in outputs)
+    stop, position = (y.movedim(0, -2).contiguous() for y in outputs)
+    return stop, position
 
 
-def _fake(high: Tensor) -> Outputs:
-    integers = [high.new_empty(high.shape, dtype=torch.int64) for _ in range(3)]
-    stop, stop_weight, price_weight = (high.new_empty(high.shape) for _ in range(3))
-    return stop, stop_weight, price_weight, integers[0], integers[1], integers[2]
+def _fake(high: Tensor) -> tuple[Tensor, Tensor]:
+    return high.new_empty(high.shape), high.new_empty(high.shape, dtype=torch.int8)
 
 
-def _backward(grad: Tensor, *constants: Tensor | None, output: Outputs) -> tuple[Tensor, Tensor]:
-    # adjoint a_t = grad_t + stop_weight_{t+1} a_{t+1} in reverse time; the price of row t receives price_weight_t a_t
-    stop_weight, price_weight, high_lag, low_lag = output[1:5]
-    next_weight = torch.cat([torch.zeros_like(stop_weight[..., :1, :]), stop_weight.flip(-2)], -2)[..., :-1, :]
-    d_price = price_weight * linear_recurrence(next_weight, grad.flip(-2)).flip(-2)
-    return gather_lag(d_price, high_lag, scatter=True), gather_lag(d_price, low_lag, scatter=True)
+def _backward(
+    grad: Tensor,
+    constant: Tensor | None,
+    *,
+    high: Tensor,
+    low: Tensor,
+    start: float,
+    offset: float,
+    initial_long: float,
+    step_long: float,
+    max_long: float,
+    initial_short: float,
+    step_short: float,
+    max_short: float,
+) -> tuple[Tensor, Tensor]:
+    settings = start, offset, initial_long, step_long, max_long, initial_short, step_short, max_short
+    d_high, d_low = parabolic_sar_backward.operator(high, low, grad, *settings)
+    return d_high, d_low
 
 
 def _cases() -> Cases:
@@ -178,6 +177,7 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     decomposition=_decomposition,
+    mask_nan_grad=False,
     cases=_cases,
-    warmup=lambda *settings: (1, 0, 0, 0, 0, 0),
+    warmup=lambda *settings: (1, 0),
 )

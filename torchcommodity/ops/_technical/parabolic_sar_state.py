@@ -11,7 +11,20 @@ from torch import Tensor
 
 from torchcommodity.ops._volatility.parameters import float64_constant
 
-Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]  # the fields of ParabolicSAR
+
+class Outputs(NamedTuple):
+    """Rows of the stop, and how it depends on prices, which its gradient needs.
+
+    stop = stop_weight x previous stop + price_weight x p; p is the high `high_lag` or the low `low_lag` rows ago, and
+    the other lag is -1.
+    """
+
+    stop: Tensor
+    position: Tensor  # int8
+    stop_weight: Tensor
+    price_weight: Tensor
+    high_lag: Tensor  # int64
+    low_lag: Tensor  # int64
 
 
 class Acceleration(NamedTuple):
@@ -43,6 +56,29 @@ def initial_state(high: Tensor) -> State:
     x = high.new_zeros(*high.shape[:-2], high.shape[-1])
     none = torch.full_like(x, -1, dtype=torch.int64)
     return State(x, x, none, x, x, none, x, x, x, none, none + 1, none + 1)
+
+
+def trace(
+    high: Tensor,
+    low: Tensor,
+    start: float,
+    offset: float,
+    initial_long: float,
+    step_long: float,
+    max_long: float,
+    initial_short: float,
+    step_short: float,
+    max_short: float,
+) -> Outputs:
+    """All rows."""
+    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
+    state, rows = initial_state(high), []
+    for t in range(high.shape[-2]):
+        state, row = advance(state, high.select(-2, t), low.select(-2, t), t, start, offset, acceleration)
+        rows.append(row)
+    like = (high, state.position.to(torch.int8), high, high, state.row, state.row)
+    outputs = [torch.stack(y, -2) for y in zip(*rows)] or [x.new_empty(high.shape) for x in like]
+    return Outputs(*outputs)
 
 
 def advance(
@@ -149,4 +185,5 @@ def _outputs(s: State, now: Tensor) -> Outputs:
     is_high = (s.source_is_near > 0) == (s.position < 0)
     stop = (s.level * s.position).where(valid, torch.nan)
     high_lag, low_lag = torch.where(valid & is_high, lag, -1), torch.where(valid & ~is_high, lag, -1)
-    return stop, s.stop_weight.where(valid, 0), s.price_weight.where(valid, 0), high_lag, low_lag, s.position
+    weights = s.stop_weight.where(valid, 0), s.price_weight.where(valid, 0)
+    return Outputs(stop, s.position.to(torch.int8), *weights, high_lag, low_lag)

@@ -52,6 +52,18 @@ call on all rows. See `ops.series.Operator`.
 from torchcommodity.ops.indicators._arithmetic import add, cumsum, div, mult, sub, sum
 from torchcommodity.ops.indicators._bands import Bands, accbands, bbands, donchian, kc
 from torchcommodity.ops.indicators._convergence import MACD, apo, macd, macdext, macdfix, ppo, trix
+from torchcommodity.ops.indicators._cycle import (
+    MAMA,
+    Phasor,
+    Sine,
+    ht_dcperiod,
+    ht_dcphase,
+    ht_phasor,
+    ht_sine,
+    ht_trendline,
+    ht_trendmode,
+    mama,
+)
 from torchcommodity.ops.indicators._directional import adx, adxr, dx, minus_di, minus_dm, plus_di, plus_dm
 from torchcommodity.ops.indicators._extremes import (
     MinMax,
@@ -183,6 +195,7 @@ __all__ = [
     "ERI",
     "KDJ",
     "MACD",
+    "MAMA",
     "SMI",
     "Aroon",
     "Bands",
@@ -190,6 +203,8 @@ __all__ = [
     "HeikinAshi",
     "MinMax",
     "MinMaxIndex",
+    "Phasor",
+    "Sine",
     "Stoch",
     "StochF",
     "Vortex",
@@ -293,6 +308,12 @@ __all__ = [
     "fractal",
     "ha",
     "hma",
+    "ht_dcperiod",
+    "ht_dcphase",
+    "ht_phasor",
+    "ht_sine",
+    "ht_trendline",
+    "ht_trendmode",
     "imi",
     "kama",
     "kc",
@@ -306,6 +327,7 @@ __all__ = [
     "macd",
     "macdext",
     "macdfix",
+    "mama",
     "marketfi",
     "massi",
     "mavp",
