@@ -210,6 +210,7 @@ BAD = [
     (lambda x: indicators.ema(x, torch.tensor(3)), TypeError, "ema: timeperiod must be an int or a floating-point"),
     (lambda x: indicators.rsi(x, torch.tensor(3.0), mode="simple"), ValueError, "timeperiod must be an int"),
     (lambda x: indicators.bbands(x, nbdevup="2"), TypeError, "bbands: nbdevup must be a number; got nbdevup='2'"),
+    (lambda x: indicators.mavp(x, x, 5, 3), ValueError, "mavp: minperiod must be <= maxperiod; got minperiod=5, max"),
     (lambda x: indicators.lookback("rsy"), ValueError, "lookback: name must be an indicator; got name='rsy'"),
     (
         lambda x: indicators.lookback("rsi", period=3),
@@ -239,3 +240,11 @@ def test_indicators_of_wide_panel_equal_those_of_its_columns(bars: tuple[Tensor,
         narrow_value, narrow_gradient = values_and_gradient(columns)
         assert torch.equal(narrow_value, value[..., columns])
         torch.testing.assert_close(narrow_gradient, gradient[columns], rtol=1e-12, atol=1e-12)
+
+
+def test_mavp_of_one_candidate_is_missing_where_a_panel_is(bars: tuple[Tensor, ...]) -> None:
+    close, periods = bars[2][:20], torch.full_like(bars[2][:20], 2)
+    periods[10] = torch.nan
+    for maxperiod in (2, 3):
+        line = indicators.mavp(close, periods, 2, maxperiod, matype=1)
+        assert line.isnan().squeeze(-1).nonzero().flatten().tolist() == [*range(maxperiod - 1), 10]

@@ -65,7 +65,8 @@ def mavp(real: Tensor, periods: Tensor, minperiod: int = 2, maxperiod: int = 30,
     if minperiod > maxperiod:
         raise_invalid("mavp", "minperiod must be <= maxperiod", minperiod=minperiod, maxperiod=maxperiod)
     candidates = range(minperiod, maxperiod + 1)
-    line, *longer = aligned_averages(real, *((n, matype) for n in candidates))
-    for n, average in zip(candidates[1:], longer):
+    averages = aligned_averages(real, *((n, matype) for n in candidates))
+    line = averages[0]
+    for n, average in zip(candidates, averages):
         line = where(periods >= n, average, line)
     return line
