@@ -211,5 +211,5 @@ def _track(norm: Norm, result: BatchNormOutput) -> None:
         n = result.output.numel() // result.mean.numel()
         batches.add_(1)
         factor = batches.to(mean.dtype).reciprocal() if norm.momentum is None else norm.momentum
-        mean.add_(factor * (result.mean - mean))
-        variance.add_(factor * (result.variance * (n / (n - 1)) - variance))
+        mean.lerp_(result.mean, factor)
+        variance.lerp_(result.variance * (n / (n - 1)), factor)

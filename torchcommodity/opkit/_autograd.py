@@ -7,6 +7,7 @@ calls this kernel for itself, and the kernel redispatches below autograd.
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -112,9 +113,11 @@ def autograd_kernel(gradients: Gradients) -> Callable[..., Any]:
 
     def kernel(keyset: Any, *args: Any) -> Any:
         needs_grad = torch.is_grad_enabled() and private.any_requires_grad(*args)
-        if needs_grad or private.forward_mode_active() or private.transforms_active():
-            with private.single_level():
-                args = private.fill_defaults(overload._schema, args, {})[0]
+        nested = private.transforms_active()
+        if needs_grad or nested or private.forward_mode_active():
+            with private.single_level() if nested else nullcontext():  # only torch.func asks, and entering takes time
+                if len(args) < len(gradients.argument_names):
+                    args = private.fill_defaults(overload._schema, args, {})[0]
                 if not gradients.mutated:
                     return node.apply(keyset, *args)
                 named = [i for i in gradients.mutated if i in gradients.saved_arguments]  # they need the old values
@@ -223,12 +226,16 @@ def _make_node(gradients: Gradients) -> Any:
 
         @staticmethod
         def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
-            nested = private.transforms_active()  # outer levels of torch.func differentiate the call below
-            with torch.set_grad_enabled(nested), private.tangents_enabled(nested):
+            if private.transforms_active():  # outer levels of torch.func differentiate the call below
+                with torch.enable_grad(), private.tangents_enabled(True):
+                    result = _call_functional(gradients, keyset, args)
+            else:  # PyTorch has disabled both
                 result = _call_functional(gradients, keyset, args)
             outputs = as_tuple(result)
-            ctx.mark_non_differentiable(*[y for y in outputs if not _is_differentiable(y)])
-            ctx.set_materialize_grads(gradients.materialize_grads)
+            if constants := [y for y in outputs if not _is_differentiable(y)]:
+                ctx.mark_non_differentiable(*constants)
+            if not gradients.materialize_grads:
+                ctx.set_materialize_grads(False)
             ctx.num_outputs = len(outputs)
             arguments = {gradients.argument_names[i]: args[i] for i in gradients.saved_arguments}
             ctx.saved = {name: Tensor if isinstance(value, Tensor) else value for name, value in arguments.items()}

@@ -1,5 +1,5 @@
-// Batch normalization in place of a product (outer, channels, inner): (B, C, T) of a convolution, or (rows, C, 1) of a
-// linear layer.
+// Batch normalization of a product (outer, channels, inner): (B, C, T) of a convolution, or (rows, C, 1) of a linear
+// layer or of a convolution in channels_last format; in place, unless the product is saved for the backward pass.
 //
 // The outer axis is split into parts of about kPartSize values, which stay in the cache between passes. Each part
 // computes the moments of every channel in two passes (mean, then squared deviations); the parts are merged in order,
@@ -7,8 +7,9 @@
 // independent lanes, or, with inner = 1, in one sum per channel, so that they vectorize.
 #pragma once
 #include <array>
+#include <utility>
 
-#include "native.h"
+#include "memory_format.h"
 
 namespace commodity {
 namespace {  // each kernel file compiles its own
@@ -42,6 +43,7 @@ struct ProductShape {
 
   explicit ProductShape(const Tensor& x) : outer(x.size(0)), channels(x.size(1)), inner(1) {
     for (int64_t axis = 2; axis < x.dim(); ++axis) inner *= x.size(axis);
+    if (is_channels_last(x)) outer *= std::exchange(inner, 1);
     rows = std::max<int64_t>(1, kPartSize / std::max<int64_t>(1, channels * inner));
     parts = (outer + rows - 1) / rows;
   }
@@ -153,19 +155,19 @@ struct ChannelAffine {
 };
 
 template <bool relu, typename scalar_t>
-COMMODITY_SIMD void normalize_part(const ProductShape& p, const ChannelAffine<scalar_t>& affine, scalar_t* x,
-                                   int64_t first, int64_t last) {
+COMMODITY_SIMD void normalize_part(const ProductShape& p, const ChannelAffine<scalar_t>& affine, const scalar_t* x,
+                                   scalar_t* y, int64_t first, int64_t last) {
   const scalar_t *mean = affine.mean.data(), *scale = affine.scale.data(), *shift = affine.shift.data();
   p.for_each_value(first, last, [=](int64_t i, int64_t c) {
-    const scalar_t y = (x[i] - mean[c]) * scale[c] + shift[c];
-    x[i] = relu && y < 0 ? scalar_t(0) : y;  // NaN propagates
+    const scalar_t value = (x[i] - mean[c]) * scale[c] + shift[c];
+    y[i] = relu && value < 0 ? scalar_t(0) : value;  // NaN propagates
   });
 }
 
-// Normalizes x in place, optionally followed by ReLU.
+// Normalizes x into y, which may be x, optionally followed by ReLU.
 template <bool relu, typename scalar_t>
-void normalize(const ProductShape& p, const ChannelAffine<scalar_t>& affine, scalar_t* x) {
-  p.for_each_part([&](int64_t, int64_t first, int64_t last) { normalize_part<relu>(p, affine, x, first, last); });
+void normalize(const ProductShape& p, const ChannelAffine<scalar_t>& affine, const scalar_t* x, scalar_t* y) {
+  p.for_each_part([&](int64_t, int64_t first, int64_t last) { normalize_part<relu>(p, affine, x, y, first, last); });
 }
 
 template <typename scalar_t>
@@ -183,11 +185,11 @@ struct Parameters {
   double eps;
 };
 
-using Outputs = std::tuple<Tensor, Tensor, Tensor>;  // normalized, mean, variance
+using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;  // normalized, mean, variance, product
 
 template <bool relu, typename scalar_t>
-void normalize_values(const ProductShape& p, scalar_t* x, const Parameters& parameters, scalar_t* mean,
-                      scalar_t* variance) {
+void normalize_values(const ProductShape& p, const scalar_t* x, const Parameters& parameters, scalar_t* y,
+                      scalar_t* mean, scalar_t* variance) {
   const std::vector<Moments> statistics = moments(p, x);
   const scalar_t* bias = optional_ptr<scalar_t>(parameters.bias);
   for (int64_t c = 0; c < p.channels; ++c) {
@@ -197,22 +199,24 @@ void normalize_values(const ProductShape& p, scalar_t* x, const Parameters& para
   normalize<relu>(p,
                   ChannelAffine(statistics, optional_ptr<scalar_t>(parameters.gamma),
                                 optional_ptr<scalar_t>(parameters.beta), parameters.eps),
-                  x);
+                  x, y);
 }
 
-// Normalizes the product in place and returns it with its statistics.
+// Normalizes the product and returns it with its statistics: in place, unless it is saved and returned too.
 template <bool relu>
-Outputs normalize_product(Tensor product, const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
-                          const std::optional<Tensor>& beta, double eps) {
+Outputs normalize_product(const Tensor& product, const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
+                          const std::optional<Tensor>& beta, double eps, bool save_product) {
   const ProductShape p(product);
   const Parameters parameters{optional_contiguous(bias), optional_contiguous(gamma), optional_contiguous(beta), eps};
   Tensor mean = new_empty(product, {p.channels}), variance = new_empty(product, {p.channels});
+  Tensor y = save_product ? new_product(product) : product;
   THO_DISPATCH_V2(product.scalar_type(), "batch normalization", AT_WRAP([&] {
-                    normalize_values<relu>(p, product.mutable_data_ptr<scalar_t>(), parameters,
-                                           mean.mutable_data_ptr<scalar_t>(), variance.mutable_data_ptr<scalar_t>());
+                    normalize_values<relu>(p, product.const_data_ptr<scalar_t>(), parameters,
+                                           y.mutable_data_ptr<scalar_t>(), mean.mutable_data_ptr<scalar_t>(),
+                                           variance.mutable_data_ptr<scalar_t>());
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));
-  return {product, mean, variance};
+  return {y, mean, variance, save_product ? product : new_empty(product, {0})};
 }
 
 }  // namespace

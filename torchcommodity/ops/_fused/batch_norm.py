@@ -43,6 +43,15 @@ def default_scale_and_shift(gamma: Tensor | None, beta: Tensor | None, weight: T
     return scale, weight.new_zeros(channels) if beta is None else beta
 
 
+def saves_product(x: Tensor, *parameters: Tensor | None) -> bool:
+    """Whether the backward pass takes the product from memory: if x is data, and a parameter is learned.
+
+    Recomputing it would make two products of one, and one layer of a network at most has data as its input.
+    """
+    learned = any(y is not None and y.requires_grad for y in parameters)
+    return torch.is_grad_enabled() and learned and not x.requires_grad
+
+
 def fold(
     weight: Tensor,
     bias: Tensor | None,
@@ -69,13 +78,18 @@ def check_tensors(operator: str, x: Tensor, weight: Tensor, eps: float, **per_ch
         if name in per_channel and y.shape != weight.shape[:1]:
             expected = f"{name} must be ({weight.shape[0]},), one value per output channel"
             raise_invalid(operator, expected, **{name: y, "weight": weight})
-    device = x.device.type
-    autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)  # casts all to float32
-    if len({(None if autocast else y.dtype, y.device) for y in tensors.values()}) > 1:
+    if len({(y.dtype, y.device) for y in tensors.values()}) > 1 and not _autocast_unifies(tensors):
         received = {f"{name}_is": f"{y.dtype} on {y.device}" for name, y in tensors.items()}
         raise_invalid(operator, "all tensors must have one dtype and one device", TypeError, **received)
     if not (isinstance(eps, float) and 0 < eps < math.inf):
         raise_invalid(operator, "eps must be a positive float", eps=eps)
+
+
+def _autocast_unifies(tensors: dict[str, Tensor]) -> bool:
+    """Whether the dtypes may differ, because autocast casts all of them to float32."""
+    devices = {y.device for y in tensors.values()}
+    device = next(iter(devices)).type
+    return len(devices) == 1 and torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def check_running(

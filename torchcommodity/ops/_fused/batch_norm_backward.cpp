@@ -106,12 +106,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gra
                                                                const std::optional<Tensor>& beta, bool relu,
                                                                double eps) {
   check_same("batch_norm_backward", grad, product);
-  const Inputs in{contiguous(grad),           contiguous(grad_mean),     contiguous(grad_variance),
-                  contiguous(product),        contiguous(mean),          contiguous(variance),
-                  optional_contiguous(gamma), optional_contiguous(beta), eps};
+  const Inputs in{as_product(grad, product),    contiguous(grad_mean),     contiguous(grad_variance),
+                  as_product(product, product), contiguous(mean),          contiguous(variance),
+                  optional_contiguous(gamma),   optional_contiguous(beta), eps};
   const int64_t channels = product.size(1);
-  GradientTensors out{new_empty(product, product.sizes()), new_empty(product, {channels}),
-                      new_empty(product, {channels}),
+  GradientTensors out{new_product(product), new_empty(product, {channels}), new_empty(product, {channels}),
                       new_empty(product, {channels}, torch::headeronly::ScalarType::Bool)};
   THO_DISPATCH_V2(product.scalar_type(), "batch_norm_backward", AT_WRAP([&] {
                     const scalar_t* x = in.product.const_data_ptr<scalar_t>();

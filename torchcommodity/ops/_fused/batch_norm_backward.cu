@@ -85,7 +85,7 @@ Gradients gradients(const Tensor& grad, const Tensor& grad_mean, const Tensor& g
                     const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& gamma,
                     const std::optional<Tensor>& beta, double eps) {
   const ChannelShape shape(product);
-  Tensor d = new_empty(product, product.sizes()), d_gamma = new_empty(product, {shape.channels});
+  Tensor d = new_product(product), d_gamma = new_empty(product, {shape.channels});
   Tensor d_beta = new_empty(product, {shape.channels});
   Tensor valid = new_empty(product, {shape.channels}, torch::headeronly::ScalarType::Bool);
   const Tensor linear = scratch(product, 2 * shape.channels), channel_memory = scratch(product, 4 * shape.channels);
@@ -113,9 +113,10 @@ Gradients batch_norm_backward(const Tensor& grad, const Tensor& grad_mean, const
                               const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, bool relu,
                               double eps) {
   check_same("batch_norm_backward", grad, product);
-  return (relu ? gradients<true> : gradients<false>)(contiguous(grad), contiguous(grad_mean), contiguous(grad_variance),
-                                                     contiguous(product), contiguous(mean), contiguous(variance),
-                                                     optional_contiguous(gamma), optional_contiguous(beta), eps);
+  return (relu ? gradients<true> : gradients<false>)(as_product(grad, product), contiguous(grad_mean),
+                                                     contiguous(grad_variance), as_product(product, product),
+                                                     contiguous(mean), contiguous(variance), optional_contiguous(gamma),
+                                                     optional_contiguous(beta), eps);
 }
 
 }  // namespace

@@ -11,6 +11,31 @@ from torchcommodity.ops._fused.batch_norm import channelwise, default_scale_and_
 Gradients = tuple[Tensor, Tensor, Tensor, Tensor]  # of product, gamma and beta; mask of the valid channels
 
 
+def product_gradient(
+    grads: tuple[Tensor | None, ...],
+    z: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    relu: bool,
+    eps: float,
+) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
+    """Gradient of the product z, mask of the valid channels, and gradients of bias, gamma and beta.
+
+    `grads` are those of the four outputs, normalized values, mean, variance and z; None is zero.
+    """
+    pairs = zip(grads, (z, mean, variance))
+    grad, grad_mean, grad_variance = (torch.zeros_like(y) if g is None else g for g, y in pairs)
+    center = mean if bias is None else mean - bias  # the bias only changes the mean
+    dz, d_gamma, d_beta, valid = operator(grad, grad_mean, grad_variance, z, center, variance, gamma, beta, relu, eps)
+    if (grad_z := grads[3]) is not None and grad_z.shape == z.shape:  # else z was not an output
+        dz = dz + grad_z
+    parameters = ((bias, grad_mean), (gamma, d_gamma), (beta, d_beta))
+    return dz, valid, tuple(None if y is None else gradient for y, gradient in parameters)
+
+
 def _reference(
     grad: Tensor,
     grad_mean: Tensor,
@@ -37,13 +62,20 @@ def _reference(
     d = d * channelwise(gamma, x, 1) / s
     count = x.numel() // x.shape[1]
     d = d + (channelwise(grad_mean, x, 0) + 2 * x * channelwise(grad_variance, x, 0)) / count
-    return torch.where(valid, d, 0), (g * n).sum(axes), g.sum(axes), valid.flatten()
+    d = torch.where(valid, d, 0).contiguous(memory_format=_memory_format(product))
+    return d, (g * n).sum(axes), g.sum(axes), valid.flatten()
+
+
+def _memory_format(product: Tensor) -> torch.memory_format:
+    last = product.dim() == 4 and product.is_contiguous(memory_format=torch.channels_last)
+    return torch.channels_last if last and not product.is_contiguous() else torch.contiguous_format
 
 
 def _fake(product: Tensor) -> Gradients:
     channels = product.shape[1]
+    d = torch.empty_like(product, memory_format=_memory_format(product))
     d_gamma, d_beta = product.new_empty(channels), product.new_empty(channels)
-    return product.new_empty(product.shape), d_gamma, d_beta, product.new_empty(channels, dtype=torch.bool)
+    return d, d_gamma, d_beta, product.new_empty(channels, dtype=torch.bool)
 
 
 def _backward(

@@ -1,11 +1,14 @@
-// Batch normalization in place of a product (outer, channels, inner): (B, C, T) of a convolution, or (rows, C, 1) of a
-// linear layer, for CUDA.
+// Batch normalization of a product (outer, channels, inner): (B, C, T) of a convolution, or (rows, C, 1) of a linear
+// layer or of a convolution in channels_last format, for CUDA; in place, unless the product is saved.
 //
 // A channel is summed in parts of kPartSize values: one warp per part if the values of a channel are adjacent, one
 // thread per part if channels are adjacent (inner = 1). The parts are merged in order, so that results do not depend on
 // the launch.
 #pragma once
+#include <utility>
+
 #include "device.h"
+#include "memory_format.h"
 
 namespace commodity {
 
@@ -16,6 +19,7 @@ struct ChannelShape {
 
   explicit ChannelShape(const Tensor& x) : outer(x.size(0)), channels(x.size(1)), inner(1) {
     for (int64_t axis = 2; axis < x.dim(); ++axis) inner *= x.size(axis);
+    if (is_channels_last(x)) outer *= std::exchange(inner, 1);
     parts = (count() + kPartSize - 1) / kPartSize;
   }
   int64_t size() const { return outer * channels * inner; }
@@ -138,12 +142,13 @@ template <typename scalar_t, bool relu>
 struct NormalizeValue {
   ChannelShape shape;
   const Channel* channels;
-  scalar_t* x;
+  const scalar_t* x;
+  scalar_t* y;
 
   COMMODITY_INLINE void operator()(int64_t index) const {
     const Channel& channel = channels[shape.channel(index)];
-    const double y = (x[index] - channel.mean) * channel.scale + channel.shift;
-    x[index] = static_cast<scalar_t>(relu && y < 0 ? 0 : y);  // NaN propagates
+    const double value = (x[index] - channel.mean) * channel.scale + channel.shift;
+    y[index] = static_cast<scalar_t>(relu && value < 0 ? 0 : value);  // NaN propagates
   }
 };
 
@@ -159,25 +164,29 @@ struct WriteMoments {
   }
 };
 
-// Normalizes the product in place and returns it with its statistics.
+using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;  // normalized, mean, variance, product
+
+// Normalizes the product and returns it with its statistics: in place, unless it is saved and returned too.
 template <bool relu>
-std::tuple<Tensor, Tensor, Tensor> normalize_product(Tensor product, const std::optional<Tensor>& bias_,
-                                                     const std::optional<Tensor>& gamma_,
-                                                     const std::optional<Tensor>& beta_, double eps) {
+Outputs normalize_product(const Tensor& product, const std::optional<Tensor>& bias_,
+                          const std::optional<Tensor>& gamma_, const std::optional<Tensor>& beta_, double eps,
+                          bool save_product) {
   const ChannelShape shape(product);
   const std::optional<Tensor> bias = optional_contiguous(bias_), gamma = optional_contiguous(gamma_),
                               beta = optional_contiguous(beta_);
   Tensor mean = new_empty(product, {shape.channels}), variance = new_empty(product, {shape.channels});
+  Tensor y = save_product ? new_product(product) : product;
   dispatch("batch normalization", product, [&]<typename scalar_t>() {
     const Tensor memory = compute_channels<scalar_t>(product, gamma, beta, eps);
     const Channel* channels = data_ptr<Channel>(memory);
     launch(product, shape.size(),
-           NormalizeValue<scalar_t, relu>{shape, channels, product.mutable_data_ptr<scalar_t>()});
+           NormalizeValue<scalar_t, relu>{shape, channels, product.const_data_ptr<scalar_t>(),
+                                          y.mutable_data_ptr<scalar_t>()});
     launch(product, shape.channels,
            WriteMoments<scalar_t>{channels, optional_ptr<scalar_t>(bias), mean.mutable_data_ptr<scalar_t>(),
                                   variance.mutable_data_ptr<scalar_t>()});
   });
-  return {product, mean, variance};
+  return {y, mean, variance, save_product ? product : new_empty(product, {0})};
 }
 
 }  // namespace commodity

@@ -1,4 +1,4 @@
-// ATen's convolution followed by batch normalization in place. Scheme: see batch_norm.h.
+// ATen's convolution followed by batch normalization. Scheme: see batch_norm.h.
 #include "batch_norm.h"
 #include "convolution.h"
 
@@ -8,12 +8,14 @@ namespace {
 
 Outputs conv_bn(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                 const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, Sizes stride, Sizes padding,
-                Sizes dilation, int64_t groups, double eps) {
-  return normalize_product<false>(convolution(x, weight, stride, padding, dilation, groups), bias, gamma, beta, eps);
+                Sizes dilation, int64_t groups, double eps, bool save_product) {
+  return normalize_product<false>(convolution(x, weight, stride, padding, dilation, groups), bias, gamma, beta, eps,
+                                  save_product);
 }
 
 }  // namespace
 
 COMMODITY_OPERATOR(conv_bn,
                    "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, SymInt[] stride, "
-                   "SymInt[] padding, SymInt[] dilation, SymInt groups, float eps) -> (Tensor, Tensor, Tensor)")
+                   "SymInt[] padding, SymInt[] dilation, SymInt groups, float eps, bool save_product) -> (Tensor, "
+                   "Tensor, Tensor, Tensor)")

@@ -1,4 +1,4 @@
-// ATen's convolution followed by batch normalization in place. Scheme: see batch_norm_device.h.
+// ATen's convolution followed by batch normalization. Scheme: see batch_norm_device.h.
 #include "batch_norm_device.h"
 #include "convolution.h"
 
@@ -6,10 +6,11 @@ using namespace commodity;
 
 namespace {
 
-std::tuple<Tensor, Tensor, Tensor> conv_bn(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
-                                           const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
-                                           Sizes stride, Sizes padding, Sizes dilation, int64_t groups, double eps) {
-  return normalize_product<false>(convolution(x, weight, stride, padding, dilation, groups), bias, gamma, beta, eps);
+Outputs conv_bn(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
+                const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, Sizes stride, Sizes padding,
+                Sizes dilation, int64_t groups, double eps, bool save_product) {
+  return normalize_product<false>(convolution(x, weight, stride, padding, dilation, groups), bias, gamma, beta, eps,
+                                  save_product);
 }
 
 }  // namespace

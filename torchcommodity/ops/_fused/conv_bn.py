@@ -5,7 +5,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
-from torchcommodity.ops._fused import batch_norm_backward
 from torchcommodity.ops._fused.batch_norm import (
     BatchNormOutput,
     check_count,
@@ -14,7 +13,9 @@ from torchcommodity.ops._fused.batch_norm import (
     default_scale_and_shift,
     fold,
     normalize,
+    saves_product,
 )
+from torchcommodity.ops._fused.batch_norm_backward import product_gradient
 from torchcommodity.ops._fused.convolution import (
     ConvolutionSize,
     convolution_settings,
@@ -47,7 +48,9 @@ def conv_bn(
     output, also backwards in time: do not use it where rows must not see later rows. In evaluation
     (`training=False`) the running statistics are used, and y is one convolution with a folded weight.
 
-    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x and z.
+    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x and z. If x needs no
+    gradient, as data does not, it stores z too: recomputing z would take longer than `torch.nn`. The memory format of
+    y is that of `torch.nn.functional.conv2d`: `torch.channels_last` if that of x or weight is.
 
     Args:
         x: Input in any unit, with one spatial axis (such as time) or two (such as a correlation matrix).
@@ -94,7 +97,9 @@ def conv_bn(
         weight, level = fold(weight, bias, gamma, beta, mean, variance, eps)
         return BatchNormOutput(convolve(x, weight, level, *settings), mean, variance)
     check_count("conv_bn", product_shape(x, weight, *settings[:3]), x)
-    return BatchNormOutput(*operator(x, weight, bias, gamma, beta, *settings, eps))
+    save_product = saves_product(x, weight, bias, gamma, beta)
+    y, mean, variance, _ = operator(x, weight, bias, gamma, beta, *settings, eps, save_product)
+    return BatchNormOutput(y, mean, variance)
 
 
 def _reference(
@@ -108,8 +113,10 @@ def _reference(
     dilation: list[int],
     groups: int,
     eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    return normalize(convolve(x, weight, None, stride, padding, dilation, groups), bias, gamma, beta, eps)
+    save_product: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    z = convolve(x, weight, None, stride, padding, dilation, groups)
+    return *normalize(z, bias, gamma, beta, eps), z if save_product else z.new_empty(0)
 
 
 def _decomposition(
@@ -123,24 +130,29 @@ def _decomposition(
     dilation: list[int],
     groups: int,
     eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
+    save_product: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     settings = stride, padding, dilation, groups
     z = convolve_by_taps(x, weight, *settings) if x.dtype == torch.double else convolve(x, weight, None, *settings)
-    return normalize(z, bias, gamma, beta, eps)
+    return *normalize(z, bias, gamma, beta, eps), z if save_product else z.new_empty(0)
 
 
 def _fake(
-    x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int]
-) -> tuple[Tensor, Tensor, Tensor]:
-    shape = product_shape(x, weight, stride, padding, dilation)
-    return x.new_empty(shape), x.new_empty(shape[1]), x.new_empty(shape[1])
+    x: Tensor,
+    weight: Tensor,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    save_product: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    y = convolve(x, weight, None, stride, padding, dilation, groups)  # its memory format is that of the product
+    statistics = x.new_empty(y.shape[1]), x.new_empty(y.shape[1])
+    return y, *statistics, torch.empty_like(y) if save_product else x.new_empty(0)
 
 
 def _backward(
-    grad: Tensor,
-    grad_mean: Tensor,
-    grad_variance: Tensor,
-    *,
+    *grads: Tensor | None,
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None,
@@ -151,20 +163,20 @@ def _backward(
     dilation: list[int],
     groups: int,
     eps: float,
+    save_product: bool,
     output1: Tensor,
     output2: Tensor,
+    output3: Tensor,
+    needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    # recompute z = weight * x; dz from the gradient of y; dx and dweight from dz. The bias only changes the mean.
+    # z = weight * x, saved or recomputed; dz from the gradient of y; dx and dweight from dz
     settings = stride, padding, dilation, groups
-    z = convolve(x, weight, None, *settings)
-    mean = output1 if bias is None else output1 - bias
-    dz, d_gamma, d_beta, valid = batch_norm_backward.operator(
-        grad, grad_mean, grad_variance, z, mean, output2, gamma, None, False, eps
-    )
-    d_x, d_weight = convolve_backward(dz, x, weight, *settings)
-    d_weight = torch.where(valid.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0)  # 0 * NaN is NaN
-    parameters = ((bias, grad_mean), (gamma, d_gamma), (beta, d_beta))
-    return d_x, d_weight, *(None if x is None else gradient for x, gradient in parameters)
+    z = output3 if save_product else convolve(x, weight, None, *settings)
+    dz, valid, d_parameters = product_gradient(grads, z, output1, output2, bias, gamma, beta, False, eps)
+    d_x, d_weight = convolve_backward(dz, x, weight, *settings, needs_input_grad[:2])
+    if d_weight is not None:
+        d_weight = torch.where(valid.reshape(-1, *(1,) * (weight.dim() - 1)), d_weight, 0)  # 0 * NaN is NaN
+    return d_x, d_weight, *d_parameters
 
 
 def _oracle(
@@ -229,6 +241,7 @@ operator = Op(
     backward=_backward,
     decomposition=_decomposition,
     mask_nan_grad=False,  # batch_norm_backward masks NaN channels
+    materialize_grads=False,
     cases=_cases,
     causal=False,
     time=None,

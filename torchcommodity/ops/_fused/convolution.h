@@ -1,12 +1,14 @@
 // ATen's convolution with different padding before and after each axis.
 #pragma once
 #include "aten.h"
+#include "memory_format.h"
 
 namespace commodity {
 
 using Sizes = std::vector<int64_t>;
 
-// `padding` holds two values per axis. ATen pads both sides equally; where they differ, x is padded here.
+// `padding` holds two values per axis. ATen pads both sides equally; where they differ, x is padded here. The memory
+// format of the result is ATen's.
 inline Tensor convolution(const Tensor& x, const Tensor& weight, const Sizes& stride, const Sizes& padding,
                           const Sizes& dilation, int64_t groups) {
   const size_t axes = stride.size();
@@ -20,8 +22,9 @@ inline Tensor convolution(const Tensor& x, const Tensor& weight, const Sizes& st
   }
   const Tensor input = symmetric ? x : torch::stable::pad(x, padding_from_last_axis, "constant", 0.0);
   const std::optional<Tensor> no_bias;
-  return contiguous(call_aten("aten::convolution", contiguous(input), weight, no_bias, stride,
-                              symmetric ? padding_per_axis : none, dilation, false, none, groups));
+  const Tensor product = call_aten("aten::convolution", input, weight, no_bias, stride,
+                                   symmetric ? padding_per_axis : none, dilation, false, none, groups);
+  return as_product(product, product);
 }
 
 }  // namespace commodity

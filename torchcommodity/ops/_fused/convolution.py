@@ -120,13 +120,17 @@ def convolve_backward(
     padding: list[int],
     dilation: list[int],
     groups: int,
-) -> tuple[Tensor, Tensor]:
-    """Gradients of x and weight."""
+    needs_input_grad: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None]:
+    """Gradients of x and weight, None where it is not needed."""
     padded, sides = _symmetric_padding(x, padding)
+    needs = [*needs_input_grad, False]
+    if not any(needs):
+        return None, None
     d_x, d_weight, _ = torch.ops.aten.convolution_backward(
-        grad, padded, weight, None, stride, sides, dilation, False, [0] * len(stride), groups, [True, True, False]
+        grad, padded, weight, None, stride, sides, dilation, False, [0] * len(stride), groups, needs
     )
-    if padded is not x:
+    if padded is not x and d_x is not None:
         for axis, length in enumerate(x.shape[2:]):
             d_x = d_x.narrow(axis + 2, padding[2 * axis], length)
     return d_x, d_weight

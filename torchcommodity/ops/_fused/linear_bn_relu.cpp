@@ -1,4 +1,4 @@
-// ATen's matrix product followed by batch normalization over the rows and ReLU in place. Scheme: see batch_norm.h.
+// ATen's matrix product followed by batch normalization over the rows and ReLU. Scheme: see batch_norm.h.
 #include "aten.h"
 #include "batch_norm.h"
 
@@ -7,13 +7,14 @@ using namespace commodity;
 namespace {
 
 Outputs linear_bn_relu(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
-                       const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, double eps) {
+                       const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, double eps,
+                       bool save_product) {
   const Tensor product = call_aten("aten::mm", x, torch::stable::transpose(weight, 0, 1));
-  return normalize_product<true>(product, bias, gamma, beta, eps);
+  return normalize_product<true>(product, bias, gamma, beta, eps, save_product);
 }
 
 }  // namespace
 
 COMMODITY_OPERATOR(linear_bn_relu,
-                   "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, float eps) -> (Tensor, "
-                   "Tensor, Tensor)")
+                   "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, float eps, bool "
+                   "save_product) -> (Tensor, Tensor, Tensor, Tensor)")

@@ -6,7 +6,6 @@ from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.ops._fused import batch_norm_backward
 from torchcommodity.ops._fused.batch_norm import (
     BatchNormOutput,
     check_count,
@@ -15,7 +14,9 @@ from torchcommodity.ops._fused.batch_norm import (
     default_scale_and_shift,
     fold,
     normalize,
+    saves_product,
 )
+from torchcommodity.ops._fused.batch_norm_backward import product_gradient
 
 
 def linear_bn_relu(
@@ -36,7 +37,8 @@ def linear_bn_relu(
     use it where rows must not see each other. In evaluation (`training=False`) the running statistics are used, and
     the output is one linear layer with a folded weight, and ReLU.
 
-    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x, z and y.
+    The backward pass stores only `x` and the parameters and recomputes z; `torch.nn` stores x, z and y. If x needs no
+    gradient, as data does not, it stores z too: two products are then as many as in `torch.nn`.
 
     Args:
         x: Input in any unit.
@@ -77,46 +79,53 @@ def linear_bn_relu(
         mean, variance = check_running("linear_bn_relu", **running)
         y = F.linear(x, *fold(weight, bias, gamma, beta, mean, variance, eps)).relu()
         return BatchNormOutput(y, mean, variance)
-    rows = x.flatten(0, -2)
+    rows = x if x.dim() == 2 else x.flatten(0, -2)
     check_count("linear_bn_relu", (rows.shape[0], weight.shape[0]), x)
-    y, mean, variance = operator(rows, weight, bias, gamma, beta, eps)
-    return BatchNormOutput(y.unflatten(0, x.shape[:-1]), mean, variance)
+    save_product = saves_product(x, weight, bias, gamma, beta)
+    y, mean, variance, _ = operator(rows, weight, bias, gamma, beta, eps, save_product)
+    return BatchNormOutput(y if x.dim() == 2 else y.unflatten(0, x.shape[:-1]), mean, variance)
 
 
 def _reference(
-    x: Tensor, weight: Tensor, bias: Tensor | None, gamma: Tensor | None, beta: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    y, mean, variance = normalize(x @ weight.mT, bias, gamma, beta, eps)
-    return y.relu(), mean, variance
-
-
-def _fake(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    features = weight.shape[0]
-    return x.new_empty(x.shape[0], features), x.new_empty(features), x.new_empty(features)
-
-
-def _backward(
-    grad: Tensor,
-    grad_mean: Tensor,
-    grad_variance: Tensor,
-    *,
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None,
     gamma: Tensor | None,
     beta: Tensor | None,
     eps: float,
+    save_product: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    z = x @ weight.mT
+    y, mean, variance = normalize(z, bias, gamma, beta, eps)
+    return y.relu(), mean, variance, z if save_product else z.new_empty(0)
+
+
+def _fake(x: Tensor, weight: Tensor, save_product: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    features = weight.shape[0]
+    y = x.new_empty(x.shape[0], features)
+    return y, x.new_empty(features), x.new_empty(features), torch.empty_like(y) if save_product else x.new_empty(0)
+
+
+def _backward(
+    *grads: Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    eps: float,
+    save_product: bool,
     output1: Tensor,
     output2: Tensor,
+    output3: Tensor,
+    needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    # recompute z = W x; dz from the gradient of y; dx = dz W, dW = dz' x. The bias only changes the mean.
-    mean = output1 if bias is None else output1 - bias
-    dz, d_gamma, d_beta, valid = batch_norm_backward.operator(
-        grad, grad_mean, grad_variance, x @ weight.mT, mean, output2, gamma, beta, True, eps
-    )
-    d_weight = torch.where(valid.unsqueeze(-1), dz.mT @ x, 0)  # 0 * NaN is NaN
-    parameters = ((bias, grad_mean), (gamma, d_gamma), (beta, d_beta))
-    return dz @ weight, d_weight, *(None if x is None else gradient for x, gradient in parameters)
+    # z = W x, saved or recomputed; dz from the gradient of y; dx = dz W, dW = dz' x
+    z = output3 if save_product else x @ weight.mT
+    dz, valid, d_parameters = product_gradient(grads, z, output1, output2, bias, gamma, beta, True, eps)
+    d_x = dz @ weight if needs_input_grad[0] else None
+    d_weight = torch.where(valid.unsqueeze(-1), dz.mT @ x, 0) if needs_input_grad[1] else None  # 0 * NaN is NaN
+    return d_x, d_weight, *d_parameters
 
 
 def _oracle(
@@ -168,6 +177,7 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     mask_nan_grad=False,  # batch_norm_backward masks NaN features
+    materialize_grads=False,
     cases=_cases,
     causal=False,
     time=None,

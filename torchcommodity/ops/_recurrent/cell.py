@@ -14,10 +14,10 @@ CellGradients = tuple[Tensor, Tensor, Tensor]  # of gates, h and c
 
 def make_operator(name: str, gates: int, step: Step, step_backward: StepBackward, cases: Callable[[], Cases]) -> Op:
     """Register the operators `name` and `name`_backward of a cell with so many gates; return the first."""
-    backward_operator = _backward_operator(name, gates, step, step_backward)
+    backward_operator = make_backward_operator(name, gates, step, step_backward)
 
     def reference(gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> State:
-        return _run(step, gates, missing, h, c)
+        return run(step, gates, missing, h, c)
 
     def fake(h: Tensor, c: Tensor) -> State:
         return h.new_empty(h.shape), c.new_empty(c.shape)
@@ -31,7 +31,9 @@ def make_operator(name: str, gates: int, step: Step, step_backward: StepBackward
     return Op(name, reference=reference, fake=fake, backward=backward, cases=cases, time=None, mask_nan_grad=False)
 
 
-def _backward_operator(name: str, gates: int, step: Step, step_backward: StepBackward) -> Op:
+def make_backward_operator(name: str, gates: int, step: Step, step_backward: StepBackward) -> Op:
+    """Register the operator `name`_backward of a cell with so many gates."""
+
     def reference(grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor) -> CellGradients:
         return _run_backward(step, step_backward, grad_h, grad_c, gates, missing, c)
 
@@ -59,7 +61,7 @@ def _backward_operator(name: str, gates: int, step: Step, step_backward: StepBac
     return operator
 
 
-def _run(step: Step, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def run(step: Step, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """The definition: a sample with missing input leaves h and c unchanged."""
     (h_next, c_next), is_missing = step(gates, c), missing.unsqueeze(-1)
     return torch.where(is_missing, h, h_next), torch.where(is_missing, c, c_next)
@@ -68,7 +70,7 @@ def _run(step: Step, gates: Tensor, missing: Tensor, h: Tensor, c: Tensor) -> tu
 def _run_backward(
     step: Step, step_backward: StepBackward, grad_h: Tensor, grad_c: Tensor, gates: Tensor, missing: Tensor, c: Tensor
 ) -> CellGradients:
-    c_next, is_missing = _run(step, gates, missing, c, c)[1], missing.unsqueeze(-1)
+    c_next, is_missing = run(step, gates, missing, c, c)[1], missing.unsqueeze(-1)
     d_gates, d_c = step_backward(gates, c, c_next, grad_h, grad_c)
     d_h = grad_h.masked_fill(~is_missing, 0)
     return d_gates.masked_fill(is_missing, 0), d_h, torch.where(is_missing, grad_c, d_c)

@@ -15,4 +15,13 @@ void check_cell(const char* name, const Tensor& gates, const Tensor& missing, co
       name, ": gates must be (..., ", int(Cell::kGates), " H) in the dtype of the states (..., H), missing (...) bool");
 }
 
+template <typename Cell>
+void check_inputs(const char* name, const Tensor& input, const Tensor& h, const Tensor& weight) {
+  STD_TORCH_CHECK(input.dim() == 2 && h.dim() == 2 && input.size(0) == h.size(0) && weight.dim() == 2 &&
+                      weight.size(0) == Cell::kGates * h.size(1) && weight.size(1) == h.size(1) + input.size(1) &&
+                      input.scalar_type() == h.scalar_type() && weight.scalar_type() == h.scalar_type(),
+                  name, ": input must be (B, F), h (B, H) and weight (", int(Cell::kGates),
+                  " H, H + F), all of one dtype");
+}
+
 }  // namespace commodity

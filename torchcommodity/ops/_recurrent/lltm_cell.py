@@ -1,10 +1,10 @@
-"""One step of LLTM: a matrix product by PyTorch, then the cell as one operator."""
+"""One step of LLTM: concatenation, PyTorch's matrix product and the cell, as one operator."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Sample
+from torchcommodity.opkit import Bad, Cases, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._recurrent import cell, sequence
 from torchcommodity.ops._recurrent.lltm import step, step_backward
@@ -36,7 +36,7 @@ def lltm_cell(
         ValueError, TypeError: If shapes do not match, or the tensors do not have one floating-point dtype and device.
 
     Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Differentiable in all tensors, to any order, in
-    reverse and forward mode.
+    reverse and forward mode. `vmap` runs the samples one by one, since each may have its own weights.
 
     References:
         Goldsborough (2018). Custom C++ and CUDA extensions. PyTorch tutorials.
@@ -63,9 +63,58 @@ def _run(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | Non
 
 
 def _compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> State:
-    filled, missing = sequence.without_missing(input)
-    state: State = operator(F.linear(torch.cat([h, filled], -1), weight, bias), missing, h, c)
-    return state
+    if input.dim() == 2:
+        h_next, c_next = operator(input, h, c, weight, bias)[:2]
+        return h_next, c_next
+    rows = [x.reshape(-1, x.shape[-1]) for x in (input, h, c)]
+    h_next, c_next = operator(*rows, weight, bias)[:2]
+    return h_next.reshape(h.shape), c_next.reshape(c.shape)
+
+
+Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass [h, x], missing, gates
+
+
+def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> Outputs:
+    missing = input.detach().isnan().any(-1)
+    joined = torch.cat([h, input.masked_fill(missing.unsqueeze(-1), 0)], -1)
+    gates = F.linear(joined, weight, bias)
+    return *cell.run(step, gates, missing, h, c), joined, missing, gates
+
+
+def _fake(input: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> Outputs:
+    samples, columns = h.shape[0], h.shape[1] + input.shape[1]
+    states = h.new_empty(h.shape), c.new_empty(c.shape)
+    missing = h.new_empty(samples, dtype=torch.bool)
+    return *states, h.new_empty(samples, columns), missing, h.new_empty(samples, weight.shape[0])
+
+
+def _backward(
+    *grads: Tensor | None,
+    h: Tensor,
+    c: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    output2: Tensor,
+    output3: Tensor,
+    output4: Tensor,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    # dz from the cell; dW = dz' [h, x], db = sum dz, dh and dx = dz W
+    joined, missing, gates, hidden = output2, output3, output4, h.shape[1]
+    grad_h, grad_c = (torch.zeros_like(c) if grad is None else grad for grad in grads[:2])
+    d_gates, d_h, d_c = backward_operator(grad_h, grad_c, gates, missing, c)
+    if grads[4] is not None:  # of a second derivative
+        d_gates = d_gates + grads[4]
+    needs_input, needs_h, _, needs_weight, needs_bias = needs_input_grad
+    d_input = d_gates @ weight[:, hidden:] if needs_input else None
+    d_h = d_h + d_gates @ weight[:, :hidden] if needs_h else None
+    if grads[2] is not None:
+        d_input = None if d_input is None else d_input + grads[2][:, hidden:]
+        d_h = None if d_h is None else d_h + grads[2][:, :hidden]
+    if d_input is not None:
+        d_input = d_input.masked_fill(missing.unsqueeze(-1), 0)
+    d_weight = d_gates.mT @ joined if needs_weight else None
+    return d_input, d_h, d_c, d_weight, d_gates.sum(0) if needs_bias else None
 
 
 def _oracle(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> State:
@@ -99,4 +148,15 @@ def _cases() -> Cases:
     )
 
 
-operator = cell.make_operator("lltm_cell", 3, step, step_backward, _cases)
+backward_operator = cell.make_backward_operator("lltm_cell", 3, step, step_backward)
+operator = Op(
+    "lltm_cell",
+    reference=_reference,
+    fake=_fake,
+    backward=_backward,
+    mask_nan_grad=False,
+    materialize_grads=False,
+    cases=_cases,
+    time=None,
+    vmap="loop",
+)

@@ -18,6 +18,22 @@ StepBackward = Callable[..., tuple[Tensor, Tensor]]  # gates, previous c, c, d_h
 def check_tensors(operator: str, tensors: dict[str, Tensor | None], shapes: dict[str, tuple[Any, ...]]) -> None:
     """Check dtypes, shapes and devices. Under autocast the dtypes may differ."""
     present = {name: x for name, x in tensors.items() if x is not None}
+    if not _agree(present, shapes):
+        _check_each(operator, present, shapes)
+
+
+def _agree(tensors: dict[str, Tensor], shapes: dict[str, tuple[Any, ...]]) -> bool:
+    """The checks at once, since those of each tensor take a tenth of a small cell's time."""
+    values = [*tensors.values()]
+    if not all(isinstance(x, Tensor) for x in values):
+        return False
+    dtype, device = values[0].dtype, values[0].device
+    if not (dtype.is_floating_point and all(x.dtype is dtype and x.device == device for x in values)):
+        return False
+    return all(tensors[name].shape == shape for name, shape in shapes.items() if name in tensors)
+
+
+def _check_each(operator: str, present: dict[str, Tensor], shapes: dict[str, tuple[Any, ...]]) -> None:
     first = next(iter(present.values()))
     for name, x in present.items():
         if not isinstance(x, Tensor):
