@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from torchcommodity import nn, opkit, ops
 
@@ -155,6 +156,74 @@ def test_fused_layers_save_little_more_than_their_input() -> None:
         assert saved <= max_ratio * saved_bytes(lambda: reference(leaf))  # noqa: B023
         weights = sum(p.nbytes for p in layer.parameters())
         assert saved <= inputs.nbytes + weights + 4096
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_conv_bn_trains_on_data_as_torch_does(axes: int) -> None:
+    layer, reference = fused_convolution(axes, {"padding": 1}, {}), reference_convolution(axes, {"padding": 1}, {})
+    reference.load_state_dict(dict(zip(reference.state_dict(), layer.state_dict().values(), strict=True)))
+    x = torch.randn(3, 4, *(11, 9)[:axes]).double()
+    for value, expected in zip(*(parameter_gradients(module, x) for module in (layer, reference)), strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_linear_bn_relu_trains_on_data_as_torch_does() -> None:
+    layer = nn.LinearBNReLU(5, 7, dtype=torch.double)
+    x = torch.randn(12, 5).double()
+    reference = torch.nn.Sequential(*copy.deepcopy([*layer.children()]), torch.nn.ReLU())
+    for value, expected in zip(*(parameter_gradients(module, x) for module in (layer, reference)), strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-10)
+
+
+def parameter_gradients(module: torch.nn.Module, x: Tensor) -> list[Tensor]:
+    y = module(x)
+    return [*torch.autograd.grad(y.sin().sum() + y.square().sum(), [*module.parameters()]), *module.buffers()]
+
+
+def test_fused_layers_on_data_have_second_derivatives() -> None:
+    x, weight = torch.randn(6, 3).double(), torch.randn(2, 3).double().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda weight: ops.linear_bn_relu(x, weight)[:2], (weight,))
+    panel, kernel = torch.randn(2, 3, 5).double(), torch.randn(2, 3, 3).double().requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda kernel: ops.conv_bn(panel, kernel)[:2], (kernel,))
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_fused_layers_compute_needed_products_only(data: bool) -> None:
+    rows = torch.randn(16, 8, requires_grad=not data)
+    weight = torch.randn(4, 8, requires_grad=True)
+    y = ops.linear_bn_relu(rows, weight).output
+    with FlopCounterMode(display=False) as products:
+        y.sum().backward()
+    assert products.get_total_flops() == (1 if data else 3) * 2 * weight.numel() * 16  # else z again, and dx
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", [True, False])
+def test_conv_bn_keeps_channels_last(data: bool) -> None:
+    layer = nn.ConvBN2d(4, 6, 3, padding=1)
+    reference = torch.nn.Sequential(*copy.deepcopy([*layer.children()]))
+    reference[0].padding = (1, 1)  # type: ignore[assignment]
+    image = torch.randn(2, 4, 5, 7).to(memory_format=torch.channels_last)
+    results = []
+    for module in (layer, reference, torch.compile(copy.deepcopy(layer), fullgraph=True, backend="aot_eager")):
+        x = image.clone().requires_grad_(not data)
+        y = module(x)
+        assert y.is_contiguous(memory_format=torch.channels_last)
+        inputs = [*module.parameters()] if data else [x, *module.parameters()]
+        results.append([y, *torch.autograd.grad(y.square().sum() + y[:, 0].sum(), inputs)])
+    for value, expected, compiled in zip(*results, strict=True):
+        assert value.stride() == expected.stride() == compiled.stride()
+        torch.testing.assert_close(value, expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(compiled, value)
+
+
+def test_fused_layers_save_one_product_of_data() -> None:
+    rows = torch.randn(512, 64)
+    layer = nn.LinearBNReLU(64, 32)
+    weights = sum(p.nbytes for p in layer.parameters())
+    assert saved_bytes(lambda: layer(rows)) <= rows.nbytes + 512 * 32 * 4 + weights + 4096
+    with torch.no_grad():
+        assert saved_bytes(lambda: layer(rows)) == 0
 
 
 def test_conv_bn_of_a_missing_value_has_no_gradient() -> None:

@@ -42,8 +42,9 @@ class _ConvBN(nn.Module):
 class ConvBN1d(_ConvBN):
     """`torch.nn.Conv1d` and `BatchNorm1d` in one layer: same arguments, results and statistics, half the memory.
 
-    Only the input is saved for the backward pass. Zero padding only; `padding="causal"` pads on the left, so that an
-    output does not depend on later positions. In training mode the batch statistics cover all positions.
+    Only the input is saved for the backward pass, and the convolution if the input is data (needs no gradient). Zero
+    padding only; `padding="causal"` pads on the left, so that an output does not depend on later positions. In training
+    mode the batch statistics cover all positions.
 
     Shape:
         x (B, C, T) -> (B, D, T').
@@ -87,7 +88,8 @@ class ConvBN1d(_ConvBN):
 class ConvBN2d(_ConvBN):
     """`torch.nn.Conv2d` and `BatchNorm2d` in one layer: same arguments, results and statistics, half the memory.
 
-    Only the input is saved for the backward pass. Zero padding only.
+    Only the input is saved for the backward pass, and the convolution if the input is data (needs no gradient). Zero
+    padding only. Like `Conv2d`, the layer keeps the memory format `torch.channels_last` of its input.
 
     Shape:
         x (B, C, H, W) -> (B, D, H', W').
@@ -130,8 +132,9 @@ class ConvBN2d(_ConvBN):
 class LinearBNReLU(nn.Module):
     """`torch.nn.Linear`, `BatchNorm1d` and `ReLU` in one layer: same arguments, results and statistics.
 
-    Only the input is saved for the backward pass, a third of what the three layers save at equal widths. Unlike
-    `BatchNorm1d` it accepts any number of leading axes and averages over all of them.
+    Only the input is saved for the backward pass, a third of what the three layers save at equal widths; two thirds if
+    the input is data (needs no gradient), since the product is then saved too. Unlike `BatchNorm1d` it accepts any
+    number of leading axes and averages over all of them.
 
     Shape:
         x (..., C) -> (..., D).

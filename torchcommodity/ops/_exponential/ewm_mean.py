@@ -99,10 +99,20 @@ def _decomposition(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_
 
 
 def _backward(
-    grad: Tensor, *, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool
+    grad: Tensor,
+    *,
+    x: Tensor,
+    alpha: Tensor,
+    adjust: bool,
+    ignore_na: bool,
+    min_periods: int,
+    learned: bool,
+    needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + (1 - b_{t+1}) L_{t+1},  dx_t = b_t L_t,  db_t = L_t (x_t - y_{t-1})
-    dx = ewm_mean_backward.operator(grad, x, alpha, adjust, ignore_na, min_periods, learned)
+    dx = None
+    if needs_input_grad[0]:
+        dx = ewm_mean_backward.operator(grad, x, alpha, adjust, ignore_na, min_periods, learned)
     if not learned:
         return dx, None
     y = operator(x, alpha, adjust, ignore_na, 0, learned).nan_to_num(0)

@@ -126,13 +126,23 @@ def _forward_operator(name: str, step: Step, backward_operator: Op, cases: Calla
         return gates.new_empty(shape), gates.new_empty(shape)
 
     def backward(
-        *grads: Tensor, gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, output: State
+        *grads: Tensor,
+        gates: Tensor,
+        missing: Tensor,
+        weight: Tensor,
+        h0: Tensor,
+        c0: Tensor,
+        output: State,
+        needs_input_grad: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
         # D_t = dL/dh_t = grad_t + W' d_gates_{t+1} in reverse time; d_gates_t from D_t and the gradient of c_t
         # dW = sum_t d_gates_t h_{t-1}'
         d_gates, d_h0, d_c0 = backward_operator(*grads, gates, missing, weight, h0, c0, *output)
-        h_previous = _nan_to_zero(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
-        return d_gates, None, d_gates.flatten(0, -2).mT @ h_previous.flatten(0, -2), d_h0, d_c0
+        d_weight = None
+        if needs_input_grad[2]:
+            h_previous = _nan_to_zero(torch.cat([h0.unsqueeze(-2), output[0]], -2)[..., :-1, :])
+            d_weight = d_gates.flatten(0, -2).mT @ h_previous.flatten(0, -2)
+        return d_gates, None, d_weight, d_h0, d_c0
 
     def decomposition(gates: Tensor, missing: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> State:
         return _scan(step, gates, missing, weight, h0, c0)

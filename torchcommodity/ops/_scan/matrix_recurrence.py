@@ -66,15 +66,19 @@ def _previous_rows(y: Tensor, initial: Tensor | None) -> Tensor:
     return torch.cat([first, y], dim=-3)[..., : y.shape[-3], :, :]
 
 
-def _backward(grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor) -> tuple[Tensor | None, ...]:
+def _backward(
+    grad: Tensor, *, a: Tensor, initial: Tensor | None, output: Tensor, needs_input_grad: tuple[bool, ...]
+) -> tuple[Tensor | None, ...]:
     # L_t = grad_t + A_{t+1}' L_{t+1}: the same recurrence backward in time, with transposed matrices
     # dA_t = L_t y_{t-1}'    db_t = L_t    dinitial = A_0' L_0
     states = grad.shape[-2]
     a = a.masked_fill(a.isnan(), 0)  # later rows are NaN and their gradient zero, but 0 * NaN is NaN
     matrices = a.unflatten(-2, (states, states)).transpose(-2, -3)
     sensitivity = operator(_previous_rows(matrices.flatten(-3, -2).flip(-3), None), grad.flip(-3), None).flip(-3)
-    d_a = (sensitivity.unsqueeze(-2) * _previous_rows(output, initial).unsqueeze(-3)).flatten(-3, -2)
-    if initial is None:
+    d_a = None
+    if needs_input_grad[0]:
+        d_a = (sensitivity.unsqueeze(-2) * _previous_rows(output, initial).unsqueeze(-3)).flatten(-3, -2)
+    if not needs_input_grad[2]:
         return d_a, sensitivity, None
     return d_a, sensitivity, (matrices * sensitivity.unsqueeze(-3)).sum(-2)[..., :1, :, :].sum(-3)
 

@@ -10,7 +10,8 @@ namespace {
 template <typename scalar_t>
 COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const scalar_t* __restrict grad,
                                       const scalar_t* __restrict r, const scalar_t* __restrict h,
-                                      scalar_t* __restrict gradients, int64_t steps, int64_t stride, int64_t width) {
+                                      scalar_t* __restrict gradients, int64_t gradient_stride, int64_t steps,
+                                      int64_t stride, int64_t width) {
   double alpha[kBlock], beta[kBlock], gamma[kBlock], adjoint[kBlock] = {}, sums[kParameters - 1][kBlock] = {};
   double* const local[3] = {alpha, beta, gamma};
   for (int i = 0; i < 3; ++i) std::copy_n(parameters[i], width, local[i]);
@@ -23,7 +24,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
       const double variance = h_value > 0 ? bounded : 1;  // no logarithm, no gradient
       const double inverse = 1 / std::sqrt(variance), z = (x == x ? x : 0) * inverse, size = std::abs(z);
       const double sign = z > 0 ? alpha[n] : (z < 0 ? -alpha[n] : 0);
-      gradients[row + n] = x == x ? next * (sign + gamma[n]) * inverse : 0;
+      gradients[t * gradient_stride + n] = x == x ? next * (sign + gamma[n]) * inverse : 0;
       sums[0][n] += next;
       sums[1][n] += x == x ? next * (size - kMeanAbsolute) : 0;
       sums[2][n] += next * fast_log(variance);
@@ -32,7 +33,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
       adjoint[n] = (h_value == h_value ? variance * grad[row + n] : 0) + slope * next;
     }
   }
-  gradients += steps * stride;
+  gradients += steps * gradient_stride;
   for (int i = 0; i < kParameters - 1; ++i, gradients += stride) std::copy_n(sums[i], width, gradients);
   std::copy_n(adjoint, width, gradients);
 }
@@ -47,11 +48,12 @@ struct Kernel {
 };
 
 Tensor egarch_variance_backward(const Tensor& grad, const Tensor& returns, const Tensor& alpha, const Tensor& beta,
-                                const Tensor& gamma, const Tensor& h) {
-  return variance_backward(Kernel{}, grad, returns, {alpha, beta, gamma}, h);
+                                const Tensor& gamma, const Tensor& h, bool needs_returns) {
+  return variance_backward(Kernel{}, grad, returns, {alpha, beta, gamma}, h, needs_returns);
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(egarch_variance_backward,
-                   "(Tensor grad, Tensor returns, Tensor alpha, Tensor beta, Tensor gamma, Tensor h) -> Tensor")
+COMMODITY_OPERATOR(
+    egarch_variance_backward,
+    "(Tensor grad, Tensor returns, Tensor alpha, Tensor beta, Tensor gamma, Tensor h, bool needs_returns) -> Tensor")

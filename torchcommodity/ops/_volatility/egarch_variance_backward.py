@@ -1,6 +1,7 @@
 """Backward pass of `egarch_variance`: gradients of returns, parameters and initial variance in one reverse pass."""
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,8 +13,12 @@ from torchcommodity.ops._volatility.parameters import float64_constant, lead
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # E|z| of a standard normal variable
 
 
-def _reference(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor) -> Tensor:
+def _reference(
+    grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor, needs_returns: bool
+) -> Tensor:
     """Gradients (..., T + 5, N) with respect to the T returns, omega, alpha, beta, gamma and ln of initial variance.
+
+    Without `needs_returns` the T rows of the returns are left out.
 
     grad (..., T, N) is the incoming gradient of h; it is ignored where h is NaN.
     """
@@ -30,18 +35,32 @@ def _reference(grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma
     adjoint = recur(lead(slope).flip(-2), lead(d_x).flip(-2), None).flip(-2)
     size = torch.where(observed, z.abs() - float64_constant(h, MEAN_ABSOLUTE), 0)
     sums = [(adjoint * x).sum(-2, keepdim=True) for x in (torch.ones_like(h), size, h.log(), z)]
-    d_returns = adjoint * (alpha * z.sign() + gamma) * observed / h.sqrt()
-    return torch.cat([d_returns, *sums, (d_x + slope * adjoint)[..., :1, :].sum(-2, keepdim=True)], -2)
+    d_returns = [adjoint * (alpha * z.sign() + gamma) * observed / h.sqrt()] if needs_returns else []
+    return torch.cat([*d_returns, *sums, (d_x + slope * adjoint)[..., :1, :].sum(-2, keepdim=True)], -2)
 
 
-def _fake(returns: Tensor) -> Tensor:
-    return returns.new_empty((*returns.shape[:-2], returns.shape[-2] + 5, returns.shape[-1]))
+def _fake(returns: Tensor, needs_returns: bool) -> Tensor:
+    rows = returns.shape[-2] if needs_returns else 0
+    return returns.new_empty((*returns.shape[:-2], rows + 5, returns.shape[-1]))
 
 
 def _backward(
-    cotangent: Tensor, *, grad: Tensor, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, h: Tensor
+    cotangent: Tensor,
+    *,
+    grad: Tensor,
+    returns: Tensor,
+    alpha: Tensor,
+    beta: Tensor,
+    gamma: Tensor,
+    h: Tensor,
+    needs_returns: bool,
 ) -> tuple[Tensor, ...]:
-    return vjp(_reference, (grad, returns, alpha, beta, gamma, h), cotangent)
+    return vjp(partial(_reference, needs_returns=needs_returns), (grad, returns, alpha, beta, gamma, h), cotangent)
+
+
+def _function(*tensors: Tensor, needs_returns: bool) -> Tensor:
+    gradients: Tensor = operator(*tensors, needs_returns)
+    return gradients
 
 
 def _cases() -> Cases:
@@ -51,7 +70,9 @@ def _cases() -> Cases:
     gaps = returns.clone()
     gaps[0, 0, 0] = gaps[0, 4:6, 1] = gaps[1, -1, 2] = torch.nan
     parameters = (alpha, beta, gamma, h.exp())
-    return Cases(function=operator, samples=(Sample(grad, returns, *parameters), Sample(grad, gaps, *parameters)))
+    inputs = ((grad, returns, *parameters), (grad, gaps, *parameters))
+    samples = [Sample(*x, needs_returns=needs) for x in inputs for needs in (True, False)]
+    return Cases(function=_function, samples=tuple(samples))
 
 
 operator = Op("egarch_variance_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)

@@ -138,10 +138,19 @@ def _reference(
 
 
 def _backward(
-    grad: Tensor, *, returns: Tensor, alpha: Tensor, beta: Tensor, gamma: Tensor, output0: Tensor
-) -> tuple[Tensor, ...]:
-    y = backward(grad, returns, alpha, beta, gamma, output0)
-    return y[..., : returns.shape[-2], :], *y[..., returns.shape[-2] :, :].unbind(-2)
+    grad: Tensor,
+    *,
+    returns: Tensor,
+    alpha: Tensor,
+    beta: Tensor,
+    gamma: Tensor,
+    output0: Tensor,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    needs_returns = needs_input_grad[0]  # data as a rule
+    y = backward(grad, returns, alpha, beta, gamma, output0, needs_returns)
+    d_returns = y[..., : returns.shape[-2], :] if needs_returns else None
+    return d_returns, *y[..., -5:, :].unbind(-2)
 
 
 def _jvp(

@@ -26,7 +26,8 @@ struct Sums {
 template <typename scalar_t>
 COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const scalar_t* __restrict grad,
                                       const scalar_t* __restrict r, const scalar_t* __restrict h,
-                                      scalar_t* __restrict gradients, int64_t steps, int64_t stride, int64_t width) {
+                                      scalar_t* __restrict gradients, int64_t gradient_stride, int64_t steps,
+                                      int64_t stride, int64_t width) {
   scalar_t alpha[kBlock], beta[kBlock], alpha_negative[kBlock], persistence[kBlock], adjoint[kBlock] = {};
   scalar_t* const local[3] = {alpha, beta, alpha_negative};
   for (int i = 0; i < 3; ++i) std::copy_n(parameters[i], width, local[i]);
@@ -43,7 +44,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
         __builtin_prefetch(grad + ahead);
         __builtin_prefetch(r + ahead);
         __builtin_prefetch(h + ahead);
-        __builtin_prefetch(gradients + ahead, 1);
+        __builtin_prefetch(gradients + (t - kPrefetchRows) * gradient_stride + n, 1);
       }
 #pragma GCC ivdep
     for (int64_t n = 0; n < width; ++n) {
@@ -52,7 +53,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
       const scalar_t weight = x < 0 ? alpha_negative[n] : alpha[n];
       const scalar_t square = x == x ? product * value : next * variance;
       const scalar_t not_positive = x >= 0 ? 0 : square;  // a negative return counts in full, a missing one by half
-      gradients[row + n] = 2 * weight * product;
+      gradients[t * gradient_stride + n] = 2 * weight * product;
       sums.partial[0][n] += next;
       sums.partial[1][n] += square;
       sums.partial[2][n] += next * variance;
@@ -61,7 +62,7 @@ COMMODITY_SIMD void adjoint_recursion(const scalar_t* const* parameters, const s
     }
     if (t % kShortSum == 0) sums.flush(width);
   }
-  gradients += steps * stride;
+  gradients += steps * gradient_stride;
   for (int i = 0; i < kParameters - 1; ++i, gradients += stride) std::copy_n(sums.total[i], width, gradients);
   std::copy_n(adjoint, width, gradients);
 }
@@ -76,11 +77,12 @@ struct Kernel {
 };
 
 Tensor garch_variance_backward(const Tensor& grad, const Tensor& returns, const Tensor& alpha, const Tensor& beta,
-                               const Tensor& gamma, const Tensor& h) {
-  return variance_backward(Kernel{}, grad, returns, {alpha, beta, gamma}, h);
+                               const Tensor& gamma, const Tensor& h, bool needs_returns) {
+  return variance_backward(Kernel{}, grad, returns, {alpha, beta, gamma}, h, needs_returns);
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(garch_variance_backward,
-                   "(Tensor grad, Tensor returns, Tensor alpha, Tensor beta, Tensor gamma, Tensor h) -> Tensor")
+COMMODITY_OPERATOR(
+    garch_variance_backward,
+    "(Tensor grad, Tensor returns, Tensor alpha, Tensor beta, Tensor gamma, Tensor h, bool needs_returns) -> Tensor")

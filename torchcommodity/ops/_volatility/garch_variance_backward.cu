@@ -36,8 +36,8 @@ struct Garch {
 };
 
 Tensor garch_variance_backward(const Tensor& grad, const Tensor& returns, const Tensor& alpha, const Tensor& beta,
-                               const Tensor& gamma, const Tensor& h) {
-  return variance_backward<Garch>("garch_variance_backward", grad, returns, alpha, beta, gamma, h);
+                               const Tensor& gamma, const Tensor& h, bool needs_returns) {
+  return variance_backward<Garch>("garch_variance_backward", grad, returns, alpha, beta, gamma, h, needs_returns);
 }
 
 }  // namespace

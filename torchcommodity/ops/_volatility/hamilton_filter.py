@@ -183,8 +183,15 @@ def _fake(returns: Tensor, mean: Tensor) -> Tensor:
 
 
 def _backward(
-    grad: Tensor, *, returns: Tensor, mean: Tensor, variance: Tensor, transition: Tensor, output: Tensor
-) -> tuple[Tensor, ...]:
+    grad: Tensor,
+    *,
+    returns: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    transition: Tensor,
+    output: Tensor,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
     # With the weights w_t = f(r_t) / c_t held fixed the filter is linear, a_t = diag(w_t) P' a_{t-1}, and a_t = p_t.
     # In terms of a: p_t = a_t / 1'a_t, and the log-likelihood is the change of ln 1'a_t. With incoming gradients g of p
     # and l of the log-likelihood, a_t has the gradient G_t = g_t - 1 g_t'p_t + 1 (l_t - l_{t+1}) from its own row, and
@@ -201,11 +208,17 @@ def _backward(
     matrices = (transition.unsqueeze(-4) * w_next.unsqueeze(-3)).flatten(-3, -2)
     adjoint = recur(matrices.flip(-3), row_gradient.flip(-3), None).flip(-3)
     d_predicted, d_log_density = w * adjoint, p * adjoint * ~returns.isnan().unsqueeze(-2)
-    d_transition = (p[..., :-1, :, None, :] * d_predicted[..., 1:, None, :, :]).sum(-4)
+    needs_returns, needs_mean, needs_variance, needs_transition, _ = needs_input_grad
     variance = variance.unsqueeze(-3)
-    d_mean = d_log_density * deviation / variance
-    d_variance = (d_log_density * (deviation * deviation / variance - 1) / (2 * variance)).sum(-3)
-    return -d_mean.sum(-2), d_mean.sum(-3), d_variance, d_transition, d_predicted[..., :1, :, :].sum(-3)
+    d_returns = d_mean = d_variance = d_transition = None
+    if needs_returns or needs_mean:
+        d_deviation = d_log_density * deviation / variance
+        d_returns, d_mean = -d_deviation.sum(-2), d_deviation.sum(-3)
+    if needs_variance:
+        d_variance = (d_log_density * (deviation * deviation / variance - 1) / (2 * variance)).sum(-3)
+    if needs_transition:
+        d_transition = (p[..., :-1, :, None, :] * d_predicted[..., 1:, None, :, :]).sum(-4)
+    return d_returns, d_mean, d_variance, d_transition, d_predicted[..., :1, :, :].sum(-3)
 
 
 def _stacked(*tensors: Tensor) -> Tensor:

@@ -36,10 +36,11 @@ std::array<const scalar_t*, count> parameter_pointers(const std::array<Tensor, c
   return pointers;
 }
 
-// An uninitialized (..., T + 5, N). With T = 0 the gradients of the parameters are zero and must still be written.
-inline Tensor new_gradients(const Tensor& returns) {
+// An uninitialized (..., T + 5, N), or (..., 5, N) without the returns. With T = 0 the gradients of the parameters are
+// zero and must still be written.
+inline Tensor new_gradients(const Tensor& returns, bool needs_returns) {
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
-  shape[shape.size() - 2] += kParameters;
+  shape[shape.size() - 2] = (needs_returns ? returns.size(-2) : 0) + kParameters;
   return new_empty(returns, shape);
 }
 
@@ -63,16 +64,17 @@ Tensor variance(const Kernel& kernel, const Tensor& returns_, const Tensor (&ten
   return h;
 }
 
-// kernel(parameters, grad, returns, h, gradients, steps, stride, width) writes the gradients of one block of columns;
-// its parameters are alpha, beta and gamma.
+// kernel(parameters, grad, returns, h, gradients, gradient_stride, steps, stride, width) writes the gradients of one
+// block of columns; its parameters are alpha, beta and gamma. Where the gradient of the returns is not needed, its rows
+// have stride 0: they pass through the first row of the output, which ends as the gradient of omega.
 template <typename Kernel>
 Tensor variance_backward(const Kernel& kernel, const Tensor& grad_, const Tensor& returns_, const Tensor (&tensors)[3],
-                         const Tensor& h_) {
+                         const Tensor& h_, bool needs_returns) {
   check_same(Kernel::kName, grad_, returns_);
   check_same(Kernel::kName, h_, returns_);
   const Tensor grad = contiguous(grad_), returns = contiguous(returns_), h = contiguous(h_);
   const auto parameters = check_parameters(Kernel::kName, returns, tensors);
-  Tensor gradients = on_huge_pages(new_gradients(returns));
+  Tensor gradients = on_huge_pages(new_gradients(returns, needs_returns));
   const Panels panels(Panels(gradients).batch, returns.size(-2), returns.size(-1));
   THO_DISPATCH_V2(returns.scalar_type(), Kernel::kName, AT_WRAP([&] {
                     const scalar_t* h_data = h.const_data_ptr<scalar_t>();
@@ -82,9 +84,9 @@ Tensor variance_backward(const Kernel& kernel, const Tensor& grad_, const Tensor
                     for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
                       const int64_t offset = panel * panels.size() + first;
                       const auto block = parameter_pointers<scalar_t>(parameters, panel * panels.assets + first);
-                      kernel(block.data(), grad_data + offset, r_data + offset, h_data + offset,
-                             out + offset + panel * kParameters * panels.assets, panels.steps, panels.assets,
-                             last - first);
+                      scalar_t* out_block = out + panel * gradients.size(-2) * panels.assets + first;
+                      kernel(block.data(), grad_data + offset, r_data + offset, h_data + offset, out_block,
+                             needs_returns ? panels.assets : 0, panels.steps, panels.assets, last - first);
                     });
                   }),
                   AT_EXPAND(AT_FLOATING_TYPES));

@@ -17,11 +17,11 @@ struct VarianceRows {
   const scalar_t *grad, *r, *h, *alpha, *beta, *gamma;
   scalar_t* gradients;
   double* adjoint;
-  int64_t steps, assets;
+  int64_t steps, assets, return_rows;  // return_rows: steps, or 0 if the gradient of the returns is not needed
 
   COMMODITY_INLINE int64_t index(int64_t panel, int64_t t, int64_t n) const { return (panel * steps + t) * assets + n; }
   COMMODITY_INLINE scalar_t& gradient(int64_t panel, int64_t row, int64_t n) const {
-    return gradients[(panel * (steps + kParameters) + row) * assets + n];
+    return gradients[(panel * (return_rows + kParameters) + row) * assets + n];
   }
 };
 
@@ -48,7 +48,7 @@ struct TotalSums {
     double sums[kTimeSums] = {};
     for (int64_t chunk = 0; chunk < chunks.chunks; ++chunk)
       for (int k = 0; k < kTimeSums; ++k) sums[k] += read(partial + chunks.at(panel, chunk, n) * kTimeSums + k);
-    for (int k = 0; k < kTimeSums; ++k) model.rows.gradient(panel, model.rows.steps + k, n) = sums[k];
+    for (int k = 0; k < kTimeSums; ++k) model.rows.gradient(panel, model.rows.return_rows + k, n) = sums[k];
     if (model.rows.steps == 0) model.rows.gradient(panel, kTimeSums, n) = 0;
   }
 };
@@ -66,20 +66,20 @@ struct ReverseTime {
                                    const State<>& next) const {
     const int64_t t = model.rows.steps - 1 - back;
     model.rows.adjoint[model.rows.index(panel, t, n)] = adjoint.y[0];
-    model.rows.gradient(panel, t, n) = model.return_gradient(panel, t, n, adjoint.y[0]);
-    if (t == 0) model.rows.gradient(panel, model.rows.steps + kTimeSums, n) = next.y[0];
+    if (model.rows.return_rows) model.rows.gradient(panel, t, n) = model.return_gradient(panel, t, n, adjoint.y[0]);
+    if (t == 0) model.rows.gradient(panel, model.rows.return_rows + kTimeSums, n) = next.y[0];
   }
 };
 
 template <template <typename> class Model>
 Tensor variance_backward(const char* operation, const Tensor& grad_, const Tensor& returns_, const Tensor& alpha,
-                         const Tensor& beta, const Tensor& gamma, const Tensor& h_) {
+                         const Tensor& beta, const Tensor& gamma, const Tensor& h_, bool needs_returns) {
   check_same(operation, grad_, returns_);
   check_same(operation, h_, returns_);
   const Tensor grad = contiguous(grad_), returns = contiguous(returns_), h = contiguous(h_);
   const auto parameters = check_parameters(operation, returns, {alpha, beta, gamma});
   const Panels panels(returns);
-  Tensor gradients = new_gradients(returns);
+  Tensor gradients = new_gradients(returns, needs_returns);
   const int64_t batch = Panels(gradients).batch;  // the parameters have gradients even where T = 0
   const Chunks chunks(panels.steps, panels.assets);
   const Tensor adjoint = scratch(gradients, returns.numel());
@@ -89,7 +89,7 @@ Tensor variance_backward(const char* operation, const Tensor& grad_, const Tenso
     const auto [alpha_data, beta_data, gamma_data] = parameter_pointers<scalar_t>(parameters);
     const Model<scalar_t> model{{data(grad), data(returns), data(h), alpha_data, beta_data, gamma_data,
                                  gradients.mutable_data_ptr<scalar_t>(), data_ptr<double>(adjoint), panels.steps,
-                                 panels.assets}};
+                                 panels.assets, needs_returns ? panels.steps : 0}};
     const ReverseTime<Model<scalar_t>> reverse{model};
     run_recurrence(gradients, panels.batch, panels.steps, panels.assets, reverse, reverse, reverse);
     launch_grid(gradients, Grid(batch, panels.assets, chunks.chunks),
