@@ -28,15 +28,16 @@ struct WindowBlock {
   int64_t panel, first, width, begin, end;
 };
 
-// Calls body(block, scratch) for every block of every strip. `scratch` holds `channels` x `window` rows of kStrip
+// Calls body(block, scratch) for every block of every strip. `scratch` holds `channels` x `window` rows of `columns`
 // numbers, for the suffix sums.
 template <typename number_t, typename Body>
-void for_each_window_block(const Panels& panels, int64_t window, int64_t channels, const Body& body) {
+void for_each_window_block(const Panels& panels, int64_t window, int64_t channels, const Body& body,
+                           int64_t columns = kStrip) {
   if (panels.batch == 0) return;
   const int64_t strips = (panels.assets + kStrip - 1) / kStrip, blocks = (panels.steps + window - 1) / window;
   const int64_t grain = std::max<int64_t>(1, kGrain / (window * std::min(kStrip, panels.assets)));
   torch::stable::parallel_for(0, panels.batch * strips * blocks, grain, [&](int64_t from, int64_t to) {
-    const std::unique_ptr<number_t[]> scratch(new number_t[channels * window * kStrip]);
+    const std::unique_ptr<number_t[]> scratch(new number_t[channels * window * columns]);
     for (int64_t i = from; i < to; ++i) {
       const int64_t begin = i % blocks * window, first = i / blocks % strips * kStrip;
       body(WindowBlock{i / blocks / strips, first, std::min(kStrip, panels.assets - first), begin,

@@ -1,6 +1,7 @@
 """Decay of exponentially weighted averages: pandas' four parametrizations."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torchcommodity.opkit.arguments import check_integer, check_panel, check_val
 Decay = float | Tensor | None
 
 # for each parameter: its alpha, the error message, and where it is valid
-PARAMETERS: dict[str, tuple[Callable[[Tensor], Tensor], str, Callable[[Tensor], Tensor]]] = {
+PARAMETERS: dict[str, tuple[Callable[[Tensor], Tensor], str, Callable[[Any], Any]]] = {
     "com": (lambda c: 1 / (1 + c), "com must be >= 0", lambda c: c >= 0),
     "span": (lambda s: 2 / (1 + s), "span must be >= 1", lambda s: s >= 1),
     "halflife": (lambda h: -torch.expm1(-torch.log(h.new_tensor(2.0)) / h), "halflife must be > 0", lambda h: h > 0),
@@ -30,12 +31,17 @@ def check_decay(
     if len(arguments) != 1:
         raise_invalid(operator, "exactly one of com, span, halflife, alpha must be given", x=x, **arguments)
     ((name, value),) = arguments.items()
-    parameter = value.to(x) if isinstance(value, Tensor) else x.new_tensor(float(value), dtype=torch.double)
     to_alpha, expected, in_range = PARAMETERS[name]
+    if not isinstance(value, Tensor):
+        if not in_range(float(value)):
+            raise_invalid(operator, expected, x=x, **{name: value})
+        rate = to_alpha(x.new_full((), float(value), dtype=torch.double)).to(x.dtype)
+        return rate.expand(*x.shape[:-2], x.shape[-1]), False
+    parameter = value.to(x)
     valid = check_values(operator, {expected: in_range(parameter)}, x=x, **{name: value})
     rate = torch.where(valid, to_alpha(torch.where(valid, parameter, 1)), torch.nan).to(x.dtype)
     try:
-        return rate.expand(*x.shape[:-2], x.shape[-1]), isinstance(value, Tensor)
+        return rate.expand(*x.shape[:-2], x.shape[-1]), True
     except RuntimeError:
         raise_invalid(operator, f"{name} must broadcast to (..., N)", x=x, **{name: value})
 
