@@ -15,7 +15,8 @@ abstract = pytest.importorskip("talib.abstract")
 nasdaq, sp500 = pytest.importorskip("arch.data.nasdaq"), pytest.importorskip("arch.data.sp500")
 
 FORMULAS = [name for name in indicators.__all__ if name.islower() and name != "lookback"]
-NAMES = [name for name in FORMULAS if not name.startswith("cdl")]  # patterns: test_candlesticks.py
+TRANSFORMS = {name.lower() for name in talib.get_function_groups()["Math Transform"]}  # test_indicator_transforms.py
+NAMES = [name for name in FORMULAS if not (name.startswith("cdl") or name in TRANSFORMS)]  # cdl: test_candlesticks.py
 PRICES = ("open", "high", "low", "close", "volume", "real", "real0", "real1", "periods")
 MATYPES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 13)
 INDEXES = {"maxindex", "minindex", "minmaxindex"}
@@ -37,6 +38,8 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "stoch": ({"slowk_matype": 1, "slowd_matype": 2},),
     "stochrsi": ({"fastd_matype": 1},),
+    "percentile": ({"percentile": 12.5}, {"percentile": 100.0}),
+    "supertrend": ({"timeperiod": 2, "multiplier": 0.1},),
     "ultosc": ({"timeperiod1": 20, "timeperiod2": 5, "timeperiod3": 9},),
 }
 

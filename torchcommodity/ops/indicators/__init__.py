@@ -49,8 +49,10 @@ call on all rows. See `ops.series.Operator`.
 **Speed.** Each indicator is a formula of `ops.series`: one native pass over time computes all of its steps.
 """
 
+# ruff: noqa: F405 - the 61 candlestick patterns are imported by a star
 from torchcommodity.ops.indicators._arithmetic import add, cumsum, div, mult, sub, sum
 from torchcommodity.ops.indicators._bands import Bands, accbands, bbands, donchian, kc
+from torchcommodity.ops.indicators._candlesticks import *  # noqa: F403
 from torchcommodity.ops.indicators._convergence import MACD, apo, macd, macdext, macdfix, ppo, trix
 from torchcommodity.ops.indicators._cycle import (
     MAMA,
@@ -94,80 +96,7 @@ from torchcommodity.ops.indicators._overlap import (
     wma,
     zlema,
 )
-from torchcommodity.ops.indicators._patterns_crows import (
-    cdl2crows,
-    cdl3blackcrows,
-    cdl3whitesoldiers,
-    cdladvanceblock,
-    cdlidentical3crows,
-    cdlstalledpattern,
-    cdlupsidegap2crows,
-)
-from torchcommodity.ops.indicators._patterns_five import (
-    cdl3linestrike,
-    cdlbreakaway,
-    cdlconcealbabyswall,
-    cdlladderbottom,
-    cdlmathold,
-    cdlrisefall3methods,
-)
-from torchcommodity.ops.indicators._patterns_hikkake import cdlhikkake, cdlhikkakemod
-from torchcommodity.ops.indicators._patterns_one import (
-    cdlbelthold,
-    cdlclosingmarubozu,
-    cdldoji,
-    cdldragonflydoji,
-    cdlgravestonedoji,
-    cdlhighwave,
-    cdllongleggeddoji,
-    cdllongline,
-    cdlmarubozu,
-    cdlrickshawman,
-    cdlshortline,
-    cdlspinningtop,
-    cdltakuri,
-)
-from torchcommodity.ops.indicators._patterns_reversal import (
-    cdlcounterattack,
-    cdldojistar,
-    cdlhammer,
-    cdlhangingman,
-    cdlinvertedhammer,
-    cdlkicking,
-    cdlkickingbylength,
-    cdlseparatinglines,
-    cdlshootingstar,
-)
-from torchcommodity.ops.indicators._patterns_stars import (
-    cdl3starsinsouth,
-    cdlabandonedbaby,
-    cdleveningdojistar,
-    cdleveningstar,
-    cdlmorningdojistar,
-    cdlmorningstar,
-    cdltristar,
-    cdlunique3river,
-)
-from torchcommodity.ops.indicators._patterns_three import (
-    cdl3inside,
-    cdl3outside,
-    cdlgapsidesidewhite,
-    cdlsticksandwich,
-    cdltasukigap,
-    cdlxsidegap3methods,
-)
-from torchcommodity.ops.indicators._patterns_two import (
-    cdldarkcloudcover,
-    cdlengulfing,
-    cdlharami,
-    cdlharamicross,
-    cdlhomingpigeon,
-    cdlinneck,
-    cdlmatchinglow,
-    cdlonneck,
-    cdlpiercing,
-    cdlthrusting,
-)
+from torchcommodity.ops.indicators._percentile import percentile
 from torchcommodity.ops.indicators._price import HeikinAshi, avgprice, ha, medprice, typprice, wclprice
 from torchcommodity.ops.indicators._rates import bop, mom, roc, rocp, rocr, rocr100
 from torchcommodity.ops.indicators._statistic import (
@@ -186,6 +115,24 @@ from torchcommodity.ops.indicators._statistic import (
 from torchcommodity.ops.indicators._stochastic import KDJ, SMI, Stoch, StochF, kdj, smi, stoch, stochf, stochrsi, willr
 from torchcommodity.ops.indicators._stops import sar, sarext
 from torchcommodity.ops.indicators._strength import cmo, cmou, imi, mfi, rsi
+from torchcommodity.ops.indicators._supertrend import SuperTrend, supertrend
+from torchcommodity.ops.indicators._transform import (
+    acos,
+    asin,
+    atan,
+    ceil,
+    cos,
+    cosh,
+    exp,
+    floor,
+    ln,
+    log10,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
 from torchcommodity.ops.indicators._trend import Aroon, Fractal, Vortex, aroon, aroonosc, er, fractal, vhf, vortex
 from torchcommodity.ops.indicators._volatility import adr, atr, cvi, massi, natr, rvi, trange
 from torchcommodity.ops.indicators._volume import ad, adosc, cmf, efi, marketfi, obv, wad
@@ -207,9 +154,11 @@ __all__ = [
     "Sine",
     "Stoch",
     "StochF",
+    "SuperTrend",
     "Vortex",
     "ac",
     "accbands",
+    "acos",
     "ad",
     "add",
     "adosc",
@@ -220,6 +169,8 @@ __all__ = [
     "apo",
     "aroon",
     "aroonosc",
+    "asin",
+    "atan",
     "atr",
     "avgdev",
     "avgprice",
@@ -288,11 +239,14 @@ __all__ = [
     "cdlunique3river",
     "cdlupsidegap2crows",
     "cdlxsidegap3methods",
+    "ceil",
     "cmf",
     "cmo",
     "cmou",
     "coppock",
     "correl",
+    "cos",
+    "cosh",
     "cumsum",
     "cvi",
     "dema",
@@ -304,6 +258,8 @@ __all__ = [
     "ema",
     "er",
     "eri",
+    "exp",
+    "floor",
     "fosc",
     "fractal",
     "ha",
@@ -322,6 +278,8 @@ __all__ = [
     "linearreg_angle",
     "linearreg_intercept",
     "linearreg_slope",
+    "ln",
+    "log10",
     "lookback",
     "ma",
     "macd",
@@ -348,6 +306,7 @@ __all__ = [
     "natr",
     "nvi",
     "obv",
+    "percentile",
     "percentrank",
     "plus_di",
     "plus_dm",
@@ -366,15 +325,21 @@ __all__ = [
     "rvol",
     "sar",
     "sarext",
+    "sin",
+    "sinh",
     "sma",
     "smi",
+    "sqrt",
     "stddev",
     "stoch",
     "stochf",
     "stochrsi",
     "sub",
     "sum",
+    "supertrend",
     "t3",
+    "tan",
+    "tanh",
     "tema",
     "trange",
     "trima",

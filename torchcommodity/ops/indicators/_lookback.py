@@ -27,6 +27,8 @@ def lookback(name: str, **settings: Any) -> int:
 
     if name in ("sar", "sarext"):  # not a formula
         return 1
+    if name == "percentile":
+        return int(settings.get("timeperiod", 30)) - 1
     operator = getattr(indicators, name, None)
     if not isinstance(operator, series.Operator):
         raise_invalid("lookback", "name must be an indicator", name=name)
