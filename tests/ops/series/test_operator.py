@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from torchcommodity import opkit
 from torchcommodity.ops import indicators, series
 from torchcommodity.ops.series import Period, change, count, ema, lag, positive_part, previous, recur, sma, std, where
 
@@ -189,3 +190,17 @@ ERRORS = [
 def test_errors_in_words(call, error, message, x: Tensor) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call(x)
+
+
+CONTRACTS = ["adx", "stochrsi", "obv", "kama", "correl", "sarext", "cci"]  # together they use most statements
+
+
+@pytest.mark.parametrize("name", ["zscore", *(pytest.param(name, marks=pytest.mark.slow) for name in CONTRACTS)])
+def test_contract_of_a_formula(name: str) -> None:
+    formula = globals().get(name) or getattr(indicators, name)
+    generator = torch.Generator().manual_seed(0)
+    close = 50 + torch.randn(2, 45, 3, dtype=torch.double, generator=generator).cumsum(-2)
+    panels = {"high": close + 1, "low": close - 1, "close": close, "volume": close * 7, "real1": close.flip(0)}
+    sample = tuple(panels.get(key, close) for key in formula.panel_names)
+    report = opkit.check(formula, samples=[sample], compiled=False)
+    assert report.ok, str(report)

@@ -1,7 +1,7 @@
 """What an operator without a record says about itself."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from torch import Tensor
@@ -26,6 +26,7 @@ class Declaration:
     settings: Mapping[str, Any] = field(default_factory=dict)
     bad_inputs: Sequence[Any] = ()
     cases: Cases | None = None
+    masks_nan: bool = False  # a NaN output takes no part in the backward pass
 
     def __post_init__(self) -> None:
         _require_time(self.time)
@@ -40,6 +41,18 @@ class Declaration:
             )
         if self.cases is not None and self.samples is not None:
             raise ValueError("check: pass samples or cases, which has samples of its own; got both")
+
+    def complete(self, op: Any) -> "Declaration":
+        """With what the operator itself states, in a method `stated_properties`, where the caller does not."""
+        if not hasattr(op, "stated_properties"):
+            return self
+        default = Declaration()
+        own = {
+            name: value
+            for name, value in op.stated_properties().items()
+            if getattr(self, name) == getattr(default, name)
+        }
+        return replace(self, **own)
 
     @property
     def stated(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from torchcommodity.opkit._contract.declaration import Declaration
 from torchcommodity.opkit._contract.invocation import Invocation, call_twice
 from torchcommodity.opkit._contract.make import Make
 from torchcommodity.opkit._contract.signature import arrange
-from torchcommodity.opkit._op import is_floating
+from torchcommodity.opkit._op import Op, is_floating
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,11 @@ class ForeignOp:
 
     def cases(self) -> Cases:
         return self.data
+
+    @property
+    def masks_nan(self) -> bool:
+        """Whether a NaN output takes no part in the backward pass, as in every `Op` record."""
+        return self.declaration.masks_nan
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -173,9 +178,15 @@ class ForeignOp:
         return bool(sums)
 
 
+def masks_nan(op: Any) -> bool:
+    """Whether a NaN output takes no part in the backward pass: a rule of records, which other operators may state."""
+    return isinstance(op, Op) or bool(op.masks_nan)
+
+
 def call_by_name(name: str, function: Callable[..., Any], sample: Sample) -> Any:
     """Call a function of settings with those that its parameters name."""
-    names = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    names = [key for key, p in parameters.items() if key in sample.settings or p.default is p.empty]
     if missing := [key for key in names if key not in sample.settings]:
         known = ", ".join(sample.settings) or "none"
         raise ValueError(f"check: {name} must name settings of the samples ({known}); got {missing[0]!r}")

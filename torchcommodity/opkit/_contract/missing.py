@@ -6,10 +6,10 @@ from torch import Tensor
 from torchcommodity.opkit._contract.case import Case, SkipCheck, Tensors, float_tensors
 from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_close, first_index
+from torchcommodity.opkit._contract.foreign import masks_nan
 from torchcommodity.opkit._contract.gradients import require_gradient
 from torchcommodity.opkit._contract.source import python_functions
 from torchcommodity.opkit._contract.values import VALUES
-from torchcommodity.opkit._op import Op
 
 
 def _outputs_with_warmup(case: Case, outputs: Tensors) -> list[tuple[Tensor, int]]:
@@ -113,7 +113,7 @@ def _gradients(case: Case, at_nan: float) -> Tensors:
 def missing_values_gradient(case: Case) -> None:
     """With a missing value, every gradient is finite."""
     for missing in _with_missing_values(require_gradient(case)):
-        if not isinstance(case.op, Op) and not _skips_missing(missing):
+        if not masks_nan(case.op) and not _skips_missing(missing):
             raise SkipCheck("the operator does not skip missing values: they make other outputs NaN too")
         for i, gradient in zip(missing.float_indices, _gradients(missing, 0.0)):
             at = first_index(~gradient.isfinite())
@@ -128,7 +128,7 @@ def missing_values_gradient(case: Case) -> None:
 def nan_output_gradient(case: Case) -> None:
     """The incoming gradient of a NaN output is ignored."""
     require_gradient(case)
-    if not isinstance(case.op, Op) and not _is_formula_of_skipping_operator(case):
+    if not masks_nan(case.op) and not _is_formula_of_skipping_operator(case):
         raise SkipCheck("PyTorch's own formulas pass on NaN, or the operator does not skip missing values")
     for missing in (case, *(_with_missing_values(case) if case.op.time else ())):
         expected = _gradients(missing, 0.0)

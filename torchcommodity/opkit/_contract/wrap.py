@@ -26,7 +26,7 @@ def wrap_foreign(operator: Any, declaration: Declaration) -> ForeignOp:
         TypeError: it is not an operator, or its outputs hold no Tensors.
         ValueError: a stated property does not fit, or no guessed sample works.
     """
-    make = Make(operator)
+    make, declaration = Make(operator), declaration.complete(operator)
     target, state = _target(make)
     invocation = Invocation(target, make.parameters, state)
     guesses: dict[str, str] = {}

@@ -10,11 +10,12 @@ from torch import Tensor
 
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._series import series_program
+from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
 from torchcommodity.ops.series import _live
 from torchcommodity.ops.series._expression import Series, Trace, as_node
 from torchcommodity.ops.series._schedule import schedule
-from torchcommodity.ops.series._settings import check_setting
+from torchcommodity.ops.series._settings import Period, check_setting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,21 +38,21 @@ class Operator(Generic[P, R]):
         self._minimum = minimum
         self._signature = inspect.signature(formula)
         self._hints = get_type_hints(formula)
-        self._panels = [name for name in self._signature.parameters if self._hints.get(name) is Tensor]
+        self.panel_names = [name for name in self._signature.parameters if self._hints.get(name) is Tensor]
         returned = self._hints.get("return")
         self._fields: Callable[..., Any] | None = returned if hasattr(returned, "_fields") else None
-        self._panels_first = self._panels == [*self._signature.parameters][: len(self._panels)]
-        self._absent = [None] * (MAX_INPUTS - len(self._panels))
+        self._panels_first = self.panel_names == [*self._signature.parameters][: len(self.panel_names)]
+        self._absent = [None] * (MAX_INPUTS - len(self.panel_names))
         self._programs: dict[tuple[Any, ...], str] = {}  # by the settings as they stand in a call
         self._trace = _constant(functools.cache(self._traced))
-        if not self._panels:
+        if not self.panel_names:
             raise_invalid(
                 "series.operator", "one parameter must be annotated Tensor, a panel", TypeError, formula=formula
             )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        panels, settings = args[: len(self._panels)], args[len(self._panels) :]
-        if len(panels) < len(self._panels) or not self._panels_first or torch.compiler.is_compiling():
+        panels, settings = args[: len(self.panel_names)], args[len(self.panel_names) :]
+        if len(panels) < len(self.panel_names) or not self._panels_first or torch.compiler.is_compiling():
             return self._call(args, kwargs)
         key = (settings, *kwargs.items(), *map(type, settings), *map(type, kwargs.values()))  # 1 == 1.0 == True
         try:
@@ -91,6 +92,26 @@ class Operator(Generic[P, R]):
             raise_invalid(f"{self.__name__}.lookback", "settings must be numbers", TypeError, tensors=tensors)
         return series_program.lookback(self._trace(*self._key(complete)))
 
+    def definition(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The definition in plain PyTorch, many times slower."""
+        panels, settings = self._bind(args, kwargs)
+        inputs, program = self._program_inputs(panels, settings)
+        result: R = self._returned(interpret(inputs, program))
+        return result
+
+    def stated_properties(self) -> dict[str, Any]:
+        """What `opkit.check` need not be told or guess."""
+
+        def warmup(**settings: Any) -> int:
+            return self.lookback(**settings)
+
+        parameters = self._signature.parameters.values()
+        settings = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.name not in self.panel_names]
+        learnable = any(self._hints[p.name] is Period for p in settings)  # then the warm-up may depend on a Tensor
+        warmup.__signature__ = inspect.Signature(settings)  # type: ignore[attr-defined]
+        properties = {"time": -2, "causal": True, "reference": self.definition, "masks_nan": True}
+        return properties if learnable else properties | {"warmup": warmup}
+
     def start(self, *history: Tensor, **settings: Any) -> dict[str, Tensor]:
         """The state after the rows of `history`, panels (..., T, N) as in a call; T may be zero.
 
@@ -116,9 +137,11 @@ class Operator(Generic[P, R]):
 
     def _update(self, state: dict[str, Tensor], *rows: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         name = f"{self.__name__}.step"
-        if len(rows) != len(self._panels):
-            raise_invalid(name, f"there must be a row of each of {', '.join(self._panels)}", TypeError, rows=len(rows))
-        self._check_panels(dict(zip(self._panels, rows)))
+        if len(rows) != len(self.panel_names):
+            raise_invalid(
+                name, f"there must be a row of each of {', '.join(self.panel_names)}", TypeError, rows=len(rows)
+            )
+        self._check_panels(dict(zip(self.panel_names, rows)))
         return _live.update(self.__name__, state, list(rows))
 
     def __repr__(self) -> str:
@@ -134,7 +157,7 @@ class Operator(Generic[P, R]):
         except TypeError as error:
             raise TypeError(f"{self.__name__}: {error}; its signature is {self._signature}") from None
         bound.apply_defaults()
-        panels = {name: bound.arguments.pop(name) for name in self._panels}
+        panels = {name: bound.arguments.pop(name) for name in self.panel_names}
         self._check_panels(panels)
         self._check_settings(bound.arguments)
         return list(panels.values()), bound.arguments
@@ -142,7 +165,7 @@ class Operator(Generic[P, R]):
     def _complete(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings with the defaults of the others."""
         parameters = self._signature.parameters.values()
-        defaults = {p.name: p.default for p in parameters if p.name not in self._panels}
+        defaults = {p.name: p.default for p in parameters if p.name not in self.panel_names}
         if unknown := settings.keys() - defaults.keys():
             expected = f"settings of {self.__name__} must be among {sorted(defaults)}"
             raise_invalid("lookback", expected, TypeError, settings=sorted(unknown))
@@ -166,18 +189,20 @@ class Operator(Generic[P, R]):
 
     def _traced(self, *key: Any) -> str:
         """The program for settings in the order of the signature; a Tensor among them is a parameter."""
-        names = [name for name in self._signature.parameters if name not in self._panels]
+        names = [name for name in self._signature.parameters if name not in self.panel_names]
         trace = Trace()
         with trace:
             arguments: dict[str, Any] = {
-                name: Series(trace.node("input", attributes=(i,))) for i, name in enumerate(self._panels)
+                name: Series(trace.node("input", attributes=(i,))) for i, name in enumerate(self.panel_names)
             }
-            parameters = (Series(trace.node("input", attributes=(i,))) for i in range(len(self._panels), MAX_INPUTS))
+            parameters = (
+                Series(trace.node("input", attributes=(i,))) for i in range(len(self.panel_names), MAX_INPUTS)
+            )
             for name, value in zip(names, key):
                 arguments[name] = next(parameters) if value == "Tensor" else value
             result: Any = self._formula(**arguments)  # type: ignore[call-arg]
             outputs = [as_node(y) for y in (result if isinstance(result, tuple) else (result,))]
-        return schedule(outputs, len(self._panels), self._dtype)
+        return schedule(outputs, len(self.panel_names), self._dtype)
 
     def _inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
         parameters = [value for value in settings.values() if isinstance(value, Tensor)]
@@ -187,10 +212,13 @@ class Operator(Generic[P, R]):
         return panels, [value.to(panels[0]) for value in parameters]
 
     def _run(self, panels: list[Tensor], settings: dict[str, Any]) -> Any:
-        panels, parameters = self._inputs(panels, settings)
-        inputs = [*panels, *(value.expand(panels[0].shape) for value in parameters)]
-        program = self._trace(*self._key(settings))
+        inputs, program = self._program_inputs(panels, settings)
         return self._returned(series_program.operator(*inputs, *[None] * (MAX_INPUTS - len(inputs)), program))
+
+    def _program_inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], str]:
+        panels, parameters = self._inputs(panels, settings)
+        expanded = [value.expand(panels[0].shape) for value in parameters]
+        return [*panels, *expanded], self._trace(*self._key(settings))
 
     def _returned(self, y: Tensor, axis: int = -3) -> Any:
         return self._fields(*y.unbind(axis)) if self._fields else y
