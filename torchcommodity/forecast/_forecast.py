@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from torchcommodity.data import Panel, summarize_names
-from torchcommodity.forecast._calendar import Calendar, calendar
+from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._plot import fan_chart, figure
 
@@ -42,7 +42,12 @@ class Forecast:
 
     @classmethod
     def from_log_returns(
-        cls, panel: Panel, horizons: tuple[int, ...], levels: tuple[float, ...], log_returns: Tensor
+        cls,
+        panel: Panel,
+        horizons: tuple[int, ...],
+        levels: tuple[float, ...],
+        log_returns: Tensor,
+        dates: Dates | None = None,
     ) -> "Forecast":
         """Build a forecast from the quantiles of a model.
 
@@ -51,6 +56,7 @@ class Forecast:
             horizons: H numbers of rows.
             levels: Q probabilities.
             log_returns: (H, N, Q) quantiles of the cumulative log-return after each symbol's last positive price.
+            dates: of all rows, for the calendar, where `panel` has only the last ones.
         """
         row, last = last_prices(panel.values.plain().detach())
         return cls(
@@ -63,7 +69,7 @@ class Forecast:
             last=last,
             log_returns=log_returns,
             prices=last[None, :, None] * log_returns.exp(),
-            calendar=calendar(panel.dates),
+            calendar=calendar(panel.dates if dates is None else dates),
             history=panel.between(panel.dates[-HISTORY_ROWS[panel.frequency] :][0]),
         )
 

@@ -1,7 +1,9 @@
 """Fitted forecaster, and its file."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import torch
 
 from torchcommodity.data import Frequency, Panel, check_frequency, summarize_names, write_atomic
 from torchcommodity.forecast._forecast import Forecast
+from torchcommodity.forecast._live import LiveState, start, step
 from torchcommodity.forecast._predict import predict
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
@@ -76,6 +79,43 @@ class Forecaster:
     def predict(self, prices: Any) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
         return predict(self, prices)
+
+    def start(self, prices: Any) -> LiveState:
+        """The state after the rows of `prices`, a dict of tensors, for forecasts row by row; see `step`.
+
+        Args:
+            prices: as for `predict`; may have fewer rows than the warm-up.
+        """
+        return start(self, prices)
+
+    def step(self, state: LiveState, prices: Any) -> tuple[LiveState, Forecast]:
+        """The state after one or more further rows, and the forecast from the last of them.
+
+        It has the bits of `predict` on all rows so far. With the model `har-garch` a step costs the same after any
+        number of rows; other models keep their rows in the state, and run over them.
+
+        Args:
+            state: from `start` or `step` of this forecaster. It is not written to; safetensors can save it.
+            prices: the new rows only, with the same symbols.
+
+        Raises:
+            ValueError: the state is another forecaster's, a row is not after those of the state, or as for `predict`.
+
+        Example:
+            >>> from torchcommodity import data, forecast
+            >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
+            >>> forecaster = forecast.fit(wti.between(None, "2017-12-31"))
+            >>> state = forecaster.start(wti.between(None, "2018-12-26"))
+            >>> state, live = forecaster.step(state, wti.between("2018-12-27"))
+            >>> bool((live.prices == forecaster.predict(wti).prices).all())
+            True
+        """
+        return step(self, state, prices)
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the content of the file that `save` writes."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def align_panel(self, panel: Panel) -> Panel:
         """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""

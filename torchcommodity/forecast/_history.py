@@ -1,6 +1,7 @@
 """What a forecast needs of a price history: enough prices for the warm-up, and the last price of each symbol."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -8,15 +9,39 @@ from torch import Tensor
 from torchcommodity.data import summarize_names
 
 
+class PriceRange(NamedTuple):
+    """Number, minimum and maximum of each symbol's positive prices, (N,) each."""
+
+    counts: Tensor  # int64
+    lowest: Tensor
+    highest: Tensor
+
+    @classmethod
+    def of(cls, prices: Tensor) -> "PriceRange":  # (T, N)
+        """The range of some rows; infinite where no price is positive."""
+        positive = _positive(prices)
+        lowest, highest = prices.where(positive, torch.inf).amin(0), prices.where(positive, -torch.inf).amax(0)
+        return cls(positive.sum(0), lowest, highest)
+
+    def join(self, other: "PriceRange") -> "PriceRange":
+        """The range of both."""
+        lowest, highest = torch.minimum(self.lowest, other.lowest), torch.maximum(self.highest, other.highest)
+        return PriceRange(self.counts + other.counts, lowest, highest)
+
+    def check(self, symbols: Sequence[str], warmup: int) -> None:
+        """Raise ValueError if a symbol has no more than `warmup` positive prices, or only equal ones."""
+        counts = self.counts.tolist()
+        if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count <= warmup]:
+            raise ValueError(f"every symbol must have more than {warmup} positive prices; got {summarize_names(short)}")
+        varies = (self.lowest < self.highest).tolist()
+        if constant := [symbol for symbol, is_varying in zip(symbols, varies) if not is_varying]:
+            names = summarize_names(constant)
+            raise ValueError(f"the prices of every symbol must vary; got constant prices for {names}")
+
+
 def check_warmup(prices: Tensor, symbols: Sequence[str], warmup: int) -> None:
     """Raise ValueError if a symbol has no more than `warmup` positive prices, or only equal ones; prices (T, N)."""
-    positive = _positive(prices)
-    counts = positive.sum(0).tolist()
-    if short := [f"{symbol} {count}" for symbol, count in zip(symbols, counts) if count <= warmup]:
-        raise ValueError(f"every symbol must have more than {warmup} positive prices; got {summarize_names(short)}")
-    varies = prices.where(positive, torch.inf).amin(0) < prices.where(positive, -torch.inf).amax(0)
-    if constant := [symbol for symbol, is_varying in zip(symbols, varies.tolist()) if not is_varying]:
-        raise ValueError(f"the prices of every symbol must vary; got constant prices for {summarize_names(constant)}")
+    PriceRange.of(prices).check(symbols, warmup)
 
 
 def last_prices(prices: Tensor) -> tuple[Tensor, Tensor]:  # (..., T, N) -> (..., N) int64, (..., N)

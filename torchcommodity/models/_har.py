@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from torchcommodity.models._frequency import Frequency, frequency_settings
-from torchcommodity.models._own_rows import OwnRows, own_rows
+from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
 from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
 from torchcommodity.nn import PERSISTENCE
+from torchcommodity.opkit import Past
 from torchcommodity.ops import garch_variance, log_returns, riskmetrics_variance
 
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
@@ -133,7 +133,13 @@ class Har(nn.Module):
         self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))
 
     def forward(
-        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, *, last_rows: int | None = None
+        self,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        *,
+        last_rows: int | None = None,
+        past: Past | None = None,
     ) -> HarOutput:
         """Econometric state at every row.
 
@@ -144,14 +150,16 @@ class Har(nn.Module):
             curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Requires `rolls`.
             last_rows: return only this number of last rows, with the same bits. The recurrences still run over all
                 rows.
+            past: what was kept of the rows before these; see `opkit.Past`.
 
         Raises:
             ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
         """
         self._check(prices, rolls, curve)
-        returns, shift, unpriced_rolls = self.adjust_rolls(prices, rolls, curve, last_rows)
-        terms = self.variance_terms(returns, unpriced_rolls)
-        features, log_scale = self.features(returns, terms), self.mix_variances(terms).log() / 2
+        past = past or Past()
+        returns, shift, unpriced_rolls = self.adjust_rolls(prices, rolls, curve, last_rows, past)
+        terms = self.variance_terms(returns, unpriced_rolls, past)
+        features, log_scale = self.features(returns, terms, past), self.mix_variances(terms).log() / 2
         return HarOutput(tail(prices, last_rows), tail(returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
@@ -177,24 +185,31 @@ class Har(nn.Module):
         """A network's output as a change of log sigma within +-bound, before shrinking."""
         return self.config.bound * torch.tanh(raw_correction)
 
-    def returns(self, prices: Tensor) -> Tensor:  # (B, T, N) -> (B, T, N)
+    def returns(self, prices: Tensor, past: Past | None = None) -> Tensor:  # (B, T, N) -> (B, T, N)
         """Log-returns, clipped to +-cap; for variances and features only."""
-        return log_returns(prices).clamp(-self.config.cap, self.config.cap)
+        returns: Tensor = (past or Past()).call("returns", log_returns, prices)
+        return returns.clamp(-self.config.cap, self.config.cap)
 
     def adjust_rolls(
-        self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None, last_rows: int | None = None
+        self,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        last_rows: int | None = None,
+        past: Past | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, N), (B, L, H, N), (B, L, H, N)
         """Returns, NaN on days with a roll; m_h; and the number of upcoming rolls whose gap the curve does not give.
 
         The latter two are for the last L rows, by default all rows.
         """
-        returns, (B, _, N) = self.returns(prices), prices.shape
+        past = past or Past()
+        returns, (B, _, N) = self.returns(prices, past), prices.shape
         if rolls is None:
             zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
             return returns, zeros, zeros
-        counts = count_rolls(rolls, torch.isfinite(prices) & (prices > 0))
+        counts = count_rolls(rolls, torch.isfinite(prices) & (prices > 0), past)
         ahead = rolls_ahead(counts, self.config.horizons, last_rows)
-        shift = self.config.gap_weight * gap_shift(returns, counts, self.config.horizons, last_rows)
+        shift = self.config.gap_weight * gap_shift(returns, counts, self.config.horizons, last_rows, past)
         unpriced = ahead.to(shift)
         if curve is not None:
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead)
@@ -203,15 +218,18 @@ class Har(nn.Module):
         return torch.where(counts.in_return.any(-1), torch.nan, returns), shift, unpriced
 
     def variance_terms(
-        self, returns: Tensor, unpriced_rolls: Tensor
+        self, returns: Tensor, unpriced_rolls: Tensor, past: Past | None = None
     ) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
         """The K variances per row of the mix; NaN during warm-up. GARCH and rolls depend on the horizon."""
-        rows, own = unpriced_rolls.shape[1], own_rows(returns)
-        valid, count = torch.isfinite(returns), own.counts
+        past, rows, valid = past or Past(), unpriced_rolls.shape[1], torch.isfinite(returns)
+        count = past.cumsum("count", valid)
         squared = torch.where(valid, returns, 0.0).square()
-        shared = [riskmetrics_variance(returns, halflife) for halflife in self.config.halflives]
-        shared.append(squared.cumsum(-2) / count.clamp(min=1))
-        garch = self._garch_term(own, rows)
+        shared = [
+            past.call(f"ewm{halflife}", riskmetrics_variance, returns, halflife=halflife)
+            for halflife in self.config.halflives
+        ]
+        shared.append(past.cumsum("squares", squared) / count.clamp(min=1))
+        garch = self._garch_term(own_rows(returns), rows, past)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
         terms = terms.clamp(min=self.config.floor)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
@@ -231,14 +249,16 @@ class Har(nn.Module):
         parts = [self.mix[:, k, None].to(terms) * terms[..., k] for k in range(terms.shape[-1])]
         return horizons * reduce(torch.add, parts)
 
-    def features(self, returns: Tensor, terms: Tensor) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
+    def features(
+        self, returns: Tensor, terms: Tensor, past: Past | None = None
+    ) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
         """Dimensionless features of each symbol's past; zero during warm-up."""
         # terms at the first horizon, without the roll term: (B, L, N, K - 1)
         rows, terms = terms.shape[1], terms[..., 0, :, :-1]
         ratios = terms.log().diff(dim=-1)
         steps = torch.where(torch.isfinite(returns), returns, 0.0)
-        own = own_rows(returns)
-        path, count = F.pad(own.returns.nan_to_num().cumsum(1), (0, 0, 1, 0)), tail(own.counts, rows)
+        path, count = return_paths(own_rows(returns), self.config.trends[-1], past or Past())
+        count = tail(count, rows)
         sizes = [tail(steps, rows) / terms[..., 1].sqrt()]
         for k in self.config.trends:
             trend = path.gather(1, count) - path.gather(1, (count - k).clamp(min=0))
@@ -246,10 +266,11 @@ class Har(nn.Module):
         features = torch.cat([ratios, torch.stack(sizes, -1).abs().log1p()], -1)
         return torch.where(torch.isfinite(features), features, 0.0)
 
-    def _garch_term(self, own: OwnRows, rows: int) -> Tensor:  # (B, L, H, N)
+    def _garch_term(self, own: OwnRows, rows: int, past: Past) -> Tensor:  # (B, L, H, N)
         omega, alpha, beta = (x.to(own.returns) for x in self.garch_parameters())
         # row k of garch_variance uses the first k returns, and so does the forecast at a row with k returns up to it
-        variance = garch_variance(own.returns, omega, alpha, beta)
+        variance = garch_variance(own.returns, omega, alpha, beta, initial=past.get("garch"))
+        past.keep("garch", variance.gather(1, own.counts[:, -1:]).squeeze(1))
         next_variance = variance.gather(1, tail(own.counts, rows))
         long_run, persistence = self.long_run.to(variance), alpha + beta
         steps = variance.new_tensor(self.config.horizons)[:, None]

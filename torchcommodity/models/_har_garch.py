@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.models._har import Har, HarConfig, HarOutput
+from torchcommodity.opkit import Past
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class HarGarch(nn.Module):
     def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row."""
         return self.har.last_quantiles(self.har(prices, rolls, curve, last_rows=1))
+
+    def update(self, past: Past, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+        """`forward` after more rows, from what was kept of the rows before; `rolls` begins at the first new row."""
+        return self.har.last_quantiles(self.har(prices, rolls, curve, last_rows=1, past=past))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Zero: there is no network."""

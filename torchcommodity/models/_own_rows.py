@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
+
+from torchcommodity.opkit import Past
 
 
 class OwnRows(NamedTuple):
@@ -27,3 +30,17 @@ def own_rows(returns: Tensor) -> OwnRows:  # (B, T, N)
     index = torch.where(valid, count - 1, T)
     empty = torch.full_like(torch.cat([returns, returns[:, :1]], 1), torch.nan)
     return OwnRows(empty.scatter(1, index, values), count)
+
+
+def return_paths(own: OwnRows, longest: int, past: Past) -> tuple[Tensor, Tensor]:  # (B, L, N), (B, T, N) int64
+    """Sums of each symbol's returns, from the first or over the last `longest`, and the index of each row in them."""
+    before, returns = past.get("path"), own.returns.nan_to_num()
+    if before is None:
+        path, count = F.pad(returns.cumsum(1), (0, 0, 1, 0)), own.counts
+    else:
+        path = torch.cat([before[:, :-1], torch.cat([before[:, -1:], returns], 1).cumsum(1)], 1)
+        count = own.counts + longest
+    if past.live:
+        index = count[:, -1:] + torch.arange(longest + 1, device=path.device).unsqueeze(-1)
+        past.keep("path", F.pad(path, (0, 0, longest, 0)).gather(1, index))
+    return path, count

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from torchcommodity.opkit import Past
 from torchcommodity.ops import linear_recurrence
 
 PRIOR = 3  # zero gaps added to the observed ones: shrinks a mean of few observations
@@ -24,15 +25,22 @@ class RollCounts(NamedTuple):
     in_return: Tensor  # (B, T, N, 12) bool: the return of this row contains the gap; False where there is no price
 
 
-def count_rolls(rolls: Tensor, has_price: Tensor) -> RollCounts:  # (B, T + A, N), (B, T, N) bool
+def count_rolls(
+    rolls: Tensor, has_price: Tensor, past: Past | None = None
+) -> RollCounts:  # (B, T + A, N), (B, T, N) bool
     """Count rolls; a roll on a day without a price enters the return of the next row with a price."""
-    scheduled = F.one_hot(rolls, 13)[..., 1:].cumsum(1)
+    past = past or Past()
+    scheduled, T = F.one_hot(rolls, 13)[..., 1:].cumsum(1), has_price.shape[1]
+    if (earlier := past.get("scheduled")) is not None:
+        scheduled = scheduled + earlier
+    past.keep("scheduled", scheduled[:, T - 1 : T].clone())
     has_price = has_price.unsqueeze(-1)
-    counted = torch.where(has_price, scheduled[:, : has_price.shape[1]], 0).flatten(2).double()
-    carried = (~has_price).expand_as(scheduled[:, : has_price.shape[1]]).flatten(2).double()
+    counted = torch.where(has_price, scheduled[:, :T], 0).flatten(2).double()
+    carried = (~has_price).expand_as(scheduled[:, :T]).flatten(2).double()
     # forward fill by a recurrence, exact on integers, since ONNX has no running maximum
-    passed = linear_recurrence(carried, counted).unflatten(2, (-1, 12)).long()
-    before = F.pad(passed, (0, 0, 0, 0, 1, 0))[:, :-1]
+    filled = linear_recurrence(carried, counted, past.get("passed"))
+    before = past.lag("passed", filled).unflatten(2, (-1, 12)).long()
+    passed = filled.unflatten(2, (-1, 12)).long()
     return RollCounts(scheduled, passed, has_price & (passed > before))
 
 
@@ -42,11 +50,17 @@ def rolls_ahead(counts: RollCounts, horizons: Sequence[int], last_rows: int | No
 
 
 def gap_shift(
-    returns: Tensor, counts: RollCounts, horizons: Sequence[int], last_rows: int | None = None
+    returns: Tensor,
+    counts: RollCounts,
+    horizons: Sequence[int],
+    last_rows: int | None = None,
+    past: Past | None = None,
 ) -> Tensor:  # (B, T, N) -> (B, L, H, N)
     """Expected roll gaps within each horizon: the symbol's mean past gap of the same calendar month, shrunk to zero."""
+    past = past or Past()
     has_gap = counts.in_return & torch.isfinite(returns).unsqueeze(-1)
-    mean = torch.where(has_gap, returns.unsqueeze(-1), 0.0).cumsum(1) / (has_gap.cumsum(1) + PRIOR)
+    total = past.cumsum("gaps", torch.where(has_gap, returns.unsqueeze(-1), 0.0), -3)
+    mean = total / (past.cumsum("gap_count", has_gap, -3) + PRIOR)
     mean = tail(mean, last_rows)
     return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(counts, horizons, last_rows)], 2)
 

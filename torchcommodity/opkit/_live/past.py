@@ -1,6 +1,7 @@
 """What a causal function keeps of the rows that it has seen."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,10 +13,11 @@ class Past:
     A function reads what it kept with `get` and replaces it with `keep`. Tensors that it has read are never written to.
 
     Args:
-        tensors: What was kept after the last call.
+        tensors: What was kept after the last call; None for a call on all rows, after which nothing is needed.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor] | None = None) -> None:
+        self.live = tensors is not None
         self._before, self.tensors = dict(tensors or {}), dict(tensors or {})
 
     def get(self, name: str) -> Tensor | None:
@@ -28,7 +30,7 @@ class Past:
 
     def keep_last(self, name: str, x: Tensor) -> None:
         """Keep the last row of `x` (..., T, N), if there is one."""
-        if x.shape[-2]:
+        if self.live and x.shape[-2]:
             self.keep(name, x[..., -1, :].clone())
 
     def with_rows(self, name: str, x: Tensor, window: int, time: int = -2) -> Tensor:
@@ -52,6 +54,17 @@ class Past:
         self.keep(name, rows.narrow(time, drop, rows.shape[time] - drop).clone() if drop or rows is x else rows)
         return rows
 
+    def call(self, name: str, function: Any, *rows: Tensor, **settings: Any) -> Any:
+        """Results of another function with live updates for these rows; what it keeps is kept under `name`."""
+        if not self.live:
+            return function(*rows, **settings)
+        state = {key[len(name) + 1 :]: x for key, x in self._before.items() if key.startswith(f"{name}.")}
+        state = state or function.start(*(x[..., :0, :] for x in rows), **settings)
+        state, results = function.update(state, *rows)
+        for key, x in state.items():
+            self.keep(f"{name}.{key}", x)
+        return results
+
     def lag(self, name: str, x: Tensor, first: float = 0) -> Tensor:
         """The row before each row of `x` (..., T, N); `first` before the first row ever."""
         before = self.get(name)
@@ -59,11 +72,17 @@ class Past:
         self.keep_last(name, x)
         return rows[..., : x.shape[-2], :]
 
-    def cumsum(self, name: str, x: Tensor) -> Tensor:
-        """Sum of all rows so far of `x` (..., T, N); of a mask, the number of its true values."""
-        before, total = self.get(name), x.cumsum(-2)
-        total = total if before is None else total + before.unsqueeze(-2)
-        self.keep_last(name, total)
+    def cumsum(self, name: str, x: Tensor, time: int = -2) -> Tensor:
+        """Sum of all rows so far of `x`, in float64 in the order of one call; of a mask, the number of true values."""
+        before = self.get(name)
+        if before is None:
+            total = x.cumsum(time)
+        elif x.is_floating_point():
+            total = torch.cat([before, x], time).cumsum(time).narrow(time, 1, x.shape[time])
+        else:
+            total = x.cumsum(time) + before
+        if self.live and x.shape[time]:
+            self.keep(name, total.narrow(time, x.shape[time] - 1, 1).clone())
         return total
 
     def count_rows(self, name: str, x: Tensor) -> Tensor:

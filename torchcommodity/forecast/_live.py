@@ -1,0 +1,138 @@
+"""Forecasts row by row: the forecast from the last row of a panel, from what is kept of the rows before."""
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchcommodity.data import Panel, Provenance, to_panel
+from torchcommodity.forecast._forecast import HISTORY_ROWS, Forecast
+from torchcommodity.forecast._history import PriceRange, last_prices
+from torchcommodity.opkit import MetadataTensor, Past
+from torchcommodity.training import ModelInputs, model_inputs, one_thread
+
+if TYPE_CHECKING:
+    from torchcommodity.forecast._forecaster import Forecaster
+
+LiveState = dict[str, Tensor]
+MODEL = "model."  # prefix of what the model keeps
+
+
+@one_thread()
+@torch.no_grad()
+def start(forecaster: "Forecaster", prices: Any) -> LiveState:
+    """The state after the rows of `prices`; see `Forecaster.start`."""
+    panel = forecaster.align_panel(to_panel(prices, operation="start"))
+    past = Past({})
+    if hasattr(forecaster.model, "update"):
+        forecaster.model.eval().update(past, *model_inputs(panel, forecaster.horizons[-1]).batch())
+    return _state(forecaster, panel, panel.dates, PriceRange.of(panel.values.plain()), past)
+
+
+@one_thread()
+@torch.no_grad()
+def step(forecaster: "Forecaster", state: LiveState, prices: Any) -> tuple[LiveState, Forecast]:
+    """The state after more rows, and the forecast from the last of them; see `Forecaster.step`."""
+    before = _panel(forecaster, state)
+    panel = forecaster.align_panel(_append(before, to_panel(prices, operation="step").select(forecaster.symbols)))
+    if len(panel) == len(before):
+        raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
+    dates = np.concatenate([_dates(state["dates"]), panel.dates[len(before) :]])
+    past = Past({name.removeprefix(MODEL): x for name, x in state.items() if name.startswith(MODEL)})
+    prices_range = PriceRange(*(state[name] for name in PriceRange._fields))
+    prices_range = prices_range.join(PriceRange.of(panel.values.plain()[len(before) :]))
+    try:
+        prices_range.check(panel.symbols, forecaster.model.har.config.warmup)
+    except ValueError as error:
+        raise ValueError(f"step: {error}") from None
+    log_returns = _forecast(forecaster, past, model_inputs(panel, forecaster.horizons[-1]), len(before))
+    forecast = Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns, dates)
+    return _state(forecaster, panel, dates, prices_range, past), forecast
+
+
+def _forecast(forecaster: "Forecaster", past: Past, inputs: ModelInputs, known: int) -> Tensor:
+    """Quantiles after the last row; the first `known` rows are in the past."""
+    model = forecaster.model.eval()
+    if not hasattr(model, "update"):
+        quantiles: Tensor = model(*inputs.batch())[0]
+        return quantiles
+    prices, rolls, curve = (None if x is None else x[:, known:] for x in inputs.batch())
+    new_rows: Tensor = model.update(past, prices, rolls, curve)[0]
+    return new_rows
+
+
+def _state(
+    forecaster: "Forecaster", panel: Panel, dates: np.ndarray, prices_range: PriceRange, past: Past
+) -> LiveState:
+    header = {
+        "operator": "Forecaster",
+        "checksum": forecaster.checksum,
+        "units": panel.units,
+        "provenance": [asdict(record) for record in panel.provenance],
+    }
+    kept = _last_rows(panel) if hasattr(forecaster.model, "update") else panel
+    state = {"operator": torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)}
+    state |= {"dates": torch.from_numpy(dates.astype(np.int64)), "values": kept.values.plain().clone()}
+    state |= {} if kept.curve is None else {"curve": kept.curve.plain().clone()}
+    if kept.deliveries is not None:
+        state["deliveries"] = torch.from_numpy(kept.deliveries.astype(np.int64))
+    return state | prices_range._asdict() | {f"{MODEL}{name}": x for name, x in past.tensors.items()}
+
+
+def _last_rows(panel: Panel) -> Panel:
+    """The rows that a `Forecast` shows, and the last positive price of each symbol."""
+    row, _ = last_prices(panel.values.plain())
+    first = min(len(panel) - HISTORY_ROWS[panel.frequency], int(row.min()))
+    return panel.between(panel.dates[max(first, 0)])
+
+
+def _panel(forecaster: "Forecaster", state: Any) -> Panel:
+    """The rows that a state keeps."""
+    try:
+        header = json.loads(state["operator"].numpy().tobytes())
+        is_live = header["operator"] == "Forecaster"
+    except (AttributeError, KeyError, TypeError, ValueError):
+        is_live = False
+    if not is_live:
+        raise ValueError("step: state must be the dict of tensors that Forecaster.start returned; got another object")
+    if header["checksum"] != forecaster.checksum:
+        checksums = f"{header['checksum'][:12]} for the forecaster {forecaster.checksum[:12]}"
+        raise ValueError(f"step: state must be one of this forecaster; got {checksums}: start again from the history")
+    deliveries = state["deliveries"].numpy().astype("datetime64[M]") if "deliveries" in state else None
+    return Panel(
+        MetadataTensor(state["values"]),
+        _dates(state["dates"][-len(state["values"]) :]),
+        forecaster.symbols,
+        tuple(header["units"]),
+        tuple(Provenance(**record) for record in header["provenance"]),
+        forecaster.contracts,
+        MetadataTensor(state["curve"]) if "curve" in state else None,
+        deliveries=deliveries,
+    )
+
+
+def _append(before: Panel, new: Panel) -> Panel:
+    """Both panels' rows; what `new` does not state is as before."""
+    if new.dates[0] <= before.dates[-1]:
+        raise ValueError(f"step: rows must be after {before.dates[-1]}, the last row; got {new.dates[0]}")
+    for name in ("curve", "deliveries"):
+        if (getattr(before, name) is None) != (getattr(new, name) is None):
+            raise ValueError(
+                f"step: prices must have {name} if, and only if, the history had; start again with the same"
+            )
+    curves = [panel.curve.plain() for panel in (before, new) if panel.curve is not None]
+    deliveries = [panel.deliveries for panel in (before, new) if panel.deliveries is not None]
+    return replace(
+        new,
+        values=MetadataTensor(torch.cat([before.values.plain(), new.values.plain()])),
+        dates=np.concatenate([before.dates, new.dates]),
+        curve=MetadataTensor(torch.cat(curves)) if curves else None,
+        deliveries=np.concatenate(deliveries) if deliveries else None,
+    )
+
+
+def _dates(days: Tensor) -> np.ndarray:
+    return days.numpy().astype("datetime64[D]")
