@@ -212,7 +212,7 @@ def test_indicator_few_rows(name: str, prices: dict[str, Tensor]) -> None:
         assert all(y.shape == (rows, 2) for y in results)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sar", "sarext")])
+@pytest.mark.parametrize("name", NAMES)
 def test_indicator_live_updates_equal_batch(name: str, prices: dict[str, Tensor]) -> None:
     operator, settings = getattr(indicators, name), short_periods(name)
     rows = 30 + indicators.lookback(name, **settings)

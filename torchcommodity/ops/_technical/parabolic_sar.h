@@ -31,11 +31,18 @@ struct SarRow {
   Number side, scale, level, extreme, factor, next_level;
 };
 
+constexpr int64_t kSarFields = 6;
+
 template <typename Number>
 struct Sar {
   Number high, low;       // of the last row that is not missing; NaN before
   Number level, extreme;  // the stop of the next row and the extreme price, mirrored
   Number factor, side;    // side: 1 long, -1 short, 0 none yet
+
+  COMMODITY_INLINE Number& field(int64_t k) {
+    Number* fields[kSarFields] = {&high, &low, &level, &extreme, &factor, &side};
+    return *fields[k];
+  }
 
   COMMODITY_INLINE static Sar none() {
     const Number zero = Number(), nan = zero + NAN;

@@ -5,10 +5,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._technical import parabolic_sar_backward
-from torchcommodity.ops._technical.parabolic_sar_state import Acceleration, State, advance, initial_state, trace
+from torchcommodity.ops._technical.parabolic_sar_state import (
+    Acceleration,
+    State,
+    advance,
+    advance_rows,
+    initial_state,
+    trace,
+)
 
 
 class ParabolicSAR(NamedTuple):
@@ -18,6 +25,31 @@ class ParabolicSAR(NamedTuple):
     position: Tensor  # (..., T, N) int8
 
 
+def update_stops(
+    past: Past,
+    high: Tensor,
+    low: Tensor,
+    start: float,
+    offset: float,
+    acceleration_long: tuple[float, float, float],
+    acceleration_short: tuple[float, float, float],
+) -> ParabolicSAR:
+    """The stops of new rows."""
+    settings = _settings(high, low, start, offset, acceleration_long, acceleration_short)
+    x, y = (price.to(torch.promote_types(price.dtype, torch.float32)) for price in (high, low))
+    if has_kernel("commodity::parabolic_sar_step", high.device):
+        stop, position, state = torch.ops.commodity.parabolic_sar_step(x, y, past.get("state"), *settings)
+        past.keep("state", state)
+        return ParabolicSAR(stop.to(high.dtype), position)
+    start, offset, *factors = settings
+    before = State(**past.tensors) if past.tensors else initial_state(x)
+    after, rows = advance_rows(before, x, y, start, offset, Acceleration(*zip(factors[:3], factors[3:])))
+    for name, value in after._asdict().items():
+        past.keep(name, value.clone())
+    return ParabolicSAR(rows.stop.to(high.dtype), rows.position)
+
+
+@live(update_stops, panels=2)
 def parabolic_sar(
     high: Tensor,  # (..., T, N)
     low: Tensor,  # (..., T, N)
@@ -59,6 +91,19 @@ def parabolic_sar(
         >>> ops.parabolic_sar(high, high - 2).stop.squeeze(-1)
         tensor([   nan, 8.0000, 8.0600, 8.2176])
     """
+    settings = _settings(high, low, start, offset, acceleration_long, acceleration_short)
+    return ParabolicSAR(*operator(high, low, *settings))
+
+
+def _settings(
+    high: Tensor,
+    low: Tensor,
+    start: float,
+    offset: float,
+    acceleration_long: tuple[float, float, float],
+    acceleration_short: tuple[float, float, float],
+) -> tuple[float, ...]:
+    """Check the arguments; the settings of the operator."""
     check_panel("parabolic_sar", high=high, low=low)
     if high.shape != low.shape:
         raise_invalid("parabolic_sar", "high and low must have one shape", high=high, low=low)
@@ -69,12 +114,12 @@ def parabolic_sar(
             acceleration_long=acceleration_long,
             acceleration_short=acceleration_short,
         )
-    factors = [
+    factors = (
         factor
         for initial, step, maximum in (acceleration_long, acceleration_short)
         for factor in (min(initial, maximum), step, maximum)
-    ]
-    return ParabolicSAR(*operator(high, low, float(start), float(offset), *map(float, factors)))
+    )
+    return tuple(map(float, (start, offset, *factors)))
 
 
 def _reference(

@@ -72,13 +72,20 @@ def trace(
 ) -> Outputs:
     """All rows."""
     acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
-    state, rows = initial_state(high), []
+    return advance_rows(initial_state(high), high, low, start, offset, acceleration)[1]
+
+
+def advance_rows(
+    state: State, high: Tensor, low: Tensor, start: float, offset: float, acceleration: Acceleration
+) -> tuple[State, Outputs]:
+    """The state after some rows, and their outputs."""
+    rows = []
     for t in range(high.shape[-2]):
         state, row = advance(state, high.select(-2, t), low.select(-2, t), t, start, offset, acceleration)
         rows.append(row)
     like = (high, state.position.to(torch.int8), high, high, state.row, state.row)
     outputs = [torch.stack(y, -2) for y in zip(*rows)] or [x.new_empty(high.shape) for x in like]
-    return Outputs(*outputs)
+    return state, Outputs(*outputs)
 
 
 def advance(

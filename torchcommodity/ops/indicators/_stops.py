@@ -2,9 +2,35 @@
 
 from torch import Tensor
 
-from torchcommodity.ops._technical.parabolic_sar import parabolic_sar
+from torchcommodity.opkit import Past, live
+from torchcommodity.ops._technical.parabolic_sar import parabolic_sar, update_stops
 
 
+def _update_sar(past: Past, high: Tensor, low: Tensor, acceleration: float, maximum: float) -> Tensor:
+    factors = (acceleration, acceleration, maximum)
+    return update_stops(past, high, low, 0.0, 0.0, factors, factors).stop
+
+
+def _update_sarext(
+    past: Past,
+    high: Tensor,
+    low: Tensor,
+    startvalue: float,
+    offsetonreverse: float,
+    accelerationinitlong: float,
+    accelerationlong: float,
+    accelerationmaxlong: float,
+    accelerationinitshort: float,
+    accelerationshort: float,
+    accelerationmaxshort: float,
+) -> Tensor:
+    acceleration_long = (accelerationinitlong, accelerationlong, accelerationmaxlong)
+    acceleration_short = (accelerationinitshort, accelerationshort, accelerationmaxshort)
+    sar = update_stops(past, high, low, startvalue, offsetonreverse, acceleration_long, acceleration_short)
+    return sar.stop * sar.position
+
+
+@live(_update_sar, panels=2)
 def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 0.2) -> Tensor:
     """Parabolic stop and reverse: a stop that accelerates towards the extreme price; see `ops.parabolic_sar`.
 
@@ -22,6 +48,7 @@ def sar(high: Tensor, low: Tensor, acceleration: float = 0.02, maximum: float = 
     return parabolic_sar(high, low, acceleration_long=factors, acceleration_short=factors).stop
 
 
+@live(_update_sarext, panels=2)
 def sarext(
     high: Tensor,
     low: Tensor,
