@@ -156,6 +156,7 @@ class ManyIndicators(nn.Module):
             indicators.kama(close), *indicators.bbands(close, matype=2), *indicators.stoch(high, low, close),
             indicators.linearreg_slope(close), indicators.correl(high, low), indicators.nvi(close, high),
             *indicators.aroon(high, low), indicators.cci(high, low, close), indicators.sar(high, low),
+            *indicators.macdext(close), indicators.mavp(close, high.remainder(9), 2, 10),
         ])  # fmt: skip
 
 
@@ -177,6 +178,14 @@ def test_indicators_compile_fullgraph(module: nn.Module, backend: str, bars: tup
     torch.testing.assert_close(result, eager, rtol=2e-4, atol=2e-3, equal_nan=True)
     (gradient,) = torch.autograd.grad(result.nansum(), module.period)
     torch.testing.assert_close(gradient, torch.autograd.grad(eager.nansum(), module.period)[0], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_indicators_export(bars: tuple[Tensor, ...]) -> None:
+    module, rows = ManyIndicators(), torch.export.Dim("rows", min=2, max=5000)
+    program = torch.export.export(module, tuple(x[:80].float() for x in bars), dynamic_shapes=({0: rows},) * 3)
+    panels = [panel[:120].float() for panel in bars]
+    torch.testing.assert_close(program.module()(*panels), module(*panels), equal_nan=True)
 
 
 def test_indicators_vmap(bars: tuple[Tensor, ...]) -> None:

@@ -1,5 +1,6 @@
 """A program of `ops.series` over panels: all statements in one native pass over time."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -95,6 +96,11 @@ def _cases() -> Cases:
 @cache
 def lookback(program: str) -> int:
     """Number of rows before the first output, found on a panel that rises faster and faster; parameters are 3."""
+    with ThreadPoolExecutor(1) as thread:  # there a formula that asks for it finds numbers, also in torch.export
+        return thread.submit(_first_output, program).result()
+
+
+def _first_output(program: str) -> int:
     statements = parse(program)
     inputs = 1 + max(int(s.attributes[0]) for s in statements if s.name == "input")
     panels, text = (
