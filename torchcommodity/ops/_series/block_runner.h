@@ -46,6 +46,11 @@ class BlockInputs {
     }
   }
 
+  // Rows [begin, begin + rows) will be loaded soon.
+  void prefetch(int64_t begin, int64_t rows) const {
+    for (const scalar_t* x : data_) prefetch_tile<false>(x + begin * view_.stride, view_, rows);
+  }
+
  private:
   const Program& program_;
   const View view_;
@@ -90,6 +95,9 @@ void run_rows(const Program& program, const Panel& panel, int64_t batch, const V
   for (int64_t t = 0, rows; t < steps; t += rows) {
     rows = std::min(tile, steps - t);
     inputs.load(runner, t, rows, 0);
+    inputs.prefetch(t + rows, std::min(tile, steps - t - rows));
+    for (size_t k = 0; k < program.outputs.size(); ++k)
+      prefetch_tile<true>(y + int64_t(k) * panel.shape.size() + t * view.stride, view, rows);
     runner.run(time + t, 0, rows);
     outputs.store(runner, rows, y + t * view.stride, panel.shape.size(), absent);
   }

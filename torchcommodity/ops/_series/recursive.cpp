@@ -34,6 +34,40 @@ struct Exponential {
   }
 };
 
+// Whether, in every column, all values of the tile are present and the seed and the first output lie before it.
+inline bool is_settled(const Forward& tile) {
+  const double *a = tile.x[Exponential::kValue], *count = tile.state + tile.width;
+  const double seed = *tile.x[Exponential::kSeed], min_count = *tile.x[Exponential::kMinCount];
+  for (int k = Exponential::kWeight; k <= Exponential::kSeedWeight; ++k)
+    if (!tile.constant[k]) return false;
+  int64_t waiting = 0;
+  for (int64_t n = 0; n < tile.width; ++n) waiting |= (count[n] >= seed) & (count[n] >= min_count) ? 0 : 1;
+  for (int64_t i = tile.offset(); i < tile.offset() + tile.size(); ++i) waiting |= missing(a[i]) ? 1 : 0;
+  return !waiting;
+}
+
+// Most tiles are settled: no counts, no masks; the same bits.
+SERIES_KERNEL void exponential(const Forward& tile) {
+  if (tile.tape || !is_settled(tile)) return scan<Exponential>(tile);
+  const double weight = *tile.x[Exponential::kWeight], rows = double(tile.end - tile.begin);
+  for_width(tile.width, [&](auto width) {
+    const double* __restrict a = tile.x[Exponential::kValue];
+    double* __restrict y = tile.y, * __restrict state = tile.state;
+    for (int64_t r = tile.begin; r < tile.end; ++r)
+      for_columns(width, [=](int64_t n) {
+        const int64_t i = r * width + n;
+        y[i] = state[n] = state[n] + weight * (a[i] - state[n]);
+      });
+    for_columns(width, [=](int64_t n) { state[width + n] += rows; });
+  });
+}
+
+constexpr Primitive exponential_primitive() {
+  Primitive primitive = scan_primitive<Exponential>("exponential");
+  primitive.forward = exponential;
+  return primitive;
+}
+
 // y = decay * y + step, from the first row where `initial` is present too.
 struct Recurrence {
   enum { kDecay, kStep, kInitial };
@@ -85,7 +119,7 @@ SERIES_KERNEL void assign_adjoint(const Adjoint& tile) {
 int64_t one(const double*) { return 1; }
 
 constexpr Primitive kPrimitives[] = {
-    scan_primitive<Exponential>("exponential"),
+    exponential_primitive(),
     scan_primitive<Recurrence>("recurrence", start_missing),
     {.name = "feedback",
      .min_attributes = 1,

@@ -17,13 +17,16 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
   const int64_t outputs = int64_t(program->outputs.size());
   dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();
-    for_each_block(panel.shape, [&](int64_t batch, int64_t first, int64_t last) {
-      const View view{panel.shape.assets, last - first, padded(last - first)};
-      TileRunner runner(*program, view.width, std::min(tile_rows(view.width), panel.shape.steps), false, false);
-      runner.start(false);
-      run_rows<decltype(scalar)>(*program, panel, batch, view, first, runner, 0,
-                                 data + batch * outputs * panel.shape.size() + first, absent);
-    });
+    for_each_block(
+        panel.shape,
+        [&](int64_t batch, int64_t first, int64_t last) {
+          const View view{panel.shape.assets, last - first, padded(last - first)};
+          TileRunner runner(*program, view.width, std::min(tile_rows(view.width), panel.shape.steps), false, false);
+          runner.start(false);
+          run_rows<decltype(scalar)>(*program, panel, batch, view, first, runner, 0,
+                                     data + batch * outputs * panel.shape.size() + first, absent);
+        },
+        2 * kBlock);
   });
   return y;
 }
