@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from torchcommodity.ops import indicators
 
 ROWS = 2500
 RUNS = {1000: 7, 20: 25, 1: 101}  # timed runs by number of columns: the shorter a call, the more
+SECONDS = 2  # for a function on one size: slow ones have fewer runs, at least 3
 NAMES = [name.lower() for name in talib.get_functions() if hasattr(indicators, name.lower())]
 MOST_USED = ["sma", "ema", "wma", "dema", "tema", "kama", "macd", "rsi", "stoch", "stochrsi", "atr", "natr", "adx"]
 MOST_USED += ["cci", "mfi", "obv", "bbands", "aroon", "willr", "sar"]
@@ -91,10 +93,14 @@ def disagrees(name: str) -> bool:
     panels, warm_up = inputs(name, 2, torch.double), abstract.Function(name).lookback
     expected = [results(getattr(talib, name.upper()), *x) for x in zip(*map(columns, panels))]
     return not all(
-        np.allclose(y[warm_up:, n], x[warm_up:], rtol=1e-7, atol=1e-9 * np.nanmax(np.abs(x)))
+        np.allclose(y[warm_up:, n], x[warm_up:], rtol=1e-7, atol=1e-9 * _largest(x), equal_nan=True)
         for n, series in enumerate(expected)
         for y, x in zip(results(getattr(indicators, name), *panels), series, strict=True)
     )
+
+
+def _largest(x: np.ndarray) -> float:
+    return float(np.nanmax(np.abs(x), initial=0))
 
 
 def measure(name: str, assets: int, bandwidth: float) -> Timing:
@@ -105,7 +111,10 @@ def measure(name: str, assets: int, bandwidth: float) -> Timing:
     calls = {"forward": lambda: function(*panels), "talib": lambda: [peer(*x) for x in series]}
     if backward := backward_call(function, panels):
         calls["backward"] = backward
-    times = median_times(calls, RUNS[assets])
+    start = perf_counter()
+    for call in calls.values():
+        call()
+    times = median_times(calls, max(3, min(RUNS[assets], int(SECONDS / (perf_counter() - start)))))
     count = sum(x.nbytes for x in tree_leaves([panels, function(*panels)]))
     return Timing(times["forward"], times["talib"], times.get("backward"), count / bandwidth)
 
@@ -200,7 +209,9 @@ def main() -> None:
     timings = dict(measure_all(arguments.only, bandwidth))
     setting = f"({ROWS}, N) float32, {arguments.threads} threads, copy {bandwidth / 1e6:.1f} GB/s"
     libraries = f"torch {torch.__version__}, TA-Lib {talib.__version__}"
-    note = environment(f"{setting}, {libraries}; medians of {', '.join(map(str, RUNS.values()))} interleaved runs")
+    note = environment(
+        f"{setting}, {libraries}; medians of up to {', '.join(map(str, RUNS.values()))} interleaved runs"
+    )
     if arguments.page:
         replace_table(arguments.page, "summary", summary(timings))
         replace_table(arguments.page, "speed", f"{table(timings)}\n\n{note}")
