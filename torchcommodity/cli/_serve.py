@@ -54,6 +54,12 @@ TokenFile = Annotated[
 Timeout = Annotated[float, typer.Option("--timeout", help="Time limit of a request and of the shutdown, in seconds")]
 MaxBytes = Annotated[int, typer.Option("--max-bytes", help="Maximum size of a request body in bytes")]
 MaxWaiting = Annotated[int, typer.Option("--max-waiting", help="Maximum queued requests; further ones receive 503")]
+Live = Annotated[
+    int,
+    typer.Option(
+        "--live", min=0, help="Maximum number of series whose rows are kept, so that clients send new rows only"
+    ),
+]
 
 
 @with_layout
@@ -72,6 +78,7 @@ def serve(
     timeout: Timeout = 20.0,
     max_bytes: MaxBytes = 4_000_000,
     max_waiting: MaxWaiting = 128,
+    live: Live = 0,
 ) -> None:
     """Serve forecasts and a dashboard over HTTP.
 
@@ -92,6 +99,7 @@ def serve(
         workers=workers,
         token=read_token(token_file),
         limits=limits,
+        max_series=live,
     )
     if not stopped_on_request:
         raise typer.Exit(1)

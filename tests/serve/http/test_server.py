@@ -42,7 +42,7 @@ class RunningServer:
             "AIP_PREDICT_ROUTE": "/v1/predict",
         }
         command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--max-bytes", str(MAX_BYTES)]
-        command += ["--token-file", str(folder / "token"), "--timeout", "15"]
+        command += ["--token-file", str(folder / "token"), "--timeout", "15", "--live", "2"]
         self.log = (folder / "log").open("w+")
         self.process = subprocess.Popen(command, env={**os.environ, **environment}, stderr=self.log)
 
@@ -105,6 +105,18 @@ def server(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         running.process.kill()
         running.process.wait()
         running.log.close()
+
+
+def test_new_rows_give_the_prediction_of_the_full_request(server: RunningServer) -> None:
+    full = instance(400)
+    history = {name: rows[:-1] for name, rows in full.items()} | {"series": "oil"}
+    row = {name: rows[-1:] for name, rows in full.items()} | {"series": "oil", "append": True}
+    predictions = []
+    for content in (history, row, full):
+        status, _, response = server.request("POST", "/v1/predict", json.dumps({"instances": [content]}))
+        assert status == 200, response
+        predictions += response["predictions"]
+    assert predictions[1] == predictions[2] != predictions[0]
 
 
 def test_predict_equals_artifact_bit_for_bit_in_any_batch(server: RunningServer, artifact: Path) -> None:

@@ -21,6 +21,7 @@ from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._response import artifact_info, prediction
 from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse, parse_request
+from torchcommodity.serve.http._series import KeptSeries
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 
 ERRORS = {
@@ -59,6 +60,7 @@ def make_app(
     routes: Routes,
     dashboard: APIRouter,
     requires_token: bool,
+    series: KeptSeries,
 ) -> FastAPI:
     """Application with all routes; `requires_token` only documents the token in the OpenAPI schema."""
     app = FastAPI(  # without FastAPI's documentation pages, which load scripts from a CDN
@@ -66,7 +68,7 @@ def make_app(
     )
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestError, _request_error)
-    app.include_router(_contract_routes(metadata, pool, limits, routes))
+    app.include_router(_contract_routes(routes, pool, PredictEndpoint(metadata, pool, limits, series)))
     app.include_router(_metrics_route(metrics))
     app.include_router(dashboard)
     app.openapi = lambda: _openapi(app, requires_token, routes)  # type: ignore[method-assign]
@@ -85,8 +87,8 @@ def _lifespan(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     return lifespan
 
 
-def _contract_routes(metadata: Metadata, pool: Pool, limits: Limits, routes: Routes) -> APIRouter:
-    router, endpoint = APIRouter(), PredictEndpoint(metadata, pool, limits)
+def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") -> APIRouter:
+    router, metadata = APIRouter(), endpoint.metadata
 
     @router.get(routes.health, responses=_error_responses(503), response_model=dict[str, str])
     async def health() -> Response:
@@ -114,8 +116,8 @@ def _contract_routes(metadata: Metadata, pool: Pool, limits: Limits, routes: Rou
 class PredictEndpoint:
     """Responds to predict requests, up to the maximum number in progress."""
 
-    def __init__(self, metadata: Metadata, pool: Pool, limits: Limits) -> None:
-        self.metadata, self.pool, self.limits, self.in_progress = metadata, pool, limits, 0
+    def __init__(self, metadata: Metadata, pool: Pool, limits: Limits, series: KeptSeries) -> None:
+        self.metadata, self.pool, self.limits, self.series, self.in_progress = metadata, pool, limits, series, 0
 
     async def respond(self, request: Request) -> Response:
         """Response to one request, within the time limit."""
@@ -138,7 +140,7 @@ class PredictEndpoint:
     async def _predict(self, request: Request, body: bytes) -> Response:
         parsed = parse_request(body)
         selection = select_outputs(parsed.parameters, self.metadata)
-        windows = make_windows(parsed, self.metadata, self.limits)
+        windows = make_windows(parsed, self.metadata, self.limits, self.series)
         request.scope["log_fields"]["instances"] = len(windows)
         quantiles = await self.pool.forecast(windows)
         predictions = [prediction(self.metadata, *pair, selection) for pair in zip(windows, quantiles)]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
-from torchcommodity.serve.http._windows import Window
+from torchcommodity.serve.http._series import Window
 from torchcommodity.serve.http._worker import READY, Quantiles, run_worker
 
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it

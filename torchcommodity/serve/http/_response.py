@@ -8,7 +8,8 @@ from torch import Tensor
 
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import last_prices
-from torchcommodity.serve.http._windows import OutputSelection, Window
+from torchcommodity.serve.http._series import Window
+from torchcommodity.serve.http._windows import OutputSelection
 
 
 def prediction(metadata: Metadata, window: Window, quantiles: Tensor, selection: OutputSelection) -> dict[str, Any]:

@@ -13,6 +13,7 @@ PriceSeries = Annotated[list[Price], FAIL_FAST]
 PriceRows = Annotated[list[PriceSeries], FAIL_FAST]
 PricesBySymbol = Annotated[dict[str, PriceSeries], FAIL_FAST]
 Date = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})]
+SeriesName = Annotated[str, Field(min_length=1, max_length=128)]
 Level = Annotated[float, Strict(), AllowInfNan(False)]
 Horizon = Annotated[int, Strict()]
 
@@ -33,6 +34,13 @@ class Instance(BaseModel):
         ),
     ]
     dates: Annotated[list[Date], FAIL_FAST] = Field(description="T dates in ascending order")
+    series: SeriesName | None = Field(
+        default=None,
+        description="Name under which the server keeps the rows for later requests; only of a server with --live",
+    )
+    append: bool = Field(
+        default=False, description="The rows are new ones, after those that the server keeps of the series"
+    )
 
 
 class Parameters(BaseModel):
@@ -133,6 +141,7 @@ def _reject_unknown_fields(model: BaseModel, parent: str) -> None:
 
 
 EXPECTED = {  # by pydantic's type of error
+    "bool_type": "true or false",
     "float_type": "a number or null",
     "int_type": "an integer",
     "int_from_float": "an integer",
@@ -140,6 +149,8 @@ EXPECTED = {  # by pydantic's type of error
     "list_type": "an array",
     "dict_type": "an object",
     "model_type": "an object",
+    "string_too_long": "at most 128 characters",
+    "string_too_short": "at least one character",
     "string_type": "a string",
     "string_pattern_mismatch": "a date such as 2018-12-31",
     "literal_error": "price or log_return",

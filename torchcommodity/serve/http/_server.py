@@ -17,6 +17,7 @@ from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
+from torchcommodity.serve.http._series import KeptSeries
 from torchcommodity.training import one_thread
 
 log = logging.getLogger("torchcommodity.serve")
@@ -32,6 +33,7 @@ def serve(
     workers: int = 1,
     token: str | None = None,
     limits: Limits = Limits(),  # noqa: B008
+    max_series: int = 0,
 ) -> bool:
     """Serve an exported artifact over HTTP until SIGTERM or SIGINT.
 
@@ -48,6 +50,7 @@ def serve(
         token: bearer token required for all requests except health checks and the dashboard's static files;
             None = no token is required.
         limits: limits of size, number and time of requests.
+        max_series: maximum number of series whose rows are kept between requests, so that clients send only new ones.
 
     Returns:
         True after SIGTERM or SIGINT, False if the workers could not be started.
@@ -63,7 +66,8 @@ def serve(
         pool = Pool(path, metadata.sha256, workers, limits, metrics.batch.observe, server.fail)
         metrics.observe_pool(pool)
         router = make_router(metadata, dashboard(artifact))
-        app = make_app(metadata, pool, metrics, limits, routes, router, requires_token=token is not None)
+        series = KeptSeries(max_series)
+        app = make_app(metadata, pool, metrics, limits, routes, router, token is not None, series)
         public_paths = (routes.health, "/", "/page/")
         admission = AdmissionMiddleware(
             app, metrics, token, public_paths, lambda: server.should_exit, server.overloaded

@@ -1,4 +1,4 @@
-"""Tensors of a request, and the outputs that it selects, checked against the artifact's metadata."""
+"""Windows of a request, and the outputs that it selects, checked against the artifact's metadata."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,9 @@ from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._schema import Instance, Parameters, PredictRequest
+from torchcommodity.serve.http._series import KeptSeries, Window
 
 PriceColumn = Sequence[float | None]
-
-
-@dataclass(frozen=True)
-class Window:
-    """Prices and days of one instance."""
-
-    prices: npt.NDArray[np.float64]  # (T, N), NaN = missing
-    days: npt.NDArray[np.int64]  # (T,) since 1970-01-01
 
 
 @dataclass(frozen=True)
@@ -33,8 +26,8 @@ class OutputSelection:
     quantity: str
 
 
-def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits) -> list[Window]:
-    """Windows of all instances of a request.
+def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits, series: KeptSeries) -> list[Window]:
+    """Windows of all instances of a request; those with a name are kept in `series`.
 
     Raises:
         RequestError: 422 with the invalid field.
@@ -42,7 +35,33 @@ def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits) ->
     count = len(request.instances)
     if not 1 <= count <= limits.max_instances:
         raise invalid_field("instances", f"1 to {limits.max_instances} instances", count)
-    return [_window(instance, f"instances[{i}]", metadata, limits) for i, instance in enumerate(request.instances)]
+    windows = []
+    for i, instance in enumerate(request.instances):
+        field = f"instances[{i}]"
+        _check_series(instance, field, series)
+        window = _window(instance, field, metadata, limits)
+        if instance.append:
+            window = series.append(str(instance.series), window, field)
+            _check_rows(len(window.days), f"{field}.dates", metadata.min_rows, limits)
+        _check_frequency(window.days, f"{field}.dates", metadata)
+        if instance.series is not None:
+            series.keep(instance.series, window)
+        windows.append(window)
+    return windows
+
+
+def _check_series(instance: Instance, field: str, series: KeptSeries) -> None:
+    if instance.append and instance.series is None:
+        raise invalid_field(f"{field}.series", "the name of the series to which the rows are appended", None)
+    if instance.series is not None and not series.limit:
+        raise invalid_field(
+            f"{field}.series", "no name: the server keeps no series (see its option --live)", instance.series
+        )
+
+
+def _check_rows(rows: int, field: str, least: int, limits: Limits) -> None:
+    if not least <= rows <= limits.max_rows:
+        raise invalid_field(field, f"{least} to {limits.max_rows} dates", rows)
 
 
 def select_outputs(parameters: Parameters | None, metadata: Metadata) -> OutputSelection:
@@ -68,8 +87,7 @@ def _indices(name: str, values: Sequence[float] | None, available: Sequence[floa
 
 def _window(instance: Instance, field: str, metadata: Metadata, limits: Limits) -> Window:
     rows = len(instance.dates)
-    if not metadata.min_rows <= rows <= limits.max_rows:
-        raise invalid_field(f"{field}.dates", f"{metadata.min_rows} to {limits.max_rows} dates", rows)
+    _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
     days = _days(instance.dates, f"{field}.dates", metadata)
     if isinstance(instance.prices, Mapping):
         prices = np.stack(_price_columns(instance.prices, f"{field}.prices", metadata, rows), axis=1)
@@ -123,11 +141,14 @@ def _days(dates: Sequence[str], field: str, metadata: Metadata) -> npt.NDArray[n
     if unordered.size:
         row = int(unordered[0])
         raise invalid_field(f"{field}[{row}]", f"a date after {dates[row - 1]}, the previous row's", dates[row])
+    return days
+
+
+def _check_frequency(days: npt.NDArray[np.int64], field: str, metadata: Metadata) -> None:
     try:
         check_frequency(field, days.astype("datetime64[D]"), metadata.frequency)
     except DataError as error:
         raise RequestError(422, str(error), field) from None
-    return days
 
 
 def _invalid_date(dates: Sequence[str], field: str) -> RequestError:

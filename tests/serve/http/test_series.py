@@ -1,0 +1,98 @@
+"""Rows that the server keeps: new rows give the window of the full request; errors name the field."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from torchcommodity.export import Metadata
+from torchcommodity.serve._request_error import RequestError
+from torchcommodity.serve.http import Limits
+from torchcommodity.serve.http._schema import parse_request
+from torchcommodity.serve.http._series import KeptSeries, Window
+from torchcommodity.serve.http._windows import make_windows
+
+METADATA = Metadata(
+    format="pt2",
+    symbols=("WTI", "BRENT"),
+    units=("$/bbl", ""),
+    contracts=(None, None),
+    horizons=(5, 21),
+    levels=(0.1, 0.5, 0.9),
+    warmup=1,  # a history has three rows
+    calendar=("1970-01-01", "2060-12-31"),
+    provenance=(),
+    trained_through="2018-12-31",
+    model="har-garch",
+    note="",
+    version="0",
+    torch="2",
+)
+DATES = ["2018-12-26", "2018-12-27", "2018-12-28", "2018-12-31"]
+PRICES = [[46.2, 54.5], [44.6, 51.49], [45.1, 50.57], [None, 53.8]]
+
+
+def window(kept: KeptSeries, rows: slice, **fields: Any) -> Window:
+    body = json.dumps({"instances": [{"prices": PRICES[rows], "dates": DATES[rows], **fields}]}).encode()
+    (made,) = make_windows(parse_request(body), METADATA, Limits(max_rows=4), kept)
+    return made
+
+
+@pytest.fixture
+def series() -> KeptSeries:
+    return KeptSeries(2)
+
+
+def test_new_rows_give_the_window_of_the_full_request(series: KeptSeries) -> None:
+    window(series, slice(0, 3), series="oil")
+    expected = window(KeptSeries(0), slice(0, 4))
+    for _ in range(2):  # also if a client repeats its request
+        made = window(series, slice(3, 4), series="oil", append=True)
+        assert np.array_equal(made.prices, expected.prices, equal_nan=True)
+        assert np.array_equal(made.days, expected.days)
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields", "message"),
+    [
+        (
+            slice(3, 4),
+            {"series": "gas"},
+            r'instances\[0\].series: expected a series that the server keeps.*; got "gas"',
+        ),
+        (slice(3, 4), {}, r"instances\[0\].series: expected the name of the series to which the rows are appended"),
+        (
+            slice(0, 1),
+            {"series": "oil", "dates": ["2018-12-25"]},
+            r"dates\[0\]: expected a date after 2018-12-28, the last",
+        ),
+        (
+            slice(0, 1),
+            {"series": "oil", "prices": [[1.0, 2.0]]},
+            r"dates\[0\]: expected a date after 2018-12-28, the last",
+        ),
+        (slice(3, 4), {"series": ""}, r"instances\[0\].series: expected at least one character"),
+        (slice(3, 4), {"series": "oil", "append": 1}, r"instances\[0\].append: expected true or false; got 1"),
+    ],
+    ids=["unknown series", "no name", "earlier row", "another price", "empty name", "not a bool"],
+)
+def test_new_rows_are_refused_in_words(series: KeptSeries, rows: slice, fields: dict[str, Any], message: str) -> None:
+    window(series, slice(0, 3), series="oil")
+    with pytest.raises(RequestError, match=message):
+        window(series, rows, **{"append": True, **fields})
+
+
+def test_rows_are_kept_only_with_the_option_live() -> None:
+    with pytest.raises(
+        RequestError, match=r"instances\[0\].series: expected no name: the server keeps no series .*--live"
+    ):
+        window(KeptSeries(0), slice(0, 4), series="oil")
+
+
+def test_the_series_that_was_not_used_for_the_longest_time_is_dropped(series: KeptSeries) -> None:
+    for name in ("oil", "gas", "oil", "coal"):
+        window(series, slice(0, 3), series=name)
+    window(series, slice(3, 4), series="oil", append=True)
+    with pytest.raises(RequestError, match='a series that the server keeps: send its history again; got "gas"'):
+        window(series, slice(3, 4), series="gas", append=True)

@@ -1,0 +1,56 @@
+"""Rows that the server keeps between requests, so that a client sends only new ones."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from torchcommodity.serve._request_error import invalid_field
+
+
+@dataclass(frozen=True)
+class Window:
+    """Prices and days of one instance."""
+
+    prices: npt.NDArray[np.float64]  # (T, N), NaN = missing
+    days: npt.NDArray[np.int64]  # (T,) since 1970-01-01
+
+
+class KeptSeries:
+    """The rows of up to `limit` series by name; the one that was not used for the longest time is dropped first."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self._windows = limit, OrderedDict[str, Window]()
+
+    def keep(self, name: str, window: Window) -> None:
+        """Keep these rows in place of those kept so far."""
+        self._windows[name] = window
+        self._windows.move_to_end(name)
+        while len(self._windows) > self.limit:
+            self._windows.popitem(last=False)
+
+    def append(self, name: str, rows: Window, field: str) -> Window:
+        """All rows of a series: those that are kept, then the new ones. A row that is kept already may come again.
+
+        Raises:
+            RequestError: 422: no rows of this series are kept, or a row is not after them.
+        """
+        before = self._windows.get(name)
+        if before is None:
+            raise invalid_field(f"{field}.series", "a series that the server keeps: send its history again", name)
+        again = int(np.searchsorted(rows.days, before.days[-1], side="right"))
+        index = np.searchsorted(before.days, rows.days[:again])
+        same = (before.days[index] == rows.days[:again]) & _equal(before.prices[index], rows.prices[:again])
+        if not same.all():
+            row = int(np.argmin(same))
+            last, day = (str(np.datetime64(int(day), "D")) for day in (before.days[-1], rows.days[row]))
+            raise invalid_field(f"{field}.dates[{row}]", f"a date after {last}, the last row of the series", day)
+        return Window(
+            np.concatenate([before.prices, rows.prices[again:]]), np.concatenate([before.days, rows.days[again:]])
+        )
+
+
+def _equal(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    equal: npt.NDArray[np.bool_] = ((x == y) | (np.isnan(x) & np.isnan(y))).all(1)
+    return equal
