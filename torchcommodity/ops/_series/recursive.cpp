@@ -62,9 +62,34 @@ SERIES_KERNEL void exponential(const Forward& tile) {
   });
 }
 
+// Most weights are numbers: only the value has a gradient.
+SERIES_KERNEL void exponential_adjoint(const Adjoint& tile) {
+  using E = Exponential;
+  if (tile.dx[E::kWeight] || tile.dx[E::kSeedWeight]) return scan_adjoint<E>(tile);
+  if (!tile.dx[E::kValue]) return;
+  for_width(tile.width, [&](auto width) {
+    for (int64_t r = tile.end - 1; r >= tile.begin; --r) {
+      const int64_t first = r * width;
+      const double *a = tile.x[E::kValue] + first, *weight = tile.x[E::kWeight] + first;
+      const double *seed = tile.x[E::kSeed] + first, *seed_weight = tile.x[E::kSeedWeight] + first;
+      const double *y = tile.y + first, *dy = tile.dy + first, *count = tile.tape + (2 * r + 1) * width;
+      double *da = tile.dx[E::kValue] + first, *carry = tile.state;
+      for_columns(width, [=](int64_t n) {
+        const bool seeding = count[n] <= seed[n];
+        const bool present = !missing(a[n]) & !missing(weight[n]) & !missing(seed_weight[n]);
+        const double total = (missing(y[n]) ? 0 : dy[n]) + carry[n], decayed = total * (1 - weight[n]);
+        const double slope = total * (seeding ? seed_weight[n] : weight[n]);
+        da[n] += present ? slope : 0;
+        carry[n] = present & !seeding ? decayed : total;
+      });
+    }
+  });
+}
+
 constexpr Primitive exponential_primitive() {
   Primitive primitive = scan_primitive<Exponential>("exponential");
   primitive.forward = exponential;
+  primitive.adjoint = exponential_adjoint;
   return primitive;
 }
 
