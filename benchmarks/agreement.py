@@ -1,0 +1,114 @@
+"""Agreement of `ops.indicators` with TA-Lib: every function of TA-Lib, with its default settings, on two stock indices.
+
+python benchmarks/agreement.py                                 # to standard output, in seconds
+python benchmarks/agreement.py --page docs/results/agreement.md
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import talib
+import torch
+from arch.data import nasdaq, sp500
+from markdown import environment, replace_table
+from row import columns
+from talib import abstract
+from torch import Tensor
+
+from torchcommodity.ops import indicators
+
+UNIT_INTERVAL = ("acos", "asin")  # prices are divided by their maximum
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of one function; `difference` is the largest one, relative to the largest value of the output."""
+
+    group: str
+    warm_up: int
+    values: int
+    difference: float
+
+
+def prices() -> dict[str, Tensor]:
+    """Panels (T, 2), float64, by TA-Lib's names of the inputs."""
+    frames = [market.load()[-5000:] for market in (nasdaq, sp500)]
+    names = ("Open", "High", "Low", "Close", "Volume")
+    panels = {name.lower(): torch.tensor(np.stack([frame[name] for frame in frames], 1)).double() for name in names}
+    return panels | {"periods": 2 + torch.arange(5000).remainder(29).double().unsqueeze(-1).expand(5000, 2)}
+
+
+def agreement(name: str, group: str, panels: dict[str, Tensor]) -> Agreement:
+    """Compare all rows after the warm-up; a row that only one of the two has counts as an infinite difference."""
+    function, peer = getattr(indicators, name), getattr(talib, name.upper())
+    inputs = [panels[key] for key in np.hstack(list(abstract.Function(name).input_names.values()))]
+    if name in UNIT_INTERVAL:
+        inputs = [x / x.amax() for x in inputs]
+    warm_up = indicators.lookback(name)
+    if warm_up != abstract.Function(name).lookback:
+        return Agreement(group, warm_up, 0, np.inf)
+    peers = [_outputs(peer(*series)) for series in zip(*map(columns, inputs))]
+    pairs = [
+        (y[warm_up:, n].double().numpy(), x[warm_up:].astype(float))
+        for n, expected in enumerate(peers)
+        for y, x in zip(_outputs(function(*inputs)), expected, strict=True)
+    ]
+    return Agreement(group, warm_up, sum(x.size for _, x in pairs), max(_difference(*pair) for pair in pairs))
+
+
+def _outputs(result: Any) -> tuple[Any, ...]:
+    return tuple(result) if isinstance(result, tuple) else (result,)
+
+
+def _difference(y: np.ndarray, x: np.ndarray) -> float:
+    if not np.array_equal(np.isnan(y), np.isnan(x)):
+        return np.inf
+    scale = np.nanmax(np.abs(x), initial=0)
+    return float(np.nanmax(np.abs(y - x), initial=0) / (scale or 1))
+
+
+def agreements() -> Iterator[tuple[str, Agreement]]:
+    panels = prices()
+    for group, names in talib.get_function_groups().items():
+        for name in sorted(map(str.lower, names)):
+            yield name, agreement(name, group, panels)
+
+
+def summary(rows: dict[str, Agreement]) -> str:
+    """Functions by group: how many are equal to the last bit, and the largest difference of the others."""
+    lines = ["| group | functions | equal to the last bit | largest difference |", "|---|---:|---:|---:|"]
+    groups = {"all": list(rows.values())}
+    for row in rows.values():
+        groups.setdefault(row.group, []).append(row)
+    for group, members in groups.items():
+        exact = sum(row.difference == 0 for row in members)
+        lines.append(f"| {group} | {len(members)} | {exact} | {max(row.difference for row in members):.1g} |")
+    return "\n".join(lines)
+
+
+def table(rows: dict[str, Agreement]) -> str:
+    lines = ["| function | group | warm-up rows | values compared | largest difference |", "|---|---|---:|---:|---:|"]
+    for name, row in rows.items():
+        lines.append(f"| `{name}` | {row.group} | {row.warm_up} | {row.values:,} | {row.difference:.1g} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, help="Markdown page whose tables `summary` and `agreement` are replaced")
+    page = parser.parse_args().page
+    rows = dict(agreements())
+    note = environment(f"torch {torch.__version__}, TA-Lib {talib.__version__}")
+    if page:
+        replace_table(page, "summary", summary(rows))
+        replace_table(page, "agreement", f"{table(rows)}\n\n{note}")
+    else:
+        print(summary(rows), table(rows), note, sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()
