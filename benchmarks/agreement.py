@@ -1,7 +1,7 @@
 """Agreement of `ops.indicators` with TA-Lib: every function of TA-Lib, with its default settings, on two stock indices.
 
 python benchmarks/agreement.py                                 # to standard output, in seconds
-python benchmarks/agreement.py --page docs/results/agreement.md
+python benchmarks/agreement.py --page docs/results/talib.md
 """
 
 import argparse
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from torchcommodity.ops import indicators
 
+INDEXES = ("maxindex", "minindex", "minmaxindex")  # TA-Lib returns any of several equal prices: the prices are compared
 UNIT_INTERVAL = ("acos", "asin")  # prices are divided by their maximum
 
 
@@ -57,6 +58,9 @@ def agreement(name: str, group: str, panels: dict[str, Tensor]) -> Agreement:
         for n, expected in enumerate(peers)
         for y, x in zip(_outputs(function(*inputs)), expected, strict=True)
     ]
+    if name in INDEXES:
+        series = np.repeat(inputs[0].numpy().T, len(peers[0]), axis=0)
+        pairs = [(close[y.astype(int)], close[x.astype(int)]) for close, (y, x) in zip(series, pairs, strict=True)]
     return Agreement(group, warm_up, sum(x.size for _, x in pairs), max(_difference(*pair) for pair in pairs))
 
 
