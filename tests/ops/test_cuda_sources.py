@@ -42,14 +42,20 @@ def test_cuda_kernels_compile(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """For each operator, the checks of the contract that its kernels fail on the CPU."""
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kernels as a library for the CPU."""
     folder = tmp_path_factory.mktemp("emulated")
     includes = [f"-I{path}" for path in (EMULATION, *INCLUDES)]
     libraries = [f"-L{path}" for path in library_paths()] + ["-ltorch_cpu"]
     options = ["-x", "c++", "-std=c++20", "-O1", "-fPIC", "-shared", STABLE_ABI, "-Wall", "-Wno-unknown-pragmas"]
     _run("c++", *options, *includes, unity(folder), "-o", folder / "emulated.so", *libraries)
-    output = _run(sys.executable, EMULATION / "contract.py", folder / "emulated.so", *NAMES)
+    return folder / "emulated.so"
+
+
+@pytest.fixture(scope="module")
+def failures(emulated: Path) -> dict[str, list[str]]:
+    """For each operator, the checks of the contract that its kernels fail on the CPU."""
+    output = _run(sys.executable, EMULATION / "contract.py", emulated, *NAMES)
     failures: dict[str, list[str]] = json.loads(output)
     return failures
 
@@ -57,6 +63,10 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_cuda_kernel_passes_contract_on_cpu(name: str, failures: dict[str, list[str]]) -> None:
     assert not failures[name], "\n".join(failures[name])
+
+
+def test_random_series_programs_equal_their_reference(emulated: Path) -> None:
+    assert not _run(sys.executable, EMULATION / "programs.py", emulated)
 
 
 def _run(*command: object) -> str:

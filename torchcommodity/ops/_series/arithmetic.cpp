@@ -1,56 +1,10 @@
 // add, subtract, multiply, divide, negate, absolute, maximum, minimum.
+#include "operations.h"
 #include "pointwise.h"
 #include "primitives.h"
 
 namespace commodity::series {
 namespace {
-
-struct Add {
-  static double value(double a, double b) { return a + b; }
-  static double d_a(double, double, double) { return 1; }
-  static double d_b(double, double, double) { return 1; }
-};
-
-struct Subtract {
-  static double value(double a, double b) { return a - b; }
-  static double d_a(double, double, double) { return 1; }
-  static double d_b(double, double, double) { return -1; }
-};
-
-struct Multiply {
-  static double value(double a, double b) { return a * b; }
-  static double d_a(double, double b, double) { return b; }
-  static double d_b(double a, double, double) { return a; }
-};
-
-struct Negate {
-  static double value(double a) { return -a; }
-  static double d_a(double, double) { return -1; }
-};
-
-struct Absolute {
-  static double value(double a) { return __builtin_fabs(a); }
-  static double d_a(double a, double) { return a > 0 ? 1 : (a < 0 ? -1 : 0); }
-};
-
-// At a tie the gradient goes to the first operand.
-struct Maximum {
-  static double value(double a, double b) {
-    const double larger = a >= b ? a : b;  // b if one is missing
-    return missing(a) ? a : larger;
-  }
-  static double d_a(double a, double b, double) { return a >= b ? 1 : 0; }
-  static double d_b(double a, double b, double) { return a >= b ? 0 : 1; }
-};
-
-struct Minimum {
-  static double value(double a, double b) {
-    const double smaller = a <= b ? a : b;
-    return missing(a) ? a : smaller;
-  }
-  static double d_a(double a, double b, double) { return a <= b ? 1 : 0; }
-  static double d_b(double a, double b, double) { return a <= b ? 0 : 1; }
-};
 
 // The quotient, and `zero` where the divisor is zero: missing, or the constant in the attribute.
 template <bool constant_a, bool constant_b>
@@ -73,17 +27,6 @@ SERIES_KERNEL void divide(const Forward& tile) {
   else
     divide_elements<false, false>(tile, zero);
 }
-
-struct Quotient {
-  static double d_a(double, double b, double) {
-    const double slope = 1 / b;
-    return b == 0 ? 0 : slope;
-  }
-  static double d_b(double, double b, double y) {
-    const double slope = -y / b;
-    return b == 0 ? 0 : slope;
-  }
-};
 
 constexpr Primitive kPrimitives[] = {
     binary_primitive<Add>("add"),

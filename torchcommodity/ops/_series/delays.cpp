@@ -1,6 +1,7 @@
 // row, lag, forward_fill, count, cumsum.
 #include "primitives.h"
 #include "scan.h"
+#include "scans.h"
 
 namespace commodity::series {
 namespace {
@@ -50,33 +51,6 @@ SERIES_KERNEL void lag_adjoint(const Adjoint& tile) {
   }
 }
 
-struct ForwardFill {
-  static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
-  static double step(const double* x, double* last, double*) { return last[0] = missing(x[0]) ? last[0] : x[0]; }
-  static void adjoint(const double* x, double dy, const double*, double* carry, double* dx) {
-    const double total = dy + carry[0];
-    dx[0] = missing(x[0]) ? 0 : total;
-    carry[0] = missing(x[0]) ? total : 0;
-  }
-};
-
-struct CountValues {
-  static constexpr int kOperands = 1, kStates = 1, kTapes = 0;
-  static double step(const double* x, double* count, double*) { return count[0] += missing(x[0]) ? 0 : 1; }
-};
-
-struct CumulativeSum {
-  static constexpr int kOperands = 1, kStates = 1, kTapes = 0, kCarries = 1;
-  static double step(const double* x, double* sum, double*) {
-    const double total = (missing(sum[0]) ? 0 : sum[0]) + x[0];
-    return sum[0] = missing(x[0]) ? sum[0] : total;
-  }
-  static void adjoint(const double* x, double dy, const double*, double* carry, double* dx) {
-    carry[0] += dy;
-    dx[0] = missing(x[0]) ? 0 : carry[0];
-  }
-};
-
 int64_t lag_rows(const double* attributes) { return int64_t(attributes[0]); }
 
 constexpr Primitive kPrimitives[] = {
@@ -90,9 +64,9 @@ constexpr Primitive kPrimitives[] = {
      .start = start_missing,
      .adjoint = lag_adjoint,
      .adjoint_states = lag_rows},
-    scan_primitive<ForwardFill>("forward_fill", start_missing),
+    scan_primitive<ForwardFill>("forward_fill"),
     scan_primitive<CountValues>("count"),
-    scan_primitive<CumulativeSum>("cumsum", start_missing),
+    scan_primitive<CumulativeSum>("cumsum"),
 };
 
 }  // namespace

@@ -1,47 +1,10 @@
 // less, less_equal, equal, valid, fill, restrict, where. A mask is 1, 0 or missing.
+#include "operations.h"
 #include "pointwise.h"
 #include "primitives.h"
 
 namespace commodity::series {
 namespace {
-
-struct Less {
-  static double value(double a, double b) {
-    const double mask = a < b ? 1 : 0;
-    return missing(a) | missing(b) ? kMissing : mask;
-  }
-};
-
-struct LessEqual {
-  static double value(double a, double b) {
-    const double mask = a <= b ? 1 : 0;
-    return missing(a) | missing(b) ? kMissing : mask;
-  }
-};
-
-struct Equal {
-  static double value(double a, double b) {
-    const double mask = a == b ? 1 : 0;
-    return missing(a) | missing(b) ? kMissing : mask;
-  }
-};
-
-struct Valid {
-  static double value(double a) { return missing(a) ? 0 : 1; }
-};
-
-struct Fill {
-  static double value(double a, double b) { return missing(a) ? b : a; }
-  static double d_a(double a, double, double) { return missing(a) ? 0 : 1; }
-  static double d_b(double a, double, double) { return missing(a) ? 1 : 0; }
-};
-
-// The value where the mask is neither missing nor zero.
-struct Restrict {
-  static double value(double a, double mask) { return missing(mask) | (mask == 0) ? kMissing : a; }
-  static double d_a(double, double, double) { return 1; }
-  static double d_b(double, double, double) { return 0; }
-};
 
 template <bool constant_a, bool constant_b>
 inline void where_elements(const Forward& tile) {

@@ -1,12 +1,11 @@
-// The text of a series program: statements separated by "; ", each a name, operands %i and numbers.
+// What the statements of a program may be, and where their values and states are kept.
 #include "program.h"
 
-#include <charconv>
 #include <mutex>
-#include <sstream>
 #include <unordered_map>
 
 #include "primitives.h"
+#include "text.h"
 
 namespace commodity::series {
 
@@ -22,14 +21,6 @@ namespace {
 
 constexpr int kMaxInputs = 8;
 
-double parse_number(const std::string& word, const std::string& statement) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  STD_TORCH_CHECK(error != std::errc::invalid_argument && end == word.data() + word.size(),
-                  "series_program: expected a number or an operand %i; got \"", word, "\" in \"", statement, "\"");
-  return value;
-}
-
 struct Parser {
   Program program;
   std::vector<int> open;  // feedback statements that wait for their assignment
@@ -37,87 +28,70 @@ struct Parser {
 
   int number() const { return int(program.statements.size()); }
 
-  void check(bool valid, const std::string& text, const char* expected) const {
-    STD_TORCH_CHECK(valid, "series_program: statement ", number(), " \"", text, "\": ", expected);
-  }
-
-  // "%3": the value of statement 3, which must come earlier and have a value.
-  int operand(const std::string& word, const std::string& text) const {
-    const double index = parse_number(word.substr(1), text);
-    check(index >= 0 && index < number() && index == std::floor(index), text, "operands are earlier statements");
-    const Kind kind = program.statements[int(index)].kind;
-    check(kind != Kind::kPanels && kind != Kind::kReturn, text, "operands must have a value");
-    return int(index);
-  }
-
-  void add(const std::string& text) {
-    std::istringstream words(text);
-    std::string name, word;
-    words >> name;
+  void add(const Words& words) {
     Statement statement;
-    if (name == "return") {
-      words >> word;
-      set_result(word, text);
-      statement.kind = Kind::kReturn;
+    for (int operand : words.operands) {
+      const Kind kind = program.statements[operand].kind;
+      words.check(kind != Kind::kPanels && kind != Kind::kReturn, "operands must have a value");
     }
-    while (words >> word)
-      if (word[0] == '%')
-        statement.operands.push_back(operand(word, text));
-      else
-        statement.attributes.push_back(parse_number(word, text));
-    check(program.outputs.empty(), text, "nothing may follow return");
-    check((number() == 0) == (name == "panels"), text, "the first statement, and no other, must be panels n");
-    name == "return" ? add_return(statement, text) : add_value(name, statement, text);
+    statement.operands = words.operands, statement.attributes = words.attributes;
+    words.check(program.outputs.empty(), "nothing may follow return");
+    words.check((number() == 0) == (words.name == "panels"), "the first statement, and no other, must be panels n");
+    words.name == "return" ? add_return(statement, words) : add_value(statement, words);
     program.statements.push_back(std::move(statement));
   }
 
-  void set_result(const std::string& type, const std::string& text) {
+  void set_result(const Words& words) {
     const std::pair<const char*, Result> results[] = {
         {"float", Result::kFloat}, {"int8", Result::kInt8}, {"int16", Result::kInt16}, {"int64", Result::kInt64}};
     for (const auto& [name, result] : results)
-      if (type == name) {
+      if (words.type == name) {
         program.result = result;
         return;
       }
-    check(false, text, "the type must be float, int8, int16 or int64");
+    words.check(false, "the type must be float, int8, int16 or int64");
   }
 
-  void add_return(Statement& statement, const std::string& text) {
-    check(!statement.operands.empty() && statement.attributes.empty(), text, "expected return <type> %a ...");
-    check(open.empty(), text, "a feedback has no assign");
+  void add_return(Statement& statement, const Words& words) {
+    statement.kind = Kind::kReturn;
+    set_result(words);
+    words.check(!statement.operands.empty() && statement.attributes.empty(), "expected return <type> %a ...");
+    words.check(open.empty(), "a feedback has no assign");
     program.outputs = statement.operands;
   }
 
-  void add_value(const std::string& name, Statement& statement, const std::string& text) {
+  void add_value(Statement& statement, const Words& words) {
+    const std::string& name = words.name;
     const size_t operands = statement.operands.size(), attributes = statement.attributes.size();
     if (name == "panels" || name == "input") {
-      check(operands == 0 && attributes == 1, text, "expected one number");
+      words.check(operands == 0 && attributes == 1, "expected one number");
       const int value = int(statement.attributes[0]);
-      check(value >= 0 && value < kMaxInputs + (name == "panels"), text, "there are up to 8 inputs");
+      words.check(value >= 0 && value < kMaxInputs + (name == "panels"), "there are up to 8 inputs");
       statement.kind = name == "panels" ? Kind::kPanels : Kind::kInput;
       if (name == "panels") program.panels = value;
       program.inputs = std::max(program.inputs, name == "panels" ? value : value + 1);
     } else if (name == "constant") {
-      check(operands == 0 && attributes == 1, text, "expected one number");
+      words.check(operands == 0 && attributes == 1, "expected one number");
       statement.kind = Kind::kConstant;
     } else {
-      add_compute(name, statement, text);
+      add_compute(statement, words);
     }
   }
 
-  void add_compute(const std::string& name, Statement& statement, const std::string& text) {
+  void add_compute(Statement& statement, const Words& words) {
+    const std::string& name = words.name;
     const Primitive* primitive = statement.primitive = find_primitive(name);
-    check(primitive, text, "there is no statement of this name");
+    words.check(primitive, "there is no statement of this name");
     const int operands = int(statement.operands.size()), attributes = int(statement.attributes.size());
-    check(operands == primitive->operands, text, "wrong number of operands");
-    check(attributes >= primitive->min_attributes && attributes <= primitive->max_attributes, text,
-          "wrong number of attributes");
+    words.check(operands == primitive->operands, "wrong number of operands");
+    words.check(attributes >= primitive->min_attributes && attributes <= primitive->max_attributes,
+                "wrong number of attributes");
     if (primitive->states != none && name != "feedback" && attributes)
-      check(statement.attributes[0] >= (name == "lag" ? 0 : 1) && statement.attributes[0] < 1e9, text,
-            "the number of rows is out of range");
+      words.check(statement.attributes[0] >= (name == "lag" ? 0 : 1) && statement.attributes[0] < 1e9,
+                  "the number of rows is out of range");
     allocate(statement);
     if (name == "feedback") open_loop();
-    if (name == "assign") close_loop(statement, text);
+    if (name == "assign") close_loop(statement, words);
   }
 
   void allocate(Statement& statement) {
@@ -138,9 +112,9 @@ struct Parser {
   }
 
   // The assignment writes to the state of its feedback.
-  void close_loop(Statement& statement, const std::string& text) {
+  void close_loop(Statement& statement, const Words& words) {
     const auto feedback = std::find(open.begin(), open.end(), statement.operands[0]);
-    check(feedback != open.end(), text, "the first operand must be a feedback that has no assign yet");
+    words.check(feedback != open.end(), "the first operand must be a feedback that has no assign yet");
     const Statement& source = program.statements[*feedback];
     statement.state = source.state, statement.traced_state = source.traced_state;
     statement.adjoint_state = source.adjoint_state;
@@ -184,11 +158,7 @@ void assign_buffers(Program& program) {
 
 Program parse_text(const std::string& text) {
   Parser parser;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(';', begin), text.size());
-    parser.add(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  for (const Words& statement : read_statements(text)) parser.add(statement);
   STD_TORCH_CHECK(!parser.program.outputs.empty(), "series_program: the last statement must be return; got \"", text,
                   "\"");
   assign_buffers(parser.program);

@@ -1,38 +1,10 @@
 // exponential, recurrence, feedback, assign.
 #include "primitives.h"
 #include "scan.h"
+#include "scans.h"
 
 namespace commodity::series {
 namespace {
-
-// y += seed_weight * a for the first `seed` values, then y += weight * (a - y).
-struct Exponential {
-  enum { kValue, kWeight, kSeed, kMinCount, kSeedWeight };
-  static constexpr int kOperands = 5, kStates = 2, kTapes = 2, kCarries = 1;
-
-  static double step(const double* x, double* state, double* tape) {
-    const bool present = !missing(x[kValue]);
-    const double before = state[0], count = state[1] + (present ? 1 : 0);
-    const double seeding = x[kSeedWeight] * x[kValue], decaying = x[kWeight] * (x[kValue] - before);
-    const double after = before + (count <= x[kSeed] ? seeding : decaying);
-    tape[0] = before, tape[1] = count;
-    state[0] = present ? after : before, state[1] = count;
-    return (count >= x[kMinCount]) & !missing(x[kSeed]) ? state[0] : kMissing;
-  }
-
-  static void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
-    const bool present = !missing(x[kValue]) & !missing(x[kWeight]) & !missing(x[kSeedWeight]);
-    const bool seeding = tape[1] <= x[kSeed];
-    const double total = dy + carry[0], decayed = total * (1 - x[kWeight]);
-    const double slope = total * (seeding ? x[kSeedWeight] : x[kWeight]);
-    const double seed_term = total * x[kValue], weight_term = total * (x[kValue] - tape[0]);
-    dx[kValue] = present ? slope : 0;
-    dx[kWeight] = present & !seeding ? weight_term : 0;
-    dx[kSeedWeight] = present & seeding ? seed_term : 0;
-    dx[kSeed] = dx[kMinCount] = 0;
-    carry[0] = present & !seeding ? decayed : total;
-  }
-};
 
 // Whether, in every column, all values of the tile are present and the seed and the first output lie before it.
 inline bool is_settled(const Forward& tile) {
@@ -93,29 +65,6 @@ constexpr Primitive exponential_primitive() {
   return primitive;
 }
 
-// y = decay * y + step, from the first row where `initial` is present too.
-struct Recurrence {
-  enum { kDecay, kStep, kInitial };
-  static constexpr int kOperands = 3, kStates = 1, kTapes = 1, kCarries = 1;
-
-  static double step(const double* x, double* y, double* tape) {
-    const double before = missing(y[0]) ? x[kInitial] : y[0], after = x[kDecay] * before + x[kStep];
-    tape[0] = y[0];
-    return y[0] = missing(x[kDecay]) | missing(x[kStep]) ? y[0] : after;
-  }
-
-  static void adjoint(const double* x, double dy, const double* tape, double* carry, double* dx) {
-    const bool started = !missing(tape[0]);
-    const double before = started ? tape[0] : x[kInitial], total = dy + carry[0];
-    const bool runs = !missing(x[kDecay]) & !missing(x[kStep]) & !missing(before);
-    const double decay_term = total * before, decayed = total * x[kDecay];
-    dx[kDecay] = runs ? decay_term : 0;
-    dx[kStep] = runs ? total : 0;
-    dx[kInitial] = runs & !started ? decayed : 0;
-    carry[0] = runs ? (started ? decayed : 0) : total;
-  }
-};
-
 // The value that `assign` has put into the state one row before.
 SERIES_KERNEL void feedback(const Forward& tile) { std::copy_n(tile.state, tile.width, tile.y + tile.offset()); }
 
@@ -145,7 +94,7 @@ int64_t one(const double*) { return 1; }
 
 constexpr Primitive kPrimitives[] = {
     exponential_primitive(),
-    scan_primitive<Recurrence>("recurrence", start_missing),
+    scan_primitive<Recurrence>("recurrence"),
     {.name = "feedback",
      .min_attributes = 1,
      .max_attributes = 1,

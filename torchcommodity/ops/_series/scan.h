@@ -1,7 +1,4 @@
-// Statements with a few numbers of state per column, which run row by row. An operation is a struct with
-//   kOperands, kStates, kTapes
-//   step(x, state, tape) -> y              the next row; a tape takes what the adjoint needs besides the operands
-//   adjoint(x, dy, tape, carry, dx)        sets dx; `carry` is what later rows add to the gradient of the state
+// Kernels of the operations of scans.h: the rows of a tile one after the other.
 #pragma once
 #include "statement.h"
 
@@ -65,10 +62,12 @@ SERIES_KERNEL void scan_adjoint(const Adjoint& tile) {
 }
 
 template <typename Operation>
-constexpr Primitive scan_primitive(std::string_view name, Start start = nullptr) {
+constexpr Primitive scan_primitive(std::string_view name) {
   Primitive primitive{.name = name, .operands = Operation::kOperands, .forward = scan<Operation>};
   primitive.states = [](const double*) -> int64_t { return Operation::kStates; };
-  primitive.start = start;
+  primitive.start = [](const double*, int64_t planes, int64_t width, double* state) {
+    std::fill_n(state, planes * width, Operation::kStart);
+  };
   if constexpr (requires { Operation::kCarries; }) {
     primitive.adjoint = scan_adjoint<Operation>;
     primitive.adjoint_states = [](const double*) -> int64_t { return Operation::kCarries; };

@@ -33,9 +33,6 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) {
-  m.def(
-      "series_program(Tensor x0, Tensor? x1, Tensor? x2, Tensor? x3, Tensor? x4, Tensor? x5, Tensor? x6, Tensor? x7, "
-      "str program) -> Tensor");
-}
-STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl("series_program", TORCH_BOX(&series_program)); }
+COMMODITY_OPERATOR(series_program,
+                   "(Tensor x0, Tensor? x1, Tensor? x2, Tensor? x3, Tensor? x4, Tensor? x5, Tensor? x6, Tensor? x7, "
+                   "str program) -> Tensor")

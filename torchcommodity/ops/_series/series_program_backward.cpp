@@ -163,9 +163,6 @@ Tensor series_program_backward(const Tensor& grad_, const Tensor& x0, Optional x
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(commodity, m) {
-  m.def(
-      "series_program_backward(Tensor grad, Tensor x0, Tensor? x1, Tensor? x2, Tensor? x3, Tensor? x4, Tensor? x5, "
-      "Tensor? x6, Tensor? x7, str program, SymInt[] wanted) -> Tensor");
-}
-STABLE_TORCH_LIBRARY_IMPL(commodity, CPU, m) { m.impl("series_program_backward", TORCH_BOX(&series_program_backward)); }
+COMMODITY_OPERATOR(series_program_backward,
+                   "(Tensor grad, Tensor x0, Tensor? x1, Tensor? x2, Tensor? x3, Tensor? x4, Tensor? x5, "
+                   "Tensor? x6, Tensor? x7, str program, SymInt[] wanted) -> Tensor")

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "missing.h"
+
 // Products and sums are rounded one by one: the bits depend neither on the instruction set nor on how a loop is cut.
 #if defined(__GNUC__) && !defined(__clang__)
 #define SERIES_KERNEL COMMODITY_SIMD __attribute__((optimize("fp-contract=off")))
@@ -18,7 +20,6 @@ namespace commodity::series {
 
 constexpr int kLanes = 8;
 constexpr int kOperands = 5;
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // Rows [begin, end) of a tile. Registers point at row 0 of the tile, which is row `time` of the series.
 struct Tile {
@@ -97,8 +98,6 @@ inline void for_columns(Width width, const Body& body) {
     body(0);
   }
 }
-
-inline bool missing(double x) { return x != x; }
 
 inline void start_missing(const double*, int64_t planes, int64_t width, double* state) {
   std::fill_n(state, planes * width, kMissing);

@@ -1,0 +1,196 @@
+// Runs a series program on a GPU: one item walks through the rows of one column and runs all statements in each. All
+// registers are kept in global memory for all rows, neighboring columns side by side; a wide panel is run in groups of
+// columns, so that they fit.
+#pragma once
+#include "device_program.h"
+
+namespace commodity::series {
+
+constexpr int64_t kScratch = int64_t(1) << 27;  // numbers of scratch memory, at most, if it holds one warp of columns
+
+// Columns of all panels, counted through, and their registers.
+struct Columns {
+  const Instruction* instructions;
+  int count;
+  int64_t first, columns, steps;
+  double *registers, *gradients, *states;
+
+  COMMODITY_INLINE int64_t at(int i, int64_t t, int64_t c) const { return (i * steps + t) * columns + c; }
+  COMMODITY_INLINE Column value(int i, int64_t c) const { return {registers + at(i, 0, c), columns}; }
+  COMMODITY_INLINE Column gradient(int i, int64_t c) const { return {gradients + at(i, 0, c), columns}; }
+  COMMODITY_INLINE double& state(int i, int k, int64_t c) const { return states[(2 * i + k) * columns + c]; }
+};
+
+// Where a column is in contiguous panels (batch, K, T, N).
+template <typename scalar_t>
+struct DevicePanels {
+  scalar_t* data;
+  int64_t channels, steps, assets;
+
+  COMMODITY_INLINE scalar_t& operator()(int64_t column, int64_t channel, int64_t t) const {
+    return data[((column / assets * channels + channel) * steps + t) * assets + column % assets];
+  }
+};
+
+// Programs have any length, but the parameters of a kernel do not: they are copied in parts.
+struct CopyInstructions {
+  static constexpr int kPart = 32;
+  Instruction part[kPart];
+  Instruction* to;
+  COMMODITY_INLINE void operator()(int64_t i) const { to[i] = part[i]; }
+};
+
+inline Tensor copy_instructions(const Tensor& like, const std::vector<Instruction>& instructions) {
+  const Tensor memory = scratch(like, int64_t(instructions.size() * sizeof(Instruction) / sizeof(double)));
+  for (size_t first = 0; first < instructions.size(); first += CopyInstructions::kPart) {
+    const size_t count = std::min<size_t>(CopyInstructions::kPart, instructions.size() - first);
+    CopyInstructions copy{};
+    std::copy_n(instructions.begin() + first, count, copy.part);
+    copy.to = data_ptr<Instruction>(memory) + first;
+    launch(like, int64_t(count), copy);
+  }
+  return memory;
+}
+
+// Fills the registers of inputs and constants. One item per row and column.
+template <typename scalar_t>
+struct LoadRows {
+  Columns columns;
+  DevicePanels<const scalar_t> inputs[kMaxInputs];
+  int panels;
+
+  COMMODITY_INLINE void operator()(int64_t item) const {
+    const int64_t t = item / columns.columns, c = item % columns.columns;
+    double residue = 0;  // x - x is zero for a finite x, NaN otherwise
+    for (int k = 0; k < panels; ++k) residue += input(k, t, c) - input(k, t, c);
+    for (int i = 0; i < columns.count; ++i) {
+      const Instruction& instruction = columns.instructions[i];
+      if (instruction.opcode == kConstant) columns.value(i, c)[t] = instruction.attribute;
+      if (instruction.opcode != kInput) continue;
+      const int k = int(instruction.attribute);
+      const double x = input(k, t, c), bad = k < panels ? residue : x - x;
+      columns.value(i, c)[t] = bad == 0 ? x : kMissing;
+    }
+  }
+  COMMODITY_INLINE double input(int k, int64_t t, int64_t c) const { return inputs[k](columns.first + c, 0, t); }
+};
+
+// Runs the statements of one column, row by row.
+struct RunColumn {
+  Columns columns;
+
+  COMMODITY_INLINE void operator()(int64_t c) const {
+    for (int i = 0; i < columns.count; ++i) start(i, c);
+    for (int64_t t = 0; t < columns.steps; ++t)
+      for (int i = 0; i < columns.count; ++i) run(columns.instructions[i], i, t, c);
+  }
+
+  COMMODITY_INLINE void start(int i, int64_t c) const {
+    visit_operation(columns.instructions[i].opcode, [&](auto operation) {
+      using Operation = decltype(operation);
+      if constexpr (kIsScan<Operation>)
+        for (int k = 0; k < Operation::kStates; ++k) columns.state(i, k, c) = Operation::kStart;
+    });
+  }
+
+  COMMODITY_INLINE void run(const Instruction& instruction, int i, int64_t t, int64_t c) const {
+    visit_operation(instruction.opcode, [&](auto operation) {
+      using Operation = decltype(operation);
+      double& y = columns.value(i, c)[t];
+      const auto x = [&](int k) { return columns.value(instruction.operands[k], c); };
+      if constexpr (kIsUnary<Operation>)
+        y = Operation::value(x(0)[t]);
+      else if constexpr (kIsBinary<Operation>)
+        y = Operation::value(x(0)[t], x(1)[t]);
+      else if constexpr (kIsScan<Operation>)
+        y = scan<Operation>(instruction, i, t, c);
+      else {
+        Column operands[Operation::kOperands];
+        for (int k = 0; k < Operation::kOperands; ++k) operands[k] = x(k);
+        y = Operation::value(operands, t, instruction.attribute);
+      }
+    });
+  }
+
+  template <typename Operation>
+  COMMODITY_INLINE double scan(const Instruction& instruction, int i, int64_t t, int64_t c) const {
+    double x[Operation::kOperands], state[Operation::kStates], tape[Operation::kTapes + 1];
+    for (int k = 0; k < Operation::kOperands; ++k) x[k] = columns.value(instruction.operands[k], c)[t];
+    for (int k = 0; k < Operation::kStates; ++k) state[k] = columns.state(i, k, c);
+    const double y = Operation::step(x, state, tape);
+    for (int k = 0; k < Operation::kStates; ++k) columns.state(i, k, c) = state[k];
+    for (int k = 0; k < Operation::kTapes; ++k) columns.value(instruction.tape + k, c)[t] = tape[k];
+    return y;
+  }
+};
+
+// Whether a row is missing in one of the outputs.
+struct OutputRows {
+  Columns columns;
+  const Instruction* outputs;  // their first operands
+  int count;
+
+  COMMODITY_INLINE double value(int k, int64_t t, int64_t c) const {
+    return columns.value(outputs[k].operands[0], c)[t];
+  }
+  COMMODITY_INLINE bool missing_row(int64_t t, int64_t c) const {
+    bool bad = false;
+    for (int k = 0; k < count; ++k) bad |= missing(value(k, t, c));
+    return bad;
+  }
+};
+
+// The inputs of a program, contiguous and alike.
+struct __attribute__((visibility("hidden"))) DeviceInputs {
+  std::vector<Tensor> inputs;
+  Panels shape;
+
+  DeviceInputs(const char* operation, const DeviceProgram& program, const Tensor& x0,
+               const std::vector<const std::optional<Tensor>*>& rest)
+      : inputs{contiguous(x0)}, shape(inputs[0]) {
+    for (const std::optional<Tensor>* x : rest)
+      if (*x) inputs.push_back(contiguous(**x)), check_same(operation, inputs[0], inputs.back());
+    STD_TORCH_CHECK(int(inputs.size()) >= program.inputs, operation, ": the program reads ", program.inputs,
+                    " inputs; got ", inputs.size());
+  }
+
+  // (..., K, T, N), or (..., T, N) for one channel.
+  std::vector<int64_t> result_shape(int64_t channels) const {
+    std::vector<int64_t> sizes(inputs[0].sizes().begin(), inputs[0].sizes().end());
+    if (channels != 1) sizes.insert(sizes.end() - 2, channels);
+    return sizes;
+  }
+
+  template <typename scalar_t>
+  LoadRows<scalar_t> load(const Columns& columns, const DeviceProgram& program) const {
+    LoadRows<scalar_t> load{columns, {}, program.panels};
+    for (size_t k = 0; k < inputs.size(); ++k)
+      load.inputs[k] = {inputs[k].const_data_ptr<scalar_t>(), 1, shape.steps, shape.assets};
+    return load;
+  }
+};
+
+// For each group of columns: fills the registers by a forward pass, then calls body(outputs).
+template <typename scalar_t, typename Body>
+void for_columns(const DeviceInputs& panels, const DeviceProgram& program, bool gradients, const Body& body) {
+  const Tensor& x = panels.inputs[0];
+  std::vector<Instruction> instructions = program.instructions;
+  for (int output : program.outputs) instructions.push_back({kNothing, {output}});
+  const Tensor code = copy_instructions(x, instructions);
+  const int count = int(program.instructions.size());
+  const int64_t total = panels.shape.batch * panels.shape.assets, steps = panels.shape.steps;
+  const int64_t values = program.registers * steps, planes = values + (gradients ? count * steps : 0) + 2 * count;
+  const int64_t group = std::min(total, std::max<int64_t>(kWarp, kScratch / planes / kWarp * kWarp));
+  const Tensor memory = scratch(x, planes * group);
+  for (int64_t first = 0; first < total; first += group) {
+    Columns columns{data_ptr<Instruction>(code), count, first, std::min(group, total - first), steps};
+    columns.registers = data_ptr<double>(memory);
+    columns.states = columns.registers + values * columns.columns;
+    columns.gradients = columns.states + 2 * count * columns.columns;
+    launch(x, steps * columns.columns, panels.load<scalar_t>(columns, program));
+    launch(x, columns.columns, RunColumn{columns});
+    body(OutputRows{columns, columns.instructions + count, int(program.outputs.size())});
+  }
+}
+
+}  // namespace commodity::series
