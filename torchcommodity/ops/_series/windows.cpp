@@ -45,17 +45,17 @@ SERIES_KERNEL void sums_adjoint(const Adjoint& tile) {
 // result is exactly zero where a series is constant.
 //
 // Planes: values of a (then suffix sums of a), values of b, suffix sums of products; the totals of the three; anchors.
-template <typename Width>
+// With `same`, b is a and its planes are not used.
+template <bool same, typename Width>
 struct BlockProducts {
   const int64_t window;
   const Width width;
-  const bool same, record;
+  const bool record;
   double* __restrict slots_a, * __restrict slots_b, * __restrict slots_ab, * __restrict totals, * __restrict anchors;
 
-  BlockProducts(int64_t window, Width width, bool same, bool record, double* state)
+  BlockProducts(int64_t window, Width width, bool record, double* state)
       : window(window),
         width(width),
-        same(same),
         record(record),
         slots_a(state),
         slots_b(slots_a + window * width),
@@ -69,9 +69,9 @@ struct BlockProducts {
       double* __restrict a = slots_a + j * width, * __restrict b = slots_b + j * width;
       double* __restrict ab = slots_ab + j * width;
       for_columns(width, [&](int64_t n) {
-        const double da = a[n] - anchors[n], db = b[n] - anchors[width + n], product = da * db;
+        const double da = a[n] - anchors[n], db = same ? da : b[n] - anchors[width + n], product = da * db;
         a[n] = totals[n], totals[n] += da;
-        b[n] = totals[width + n], totals[width + n] += db;
+        if constexpr (!same) b[n] = totals[width + n], totals[width + n] += db;
         ab[n] = totals[2 * width + n], totals[2 * width + n] += product;
       });
     }
@@ -85,34 +85,41 @@ struct BlockProducts {
       double* __restrict a = slots_a + (j + i) * width, * __restrict b = slots_b + (j + i) * width;
       double* __restrict ab = slots_ab + (j + i) * width;
       for_columns(width, [&](int64_t n) {
-        const double da = x[n] - anchors[n], db = z[n] - anchors[width + n];
-        const double total_a = totals[n] + da, total_b = totals[width + n] + db;
+        const double da = x[n] - anchors[n], db = same ? da : z[n] - anchors[width + n];
+        const double total_a = totals[n] + da, total_b = same ? total_a : totals[width + n] + db;
         const double total_ab = totals[2 * width + n] + da * db;
-        totals[n] = total_a, totals[width + n] = total_b, totals[2 * width + n] = total_ab;
-        const double sum_a = a[n] + total_a, sum_b = b[n] + total_b, mean_a = sum_a * inverse;
+        totals[n] = total_a, totals[2 * width + n] = total_ab;
+        if constexpr (!same) totals[width + n] = total_b;
+        const double sum_a = a[n] + total_a, sum_b = same ? sum_a : b[n] + total_b, mean_a = sum_a * inverse;
         const double products = (ab[n] + total_ab) - mean_a * sum_b, bounded = products < 0 ? 0 : products;
         y[n] = same ? bounded : products;
-        if (record) tape[n] = anchors[n] + mean_a, tape[width + n] = anchors[width + n] + sum_b * inverse;
-        a[n] = x[n], b[n] = z[n];
+        if (record) tape[n] = anchors[n] + mean_a, tape[width + n] = anchors[same ? n : width + n] + sum_b * inverse;
+        a[n] = x[n];
+        if constexpr (!same) b[n] = z[n];
       });
     }
   }
 };
 
+template <bool same, typename Width>
+inline void products_rows(const Forward& tile, Width width) {
+  const int64_t window = window_of(tile.attributes);
+  const double *a = tile.x[0], *b = tile.x[1];
+  BlockProducts<same, Width> block(window, width, tile.tape, tile.state);
+  for_blocks(
+      tile.time, tile.begin, tile.end, window, [](int64_t) {},
+      [&](int64_t r, int64_t j, int64_t count) {
+        if (j == 0) {
+          std::copy_n(a + r * width, width, block.anchors), std::copy_n(b + r * width, width, block.anchors + width);
+          if (tile.time + r > 0) block.turn();
+        }
+        block.run(j, count, a + r * width, b + r * width, tile.y + r * width, tile.tape + 2 * r * width);
+      });
+}
+
 SERIES_KERNEL void products(const Forward& tile) {
   for_width(tile.width, [&](auto width) {
-    const int64_t window = window_of(tile.attributes);
-    const double *a = tile.x[0], *b = tile.x[1];
-    BlockProducts<decltype(width)> block(window, width, a == b, tile.tape, tile.state);
-    for_blocks(
-        tile.time, tile.begin, tile.end, window, [](int64_t) {},
-        [&](int64_t r, int64_t j, int64_t count) {
-          if (j == 0) {
-            std::copy_n(a + r * width, width, block.anchors), std::copy_n(b + r * width, width, block.anchors + width);
-            if (tile.time + r > 0) block.turn();
-          }
-          block.run(j, count, a + r * width, b + r * width, tile.y + r * width, tile.tape + 2 * r * width);
-        });
+    tile.x[0] == tile.x[1] ? products_rows<true>(tile, width) : products_rows<false>(tile, width);
   });
 }
 
