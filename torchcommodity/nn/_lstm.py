@@ -12,7 +12,10 @@ from torchcommodity.nn._recurrence import (
     from_batch_first,
     init_uniform,
     initial_state,
+    start,
+    step,
     to_batch_first,
+    update,
     zero_state,
 )
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
@@ -115,6 +118,22 @@ class LSTM(nn.Module):
             x = torch.cat([output for output, _ in passes], -1) if self.bidirectional else passes[0][0]
             final += [state for _, state in passes]
         return from_batch_first(x, final, input.dim() == 2, self.batch_first)
+
+    def start(self, history: Tensor) -> dict[str, Tensor]:
+        """The state after the rows of `history`, from a zero state; for `step` and `update`."""
+        return start(self, history)
+
+    def step(self, state: dict[str, Tensor], row: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """The state after one more row (B, F) or (F,), and the output (B, H) or (H,).
+
+        Equal to one call on all rows up to rounding: a matrix product of one row rounds differently. `state` is not
+        written to, and no gradient is recorded.
+        """
+        return step(self, state, row, 1 if self.batch_first and row.dim() == 2 else 0)
+
+    def update(self, state: dict[str, Tensor], rows: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """The state after more rows, in the layout of `forward`, and the output at these rows."""
+        return update(self, state, rows)
 
     def _pass(self, x: Tensor, states: State, k: int) -> tuple[Tensor, State]:
         """One layer in one direction."""

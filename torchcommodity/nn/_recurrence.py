@@ -50,3 +50,28 @@ def from_batch_first(x: Tensor, states: list[State], single: bool, batch_first: 
     if single:
         return x.squeeze(0), (h.squeeze(1), c.squeeze(1))
     return x if batch_first else x.transpose(0, 1), (h, c)
+
+
+def start(layer: nn.Module, history: Tensor) -> dict[str, Tensor]:
+    """The state of a layer after the rows of `history`, which may have none."""
+    if getattr(layer, "bidirectional", False):
+        raise_invalid("LSTM.start", "a bidirectional layer looks ahead and has no live updates", bidirectional=True)
+    with torch.no_grad():
+        _, (h, c) = layer(history)
+    return {"h": h, "c": c}
+
+
+def update(layer: nn.Module, state: dict[str, Tensor], rows: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """The state after more rows, and the output at these rows."""
+    if not isinstance(state, dict) or state.keys() != {"h", "c"}:
+        keys = sorted(state) if isinstance(state, dict) else type(state).__name__
+        raise_invalid(f"{type(layer).__name__}.update", "state must be the dict that start returned", state=keys)
+    with torch.no_grad():
+        output, (h, c) = layer(rows, (state["h"], state["c"]))
+    return {"h": h, "c": c}, output
+
+
+def step(layer: nn.Module, state: dict[str, Tensor], row: Tensor, time: int) -> tuple[dict[str, Tensor], Tensor]:
+    """The state after one row, and the output at it; both without the time axis."""
+    state, output = update(layer, state, row.unsqueeze(time))
+    return state, output.squeeze(time)
