@@ -77,8 +77,8 @@ std::tuple<Tensor, Tensor> ewm_mean_step(const Tensor& x, const Tensor& alpha, c
                       before.numel() == 3 * alpha.numel() && x.size(-2) > 0,
                   "ewm_mean_step: state must be float64 (..., 3, N) for x (..., T, N), T >= 1");
   Tensor after = new_empty(before, before.sizes());
-  Tensor y = run(x, alpha, before.const_data_ptr<double>(), after.mutable_data_ptr<double>(), adjust, ignore_na,
-                 min_periods);
+  Tensor y =
+      run(x, alpha, before.const_data_ptr<double>(), after.mutable_data_ptr<double>(), adjust, ignore_na, min_periods);
   return {y, after};
 }
 

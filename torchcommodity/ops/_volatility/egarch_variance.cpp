@@ -8,8 +8,8 @@ using namespace commodity;
 
 namespace {
 
-// A missing return is replaced by its expectation: |z| by sqrt(2 / pi), z by 0. `state` holds ln h before the first row,
-// and then after the last.
+// A missing return is replaced by its expectation: |z| by sqrt(2 / pi), z by 0. `state` holds ln h before the first
+// row, and then after the last.
 template <typename scalar_t>
 COMMODITY_SIMD void recursion(const scalar_t* const* parameters, const scalar_t* __restrict r, scalar_t* __restrict h,
                               int64_t steps, int64_t stride, int64_t width, double* state) {

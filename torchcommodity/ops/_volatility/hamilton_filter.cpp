@@ -93,21 +93,20 @@ Tensor run(const Tensor& returns_, const Tensor& mean_, const Tensor& variance_,
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape.insert(shape.end() - 1, count + 1);
   Tensor y = new_empty(returns, shape);
-  THO_DISPATCH_V2(returns.scalar_type(), "hamilton_filter", AT_WRAP([&] {
-                    const scalar_t* r_data = returns.const_data_ptr<scalar_t>();
-                    scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
-                    for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
-                      const int64_t offset = panel * count * assets + first, width = last - first;
-                      Regimes regimes(count, mean.const_data_ptr<scalar_t>() + offset,
-                                      variance.const_data_ptr<scalar_t>() + offset,
-                                      transition.const_data_ptr<scalar_t>() + panel * count * count * assets + first,
-                                      initial.const_data_ptr<scalar_t>() + offset, assets, width);
-                      filter(regimes, r_data + panel * panels.size() + first,
-                             y_data + panel * panels.size() * (count + 1) + first, panels.steps, assets, width,
-                             predicted ? predicted + offset : nullptr);
-                    });
-                  }),
-                  AT_EXPAND(AT_FLOATING_TYPES));
+  THO_DISPATCH_V2(
+      returns.scalar_type(), "hamilton_filter", AT_WRAP([&] {
+        const scalar_t* r_data = returns.const_data_ptr<scalar_t>();
+        scalar_t* y_data = y.mutable_data_ptr<scalar_t>();
+        for_each_block(panels, [&](int64_t panel, int64_t first, int64_t last) {
+          const int64_t offset = panel * count * assets + first, width = last - first;
+          Regimes regimes(count, mean.const_data_ptr<scalar_t>() + offset, variance.const_data_ptr<scalar_t>() + offset,
+                          transition.const_data_ptr<scalar_t>() + panel * count * count * assets + first,
+                          initial.const_data_ptr<scalar_t>() + offset, assets, width);
+          filter(regimes, r_data + panel * panels.size() + first, y_data + panel * panels.size() * (count + 1) + first,
+                 panels.steps, assets, width, predicted ? predicted + offset : nullptr);
+        });
+      }),
+      AT_EXPAND(AT_FLOATING_TYPES));
   return y;
 }
 
@@ -132,5 +131,6 @@ std::tuple<Tensor, Tensor> hamilton_filter_step(const Tensor& returns, const Ten
 
 COMMODITY_OPERATOR(hamilton_filter,
                    "(Tensor returns, Tensor mean, Tensor variance, Tensor transition, Tensor initial) -> Tensor")
-COMMODITY_OPERATOR(hamilton_filter_step,
-                   "(Tensor returns, Tensor mean, Tensor variance, Tensor transition, Tensor state) -> (Tensor, Tensor)")
+COMMODITY_OPERATOR(
+    hamilton_filter_step,
+    "(Tensor returns, Tensor mean, Tensor variance, Tensor transition, Tensor state) -> (Tensor, Tensor)")
