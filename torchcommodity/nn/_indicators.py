@@ -44,7 +44,7 @@ class Indicators(nn.Module):
         >>> from torchcommodity import nn
         >>> layer = nn.Indicators(rsi=2, fast=2, slow=3, signal=2)
         >>> layer(torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]]))[-1, 0]
-        tensor([8.1633e+01, 2.7756e-02, 6.2063e-03], grad_fn=<SelectBackward0>)
+        tensor([8.1633e+01, 2.7756e-02, 6.2064e-03], grad_fn=<SelectBackward0>)
         >>> layer.learned_parameters()["halflife rsi"]
         tensor([1.])
     """

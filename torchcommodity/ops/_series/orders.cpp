@@ -52,30 +52,40 @@ SERIES_KERNEL void absolute_deviation(const Forward& tile) {
 
 int64_t deviation_states(const double* attributes) { return 2 * window_of(attributes) + 2; }
 
+inline double sign_of(double x) {
+  const double above = x > 0 ? 1 : 0, below = x < 0 ? 1 : 0;
+  return above - below;
+}
+
 // d|x_i - mean| summed over i: each sign, less the mean of the signs. The gradient waits in a ring for its row.
-void deviation_adjoint(const Adjoint& tile) {
-  const int64_t window = window_of(tile.attributes), width = tile.width;
-  const double* older = tile.start + (window + 1) * width;  // the ring before row 0
-  for (int64_t r = tile.end - 1; r >= tile.begin; --r) {
-    const int64_t time = tile.time + r;
-    const auto value = [&](int64_t row, int64_t n) {
-      return row >= tile.time ? tile.x[0][(row - tile.time) * width + n] : older[row % window * width + n];
+SERIES_KERNEL void deviation_adjoint(const Adjoint& tile) {
+  for_width(tile.width, [&](auto width) {
+    const int64_t window = window_of(tile.attributes);
+    const double* older = tile.start + (window + 1) * width;  // the ring before row 0
+    const auto row_of = [&](int64_t row) {
+      return row >= tile.time ? tile.x[0] + (row - tile.time) * width : older + row % window * width;
     };
-    for (int64_t n = 0; n < width; ++n) {
-      if (missing(tile.y[r * width + n]) || tile.dy[r * width + n] == 0) continue;
-      const double mean = tile.tape[r * width + n], gradient = tile.dy[r * width + n] / double(window);
-      double signs = 0;
-      const auto sign = [&](int64_t row) {
-        const double x = value(row, n);
-        return x > mean ? 1.0 : (x < mean ? -1.0 : 0.0);
-      };
-      for (int64_t row = time - window + 1; row <= time; ++row) signs += sign(row);
-      for (int64_t row = time - window + 1; row <= time; ++row)
-        tile.state[row % window * width + n] += gradient * (sign(row) - signs / double(window));
+    AlignedVector<double> memory(2 * width);
+    double* __restrict gradient = memory.data(), * __restrict signs = gradient + width;
+    for (int64_t r = tile.end - 1; r >= tile.begin; --r) {
+      const int64_t time = tile.time + r;
+      const double *y = tile.y + r * width, *dy = tile.dy + r * width, *mean = tile.tape + r * width;
+      for (int64_t row = time - window + 1; row >= 0 && row <= time; ++row) {
+        const double* x = row_of(row);
+        const bool first = row == time - window + 1;
+        for_columns(width, [&](int64_t n) { signs[n] = (first ? 0 : signs[n]) + sign_of(x[n] - mean[n]); });
+      }
+      for_columns(width, [&](int64_t n) { gradient[n] = missing(y[n]) ? 0 : dy[n] / double(window); });
+      for (int64_t row = time - window + 1; row >= 0 && row <= time; ++row) {
+        const double* x = row_of(row);
+        double* __restrict state = tile.state + row % window * width;
+        for_columns(
+            width, [&](int64_t n) { state[n] += gradient[n] * (sign_of(x[n] - mean[n]) - signs[n] / double(window)); });
+      }
+      double *own = tile.state + time % window * width, *dx = tile.dx[0] + r * width;
+      for_columns(width, [&](int64_t n) { dx[n] += own[n], own[n] = 0; });
     }
-    double *own = tile.state + time % window * width, *dx = tile.dx[0] + r * width;
-    for (int64_t n = 0; n < width; ++n) dx[n] += own[n], own[n] = 0;
-  }
+  });
 }
 
 // The number of the W previous values that are less than the current one.

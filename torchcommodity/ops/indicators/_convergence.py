@@ -88,7 +88,7 @@ def macdfix(real: Tensor, signalperiod: Period = 9) -> MACD:
         >>> from torchcommodity.ops import indicators
         >>> x = torch.arange(34.0).square().unsqueeze(-1)
         >>> indicators.macdfix(x).macd[-2:].squeeze(-1)
-        tensor([     nan, 248.2863])
+        tensor([     nan, 248.2862])
     """
     fast = exponential(skip(real, 26 - 12), 0.15, seed=12, min_count=12)
     line = fast - exponential(real, 0.075, seed=26, min_count=26)

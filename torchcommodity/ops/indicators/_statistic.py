@@ -52,7 +52,7 @@ def linearreg_angle(real: Tensor, timeperiod: int = 14) -> Tensor:
         >>> from torchcommodity.ops import indicators
         >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
         >>> indicators.linearreg_angle(x, timeperiod=2).squeeze(-1)
-        tensor([     nan,  45.0000, -26.5651,  56.3099, -45.0000,  63.4350])
+        tensor([     nan,  45.0000, -26.5651,  56.3099, -45.0000,  63.4349])
     """
     return degrees(1) * atan(slope(real, timeperiod))
 

@@ -135,7 +135,7 @@ def kdj(
         >>> from torchcommodity.ops import indicators
         >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
         >>> indicators.kdj(x + 1, x - 2, x, fastk_period=2, slowk_period=2, slowd_period=2).k.squeeze(-1)
-        tensor([    nan,     nan,     nan, 71.9246, 60.9623, 70.4812])
+        tensor([    nan,     nan,     nan, 71.9246, 60.9623, 70.4811])
     """
     k = ma(percent_of_range(high, low, close, fastk_period), slowk_period, slowk_matype)
     d = ma(k, slowd_period, slowd_matype)

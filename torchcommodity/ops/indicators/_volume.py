@@ -37,7 +37,7 @@ def ad(high: Tensor, low: Tensor, close: Tensor, volume: Tensor) -> Tensor:
         >>> from torchcommodity.ops import indicators
         >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
         >>> indicators.ad(x + 1, x - 2, x, 100 * x).squeeze(-1)
-        tensor([ 333.3333,  700.0000, 1050.0000, 1450.0000, 1816.6667, 2250.0000])
+        tensor([ 333.3333,  700.0000, 1050.0000, 1450.0000, 1816.6666, 2250.0000])
     """
     return cumsum(money_flow(high, low, close, volume))
 
@@ -55,7 +55,7 @@ def adosc(
         >>> from torchcommodity.ops import indicators
         >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
         >>> indicators.adosc(x + 1, x - 2, x, 100 * x, fastperiod=2, slowperiod=3).squeeze(-1)
-        tensor([     nan,      nan, 109.2592, 147.5308, 165.8436, 185.8368])
+        tensor([     nan,      nan, 109.2593, 147.5309, 165.8436, 185.8368])
     """
     line = ad(high, low, close, volume)
     return ema(line, fastperiod, "pandas") - ema(line, slowperiod, "pandas")

@@ -26,7 +26,7 @@ def nvi(close: Tensor, volume: Tensor) -> Tensor:
         >>> from torchcommodity.ops import indicators
         >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
         >>> indicators.nvi(x, 100 * x).squeeze(-1)
-        tensor([1000.0000, 1000.0000,  954.5454,  954.5454,  875.0000,  875.0000])
+        tensor([1000.0000, 1000.0000,  954.5455,  954.5455,  875.0000,  875.0000])
     """
     return _index(close, volume < fill(previous(volume), volume))
 
@@ -42,7 +42,7 @@ def pvi(close: Tensor, volume: Tensor) -> Tensor:
         >>> from torchcommodity.ops import indicators
         >>> x = torch.tensor([[10.0], [11.0], [10.5], [12.0], [11.0], [13.0]])
         >>> indicators.pvi(x, 100 * x).squeeze(-1)
-        tensor([1000.0000, 1100.0000, 1100.0000, 1257.1429, 1257.1429, 1485.714...])
+        tensor([1000.0000, 1100.0000, 1100.0000, 1257.1428, 1257.1428, 1485.7142])
     """
     return _index(close, volume > fill(previous(volume), volume))
 

@@ -20,8 +20,6 @@ from torchcommodity.ops.series._settings import Period, check_setting
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Settings = tuple[tuple[str, Any], ...]  # those that the text of a program depends on; a Tensor stands as Tensor
-
 
 class Operator(Generic[P, R]):
     """A formula as an operator: called with Tensors, it runs its program in one native pass.
@@ -168,7 +166,7 @@ class Operator(Generic[P, R]):
         defaults = {p.name: p.default for p in parameters if p.name not in self.panel_names}
         if unknown := settings.keys() - defaults.keys():
             expected = f"settings of {self.__name__} must be among {sorted(defaults)}"
-            raise_invalid("lookback", expected, TypeError, settings=sorted(unknown))
+            raise_invalid(self.__name__, expected, TypeError, settings=sorted(unknown))
         complete = defaults | settings
         self._check_settings(complete)
         return complete
