@@ -141,6 +141,10 @@ def branch(x: Tensor) -> Tensor:
     return x if x > 0 else -x
 
 
+def panel_last(window: int, x: Tensor) -> Tensor:
+    return sma(x, window)
+
+
 def no_panel(window: int) -> int:
     return window
 
@@ -159,7 +163,8 @@ def wrong_values(x: Tensor) -> Tensor:
 
 ERRORS = [
     (lambda x: series.operator(branch)(x), TypeError, "must not branch on a Series.*use where"),
-    (lambda x: series.operator(no_panel), TypeError, "one parameter must be annotated Tensor"),
+    (lambda x: series.operator(panel_last), TypeError, "the first parameters, at least one, must be annotated Tensor"),
+    (lambda x: series.operator(no_panel), TypeError, "the first parameters, at least one, must be annotated Tensor"),
     (
         lambda x: series.operator(torch_function)(x),
         TypeError,
@@ -179,10 +184,22 @@ ERRORS = [
     (lambda x: pair(x, x[:, 1:]), ValueError, "pair: high, low must have one shape"),
     (lambda x: zscore.lookback(size=3), TypeError, "settings of zscore must be among"),
     (lambda x: pair.lookback(timeperiod=torch.tensor(3.0)), TypeError, "pair.lookback: settings must be numbers"),
-    (lambda x: pair.step(zscore.start(x), x[:, 0], x[:, 0]), ValueError, "pair.step: state must come from pair.start"),
-    (lambda x: zscore.step({}, x[:, 0]), TypeError, "zscore.step: state must be a dict of Tensors from zscore.start"),
-    (lambda x: zscore.step(zscore.start(x), x[0, 0]), ValueError, "a row must have the shape"),
-    (lambda x: pair.step(pair.start(x, x), x[:, 0]), TypeError, "a row of each of high, low"),
+    (
+        lambda x: pair.step(zscore.start(x), x[:, 0], x[:, 0]),
+        ValueError,
+        "pair.step: state must be the dict of tensors that pair.start returned.*got operator='zscore'",
+    ),
+    (
+        lambda x: zscore.step({}, x[:, 0]),
+        TypeError,
+        "zscore.step: state must be the dict of tensors that zscore.start returned; got keys=",
+    ),
+    (
+        lambda x: zscore.step(zscore.start(x), x[0, 0]),
+        ValueError,
+        r"zscore.step: each row must be torch.float64 \(2, 3\), as the history was",
+    ),
+    (lambda x: pair.step(pair.start(x, x), x[:, 0]), ValueError, "pair.step: rows of 2 panels are expected"),
 ]
 
 

@@ -1,5 +1,6 @@
 """A program of `ops.series` over panels: all statements in one native pass over time."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -35,6 +36,11 @@ def series_program(*inputs: Tensor, program: str) -> Tensor:
     check_panel("series_program", **dict(zip(names, inputs)))
     if any(x.shape != inputs[0].shape for x in inputs):
         raise_invalid("series_program", "inputs must have one shape", **dict(zip(names, inputs)))
+    return run_program(inputs, program)
+
+
+def run_program(inputs: Sequence[Tensor], program: str) -> Tensor:
+    """`series_program` without its checks."""
     y: Tensor = operator(*inputs, *[None] * (MAX_INPUTS - len(inputs)), program)
     return y
 
@@ -103,14 +109,12 @@ def lookback(program: str) -> int:
 def _first_output(program: str) -> int:
     statements = parse(program)
     inputs = 1 + max(int(s.attributes[0]) for s in statements if s.name == "input")
-    panels, text = (
-        int(statements[0].attributes[0]),
-        program.replace(f"return {statements[-1].attributes[0]}", "return float"),
-    )
+    panels = int(statements[0].attributes[0])
+    text = program.replace(f"return {statements[-1].attributes[0]}", "return float")
     for rows in (64, 512, 4096, 32768):
         t = torch.arange(rows, dtype=torch.double).unsqueeze(-1)
         rising = [(100 + t + t * t / 100) * (1 + k * 1e-6) for k in range(panels)]
-        y = operator(*rising, *[torch.full_like(t, 3)] * (inputs - panels), *[None] * (MAX_INPUTS - inputs), text)
+        y = run_program([*rising, *[torch.full_like(t, 3)] * (inputs - panels)], text)
         missing = y.reshape(-1, rows)[0].isnan()
         if not missing.all():
             return int(missing.logical_not().nonzero()[0])

@@ -1,140 +1,63 @@
 """The candlestick patterns (TA-Lib: pattern recognition)."""
 
-from torchcommodity.ops.indicators._patterns_crows import (
-    cdl2crows,
-    cdl3blackcrows,
-    cdl3whitesoldiers,
-    cdladvanceblock,
-    cdlidentical3crows,
-    cdlstalledpattern,
-    cdlupsidegap2crows,
-)
-from torchcommodity.ops.indicators._patterns_five import (
-    cdl3linestrike,
-    cdlbreakaway,
-    cdlconcealbabyswall,
-    cdlladderbottom,
-    cdlmathold,
-    cdlrisefall3methods,
-)
-from torchcommodity.ops.indicators._patterns_hikkake import cdlhikkake, cdlhikkakemod
-from torchcommodity.ops.indicators._patterns_one import (
-    cdlbelthold,
-    cdlclosingmarubozu,
-    cdldoji,
-    cdldragonflydoji,
-    cdlgravestonedoji,
-    cdlhighwave,
-    cdllongleggeddoji,
-    cdllongline,
-    cdlmarubozu,
-    cdlrickshawman,
-    cdlshortline,
-    cdlspinningtop,
-    cdltakuri,
-)
-from torchcommodity.ops.indicators._patterns_reversal import (
-    cdlcounterattack,
-    cdldojistar,
-    cdlhammer,
-    cdlhangingman,
-    cdlinvertedhammer,
-    cdlkicking,
-    cdlkickingbylength,
-    cdlseparatinglines,
-    cdlshootingstar,
-)
-from torchcommodity.ops.indicators._patterns_stars import (
-    cdl3starsinsouth,
-    cdlabandonedbaby,
-    cdleveningdojistar,
-    cdleveningstar,
-    cdlmorningdojistar,
-    cdlmorningstar,
-    cdltristar,
-    cdlunique3river,
-)
-from torchcommodity.ops.indicators._patterns_three import (
-    cdl3inside,
-    cdl3outside,
-    cdlgapsidesidewhite,
-    cdlsticksandwich,
-    cdltasukigap,
-    cdlxsidegap3methods,
-)
-from torchcommodity.ops.indicators._patterns_two import (
-    cdldarkcloudcover,
-    cdlengulfing,
-    cdlharami,
-    cdlharamicross,
-    cdlhomingpigeon,
-    cdlinneck,
-    cdlmatchinglow,
-    cdlonneck,
-    cdlpiercing,
-    cdlthrusting,
-)
-
-__all__ = [
-    "cdl2crows",
-    "cdl3blackcrows",
-    "cdl3inside",
-    "cdl3linestrike",
-    "cdl3outside",
-    "cdl3starsinsouth",
-    "cdl3whitesoldiers",
-    "cdlabandonedbaby",
-    "cdladvanceblock",
-    "cdlbelthold",
-    "cdlbreakaway",
-    "cdlclosingmarubozu",
-    "cdlconcealbabyswall",
-    "cdlcounterattack",
-    "cdldarkcloudcover",
-    "cdldoji",
-    "cdldojistar",
-    "cdldragonflydoji",
-    "cdlengulfing",
-    "cdleveningdojistar",
-    "cdleveningstar",
-    "cdlgapsidesidewhite",
-    "cdlgravestonedoji",
-    "cdlhammer",
-    "cdlhangingman",
-    "cdlharami",
-    "cdlharamicross",
-    "cdlhighwave",
-    "cdlhikkake",
-    "cdlhikkakemod",
-    "cdlhomingpigeon",
-    "cdlidentical3crows",
-    "cdlinneck",
-    "cdlinvertedhammer",
-    "cdlkicking",
-    "cdlkickingbylength",
-    "cdlladderbottom",
-    "cdllongleggeddoji",
-    "cdllongline",
-    "cdlmarubozu",
-    "cdlmatchinglow",
-    "cdlmathold",
-    "cdlmorningdojistar",
-    "cdlmorningstar",
-    "cdlonneck",
-    "cdlpiercing",
-    "cdlrickshawman",
-    "cdlrisefall3methods",
-    "cdlseparatinglines",
-    "cdlshootingstar",
-    "cdlshortline",
-    "cdlspinningtop",
-    "cdlstalledpattern",
-    "cdlsticksandwich",
-    "cdltakuri",
-    "cdltasukigap",
-    "cdlthrusting",
-    "cdltristar",
-    "cdlunique3river",
-    "cdlupsidegap2crows",
-    "cdlxsidegap3methods",
-]
+from torchcommodity.ops.indicators._patterns_crows import cdl2crows as cdl2crows
+from torchcommodity.ops.indicators._patterns_crows import cdl3blackcrows as cdl3blackcrows
+from torchcommodity.ops.indicators._patterns_crows import cdl3whitesoldiers as cdl3whitesoldiers
+from torchcommodity.ops.indicators._patterns_crows import cdladvanceblock as cdladvanceblock
+from torchcommodity.ops.indicators._patterns_crows import cdlidentical3crows as cdlidentical3crows
+from torchcommodity.ops.indicators._patterns_crows import cdlstalledpattern as cdlstalledpattern
+from torchcommodity.ops.indicators._patterns_crows import cdlupsidegap2crows as cdlupsidegap2crows
+from torchcommodity.ops.indicators._patterns_five import cdl3linestrike as cdl3linestrike
+from torchcommodity.ops.indicators._patterns_five import cdlbreakaway as cdlbreakaway
+from torchcommodity.ops.indicators._patterns_five import cdlconcealbabyswall as cdlconcealbabyswall
+from torchcommodity.ops.indicators._patterns_five import cdlladderbottom as cdlladderbottom
+from torchcommodity.ops.indicators._patterns_five import cdlmathold as cdlmathold
+from torchcommodity.ops.indicators._patterns_five import cdlrisefall3methods as cdlrisefall3methods
+from torchcommodity.ops.indicators._patterns_hikkake import cdlhikkake as cdlhikkake
+from torchcommodity.ops.indicators._patterns_hikkake import cdlhikkakemod as cdlhikkakemod
+from torchcommodity.ops.indicators._patterns_one import cdlbelthold as cdlbelthold
+from torchcommodity.ops.indicators._patterns_one import cdlclosingmarubozu as cdlclosingmarubozu
+from torchcommodity.ops.indicators._patterns_one import cdldoji as cdldoji
+from torchcommodity.ops.indicators._patterns_one import cdldragonflydoji as cdldragonflydoji
+from torchcommodity.ops.indicators._patterns_one import cdlgravestonedoji as cdlgravestonedoji
+from torchcommodity.ops.indicators._patterns_one import cdlhighwave as cdlhighwave
+from torchcommodity.ops.indicators._patterns_one import cdllongleggeddoji as cdllongleggeddoji
+from torchcommodity.ops.indicators._patterns_one import cdllongline as cdllongline
+from torchcommodity.ops.indicators._patterns_one import cdlmarubozu as cdlmarubozu
+from torchcommodity.ops.indicators._patterns_one import cdlrickshawman as cdlrickshawman
+from torchcommodity.ops.indicators._patterns_one import cdlshortline as cdlshortline
+from torchcommodity.ops.indicators._patterns_one import cdlspinningtop as cdlspinningtop
+from torchcommodity.ops.indicators._patterns_one import cdltakuri as cdltakuri
+from torchcommodity.ops.indicators._patterns_reversal import cdlcounterattack as cdlcounterattack
+from torchcommodity.ops.indicators._patterns_reversal import cdldojistar as cdldojistar
+from torchcommodity.ops.indicators._patterns_reversal import cdlhammer as cdlhammer
+from torchcommodity.ops.indicators._patterns_reversal import cdlhangingman as cdlhangingman
+from torchcommodity.ops.indicators._patterns_reversal import cdlinvertedhammer as cdlinvertedhammer
+from torchcommodity.ops.indicators._patterns_reversal import cdlkicking as cdlkicking
+from torchcommodity.ops.indicators._patterns_reversal import cdlkickingbylength as cdlkickingbylength
+from torchcommodity.ops.indicators._patterns_reversal import cdlseparatinglines as cdlseparatinglines
+from torchcommodity.ops.indicators._patterns_reversal import cdlshootingstar as cdlshootingstar
+from torchcommodity.ops.indicators._patterns_stars import cdl3starsinsouth as cdl3starsinsouth
+from torchcommodity.ops.indicators._patterns_stars import cdlabandonedbaby as cdlabandonedbaby
+from torchcommodity.ops.indicators._patterns_stars import cdleveningdojistar as cdleveningdojistar
+from torchcommodity.ops.indicators._patterns_stars import cdleveningstar as cdleveningstar
+from torchcommodity.ops.indicators._patterns_stars import cdlmorningdojistar as cdlmorningdojistar
+from torchcommodity.ops.indicators._patterns_stars import cdlmorningstar as cdlmorningstar
+from torchcommodity.ops.indicators._patterns_stars import cdltristar as cdltristar
+from torchcommodity.ops.indicators._patterns_stars import cdlunique3river as cdlunique3river
+from torchcommodity.ops.indicators._patterns_three import cdl3inside as cdl3inside
+from torchcommodity.ops.indicators._patterns_three import cdl3outside as cdl3outside
+from torchcommodity.ops.indicators._patterns_three import cdlgapsidesidewhite as cdlgapsidesidewhite
+from torchcommodity.ops.indicators._patterns_three import cdlsticksandwich as cdlsticksandwich
+from torchcommodity.ops.indicators._patterns_three import cdltasukigap as cdltasukigap
+from torchcommodity.ops.indicators._patterns_three import cdlxsidegap3methods as cdlxsidegap3methods
+from torchcommodity.ops.indicators._patterns_two import cdldarkcloudcover as cdldarkcloudcover
+from torchcommodity.ops.indicators._patterns_two import cdlengulfing as cdlengulfing
+from torchcommodity.ops.indicators._patterns_two import cdlharami as cdlharami
+from torchcommodity.ops.indicators._patterns_two import cdlharamicross as cdlharamicross
+from torchcommodity.ops.indicators._patterns_two import cdlhomingpigeon as cdlhomingpigeon
+from torchcommodity.ops.indicators._patterns_two import cdlinneck as cdlinneck
+from torchcommodity.ops.indicators._patterns_two import cdlmatchinglow as cdlmatchinglow
+from torchcommodity.ops.indicators._patterns_two import cdlonneck as cdlonneck
+from torchcommodity.ops.indicators._patterns_two import cdlpiercing as cdlpiercing
+from torchcommodity.ops.indicators._patterns_two import cdlthrusting as cdlthrusting

@@ -1,9 +1,17 @@
 """Warm-up of an indicator by its name."""
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops import series
+
+OTHERS: dict[str, Callable[..., int]] = {  # indicators that are not formulas
+    "percentile": lambda timeperiod, percentile: timeperiod - 1,
+    "sar": lambda **factors: 1,
+    "sarext": lambda **factors: 1,
+}
 
 
 def lookback(name: str, **settings: Any) -> int:
@@ -25,11 +33,14 @@ def lookback(name: str, **settings: Any) -> int:
     """
     from torchcommodity.ops import indicators
 
-    if name in ("sar", "sarext"):  # not a formula
-        return 1
-    if name == "percentile":
-        return int(settings.get("timeperiod", 30)) - 1
-    operator = getattr(indicators, name, None)
-    if not isinstance(operator, series.Operator):
+    function: Any = getattr(indicators, name, None)
+    if isinstance(function, series.Operator):
+        return function.lookback(**settings)
+    if name not in OTHERS:
         raise_invalid("lookback", "name must be an indicator", name=name)
-    return operator.lookback(**settings)
+    parameters = inspect.signature(function).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    if unknown := settings.keys() - defaults.keys():
+        expected = f"settings of {name} must be among {sorted(defaults)}"
+        raise_invalid("lookback", expected, TypeError, settings=sorted(unknown))
+    return OTHERS[name](**defaults | settings)

@@ -8,17 +8,19 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import LiveFunction, Past, live
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._series import series_program
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
-from torchcommodity.ops.series import _live
+from torchcommodity.ops._series.series_step import series_step
 from torchcommodity.ops.series._expression import Series, Trace, as_node
 from torchcommodity.ops.series._schedule import schedule
 from torchcommodity.ops.series._settings import Period, check_setting
 
 P = ParamSpec("P")
 R = TypeVar("R")
+State = dict[str, Tensor]
 
 
 class Operator(Generic[P, R]):
@@ -39,18 +41,17 @@ class Operator(Generic[P, R]):
         self.panel_names = [name for name in self._signature.parameters if self._hints.get(name) is Tensor]
         returned = self._hints.get("return")
         self._fields: Callable[..., Any] | None = returned if hasattr(returned, "_fields") else None
-        self._panels_first = self.panel_names == [*self._signature.parameters][: len(self.panel_names)]
         self._absent = [None] * (MAX_INPUTS - len(self.panel_names))
         self._programs: dict[tuple[Any, ...], str] = {}  # by the settings as they stand in a call
         self._trace = _constant(functools.cache(self._traced))
-        if not self.panel_names:
-            raise_invalid(
-                "series.operator", "one parameter must be annotated Tensor, a panel", TypeError, formula=formula
-            )
+        self._live: LiveFunction[P, R] = live(self._continue, panels=len(self.panel_names))(_plain(self, formula))
+        if not self.panel_names or self.panel_names != [*self._signature.parameters][: len(self.panel_names)]:
+            expected = "the first parameters, at least one, must be annotated Tensor, the panels"
+            raise_invalid("series.operator", expected, TypeError, formula=formula)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         panels, settings = args[: len(self.panel_names)], args[len(self.panel_names) :]
-        if len(panels) < len(self.panel_names) or not self._panels_first or torch.compiler.is_compiling():
+        if len(panels) < len(self.panel_names) or torch.compiler.is_compiling():
             return self._call(args, kwargs)
         key = (settings, *kwargs.items(), *map(type, settings), *map(type, kwargs.values()))  # 1 == 1.0 == True
         try:
@@ -110,37 +111,32 @@ class Operator(Generic[P, R]):
         properties = {"time": -2, "causal": True, "reference": self.definition, "masks_nan": True}
         return properties if learnable else properties | {"warmup": warmup}
 
-    def start(self, *history: Tensor, **settings: Any) -> dict[str, Tensor]:
-        """The state after the rows of `history`, panels (..., T, N) as in a call; T may be zero.
+    def start(self, *args: P.args, **kwargs: P.kwargs) -> State:
+        """The state after a history: panels (..., T, N) and settings as in a call; T may be zero.
 
         The state is a dict of Tensors, to be kept or saved, with the settings in it.
         """
-        panels, complete = self._bind(history, settings)
-        inputs, parameters = self._inputs(panels, complete)
-        program = self._trace(*self._key(complete))
-        return _live.start(self.__name__, program, inputs, parameters)
+        return self._live.start(*args, **kwargs)
 
-    def step(self, state: dict[str, Tensor], *row: Tensor) -> tuple[dict[str, Tensor], R]:
+    def step(self, state: State, *row: Tensor) -> tuple[State, R]:
         """The state after one more row of each panel (..., N), and the outputs (..., N) of this row.
 
         The bits of one call on all rows. `state` is not written to.
         """
-        state, y = self._update(state, *(x.unsqueeze(-2) for x in row))
-        return state, self._returned(y.squeeze(-2), axis=-2)
+        return self._live.step(state, *row)
 
-    def update(self, state: dict[str, Tensor], *rows: Tensor) -> tuple[dict[str, Tensor], R]:
+    def update(self, state: State, *rows: Tensor) -> tuple[State, R]:
         """The state after more rows of each panel (..., k, N), and the outputs (..., k, N) of these rows."""
-        state, y = self._update(state, *rows)
-        return state, self._returned(y)
+        return self._live.update(state, *rows)
 
-    def _update(self, state: dict[str, Tensor], *rows: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        name = f"{self.__name__}.step"
-        if len(rows) != len(self.panel_names):
-            raise_invalid(
-                name, f"there must be a row of each of {', '.join(self.panel_names)}", TypeError, rows=len(rows)
-            )
+    def _continue(self, past: Past, *rows: Tensor, **settings: Any) -> Any:
+        """Outputs of new rows, from what the statements keep of the rows before."""
         self._check_panels(dict(zip(self.panel_names, rows)))
-        return _live.update(self.__name__, state, list(rows))
+        self._check_settings(settings)
+        inputs, program = self._program_inputs(list(rows), settings)
+        y, values = series_step(inputs, past.get("values"), program)
+        past.keep("values", values)
+        return self._returned(y)
 
     def __repr__(self) -> str:
         return f"<series.operator {self.__name__}{self._signature}>"
@@ -202,24 +198,20 @@ class Operator(Generic[P, R]):
             outputs = [as_node(y) for y in (result if isinstance(result, tuple) else (result,))]
         return schedule(outputs, len(self.panel_names), self._dtype)
 
-    def _inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
+    def _run(self, panels: list[Tensor], settings: dict[str, Any]) -> Any:
+        inputs, program = self._program_inputs(panels, settings)
+        return self._returned(series_program.run_program(inputs, program))
+
+    def _program_inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], str]:
         parameters = [value for value in settings.values() if isinstance(value, Tensor)]
         if len(panels) + len(parameters) > MAX_INPUTS:
             expected = f"there must be at most {MAX_INPUTS} panels and learnable periods"
             raise_invalid(self.__name__, expected, inputs=len(panels) + len(parameters))
-        return panels, [value.to(panels[0]) for value in parameters]
-
-    def _run(self, panels: list[Tensor], settings: dict[str, Any]) -> Any:
-        inputs, program = self._program_inputs(panels, settings)
-        return self._returned(series_program.operator(*inputs, *[None] * (MAX_INPUTS - len(inputs)), program))
-
-    def _program_inputs(self, panels: list[Tensor], settings: dict[str, Any]) -> tuple[list[Tensor], str]:
-        panels, parameters = self._inputs(panels, settings)
-        expanded = [value.expand(panels[0].shape) for value in parameters]
+        expanded = [value.to(panels[0]).expand(panels[0].shape) for value in parameters]
         return [*panels, *expanded], self._trace(*self._key(settings))
 
-    def _returned(self, y: Tensor, axis: int = -3) -> Any:
-        return self._fields(*y.unbind(axis)) if self._fields else y
+    def _returned(self, y: Tensor) -> Any:
+        return self._fields(*y.unbind(-3)) if self._fields else y
 
 
 def _are_alike(panels: tuple[Any, ...]) -> bool:
@@ -229,6 +221,16 @@ def _are_alike(panels: tuple[Any, ...]) -> bool:
         return False
     kind = first.shape, first.dtype, first.device
     return all(isinstance(x, Tensor) and (x.shape, x.dtype, x.device) == kind for x in others)
+
+
+def _plain(operator: Operator[P, R], formula: Callable[P, R]) -> Callable[P, R]:
+    """The operator as a function with the name and signature of its formula."""
+
+    @functools.wraps(formula)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return operator(*args, **kwargs)
+
+    return call
 
 
 def _constant(function: Callable[..., str]) -> Callable[..., str]:
