@@ -262,5 +262,5 @@ def test_mavp_of_one_candidate_is_missing_where_a_panel_is(bars: tuple[Tensor, .
 def test_lookback_of_indicators_that_are_no_formulas() -> None:
     assert indicators.lookback("sar", acceleration=0.05) == indicators.lookback("sarext") == 1
     assert indicators.lookback("percentile", timeperiod=9, percentile=20.0) == 8
-    with pytest.raises(TypeError, match="settings of sar must be among .*acceleration.*; got settings=.*period"):
+    with pytest.raises(TypeError, match=r"settings of sar must be among .*acceleration.*; got settings=.*period"):
         indicators.lookback("sar", period=3)
