@@ -59,7 +59,6 @@ class Series:
     """A panel, or a parameter, inside a formula."""
 
     node: Node
-    dtype: str = "float"  # of an output
 
     def __add__(self, other: Any) -> Any:
         return statement("add", self, other)
