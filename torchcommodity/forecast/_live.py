@@ -11,7 +11,7 @@ from torch import Tensor
 from torchcommodity.data import Panel, Provenance, to_panel
 from torchcommodity.forecast._forecast import HISTORY_ROWS, Forecast
 from torchcommodity.forecast._history import PriceRange, last_prices
-from torchcommodity.opkit import MetadataTensor, Past
+from torchcommodity.opkit import MetadataTensor, Past, decode_text, encode_text
 from torchcommodity.training import ModelInputs, model_inputs, one_thread
 
 if TYPE_CHECKING:
@@ -42,44 +42,43 @@ def step(forecaster: "Forecaster", state: LiveState, prices: Any) -> tuple[LiveS
         raise ValueError("step: prices must have a row with a price; got none: skip rows without any")
     dates = np.concatenate([_dates(state["dates"]), panel.dates[len(before) :]])
     past = Past({name.removeprefix(MODEL): x for name, x in state.items() if name.startswith(MODEL)})
-    prices_range = PriceRange(*(state[name] for name in PriceRange._fields))
-    prices_range = prices_range.join(PriceRange.of(panel.values.plain()[len(before) :]))
+    price_range = PriceRange(*(state[name] for name in PriceRange._fields))
+    price_range = price_range.join(PriceRange.of(panel.values.plain()[len(before) :]))
     try:
-        prices_range.check(panel.symbols, forecaster.model.har.config.warmup)
+        price_range.check(panel.symbols, forecaster.model.har.config.warmup)
     except ValueError as error:
         raise ValueError(f"step: {error}") from None
     log_returns = _forecast(forecaster, past, model_inputs(panel, forecaster.horizons[-1]), len(before))
     forecast = Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns, dates)
-    return _state(forecaster, panel, dates, prices_range, past), forecast
+    return _state(forecaster, panel, dates, price_range, past), forecast
 
 
-def _forecast(forecaster: "Forecaster", past: Past, inputs: ModelInputs, known: int) -> Tensor:
-    """Quantiles after the last row; the first `known` rows are in the past."""
+def _forecast(forecaster: "Forecaster", past: Past, inputs: ModelInputs, first: int) -> Tensor:
+    """Quantiles after the last row; the rows before the row `first` are in the past."""
     model = forecaster.model.eval()
     if not hasattr(model, "update"):
         quantiles: Tensor = model(*inputs.batch())[0]
         return quantiles
-    prices, rolls, curve = (None if x is None else x[:, known:] for x in inputs.batch())
+    prices, rolls, curve = (None if x is None else x[:, first:] for x in inputs.batch())
     new_rows: Tensor = model.update(past, prices, rolls, curve)[0]
     return new_rows
 
 
-def _state(
-    forecaster: "Forecaster", panel: Panel, dates: np.ndarray, prices_range: PriceRange, past: Past
-) -> LiveState:
+def _state(forecaster: "Forecaster", panel: Panel, dates: np.ndarray, price_range: PriceRange, past: Past) -> LiveState:
     header = {
         "operator": "Forecaster",
         "checksum": forecaster.checksum,
         "units": panel.units,
         "provenance": [asdict(record) for record in panel.provenance],
     }
-    kept = _last_rows(panel) if hasattr(forecaster.model, "update") else panel
-    state = {"operator": torch.frombuffer(bytearray(json.dumps(header).encode()), dtype=torch.uint8)}
-    state |= {"dates": torch.from_numpy(dates.astype(np.int64)), "values": kept.values.plain().clone()}
-    state |= {} if kept.curve is None else {"curve": kept.curve.plain().clone()}
-    if kept.deliveries is not None:
-        state["deliveries"] = torch.from_numpy(kept.deliveries.astype(np.int64))
-    return state | prices_range._asdict() | {f"{MODEL}{name}": x for name, x in past.tensors.items()}
+    rows = _last_rows(panel) if hasattr(forecaster.model, "update") else panel
+    state = {"operator": encode_text(json.dumps(header)), "dates": torch.from_numpy(dates.astype(np.int64))}
+    state["values"] = rows.values.plain().clone()
+    if rows.curve is not None:
+        state["curve"] = rows.curve.plain().clone()
+    if rows.deliveries is not None:
+        state["deliveries"] = torch.from_numpy(rows.deliveries.astype(np.int64))
+    return state | price_range._asdict() | {f"{MODEL}{name}": x for name, x in past.tensors.items()}
 
 
 def _last_rows(panel: Panel) -> Panel:
@@ -92,7 +91,7 @@ def _last_rows(panel: Panel) -> Panel:
 def _panel(forecaster: "Forecaster", state: Any) -> Panel:
     """The rows that a state keeps."""
     try:
-        header = json.loads(state["operator"].numpy().tobytes())
+        header = json.loads(decode_text(state["operator"]))
         is_live = header["operator"] == "Forecaster"
     except (AttributeError, KeyError, TypeError, ValueError):
         is_live = False

@@ -24,6 +24,8 @@ from torchcommodity.opkit._implements import implements as implements
 from torchcommodity.opkit._live.live import LiveFunction as LiveFunction
 from torchcommodity.opkit._live.live import live as live
 from torchcommodity.opkit._live.past import Past as Past
+from torchcommodity.opkit._live.text import decode_text as decode_text
+from torchcommodity.opkit._live.text import encode_text as encode_text
 from torchcommodity.opkit._logging import LoggingTensor as LoggingTensor
 from torchcommodity.opkit._logging import trace as trace
 from torchcommodity.opkit._metadata import MetadataTensor as MetadataTensor
@@ -63,8 +65,10 @@ __all__ = [
     "Sample",
     "ScalarTensor",
     "check",
+    "decode_text",
     "diagnose",
     "dispatch",
+    "encode_text",
     "extension",
     "external",
     "graph",

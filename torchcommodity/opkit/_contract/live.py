@@ -15,9 +15,8 @@ from torchcommodity.opkit._contract.checks import register
 from torchcommodity.opkit._contract.compare import assert_bitwise_equal
 from torchcommodity.opkit._contract.resize import resize
 from torchcommodity.opkit._contract.signature import arrange
+from torchcommodity.opkit._live.state import State
 from torchcommodity.opkit._op import Op
-
-State = dict[str, Tensor]
 
 
 @register(

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from torchcommodity.opkit._live.past import Past
-from torchcommodity.opkit._live.state import HEADER, Header, State, check_rows, describe_rows, read_header
+from torchcommodity.opkit._live.state import HEADER, Header, State, check_rows, describe_row, read_header
 from torchcommodity.opkit.arguments import raise_invalid
 
 P = ParamSpec("P")
@@ -103,7 +103,7 @@ class _Methods:
         numbers = {name: value for name, value in settings.items() if name not in tensors}
         time = self.time(**numbers)
         self._check_history(history, time)
-        header = Header(self.name, numbers, list(tensors), describe_rows(history, time))
+        header = Header(self.name, numbers, list(tensors), [describe_row(x, time) for x in history])
         return self._run({HEADER: header.to_tensor(), **tensors}, header, history)[0]
 
     def step(self, state: State, *rows: Tensor) -> tuple[State, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit._live.text import decode_text, encode_text
 from torchcommodity.opkit.arguments import raise_invalid
 
 State = dict[str, Tensor]
@@ -29,11 +30,11 @@ class Header:
             text = json.dumps(self.__dict__)
         except TypeError as error:
             raise_invalid(f"{self.operator}.start", f"settings must be numbers, strings or tensors: {error}", TypeError)
-        return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+        return encode_text(text)
 
 
 @lru_cache(maxsize=256)
-def _parse(text: bytes) -> Header:
+def _parse(text: str) -> Header:
     return Header(**json.loads(text))
 
 
@@ -44,15 +45,15 @@ def read_header(operator: str, call: str, state: Any) -> Header:
     if not isinstance(header, Tensor) or header.dtype != torch.uint8:
         received = {"keys": sorted(map(str, state))} if isinstance(state, dict) else {"state": type(state).__name__}
         raise_invalid(call, expected, TypeError, **received)
-    result = _parse(header.cpu().numpy().tobytes())
+    result = _parse(decode_text(header))
     if result.operator != operator:
         raise_invalid(call, f"{expected}; start a state of its own", operator=result.operator)
     return result
 
 
-def describe_rows(rows: Sequence[Tensor], time: int) -> list[tuple[str, list[int]]]:
-    """Dtype and shape of one row of each panel."""
-    return [(str(x.dtype), [n for axis, n in enumerate(x.shape, -x.dim()) if axis != time]) for x in rows]
+def describe_row(x: Tensor, time: int) -> tuple[str, list[int]]:
+    """Dtype and shape of one row of a panel."""
+    return str(x.dtype), [n for axis, n in enumerate(x.shape, -x.dim()) if axis != time]
 
 
 def check_rows(call: str, header: Header, rows: Sequence[Any], time: int) -> None:
@@ -62,7 +63,7 @@ def check_rows(call: str, header: Header, rows: Sequence[Any], time: int) -> Non
     for x, (dtype, shape) in zip(rows, header.panels):
         if not isinstance(x, Tensor):
             raise_invalid(call, "rows must be Tensors", TypeError, row=type(x).__name__)
-        if str(x.dtype) != dtype or [n for axis, n in enumerate(x.shape, -x.dim()) if axis != time] != list(shape):
+        if describe_row(x, time) != (dtype, shape):
             raise_invalid(
                 call, f"each row must be {dtype} {tuple(shape)}, as the history was", dtype=str(x.dtype), rows=x
             )

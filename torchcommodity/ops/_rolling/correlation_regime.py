@@ -9,6 +9,7 @@ from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torchcommodity.ops._rolling.window import last_rows
 
 
 class CorrelationRegime(NamedTuple):
@@ -19,13 +20,11 @@ class CorrelationRegime(NamedTuple):
 
 
 def _update(past: Past, correlation: Tensor, threshold: float, lag: int, packed: bool) -> CorrelationRegime:
-    rows, axis = correlation.shape[-2 if packed else -3], -2 if packed else -3
-    before = past.get("correlation")
-    correlation = correlation if before is None else torch.cat([before, correlation], axis)
-    shift = correlation_regime(correlation, threshold, lag, packed=packed).shift
-    shift = shift.narrow(-1, shift.shape[-1] - rows, rows)
-    kept = min(lag, correlation.shape[axis])
-    past.keep("correlation", correlation.narrow(axis, correlation.shape[axis] - kept, kept).clone())
+    axis, before = -2 if packed else -3, past.get("correlation")
+    rows = correlation if before is None else torch.cat([before, correlation], axis)
+    past.keep("correlation", last_rows(rows, min(lag, rows.shape[axis]), axis).clone())
+    shift = correlation_regime(rows, threshold, lag, packed=packed).shift
+    shift = last_rows(shift, correlation.shape[axis], -1)
     number, age = past.get("number"), past.get("age")
     if number is None or age is None:
         number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)

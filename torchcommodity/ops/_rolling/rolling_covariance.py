@@ -167,8 +167,8 @@ def _anchored(x: Tensor, valid: Tensor, past: Past, name: str) -> Tensor:
     """x minus its first valid value ever, in float64, so that a high level costs no digits; zero where not valid."""
     first = valid & (valid.cumsum(-2) == 1)
     anchor = x.double().where(first, 0).sum(-2, keepdim=True).detach()
-    known = valid.any(-2, keepdim=True)
+    has_anchor = valid.any(-2, keepdim=True)
     if (before := past.get(name)) is not None:  # NaN where no value was valid so far
-        anchor, known = anchor.where(before.isnan(), before), known | ~before.isnan()
-    past.keep(name, anchor.where(known, torch.nan))
+        anchor, has_anchor = anchor.where(before.isnan(), before), has_anchor | ~before.isnan()
+    past.keep(name, anchor.where(has_anchor, torch.nan))
     return (x.double() - anchor).where(valid, 0)
