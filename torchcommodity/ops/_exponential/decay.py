@@ -46,8 +46,15 @@ def check_decay(
         raise_invalid(operator, f"{name} must broadcast to (..., N)", x=x, **{name: value})
 
 
-def kept_decay(
-    past: Past, operator: str, x: Tensor, com: Decay, span: Decay, halflife: Decay, alpha: Decay, min_periods: int
+def live_decay(
+    past: Past,
+    operator: str,
+    x: Tensor,
+    min_periods: int,
+    com: Decay = None,
+    span: Decay = None,
+    halflife: Decay = None,
+    alpha: Decay = None,
 ) -> Tensor:
     """alpha (..., N) of a live update, checked when it starts."""
     if (rate := past.get("rate")) is None:

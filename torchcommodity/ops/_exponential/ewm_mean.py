@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.ops._exponential import ewm_mean_backward
-from torchcommodity.ops._exponential.decay import Decay, check_decay, kept_decay
+from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._exponential.ewm_mean_step import ewm_mean_step
 from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurrence
 
@@ -13,16 +13,13 @@ from torchcommodity.ops._scan.linear_recurrence import operator as linear_recurr
 def update_mean(
     past: Past,
     x: Tensor,
-    com: Decay = None,
-    span: Decay = None,
-    halflife: Decay = None,
-    alpha: Decay = None,
     adjust: bool = True,
     ignore_na: bool = False,
     min_periods: int = 0,
+    **decay: Decay,
 ) -> Tensor:
     """`ewm_mean` of more rows."""
-    rate = kept_decay(past, "ewm_mean", x, com, span, halflife, alpha, min_periods)
+    rate = live_decay(past, "ewm_mean", x, min_periods, **decay)
     return ewm_mean_step(past, "mean", x, rate, adjust, ignore_na, min_periods)
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Past, live
-from torchcommodity.ops._exponential.decay import Decay, check_decay, kept_decay
+from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._exponential.ewm_mean import operator as ewm_mean
 from torchcommodity.ops._exponential.ewm_mean_backward import fast_shares
 from torchcommodity.ops._exponential.ewm_mean_step import ewm_mean_step
@@ -17,16 +17,13 @@ from torchcommodity.ops._scan.linear_recurrence import carried_recurrence
 def _update_var(
     past: Past,
     x: Tensor,
-    com: Decay = None,
-    span: Decay = None,
-    halflife: Decay = None,
-    alpha: Decay = None,
     adjust: bool = True,
     ignore_na: bool = False,
     min_periods: int = 0,
     bias: bool = False,
+    **decay: Decay,
 ) -> Tensor:
-    rate = kept_decay(past, "ewm_var", x, com, span, halflife, alpha, min_periods)
+    rate = live_decay(past, "ewm_var", x, min_periods, **decay)
     return _covariance(x, x, rate, False, adjust, ignore_na, min_periods, bias, past)
 
 
@@ -34,22 +31,21 @@ def _update_std(past: Past, x: Tensor, **settings: Any) -> Tensor:
     return _root(_update_var(past, x, **settings))
 
 
-def _update_covariance(past: Past, x: Tensor, bias: bool, min_periods: int, **settings: Any) -> Tensor:
+def _update_covariance(
+    past: Past, x: Tensor, adjust: bool, ignore_na: bool, min_periods: int, bias: bool, **decay: Decay
+) -> Tensor:
     first, second = all_pairs(x)
-    rate, rules = _kept_pairs(past, "ewm_covariance", first, min_periods, **settings)
-    return _matrices(_covariance(first, second, rate, False, *rules, min_periods, bias, past), x.shape[-1])
+    rate = live_decay(past, "ewm_covariance", first, min_periods, **decay)
+    covariance = _covariance(first, second, rate, False, adjust, ignore_na, min_periods, bias, past)
+    return _matrices(covariance, x.shape[-1])
 
 
-def _update_correlation(past: Past, x: Tensor, min_periods: int, **settings: Any) -> Tensor:
+def _update_correlation(
+    past: Past, x: Tensor, adjust: bool, ignore_na: bool, min_periods: int, **decay: Decay
+) -> Tensor:
     first, second = all_pairs(x)
-    rate, rules = _kept_pairs(past, "ewm_correlation", first, min_periods, **settings)
-    return _matrices(_correlation(first, second, rate, False, *rules, min_periods, past), x.shape[-1])
-
-
-def _kept_pairs(
-    past: Past, name: str, pairs: Tensor, min_periods: int, adjust: bool, ignore_na: bool, **decay: Decay
-) -> tuple[Tensor, tuple[bool, bool]]:
-    return kept_decay(past, name, pairs, min_periods=min_periods, **decay), (adjust, ignore_na)
+    rate = live_decay(past, "ewm_correlation", first, min_periods, **decay)
+    return _matrices(_correlation(first, second, rate, False, adjust, ignore_na, min_periods, past), x.shape[-1])
 
 
 @live(_update_var)

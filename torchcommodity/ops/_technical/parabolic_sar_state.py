@@ -58,20 +58,9 @@ def initial_state(high: Tensor) -> State:
     return State(x, x, none, x, x, none, x, x, x, none, none + 1, none + 1)
 
 
-def trace(
-    high: Tensor,
-    low: Tensor,
-    start: float,
-    offset: float,
-    initial_long: float,
-    step_long: float,
-    max_long: float,
-    initial_short: float,
-    step_short: float,
-    max_short: float,
-) -> Outputs:
-    """All rows."""
-    acceleration = Acceleration((initial_long, initial_short), (step_long, step_short), (max_long, max_short))
+def trace(high: Tensor, low: Tensor, start: float, offset: float, *factors: float) -> Outputs:
+    """All rows; `factors` are the initial one, the step and the maximum, for long and then for short positions."""
+    acceleration = Acceleration(*zip(factors[:3], factors[3:]))
     return advance_rows(initial_state(high), high, low, start, offset, acceleration)[1]
 
 

@@ -11,24 +11,14 @@ from torchcommodity.opkit.arguments import check_panel, check_values
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.egarch_variance_backward import MEAN_ABSOLUTE
 from torchcommodity.ops._volatility.egarch_variance_backward import operator as backward
-from torchcommodity.ops._volatility.parameters import broadcast_parameter, float64_constant
-
-Parameter = Tensor | float | None
+from torchcommodity.ops._volatility.parameters import Parameter, broadcast_parameter, float64_constant
 
 
-def _update(
-    past: Past,
-    returns: Tensor,
-    omega: Parameter,
-    alpha: Parameter,
-    beta: Parameter,
-    gamma: Parameter,
-    initial: Parameter,
-) -> Tensor:
+def _update(past: Past, returns: Tensor, **arguments: Parameter) -> Tensor:
     native = has_kernel("commodity::egarch_variance_step", returns.device)
     parameters, log_variance = past.get("parameters"), past.get("log_variance")
     if parameters is None or log_variance is None:
-        *values, start = _parameters(returns, omega, alpha, beta, gamma, initial)
+        *values, start = _parameters(returns, **arguments)
         parameters, log_variance = torch.stack(values), start.double() if native else start
         past.keep("parameters", parameters)
     step: Callable[..., Any] = torch.ops.commodity.egarch_variance_step if native else _step

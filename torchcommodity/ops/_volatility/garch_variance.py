@@ -10,22 +10,12 @@ from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.garch_variance_backward import operator as backward
 from torchcommodity.ops._volatility.garch_variance_backward import row_terms
-from torchcommodity.ops._volatility.parameters import broadcast_parameter, lag
-
-Parameter = Tensor | float | None
+from torchcommodity.ops._volatility.parameters import Parameter, broadcast_parameter, lag
 
 
-def _update(
-    past: Past,
-    returns: Tensor,
-    omega: Parameter,
-    alpha: Parameter,
-    beta: Parameter,
-    gamma: Parameter,
-    initial: Parameter,
-) -> Tensor:
+def _update(past: Past, returns: Tensor, **arguments: Parameter) -> Tensor:
     if (parameters := past.get("parameters")) is None:
-        parameters = torch.stack(_parameters(returns, omega, alpha, beta, gamma, initial))
+        parameters = torch.stack(_parameters(returns, **arguments))
         past.keep("parameters", parameters[:4].clone())
     start = parameters[-1] if (variance := past.get("variance")) is None else variance
     # h of the row after the last follows from one more row, whatever it holds

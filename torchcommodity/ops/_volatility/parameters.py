@@ -6,6 +6,8 @@ from torch import Tensor
 
 from torchcommodity.opkit.arguments import raise_invalid
 
+Parameter = Tensor | float | None
+
 
 def broadcast_parameter(operator: str, returns: Tensor, name: str, value: Tensor | float) -> Tensor:
     """`value` as (..., N) for `returns` (..., T, N), at least float32: float16 cannot hold a daily variance."""
