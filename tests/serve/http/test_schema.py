@@ -14,7 +14,7 @@ from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
 from torchcommodity.serve.http._response import prediction
 from torchcommodity.serve.http._schema import parse_request
-from torchcommodity.serve.http._series import KeptSeries, Window
+from torchcommodity.serve.http._series import SeriesCache, Window
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 
 METADATA = Metadata(
@@ -55,7 +55,7 @@ def cell(text: str) -> bytes:
 def windows(body: bytes) -> list[Window]:
     parsed = parse_request(body)
     select_outputs(parsed.parameters, METADATA)
-    return make_windows(parsed, METADATA, Limits(max_rows=4, max_instances=3), KeptSeries(0))
+    return make_windows(parsed, METADATA, Limits(max_rows=4, max_instances=3), SeriesCache(0))
 
 
 def test_make_windows_of_rows_equal_those_of_prices_by_symbol() -> None:

@@ -10,7 +10,7 @@ from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
 from torchcommodity.serve.http._schema import parse_request
-from torchcommodity.serve.http._series import KeptSeries, Window
+from torchcommodity.serve.http._series import SeriesCache, Window
 from torchcommodity.serve.http._windows import make_windows
 
 METADATA = Metadata(
@@ -33,24 +33,24 @@ DATES = ["2018-12-26", "2018-12-27", "2018-12-28", "2018-12-31"]
 PRICES = [[46.2, 54.5], [44.6, 51.49], [45.1, 50.57], [None, 53.8]]
 
 
-def window(kept: KeptSeries, rows: slice, **fields: Any) -> Window:
+def window(cache: SeriesCache, rows: slice, **fields: Any) -> Window:
     body = json.dumps({"instances": [{"prices": PRICES[rows], "dates": DATES[rows], **fields}]}).encode()
-    (made,) = make_windows(parse_request(body), METADATA, Limits(max_rows=4), kept)
-    return made
+    (result,) = make_windows(parse_request(body), METADATA, Limits(max_rows=4), cache)
+    return result
 
 
 @pytest.fixture
-def series() -> KeptSeries:
-    return KeptSeries(2)
+def series() -> SeriesCache:
+    return SeriesCache(2)
 
 
-def test_new_rows_give_the_window_of_the_full_request(series: KeptSeries) -> None:
+def test_new_rows_give_the_window_of_the_full_request(series: SeriesCache) -> None:
     window(series, slice(0, 3), series="oil")
-    expected = window(KeptSeries(0), slice(0, 4))
+    expected = window(SeriesCache(0), slice(0, 4))
     for _ in range(2):  # also if a client repeats its request
-        made = window(series, slice(3, 4), series="oil", append=True)
-        assert np.array_equal(made.prices, expected.prices, equal_nan=True)
-        assert np.array_equal(made.days, expected.days)
+        result = window(series, slice(3, 4), series="oil", append=True)
+        assert np.array_equal(result.prices, expected.prices, equal_nan=True)
+        assert np.array_equal(result.days, expected.days)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_new_rows_give_the_window_of_the_full_request(series: KeptSeries) -> Non
     ],
     ids=["unknown series", "no name", "earlier row", "another price", "empty name", "not a bool"],
 )
-def test_new_rows_are_refused_in_words(series: KeptSeries, rows: slice, fields: dict[str, Any], message: str) -> None:
+def test_new_rows_are_refused_in_words(series: SeriesCache, rows: slice, fields: dict[str, Any], message: str) -> None:
     window(series, slice(0, 3), series="oil")
     with pytest.raises(RequestError, match=message):
         window(series, rows, **{"append": True, **fields})
@@ -87,10 +87,10 @@ def test_rows_are_kept_only_with_the_option_live() -> None:
     with pytest.raises(
         RequestError, match=r"instances\[0\].series: expected no name: the server keeps no series .*--live"
     ):
-        window(KeptSeries(0), slice(0, 4), series="oil")
+        window(SeriesCache(0), slice(0, 4), series="oil")
 
 
-def test_the_series_that_was_not_used_for_the_longest_time_is_dropped(series: KeptSeries) -> None:
+def test_series_cache_drops_the_least_recently_used_series(series: SeriesCache) -> None:
     for name in ("oil", "gas", "oil", "coal"):
         window(series, slice(0, 3), series=name)
     window(series, slice(3, 4), series="oil", append=True)

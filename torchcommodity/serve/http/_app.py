@@ -21,7 +21,7 @@ from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._response import artifact_info, prediction
 from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse, parse_request
-from torchcommodity.serve.http._series import KeptSeries
+from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 
 ERRORS = {
@@ -60,7 +60,7 @@ def make_app(
     routes: Routes,
     dashboard: APIRouter,
     requires_token: bool,
-    series: KeptSeries,
+    series: SeriesCache,
 ) -> FastAPI:
     """Application with all routes; `requires_token` only documents the token in the OpenAPI schema."""
     app = FastAPI(  # without FastAPI's documentation pages, which load scripts from a CDN
@@ -116,7 +116,7 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
 class PredictEndpoint:
     """Responds to predict requests, up to the maximum number in progress."""
 
-    def __init__(self, metadata: Metadata, pool: Pool, limits: Limits, series: KeptSeries) -> None:
+    def __init__(self, metadata: Metadata, pool: Pool, limits: Limits, series: SeriesCache) -> None:
         self.metadata, self.pool, self.limits, self.series, self.in_progress = metadata, pool, limits, series, 0
 
     async def respond(self, request: Request) -> Response:

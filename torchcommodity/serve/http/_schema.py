@@ -36,11 +36,9 @@ class Instance(BaseModel):
     dates: Annotated[list[Date], FAIL_FAST] = Field(description="T dates in ascending order")
     series: SeriesName | None = Field(
         default=None,
-        description="Name under which the server keeps the rows for later requests; only of a server with --live",
+        description="Name under which the server keeps the rows for later requests; the server must run with --live",
     )
-    append: bool = Field(
-        default=False, description="The rows are new ones, after those that the server keeps of the series"
-    )
+    append: bool = Field(default=False, description="The rows follow those that the server keeps of the series")
 
 
 class Parameters(BaseModel):

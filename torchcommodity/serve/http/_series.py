@@ -17,8 +17,8 @@ class Window:
     days: npt.NDArray[np.int64]  # (T,) since 1970-01-01
 
 
-class KeptSeries:
-    """The rows of up to `limit` series by name; the one that was not used for the longest time is dropped first."""
+class SeriesCache:
+    """The rows of up to `limit` series by name; the least recently used one is dropped first."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self._windows = limit, OrderedDict[str, Window]()
@@ -31,7 +31,7 @@ class KeptSeries:
             self._windows.popitem(last=False)
 
     def append(self, name: str, rows: Window, field: str) -> Window:
-        """All rows of a series: those that are kept, then the new ones. A row that is kept already may come again.
+        """All rows of a series: those that are kept, then the new ones. A client may repeat rows that are kept.
 
         Raises:
             RequestError: 422: no rows of this series are kept, or a row is not after them.
@@ -39,15 +39,15 @@ class KeptSeries:
         before = self._windows.get(name)
         if before is None:
             raise invalid_field(f"{field}.series", "a series that the server keeps: send its history again", name)
-        again = int(np.searchsorted(rows.days, before.days[-1], side="right"))
-        index = np.searchsorted(before.days, rows.days[:again])
-        same = (before.days[index] == rows.days[:again]) & _equal(before.prices[index], rows.prices[:again])
+        repeats = int(np.searchsorted(rows.days, before.days[-1], side="right"))
+        index = np.searchsorted(before.days, rows.days[:repeats])
+        same = (before.days[index] == rows.days[:repeats]) & _equal(before.prices[index], rows.prices[:repeats])
         if not same.all():
             row = int(np.argmin(same))
             last, day = (str(np.datetime64(int(day), "D")) for day in (before.days[-1], rows.days[row]))
             raise invalid_field(f"{field}.dates[{row}]", f"a date after {last}, the last row of the series", day)
         return Window(
-            np.concatenate([before.prices, rows.prices[again:]]), np.concatenate([before.days, rows.days[again:]])
+            np.concatenate([before.prices, rows.prices[repeats:]]), np.concatenate([before.days, rows.days[repeats:]])
         )
 
 

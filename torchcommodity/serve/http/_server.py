@@ -17,7 +17,7 @@ from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
-from torchcommodity.serve.http._series import KeptSeries
+from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.training import one_thread
 
 log = logging.getLogger("torchcommodity.serve")
@@ -66,7 +66,7 @@ def serve(
         pool = Pool(path, metadata.sha256, workers, limits, metrics.batch.observe, server.fail)
         metrics.observe_pool(pool)
         router = make_router(metadata, dashboard(artifact))
-        series = KeptSeries(max_series)
+        series = SeriesCache(max_series)
         app = make_app(metadata, pool, metrics, limits, routes, router, token is not None, series)
         public_paths = (routes.health, "/", "/page/")
         admission = AdmissionMiddleware(

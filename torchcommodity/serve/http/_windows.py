@@ -12,7 +12,7 @@ from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._schema import Instance, Parameters, PredictRequest
-from torchcommodity.serve.http._series import KeptSeries, Window
+from torchcommodity.serve.http._series import SeriesCache, Window
 
 PriceColumn = Sequence[float | None]
 
@@ -26,7 +26,7 @@ class OutputSelection:
     quantity: str
 
 
-def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits, series: KeptSeries) -> list[Window]:
+def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits, series: SeriesCache) -> list[Window]:
     """Windows of all instances of a request; those with a name are kept in `series`.
 
     Raises:
@@ -50,7 +50,7 @@ def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits, se
     return windows
 
 
-def _check_series(instance: Instance, field: str, series: KeptSeries) -> None:
+def _check_series(instance: Instance, field: str, series: SeriesCache) -> None:
     if instance.append and instance.series is None:
         raise invalid_field(f"{field}.series", "the name of the series to which the rows are appended", None)
     if instance.series is not None and not series.limit:
