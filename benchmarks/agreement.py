@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import talib
@@ -17,6 +16,7 @@ from arch.data import nasdaq, sp500
 from markdown import environment, replace_table
 from row import columns
 from talib import abstract
+from talib_calls import outputs, select_inputs
 from torch import Tensor
 
 from torchcommodity.ops import indicators
@@ -46,26 +46,22 @@ def prices() -> dict[str, Tensor]:
 def agreement(name: str, group: str, panels: dict[str, Tensor]) -> Agreement:
     """Compare all rows after the warm-up; a row that only one of the two has counts as an infinite difference."""
     function, peer = getattr(indicators, name), getattr(talib, name.upper())
-    inputs = [panels[key] for key in np.hstack(list(abstract.Function(name).input_names.values()))]
+    inputs = select_inputs(name, panels)
     if name in UNIT_INTERVAL:
         inputs = [x / x.amax() for x in inputs]
     warm_up = indicators.lookback(name)
     if warm_up != abstract.Function(name).lookback:
         return Agreement(group, warm_up, 0, np.inf)
-    peers = [_outputs(peer(*series)) for series in zip(*map(columns, inputs))]
+    peers = [outputs(peer(*series)) for series in zip(*map(columns, inputs))]
     pairs = [
         (y[warm_up:, n].double().numpy(), x[warm_up:].astype(float))
         for n, expected in enumerate(peers)
-        for y, x in zip(_outputs(function(*inputs)), expected, strict=True)
+        for y, x in zip(outputs(function(*inputs)), expected, strict=True)
     ]
     if name in INDEXES:
         series = np.repeat(inputs[0].numpy().T, len(peers[0]), axis=0)
         pairs = [(close[y.astype(int)], close[x.astype(int)]) for close, (y, x) in zip(series, pairs, strict=True)]
     return Agreement(group, warm_up, sum(x.size for _, x in pairs), max(_difference(*pair) for pair in pairs))
-
-
-def _outputs(result: Any) -> tuple[Any, ...]:
-    return tuple(result) if isinstance(result, tuple) else (result,)
 
 
 def _difference(y: np.ndarray, x: np.ndarray) -> float:

@@ -21,6 +21,7 @@ import torch
 from markdown import environment, replace_table
 from row import columns
 from talib import abstract
+from talib_calls import outputs, select_inputs
 from timing import copy_bandwidth, median_times
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
@@ -77,25 +78,18 @@ def prices(assets: int, rows: int = ROWS) -> dict[str, Tensor]:
 
 
 def inputs(name: str, assets: int, dtype: torch.dtype) -> list[Tensor]:
-    """The panels of an indicator in the order in which TA-Lib takes them."""
-    panels = prices(assets)
-    names = np.hstack(list(abstract.Function(name).input_names.values()))
-    return [panels[key].to(dtype) for key in names]
-
-
-def results(function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    result = function(*arguments)
-    return list(result) if isinstance(result, tuple) else [result]
+    """The panels of an indicator, as TA-Lib takes them."""
+    return [x.to(dtype) for x in select_inputs(name, prices(assets))]
 
 
 def disagrees(name: str) -> bool:
     """Whether some value after the warm-up differs from TA-Lib's in float64."""
     panels, warm_up = inputs(name, 2, torch.double), abstract.Function(name).lookback
-    expected = [results(getattr(talib, name.upper()), *x) for x in zip(*map(columns, panels))]
+    expected = [outputs(getattr(talib, name.upper())(*x)) for x in zip(*map(columns, panels))]
     return not all(
         np.allclose(y[warm_up:, n], x[warm_up:], rtol=1e-7, atol=1e-9 * _largest(x), equal_nan=True)
         for n, series in enumerate(expected)
-        for y, x in zip(results(getattr(indicators, name), *panels), series, strict=True)
+        for y, x in zip(outputs(getattr(indicators, name)(*panels)), series, strict=True)
     )
 
 
@@ -122,11 +116,11 @@ def measure(name: str, assets: int, bandwidth: float) -> Timing:
 def backward_call(function: Callable[..., Any], panels: Iterable[Tensor]) -> Callable[[], object] | None:
     """The gradients of all panels, or None if the outputs have no gradient."""
     leaves = [x.clone().requires_grad_() for x in panels]
-    outputs = [y for y in results(function, *leaves) if y.requires_grad]
-    if not outputs:
+    results = [y for y in outputs(function(*leaves)) if y.requires_grad]
+    if not results:
         return None
-    grads = [torch.ones_like(y) for y in outputs]
-    return lambda: torch.autograd.grad(outputs, leaves, grads, retain_graph=True, allow_unused=True)
+    grads = [torch.ones_like(y) for y in results]
+    return lambda: torch.autograd.grad(results, leaves, grads, retain_graph=True, allow_unused=True)
 
 
 def measure_all(names: Iterable[str], bandwidth: float) -> Iterator[tuple[str, Timings]]:

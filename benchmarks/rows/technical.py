@@ -1,7 +1,5 @@
 """The fused technical indicators and the parabolic SAR against TA-Lib."""
 
-from collections.abc import Callable
-
 from row import Call, Row, columns, uniform
 from torch import Tensor
 
@@ -22,21 +20,17 @@ def talib_indicators(panel: Tensor) -> Call:
     return call
 
 
-def talib_by_column(name: str) -> Callable[..., Call]:
-    """A TA-Lib function, called for each column of its panels."""
+def talib_sar(high: Tensor, low: Tensor) -> Call:
+    """TA-Lib's SAR, for each column."""
+    import talib
 
-    def peer(*panels: Tensor) -> Call:
-        import talib
-
-        function, series = getattr(talib, name), list(zip(*map(columns, panels)))
-        return lambda: [function(*x) for x in series]
-
-    return peer
+    series = list(zip(columns(high), columns(low)))
+    return lambda: [talib.SAR(*x) for x in series]
 
 
-def high_low_close() -> tuple[Tensor, ...]:
+def high_and_low() -> tuple[Tensor, Tensor]:
     (close,) = closes()
-    return close * 1.02, close * 0.97, close
+    return close * 1.02, close * 0.97
 
 
 ROWS = (
@@ -51,8 +45,8 @@ ROWS = (
     Row(
         "parabolic_sar",
         "(2500, 1000)",
-        lambda: high_low_close()[:2],
+        high_and_low,
         lambda high, low: ops.parabolic_sar(high, low),
-        {"TA-Lib SAR by column": talib_by_column("SAR")},
+        {"TA-Lib SAR by column": talib_sar},
     ),
 )
