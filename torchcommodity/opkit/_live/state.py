@@ -1,4 +1,4 @@
-"""The state of a live update: a dict of tensors that says itself which function, settings and panels it belongs to."""
+"""The state of a live update: a dict of tensors that names the function, settings and panels it belongs to."""
 
 import json
 from collections.abc import Sequence
