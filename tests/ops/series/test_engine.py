@@ -174,6 +174,7 @@ def test_integer_results() -> None:
         ("panels 1; input 0; return double %1", "the type must be float, int8, int16 or int64"),
         ("panels 1; input 0", "the last statement must be return"),
         ("panels 2; input 0; return float %1", "the program reads 2 inputs; got 1"),
+        ("panels 1; input 0; feedback 0.0; assign %2 %1; add %1 %3; return float %4", "operands must have a value"),
     ],
 )
 def test_a_bad_program_says_what_is_wrong(program: str, message: str) -> None:

@@ -1,25 +1,10 @@
 // A program over rows of a block of columns: tiles in, statements, tiles out.
 #pragma once
+#include "panel.h"
 #include "panel_io.h"
 #include "tile_runner.h"
 
 namespace commodity::series {
-
-using Inputs = std::vector<const std::optional<Tensor>*>;
-
-// The inputs of a program, contiguous and alike.
-struct __attribute__((visibility("hidden"))) Panel {
-  std::vector<Tensor> inputs;
-  Panels shape;
-
-  Panel(const char* operation, const Program& program, const Tensor& x0, const Inputs& rest)
-      : inputs{contiguous(x0)}, shape(inputs[0]) {
-    for (const std::optional<Tensor>* x : rest)
-      if (*x) inputs.push_back(contiguous(**x)), check_same(operation, inputs[0], inputs.back());
-    STD_TORCH_CHECK(int(inputs.size()) >= program.inputs, operation, ": the program reads ", program.inputs,
-                    " inputs; got ", inputs.size());
-  }
-};
 
 template <typename scalar_t>
 class BlockInputs {
@@ -117,11 +102,9 @@ inline torch::headeronly::ScalarType result_type(const Program& program, const T
   }
 }
 
-// (..., T, N), or (..., K, T, N) for K > 1 outputs.
-inline Tensor new_result(const Program& program, const Tensor& x) {
-  std::vector<int64_t> shape(x.sizes().begin(), x.sizes().end());
-  if (program.outputs.size() > 1) shape.insert(shape.end() - 2, int64_t(program.outputs.size()));
-  return new_empty(x, shape, result_type(program, x));
+inline Tensor new_result(const Program& program, const Panel& panel) {
+  const Tensor& x = panel.inputs[0];
+  return on_huge_pages(new_empty(x, panel.result_shape(program.outputs.size()), result_type(program, x)));
 }
 
 // Calls body(input number type, result number type, value for missing).

@@ -3,6 +3,7 @@
 // columns, so that they fit.
 #pragma once
 #include "device_program.h"
+#include "panel.h"
 
 namespace commodity::series {
 
@@ -140,45 +141,23 @@ struct OutputRows {
   }
 };
 
-// The inputs of a program, contiguous and alike.
-struct __attribute__((visibility("hidden"))) DeviceInputs {
-  std::vector<Tensor> inputs;
-  Panels shape;
-
-  DeviceInputs(const char* operation, const DeviceProgram& program, const Tensor& x0,
-               const std::vector<const std::optional<Tensor>*>& rest)
-      : inputs{contiguous(x0)}, shape(inputs[0]) {
-    for (const std::optional<Tensor>* x : rest)
-      if (*x) inputs.push_back(contiguous(**x)), check_same(operation, inputs[0], inputs.back());
-    STD_TORCH_CHECK(int(inputs.size()) >= program.inputs, operation, ": the program reads ", program.inputs,
-                    " inputs; got ", inputs.size());
-  }
-
-  // (..., K, T, N), or (..., T, N) for one channel.
-  std::vector<int64_t> result_shape(int64_t channels) const {
-    std::vector<int64_t> sizes(inputs[0].sizes().begin(), inputs[0].sizes().end());
-    if (channels != 1) sizes.insert(sizes.end() - 2, channels);
-    return sizes;
-  }
-
-  template <typename scalar_t>
-  LoadRows<scalar_t> load(const Columns& columns, const DeviceProgram& program) const {
-    LoadRows<scalar_t> load{columns, {}, program.panels};
-    for (size_t k = 0; k < inputs.size(); ++k)
-      load.inputs[k] = {inputs[k].const_data_ptr<scalar_t>(), 1, shape.steps, shape.assets};
-    return load;
-  }
-};
+template <typename scalar_t>
+LoadRows<scalar_t> load_rows(const Panel& panel, const DeviceProgram& program, const Columns& columns) {
+  LoadRows<scalar_t> load{columns, {}, program.panels};
+  for (size_t k = 0; k < panel.inputs.size(); ++k)
+    load.inputs[k] = {panel.inputs[k].const_data_ptr<scalar_t>(), 1, panel.shape.steps, panel.shape.assets};
+  return load;
+}
 
 // For each group of columns: fills the registers by a forward pass, then calls body(outputs).
 template <typename scalar_t, typename Body>
-void for_columns(const DeviceInputs& panels, const DeviceProgram& program, bool gradients, const Body& body) {
-  const Tensor& x = panels.inputs[0];
+void for_columns(const Panel& panel, const DeviceProgram& program, bool gradients, const Body& body) {
+  const Tensor& x = panel.inputs[0];
   std::vector<Instruction> instructions = program.instructions;
   for (int output : program.outputs) instructions.push_back({kNothing, {output}});
   const Tensor code = copy_instructions(x, instructions);
   const int count = int(program.instructions.size());
-  const int64_t total = panels.shape.batch * panels.shape.assets, steps = panels.shape.steps;
+  const int64_t total = panel.shape.batch * panel.shape.assets, steps = panel.shape.steps;
   const int64_t values = program.registers * steps, planes = values + (gradients ? count * steps : 0) + 2 * count;
   const int64_t group = std::min(total, std::max<int64_t>(kWarp, kScratch / planes / kWarp * kWarp));
   const Tensor memory = scratch(x, planes * group);
@@ -187,7 +166,7 @@ void for_columns(const DeviceInputs& panels, const DeviceProgram& program, bool 
     columns.registers = data_ptr<double>(memory);
     columns.states = columns.registers + values * columns.columns;
     columns.gradients = columns.states + 2 * count * columns.columns;
-    launch(x, steps * columns.columns, panels.load<scalar_t>(columns, program));
+    launch(x, steps * columns.columns, load_rows<scalar_t>(panel, program, columns));
     launch(x, columns.columns, RunColumn{columns});
     body(OutputRows{columns, columns.instructions + count, int(program.outputs.size())});
   }

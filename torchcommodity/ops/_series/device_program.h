@@ -8,7 +8,7 @@
 
 namespace commodity::series {
 
-constexpr int kMaxInputs = 8, kMaxOperands = 5;
+constexpr int kMaxOperands = 5;
 
 // Of every statement that computes: its name, its operation, and how few and how many attributes it takes.
 #define SERIES_OPERATIONS(OPERATION)                     \
@@ -114,28 +114,26 @@ struct DeviceProgram {
   int panels = 0, inputs = 0, registers = 0;  // those of the statements, then the tapes
   std::vector<Instruction> instructions;
   std::vector<int> outputs;
-  std::string type;
+  Result result = Result::kFloat;
 
   explicit DeviceProgram(const std::string& text) {
     const std::vector<Words> statements = read_statements(text);
     registers = int(statements.size());
     for (const Words& statement : statements) add(statement);
-    STD_TORCH_CHECK(!outputs.empty(), "series_program: the last statement must be return; got \"", text, "\"");
   }
 
  private:
   void add(const Words& statement) {
     Instruction instruction;
-    statement.check(outputs.empty(), "nothing may follow return");
-    statement.check((statement.number == 0) == (statement.name == "panels"),
-                    "the first statement, and no other, must be panels n");
-    for (int operand : statement.operands)
-      statement.check(instructions[operand].opcode != kNothing, "operands must have a value");
     if (!statement.attributes.empty()) instruction.attribute = statement.attributes[0];
     if (statement.name == "return")
       add_return(statement);
-    else if (statement.name == "panels" || statement.name == "input" || statement.name == "constant")
-      add_source(statement, instruction);
+    else if (statement.name == "panels")
+      inputs = panels = int(instruction.attribute);
+    else if (statement.name == "input")
+      instruction.opcode = kInput, inputs = std::max(inputs, int(instruction.attribute) + 1);
+    else if (statement.name == "constant")
+      instruction.opcode = kConstant;
     else if (statement.name == "assign")
       assign(statement);
     else
@@ -144,27 +142,9 @@ struct DeviceProgram {
   }
 
   void add_return(const Words& statement) {
-    constexpr std::string_view types[] = {"float", "int8", "int16", "int64"};
-    statement.check(std::find(std::begin(types), std::end(types), statement.type) != std::end(types),
-                    "the type must be float, int8, int16 or int64");
-    statement.check(!statement.operands.empty() && statement.attributes.empty(), "expected return <type> %a ...");
     for (const Instruction& instruction : instructions)
       statement.check(instruction.opcode != kFeedbackCode || instruction.operands[0], "a feedback has no assign");
-    outputs = statement.operands, type = statement.type;
-  }
-
-  void add_source(const Words& statement, Instruction& instruction) {
-    statement.check(statement.operands.empty() && statement.attributes.size() == 1, "expected one number");
-    if (statement.name == "constant") {
-      instruction.opcode = kConstant;
-      return;
-    }
-    const bool is_input = statement.name == "input";
-    const int value = int(instruction.attribute), count = is_input ? value + 1 : value;
-    statement.check(value >= 0 && count <= kMaxInputs, "there are up to 8 inputs");
-    instruction.opcode = is_input ? kInput : kNothing;
-    if (!is_input) panels = value;
-    inputs = std::max(inputs, count);
+    outputs = statement.operands, result = parse_result(statement);
   }
 
   void add_operation(const Words& statement, Instruction& instruction) {

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "primitives.h"
-#include "text.h"
 
 namespace commodity::series {
 
@@ -19,8 +18,6 @@ const Primitive* find_primitive(std::string_view name) {
 
 namespace {
 
-constexpr int kMaxInputs = 8;
-
 struct Parser {
   Program program;
   std::vector<int> open;  // feedback statements that wait for their assignment
@@ -30,48 +27,26 @@ struct Parser {
 
   void add(const Words& words) {
     Statement statement;
-    for (int operand : words.operands) {
-      const Kind kind = program.statements[operand].kind;
-      words.check(kind != Kind::kPanels && kind != Kind::kReturn, "operands must have a value");
-    }
     statement.operands = words.operands, statement.attributes = words.attributes;
-    words.check(program.outputs.empty(), "nothing may follow return");
-    words.check((number() == 0) == (words.name == "panels"), "the first statement, and no other, must be panels n");
     words.name == "return" ? add_return(statement, words) : add_value(statement, words);
     program.statements.push_back(std::move(statement));
   }
 
-  void set_result(const Words& words) {
-    const std::pair<const char*, Result> results[] = {
-        {"float", Result::kFloat}, {"int8", Result::kInt8}, {"int16", Result::kInt16}, {"int64", Result::kInt64}};
-    for (const auto& [name, result] : results)
-      if (words.type == name) {
-        program.result = result;
-        return;
-      }
-    words.check(false, "the type must be float, int8, int16 or int64");
-  }
-
   void add_return(Statement& statement, const Words& words) {
     statement.kind = Kind::kReturn;
-    set_result(words);
-    words.check(!statement.operands.empty() && statement.attributes.empty(), "expected return <type> %a ...");
     words.check(open.empty(), "a feedback has no assign");
-    program.outputs = statement.operands;
+    program.result = parse_result(words), program.outputs = statement.operands;
   }
 
   void add_value(Statement& statement, const Words& words) {
     const std::string& name = words.name;
-    const size_t operands = statement.operands.size(), attributes = statement.attributes.size();
-    if (name == "panels" || name == "input") {
-      words.check(operands == 0 && attributes == 1, "expected one number");
-      const int value = int(statement.attributes[0]);
-      words.check(value >= 0 && value < kMaxInputs + (name == "panels"), "there are up to 8 inputs");
-      statement.kind = name == "panels" ? Kind::kPanels : Kind::kInput;
-      if (name == "panels") program.panels = value;
-      program.inputs = std::max(program.inputs, name == "panels" ? value : value + 1);
+    if (name == "panels") {
+      statement.kind = Kind::kPanels;
+      program.inputs = program.panels = int(statement.attributes[0]);
+    } else if (name == "input") {
+      statement.kind = Kind::kInput;
+      program.inputs = std::max(program.inputs, int(statement.attributes[0]) + 1);
     } else if (name == "constant") {
-      words.check(operands == 0 && attributes == 1, "expected one number");
       statement.kind = Kind::kConstant;
     } else {
       add_compute(statement, words);
@@ -159,8 +134,6 @@ void assign_buffers(Program& program) {
 Program parse_text(const std::string& text) {
   Parser parser;
   for (const Words& statement : read_statements(text)) parser.add(statement);
-  STD_TORCH_CHECK(!parser.program.outputs.empty(), "series_program: the last statement must be return; got \"", text,
-                  "\"");
   assign_buffers(parser.program);
   return std::move(parser.program);
 }

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "statement.h"
+#include "text.h"
 
 namespace commodity::series {
 
 enum class Kind { kPanels, kInput, kConstant, kCompute, kReturn };
-enum class Result { kFloat, kInt8, kInt16, kInt64 };
 
 struct Statement {
   Kind kind = Kind::kCompute;

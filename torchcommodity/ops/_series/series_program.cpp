@@ -12,8 +12,8 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
                       Optional x7, std::string text) {
   STD_TORCH_CHECK(x0.dim() >= 2, "series_program: panels must be (..., T, N)");
   const std::shared_ptr<const Program> program = parse(text);
-  const Panel panel("series_program", *program, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
-  Tensor y = on_huge_pages(new_result(*program, panel.inputs[0]));
+  const Panel panel("series_program", program->inputs, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
+  Tensor y = new_result(*program, panel);
   const int64_t outputs = int64_t(program->outputs.size());
   dispatch(*program, x0, [&](auto scalar, auto result, double absent) {
     auto* data = y.mutable_data_ptr<decltype(result)>();

@@ -23,12 +23,11 @@ struct StoreRows {
 };
 
 template <typename scalar_t, typename result_t>
-Tensor run(const DeviceInputs& inputs, const DeviceProgram& program, torch::headeronly::ScalarType dtype,
-           double absent) {
+Tensor run(const Panel& panel, const DeviceProgram& program, torch::headeronly::ScalarType dtype, double absent) {
   const int64_t outputs = int64_t(program.outputs.size());
-  Tensor y = new_empty(inputs.inputs[0], inputs.result_shape(outputs), dtype);
-  const DevicePanels<result_t> panels{data_ptr<result_t>(y), outputs, inputs.shape.steps, inputs.shape.assets};
-  for_columns<scalar_t>(inputs, program, false, [&](const OutputRows& rows) {
+  Tensor y = new_empty(panel.inputs[0], panel.result_shape(program.outputs.size()), dtype);
+  const DevicePanels<result_t> panels{data_ptr<result_t>(y), outputs, panel.shape.steps, panel.shape.assets};
+  for_columns<scalar_t>(panel, program, false, [&](const OutputRows& rows) {
     launch(y, rows.columns.steps * rows.columns.columns, StoreRows<result_t>{rows, panels, absent});
   });
   return y;
@@ -39,13 +38,22 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
   using torch::headeronly::ScalarType;
   STD_TORCH_CHECK(x0.dim() >= 2, "series_program: panels must be (..., T, N)");
   const DeviceProgram program(text);
-  const DeviceInputs inputs("series_program", program, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
-  Tensor y = inputs.inputs[0];
+  const Panel panel("series_program", program.inputs, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
+  Tensor y = panel.inputs[0];
   dispatch("series_program", x0, [&]<typename scalar_t>() {
-    y = program.type == "float"   ? run<scalar_t, scalar_t>(inputs, program, x0.scalar_type(), kMissing)
-        : program.type == "int8"  ? run<scalar_t, int8_t>(inputs, program, ScalarType::Char, 0)
-        : program.type == "int16" ? run<scalar_t, int16_t>(inputs, program, ScalarType::Short, 0)
-                                  : run<scalar_t, int64_t>(inputs, program, ScalarType::Long, -1);
+    switch (program.result) {
+      case Result::kFloat:
+        y = run<scalar_t, scalar_t>(panel, program, x0.scalar_type(), kMissing);
+        break;
+      case Result::kInt8:
+        y = run<scalar_t, int8_t>(panel, program, ScalarType::Char, 0);
+        break;
+      case Result::kInt16:
+        y = run<scalar_t, int16_t>(panel, program, ScalarType::Short, 0);
+        break;
+      case Result::kInt64:
+        y = run<scalar_t, int64_t>(panel, program, ScalarType::Long, -1);
+    }
   });
   return y;
 }

@@ -127,25 +127,18 @@ class Backward {
   }
 };
 
-// (..., M, T, N), or (..., T, N) for one wanted input.
-Tensor new_gradient(const Tensor& x, size_t wanted) {
-  std::vector<int64_t> shape(x.sizes().begin(), x.sizes().end());
-  if (wanted != 1) shape.insert(shape.end() - 2, int64_t(wanted));
-  return new_empty(x, shape);
-}
-
 Tensor series_program_backward(const Tensor& grad_, const Tensor& x0, Optional x1, Optional x2, Optional x3,
                                Optional x4, Optional x5, Optional x6, Optional x7, std::string text,
                                std::vector<int64_t> wanted) {
   STD_TORCH_CHECK(x0.dim() >= 2, "series_program_backward: panels must be (..., T, N)");
   const std::shared_ptr<const Program> program = parse(text);
-  const Panel panel("series_program_backward", *program, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
+  const Panel panel("series_program_backward", program->inputs, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
   const Tensor grad = contiguous(grad_);
   const int64_t outputs = int64_t(program->outputs.size()), size = panel.shape.size();
   STD_TORCH_CHECK(program->result == Result::kFloat, "series_program_backward: an integer output has no gradient");
   STD_TORCH_CHECK(grad.numel() == outputs * panel.inputs[0].numel() && grad.scalar_type() == x0.scalar_type(),
                   "series_program_backward: grad must have the shape and dtype of the output");
-  Tensor dx = on_huge_pages(new_gradient(panel.inputs[0], wanted.size()));
+  Tensor dx = on_huge_pages(new_empty(x0, panel.result_shape(wanted.size())));
   const std::vector<bool> active = find_active(*program, wanted);
   THO_DISPATCH_V2(x0.scalar_type(), "series_program_backward", AT_WRAP([&] {
                     const scalar_t* upstream = grad.const_data_ptr<scalar_t>();

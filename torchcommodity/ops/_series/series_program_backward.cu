@@ -103,19 +103,19 @@ Tensor series_program_backward(const Tensor& grad_, const Tensor& x0, Optional x
                                std::vector<int64_t> wanted) {
   STD_TORCH_CHECK(x0.dim() >= 2, "series_program_backward: panels must be (..., T, N)");
   const DeviceProgram program(text);
-  const DeviceInputs inputs("series_program_backward", program, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
+  const Panel panel("series_program_backward", program.inputs, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
   const Tensor grad = contiguous(grad_);
   const int64_t outputs = int64_t(program.outputs.size()), count = int64_t(wanted.size());
-  STD_TORCH_CHECK(program.type == "float", "series_program_backward: an integer output has no gradient");
+  STD_TORCH_CHECK(program.result == Result::kFloat, "series_program_backward: an integer output has no gradient");
   STD_TORCH_CHECK(count <= kMaxInputs, "series_program_backward: there are up to 8 inputs");
-  STD_TORCH_CHECK(grad.numel() == outputs * inputs.inputs[0].numel() && grad.scalar_type() == x0.scalar_type(),
+  STD_TORCH_CHECK(grad.numel() == outputs * panel.inputs[0].numel() && grad.scalar_type() == x0.scalar_type(),
                   "series_program_backward: grad must have the shape and dtype of the output");
-  Tensor dx = new_empty(x0, inputs.result_shape(count));
-  const Panels& shape = inputs.shape;
+  Tensor dx = new_empty(x0, panel.result_shape(wanted.size()));
+  const Panels& shape = panel.shape;
   dispatch("series_program_backward", x0, [&]<typename scalar_t>() {
     StoreGradients<scalar_t> store{{}, {}, {data_ptr<scalar_t>(dx), count, shape.steps, shape.assets}};
     std::copy(wanted.begin(), wanted.end(), store.wanted);
-    for_columns<scalar_t>(inputs, program, true, [&](const OutputRows& rows) {
+    for_columns<scalar_t>(panel, program, true, [&](const OutputRows& rows) {
       const int64_t items = shape.steps * rows.columns.columns;
       launch(dx, items,
              StartGradients<scalar_t>{rows, {grad.const_data_ptr<scalar_t>(), outputs, shape.steps, shape.assets}});

@@ -19,13 +19,13 @@ std::tuple<Tensor, Tensor> series_step(const Tensor& x0, Optional x1, Optional x
   using torch::headeronly::ScalarType;
   STD_TORCH_CHECK(x0.dim() >= 2, "series_step: rows must be (..., k, N)");
   const std::shared_ptr<const Program> program = parse(text);
-  const Panel panel("series_step", *program, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
+  const Panel panel("series_step", program->inputs, x0, {&x1, &x2, &x3, &x4, &x5, &x6, &x7});
   const std::vector<int64_t> shape = state_shape(*program, x0);
   const std::optional<Tensor> before = state_ ? std::optional(contiguous(*state_)) : std::nullopt;
   STD_TORCH_CHECK(!before || (before->scalar_type() == ScalarType::Double && before->sizes().equals(shape)),
                   "series_step: state must be float64 of shape (..., ", program->states,
                   ", N), as an earlier step of this program returned it");
-  Tensor y = on_huge_pages(new_result(*program, panel.inputs[0])), after = new_empty(x0, shape, ScalarType::Double);
+  Tensor y = new_result(*program, panel), after = new_empty(x0, shape, ScalarType::Double);
   const int64_t outputs = int64_t(program->outputs.size()), assets = panel.shape.assets;
   // the panels of a batch are counted without the rows, of which there may be none
   const Panels states(after);
