@@ -65,6 +65,11 @@ inline void square_root(Vec<scalar_t>& x) {
   for (int l = 0; l < Simd<scalar_t>::count; ++l) x[l] = std::sqrt(x[l]);
 }
 
+template <typename number_t>
+inline void square_root(number_t& x) {
+  x = std::sqrt(x);
+}
+
 // a0 b0 a1 b1 ...: the first half in `low`, the second half in `high`.
 template <typename scalar_t>
 inline void zip(const Vec<scalar_t>& a, const Vec<scalar_t>& b, Vec<scalar_t>& low, Vec<scalar_t>& high) {

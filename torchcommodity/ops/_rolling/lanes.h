@@ -1,4 +1,4 @@
-// Adjacent columns in registers: 16 at a time, then 4, then single ones. Kernels of windows.h that walk over the rows
+// Adjacent columns in registers: 32 at a time, then 4, then single ones. Kernels of windows.h that walk over the rows
 // of a block with their sums in registers, and with suffix sums that stay in the first-level cache.
 #pragma once
 #include "simd.h"
@@ -11,56 +11,31 @@ constexpr int64_t kLanes = 32;  // the most columns at a time
 // kVectors vectors, or one double: the values of one row.
 template <typename Vector, int kVectors>
 struct Lanes {
-  static constexpr bool single = std::is_same_v<Vector, double>;
   static constexpr int64_t width = kVectors * int64_t(sizeof(Vector) / sizeof(double));
   Vector value[kVectors] = {};
 
   template <typename scalar_t>
   inline static Lanes read(const scalar_t* row) {
     Lanes lanes;
-    for (int v = 0; v < kVectors; ++v) {
-      if constexpr (single)
-        lanes.value[v] = *row;
-      else
-        load<double>(lanes.value[v], row + v * Simd<double>::count);
-    }
+    for (int v = 0; v < kVectors; ++v) load<double>(lanes.value[v], row + v * Simd<double>::count);
     return lanes;
   }
 
   template <typename scalar_t>
   inline void write(scalar_t* row) const {
-    for (int v = 0; v < kVectors; ++v) {
-      if constexpr (single)
-        *row = static_cast<scalar_t>(value[v]);
-      else
-        store<double>(value[v], row + v * Simd<double>::count);
-    }
+    for (int v = 0; v < kVectors; ++v) store<double>(value[v], row + v * Simd<double>::count);
   }
 
   inline void square_root() {
-    for (int v = 0; v < kVectors; ++v) {
-      if constexpr (single)
-        value[v] = std::sqrt(value[v]);
-      else
-        commodity::square_root<double>(value[v]);
-    }
+    for (int v = 0; v < kVectors; ++v) commodity::square_root<double>(value[v]);
   }
 
   inline bool finite() const {
+    double row[width];
+    write(row);
     bool finite = true;
-    for (int64_t n = 0; n < width; ++n) {
-      const double x = element(n);
-      finite &= x - x == 0;
-    }
+    for (const double x : row) finite &= x - x == 0;
     return finite;
-  }
-
- private:
-  inline double element(int64_t n) const {
-    if constexpr (single)
-      return value[n];
-    else
-      return value[n / Simd<double>::count][n % Simd<double>::count];
   }
 };
 

@@ -19,7 +19,6 @@ struct Mirrored {
   template <typename Mask>
   COMMODITY_INLINE Mirrored(const Mask& is_long, const Number& high, const Number& low)
       : near(is_long ? low : -high), far(is_long ? high : -low) {}
-  Mirrored() = default;
 };
 
 // What happens in a row, and the values after it.
