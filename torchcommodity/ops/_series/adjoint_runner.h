@@ -95,32 +95,35 @@ class AdjointRunner {
     call.attributes = statement.attributes.data();
     call.attribute_count = int(statement.attributes.size());
     call.state = state_.data() + statement.adjoint_state * width_;
+    call.dy = gradient(i);
+    for (size_t k = 0; k < statement.operands.size() && k < kOperands; ++k) {
+      const auto operand = statement.operands.begin() + k;
+      call.dx[k] = gradient(*operand);
+      if (call.dx[k] && std::find(statement.operands.begin(), operand, *operand) != operand) call.dx[k] = repeated(k);
+    }
     return call;
   }
 
-  // Whether an operand is an earlier operand too: kernels add to the gradients of all operands at once.
-  static bool is_repeated(const Statement& statement, size_t k) {
-    const auto end = statement.operands.begin() + k;
-    return std::find(statement.operands.begin(), end, *end) != end;
-  }
+  // The gradient of an operand that is an earlier operand too: kernels add to those of all operands at once.
+  double* repeated(size_t k) { return repeated_.data() + k * tile_; }
 
   // Gradients are kept for one tile, but kernels count rows as in the registers.
   void run_statement(int i, int64_t time, int64_t begin, int64_t end, int64_t tile_begin) {
     const Statement& statement = program_.statements[i];
     if (!active_[i] || !statement.primitive) return;
-    Adjoint& call = calls_[i];
-    call.begin = begin, call.end = end, call.time = time;
+    Adjoint call = calls_[i];
     const int64_t shift = tile_begin * width_, first = (begin - tile_begin) * width_, size = (end - begin) * width_;
-    call.dy = gradient(i) ? gradient(i) - shift : nullptr;
+    call.begin = begin, call.end = end, call.time = time, call.dy -= shift;
     for (size_t k = 0; k < statement.operands.size(); ++k) {
-      double* dx = gradient(statement.operands[k]);
-      if (dx && is_repeated(statement, k)) std::fill_n((dx = repeated_.data() + k * tile_) + first, size, 0.0);
-      call.dx[k] = dx ? dx - shift : nullptr;
+      if (call.dx[k] == repeated(k)) std::fill_n(repeated(k) + first, size, 0.0);
+      if (call.dx[k]) call.dx[k] -= shift;
     }
     statement.primitive->adjoint(call);
     for (size_t k = 1; k < statement.operands.size(); ++k)
-      if (double* dx = gradient(statement.operands[k]); dx && is_repeated(statement, k))
-        for (int64_t n = first; n < first + size; ++n) dx[n] += repeated_[k * tile_ + n];
+      if (calls_[i].dx[k] == repeated(k)) {
+        double *dx = gradient(statement.operands[k]), *more = repeated(k);
+        for (int64_t n = first; n < first + size; ++n) dx[n] += more[n];
+      }
   }
 };
 

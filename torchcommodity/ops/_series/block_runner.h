@@ -10,7 +10,9 @@ template <typename scalar_t>
 class BlockInputs {
  public:
   BlockInputs(const Program& program, const Panel& panel, int64_t batch, const View& view, int64_t first)
-      : program_(program), view_(view), bad_(program.panels > 1 ? tile_rows(view.width) * view.width : 0) {
+      : program_(program),
+        view_(view),
+        bad_(program.panels > 1 ? tile_rows(view.width, panel.shape.steps) * view.width : 0) {
     for (const Tensor& x : panel.inputs)
       data_.push_back(x.const_data_ptr<scalar_t>() + batch * panel.shape.size() + first);
   }
@@ -20,7 +22,7 @@ class BlockInputs {
     int64_t flat_rows = rows;
     const View flat = flatten(view_, flat_rows);
     double* bad = bad_.empty() ? nullptr : bad_.data();
-    if (bad) std::fill(bad_.begin(), bad_.end(), 0.0);
+    if (bad) std::fill_n(bad, rows * view_.width, 0.0);
     for (int k = 0; bad && k < program_.panels; ++k)
       mark_missing(data_[k] + begin * view_.stride, flat, flat_rows, bad);
     for (size_t i = 0; i < program_.statements.size(); ++i) {
@@ -46,14 +48,14 @@ class BlockInputs {
 // Where an output is missing, all are.
 class BlockOutputs {
  public:
-  BlockOutputs(const Program& program, const View& view)
-      : program_(program), view_(view), bad_(program.outputs.size() > 1 ? tile_rows(view.width) * view.width : 0) {}
+  BlockOutputs(const Program& program, const View& view, int64_t tile)
+      : program_(program), view_(view), bad_(program.outputs.size() > 1 ? tile * view.width : 0) {}
 
   // `y` is row 0 of the rows in the first output; the outputs are `size` elements apart.
   template <typename result_t>
   void store(TileRunner& runner, int64_t rows, result_t* y, int64_t size, double absent) {
     double* bad = bad_.empty() ? nullptr : bad_.data();
-    if (bad) std::fill(bad_.begin(), bad_.end(), 0.0);
+    if (bad) std::fill_n(bad, rows * view_.width, 0.0);
     for (int output : program_.outputs)
       if (bad) mark_missing_values(runner.value(output), rows * view_.width, bad);
     int64_t flat_rows = rows;
@@ -75,8 +77,8 @@ template <typename scalar_t, typename result_t>
 void run_rows(const Program& program, const Panel& panel, int64_t batch, const View& view, int64_t first,
               TileRunner& runner, int64_t time, result_t* y, double absent) {
   BlockInputs<scalar_t> inputs(program, panel, batch, view, first);
-  BlockOutputs outputs(program, view);
-  const int64_t tile = tile_rows(view.width), steps = panel.shape.steps;
+  const int64_t steps = panel.shape.steps, tile = tile_rows(view.width, steps);
+  BlockOutputs outputs(program, view, tile);
   for (int64_t t = 0, rows; t < steps; t += rows) {
     rows = std::min(tile, steps - t);
     inputs.load(runner, t, rows, 0);

@@ -21,8 +21,8 @@ Tensor series_program(const Tensor& x0, Optional x1, Optional x2, Optional x3, O
         panel.shape,
         [&](int64_t batch, int64_t first, int64_t last) {
           const View view{panel.shape.assets, last - first, padded(last - first)};
-          TileRunner runner(*program, view.width, std::min(tile_rows(view.width), panel.shape.steps), false, false);
-          runner.start(false);
+          TileRunner runner(*program, view.width, tile_rows(view.width, panel.shape.steps), false, false);
+          runner.start();
           run_rows<decltype(scalar)>(*program, panel, batch, view, first, runner, 0,
                                      data + batch * outputs * panel.shape.size() + first, absent);
         },

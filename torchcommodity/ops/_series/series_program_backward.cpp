@@ -18,7 +18,7 @@ constexpr int64_t kSegmentElements = 1 << 16;  // of all registers: half of an L
 int64_t segment_rows(const Program& program, int64_t width, int64_t steps) {
   const double registers = double(program.statements.size() + program.tapes);
   const double balanced = std::sqrt(double(steps) * double(program.traced_states) / registers);
-  const int64_t tile = tile_rows(width);
+  const int64_t tile = tile_rows(width, steps);
   const int64_t rows = std::max(int64_t(balanced), int64_t(kSegmentElements / (registers * double(width))));
   return std::min(std::max<int64_t>(1, (rows + tile - 1) / tile) * tile, (steps + tile - 1) / tile * tile);
 }
@@ -44,7 +44,7 @@ class Backward {
         view_(view),
         steps_(panel.shape.steps),
         size_(panel.shape.size()),
-        tile_(tile_rows(view.width)),
+        tile_(tile_rows(view.width, steps_)),
         segment_(segment_rows(program, view.width, steps_)),
         inputs_(program, panel, batch, view, first),
         forward_(program, view.width, segment_, true, true),
@@ -87,8 +87,8 @@ class Backward {
   }
 
   void save_states() {
-    TileRunner runner(program_, view_.width, std::min(tile_, steps_), true, false);
-    runner.start(true);
+    TileRunner runner(program_, view_.width, tile_, true, false);
+    runner.start();
     states_.resize((steps_ + segment_ - 1) / segment_ * state_size());
     for (int64_t t = 0; t < steps_; t += tile_) {
       if (t % segment_ == 0)
@@ -103,7 +103,7 @@ class Backward {
   // Rows [begin, end) of the segment that begins at row `time`.
   void run_tile(int64_t time, int64_t begin, int64_t end, const scalar_t* grad, scalar_t* dx) {
     const int64_t rows = end - begin, offset = (time + begin) * view_.stride;
-    std::fill(bad_.begin(), bad_.end(), 0.0);
+    std::fill_n(bad_.begin(), rows * view_.width, 0.0);
     for (int output : program_.outputs)
       mark_missing_values(forward_.value(output) + begin * view_.width, rows * view_.width, bad_.data());
     adjoint_.clear();

@@ -35,8 +35,8 @@ std::tuple<Tensor, Tensor> series_step(const Tensor& x0, Optional x1, Optional x
     auto* data = y.mutable_data_ptr<decltype(result)>();
     for_each_block(states, [&](int64_t batch, int64_t first, int64_t last) {
       const View view{assets, last - first, padded(last - first)};
-      TileRunner runner(*program, view.width, std::min(tile_rows(view.width), panel.shape.steps), false, false);
-      runner.start(false);
+      TileRunner runner(*program, view.width, tile_rows(view.width, panel.shape.steps), false, false);
+      if (!old_state) runner.start();
       double* state = runner.state().data();
       const int64_t offset = batch * program->states * assets + first;
       for (int64_t s = 0; old_state && s < program->states; ++s)

@@ -7,15 +7,19 @@ namespace commodity::series {
 constexpr int64_t kTileElements = 1024;  // per register: those that are alive stay in the L1 cache
 
 inline int64_t padded(int64_t columns) { return columns == 1 ? 1 : (columns + kLanes - 1) / kLanes * kLanes; }
-inline int64_t tile_rows(int64_t width) { return std::max<int64_t>(1, kTileElements / width); }
+inline int64_t tile_rows(int64_t width, int64_t steps) {
+  return std::max<int64_t>(1, std::min(kTileElements / width, steps));
+}
 
 class TileRunner {
  public:
-  // Registers of `capacity` rows. `traced`: every statement keeps its register, and its tape if `tape` is not empty.
+  // Registers of `capacity` rows. `traced`: the state is that of a backward pass; `keep`: so are the registers, one for
+  // each statement, and there are tapes.
   TileRunner(const Program& program, int64_t width, int64_t capacity, bool traced, bool keep)
       : program_(program),
         width_(width),
         capacity_(capacity),
+        traced_(traced),
         state_((traced ? program.traced_states : program.states) * width),
         memory_((keep ? program.statements.size() : program.buffers) * capacity * width),
         tape_(keep ? program.tapes * capacity * width : 0) {
@@ -26,21 +30,19 @@ class TileRunner {
       if (statements[i].kind == Kind::kConstant)
         std::fill_n(registers_[i], capacity * width, statements[i].attributes[0]);
     }
-    for (size_t i = 0; i < statements.size(); ++i) calls_.push_back(call(statements[i], registers_[i], traced, keep));
+    for (size_t i = 0; i < statements.size(); ++i) calls_.push_back(call(statements[i], registers_[i], keep));
   }
 
   double* value(int statement) { return registers_[statement]; }
   AlignedVector<double>& state() { return state_; }
   double* tape(const Statement& statement) { return tape_.data() + statement.tape * capacity_ * width_; }
 
-  // The state before the first row.
-  void start(bool traced) {
-    std::fill(state_.begin(), state_.end(), 0.0);
+  // Sets the state of a new runner to that before the first row.
+  void start() {
     for (const Statement& statement : program_.statements)
       if (statement.primitive && statement.primitive->start)
-        statement.primitive->start(statement.attributes.data(), traced ? statement.traced_states : statement.states,
-                                   width_,
-                                   state_.data() + (traced ? statement.traced_state : statement.state) * width_);
+        statement.primitive->start(statement.attributes.data(), traced_ ? statement.traced_states : statement.states,
+                                   width_, state_of(statement));
   }
 
   // Rows [begin, end) of the registers, whose row 0 is row `time` of the series. The inputs have been loaded.
@@ -60,19 +62,23 @@ class TileRunner {
  private:
   const Program& program_;
   const int64_t width_, capacity_;
+  const bool traced_;
   AlignedVector<double> state_, memory_, tape_;
   std::vector<double*> registers_;
   std::vector<Forward> calls_;
 
-  Forward call(const Statement& statement, double* y, bool traced, bool keep) {
+  double* state_of(const Statement& statement) {
+    return state_.data() + (traced_ ? statement.traced_state : statement.state) * width_;
+  }
+
+  Forward call(const Statement& statement, double* y, bool keep) {
     Forward call{};
     call.width = width_, call.y = y;
     for (size_t k = 0; k < statement.operands.size() && k < kOperands; ++k) {
       call.x[k] = registers_[statement.operands[k]];
       call.constant[k] = program_.statements[statement.operands[k]].kind == Kind::kConstant;
     }
-    call.state = state_.data() + (traced ? statement.traced_state : statement.state) * width_;
-    call.traced = traced;
+    call.state = state_of(statement), call.traced = traced_;
     call.tape = keep && statement.primitive && statement.primitive->tapes ? tape(statement) : nullptr;
     call.attributes = statement.attributes.data();
     call.attribute_count = int(statement.attributes.size());
