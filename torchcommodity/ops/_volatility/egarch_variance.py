@@ -7,18 +7,17 @@ import torch
 from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
-from torchcommodity.opkit.arguments import check_panel, check_values
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.egarch_variance_backward import MEAN_ABSOLUTE
 from torchcommodity.ops._volatility.egarch_variance_backward import operator as backward
-from torchcommodity.ops._volatility.parameters import Parameter, broadcast_parameter, float64_constant
+from torchcommodity.ops._volatility.parameters import Parameter, check_parameters, float64_constant
 
 
 def _update(past: Past, returns: Tensor, **arguments: Parameter) -> Tensor:
     native = has_kernel("commodity::egarch_variance_step", returns.device)
     parameters, log_variance = past.get("parameters"), past.get("log_variance")
     if parameters is None or log_variance is None:
-        *values, start = _parameters(returns, **arguments)
+        *values, start = check_parameters("egarch_variance", _initial_log_variance, returns, **arguments)
         parameters, log_variance = torch.stack(values), start.double() if native else start
         past.keep("parameters", parameters)
     step: Callable[..., Any] = torch.ops.commodity.egarch_variance_step if native else _step
@@ -74,31 +73,14 @@ def egarch_variance(
         >>> ops.egarch_variance(returns, omega=0.0, alpha=0.1, beta=0.9, gamma=-0.1).squeeze(-1)  # percent squared
         tensor([1.0000, 0.9233, 1.3030, 1.2690])
     """
-    h: Tensor = operator(returns, *_parameters(returns, omega, alpha, beta, gamma, initial))
+    parameters = check_parameters("egarch_variance", _initial_log_variance, returns, omega, alpha, beta, gamma, initial)
+    h: Tensor = operator(returns, *parameters)
     return h.to(returns.dtype)
 
 
-def _parameters(
-    returns: Tensor, omega: Parameter, alpha: Parameter, beta: Parameter, gamma: Parameter, initial: Parameter
-) -> list[Tensor]:
-    """omega, alpha, beta, gamma and ln h_0, (..., N) each, checked."""
-    check_panel("egarch_variance", returns=returns)
-    arguments = {
-        "omega": omega,
-        "alpha": alpha,
-        "beta": beta,
-        "gamma": 0.0 if gamma is None else gamma,
-        "initial": initial,
-    }
-    tensors = {
-        name: broadcast_parameter("egarch_variance", returns, name, x) for name, x in arguments.items() if x is not None
-    }
-    start, rules = _initial_log_variance(tensors["omega"], tensors["beta"], tensors.get("initial"))
-    valid = check_values("egarch_variance", rules, **arguments, returns=returns)
-    return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
-
-
-def _initial_log_variance(omega: Tensor, beta: Tensor, initial: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+def _initial_log_variance(
+    omega: Tensor, beta: Tensor, initial: Tensor | None = None, **others: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
     """ln h_0, and for each rule the series (..., N) that satisfy it."""
     if initial is not None:
         positive = initial > 0

@@ -5,17 +5,16 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
-from torchcommodity.opkit.arguments import check_panel, check_values
 from torchcommodity.ops._scan.linear_recurrence import operator as recur
 from torchcommodity.ops._volatility.arch_oracle import arch_variance
 from torchcommodity.ops._volatility.garch_variance_backward import operator as backward
 from torchcommodity.ops._volatility.garch_variance_backward import row_terms
-from torchcommodity.ops._volatility.parameters import Parameter, broadcast_parameter, lag
+from torchcommodity.ops._volatility.parameters import Parameter, check_parameters, lag
 
 
 def _update(past: Past, returns: Tensor, **arguments: Parameter) -> Tensor:
     if (parameters := past.get("parameters")) is None:
-        parameters = torch.stack(_parameters(returns, **arguments))
+        parameters = torch.stack(check_parameters("garch_variance", _initial_variance, returns, **arguments))
         past.keep("parameters", parameters[:4].clone())
     start = parameters[-1] if (variance := past.get("variance")) is None else variance
     # h of the row after the last follows from one more row, whatever it holds
@@ -73,28 +72,9 @@ def garch_variance(
         >>> ops.garch_variance(returns, omega=0.1, alpha=0.1, beta=0.8).squeeze(-1)  # percent squared
         tensor([1.0000, 1.0000, 1.3000, 1.2700])
     """
-    h: Tensor = operator(returns, *_parameters(returns, omega, alpha, beta, gamma, initial))
+    parameters = check_parameters("garch_variance", _initial_variance, returns, omega, alpha, beta, gamma, initial)
+    h: Tensor = operator(returns, *parameters)
     return h.to(returns.dtype)
-
-
-def _parameters(
-    returns: Tensor, omega: Parameter, alpha: Parameter, beta: Parameter, gamma: Parameter, initial: Parameter
-) -> list[Tensor]:
-    """omega, alpha, beta, gamma and h_0, (..., N) each, checked."""
-    check_panel("garch_variance", returns=returns)
-    arguments = {
-        "omega": omega,
-        "alpha": alpha,
-        "beta": beta,
-        "gamma": 0.0 if gamma is None else gamma,
-        "initial": initial,
-    }
-    tensors = {
-        name: broadcast_parameter("garch_variance", returns, name, x) for name, x in arguments.items() if x is not None
-    }
-    start, rules = _initial_variance(**tensors)
-    valid = check_values("garch_variance", rules, **arguments, returns=returns)
-    return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
 
 
 def _initial_variance(

@@ -1,12 +1,37 @@
 """Parameters (..., N) of the volatility models, and small panel helpers that their formulas share."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 
 Parameter = Tensor | float | None
+
+
+def check_parameters(
+    operator: str,
+    initialize: Callable[..., tuple[Tensor, dict[str, Tensor]]],
+    returns: Tensor,
+    omega: Parameter,
+    alpha: Parameter,
+    beta: Parameter,
+    gamma: Parameter,
+    initial: Parameter,
+) -> list[Tensor]:
+    """omega, alpha, beta, gamma and the value before the first return, (..., N) each, checked.
+
+    `initialize` computes that value from the parameters, and for each rule the series (..., N) that satisfy it.
+    """
+    check_panel(operator, returns=returns)
+    arguments = {"omega": omega, "alpha": alpha, "beta": beta, "gamma": 0.0 if gamma is None else gamma}
+    arguments["initial"] = initial
+    tensors = {name: broadcast_parameter(operator, returns, name, x) for name, x in arguments.items() if x is not None}
+    start, rules = initialize(**tensors)
+    valid = check_values(operator, rules, **arguments, returns=returns)
+    return [*list(tensors.values())[:4], torch.where(valid, start, torch.nan)]
 
 
 def broadcast_parameter(operator: str, returns: Tensor, name: str, value: Tensor | float) -> Tensor:
