@@ -14,7 +14,6 @@ inline std::vector<bool> find_active(const Program& program, const std::vector<i
   const std::vector<Statement>& statements = program.statements;
   std::vector<bool> depends(statements.size()), reached(statements.size());
   for (int output : program.outputs) reached[output] = true;
-  const auto is_assign = [](const Statement& s) { return s.primitive && s.primitive->name == "assign"; };
   for (size_t pass = 0; pass < 2 + count_feedbacks(program); ++pass) {  // again: one that is fed back may feed the next
     for (size_t i = 0; i < statements.size(); ++i) {
       const Statement& statement = statements[i];
@@ -22,12 +21,12 @@ inline std::vector<bool> find_active(const Program& program, const std::vector<i
         depends[i] = std::find(wanted.begin(), wanted.end(), int64_t(statement.attributes[0])) != wanted.end();
       if (!statement.primitive || !statement.primitive->adjoint) continue;
       for (int operand : statement.operands) depends[i] = depends[i] | depends[operand];
-      if (is_assign(statement) && depends[statement.operands[1]]) depends[statement.operands[0]] = true;
+      if (statement.kind == Kind::kAssign && depends[statement.operands[1]]) depends[statement.operands[0]] = true;
     }
     for (size_t i = statements.size(); i-- > 0;) {
       const Statement& statement = statements[i];
       if (!statement.primitive || !statement.primitive->adjoint) continue;
-      if (is_assign(statement)) reached[i] = reached[statement.operands[0]];
+      if (statement.kind == Kind::kAssign) reached[i] = reached[statement.operands[0]];
       if (reached[i])
         for (int operand : statement.operands) reached[operand] = true;
     }

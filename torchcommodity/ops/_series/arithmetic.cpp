@@ -12,10 +12,7 @@ inline void divide_elements(const Forward& tile, double zero) {
   const Operand<constant_a> a{tile.x[0]};
   const Operand<constant_b> b{tile.x[1]};
   double* y = tile.y;
-  for_elements(tile, [=](int64_t i) {
-    const double quotient = a[i] / b[i], at_zero = missing(a[i]) ? kMissing : zero;
-    y[i] = b[i] == 0 ? at_zero : quotient;
-  });
+  for_elements(tile, [=](int64_t i) { y[i] = Quotient::value(a[i], b[i], zero); });
 }
 
 SERIES_KERNEL void divide(const Forward& tile) {

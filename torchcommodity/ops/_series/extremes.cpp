@@ -73,7 +73,7 @@ inline void extremes(const Forward& tile, Width width) {
   const int64_t window = window_of(tile.attributes);
   BlockMaxima<largest, rows, Width> block(window, width, tile.state);
   for_blocks(
-      tile.time, tile.begin, tile.end, window, [&](int64_t) { block.turn(); },
+      tile.time, tile.begin, tile.end, window, [&] { block.turn(); },
       [&](int64_t r, int64_t j, int64_t count) {
         double* __restrict y = tile.y + r * width, * __restrict tape = tile.tape + r * width;
         const int64_t time = tile.time + r;

@@ -46,8 +46,7 @@ struct Feedback {
 struct Divide {
   static constexpr int kOperands = 2;
   static COMMODITY_INLINE double value(const Column* x, int64_t t, double zero) {
-    const double a = x[0][t], b = x[1][t];
-    return b == 0 ? (missing(a) ? kMissing : zero) : a / b;
+    return Quotient::value(x[0][t], x[1][t], zero);
   }
   static COMMODITY_INLINE void adjoint(const Column* x, int64_t t, double zero, double dy, const Column* dx) {
     const double a = x[0][t], b = x[1][t], y = value(x, t, zero);

@@ -54,7 +54,12 @@ struct Minimum {
   static COMMODITY_INLINE double d_b(double a, double b, double) { return a <= b ? 0 : 1; }
 };
 
+// `zero` where the divisor is zero.
 struct Quotient {
+  static COMMODITY_INLINE double value(double a, double b, double zero) {
+    const double quotient = a / b, at_zero = missing(a) ? kMissing : zero;
+    return b == 0 ? at_zero : quotient;
+  }
   static COMMODITY_INLINE double d_a(double, double b, double) {
     const double slope = 1 / b;
     return b == 0 ? 0 : slope;

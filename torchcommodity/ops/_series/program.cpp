@@ -91,6 +91,7 @@ struct Parser {
     const auto feedback = std::find(open.begin(), open.end(), statement.operands[0]);
     words.check(feedback != open.end(), "the first operand must be a feedback that has no assign yet");
     const Statement& source = program.statements[*feedback];
+    statement.kind = Kind::kAssign;
     statement.state = source.state, statement.traced_state = source.traced_state;
     statement.adjoint_state = source.adjoint_state;
     open.erase(feedback);
@@ -115,8 +116,8 @@ void assign_buffers(Program& program) {
   };
   for (int i = 0; i < count; ++i) {
     const bool elementwise = statements[i].primitive && statements[i].primitive->elementwise;
-    const bool has_value = statements[i].kind == Kind::kInput || statements[i].kind == Kind::kConstant ||
-                           (statements[i].primitive && statements[i].primitive->name != "assign");
+    const Kind kind = statements[i].kind;
+    const bool has_value = kind == Kind::kInput || kind == Kind::kConstant || kind == Kind::kCompute;
     if (elementwise) release(i);
     if (has_value) {
       if (free.empty() || !statements[i].primitive) {

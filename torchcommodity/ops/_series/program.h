@@ -8,7 +8,7 @@
 
 namespace commodity::series {
 
-enum class Kind { kPanels, kInput, kConstant, kCompute, kReturn };
+enum class Kind { kPanels, kInput, kConstant, kCompute, kAssign, kReturn };
 
 struct Statement {
   Kind kind = Kind::kCompute;

@@ -17,7 +17,7 @@ inline void for_blocks(int64_t time, int64_t begin, int64_t end, int64_t window,
   for (int64_t r = begin, count; r < end; r += count) {
     const int64_t j = (time + r) % window;
     count = std::min(end - r, window - j);
-    if (j == 0 && time + r > 0) turn(r);
+    if (j == 0 && time + r > 0) turn();
     body(r, j, count);
   }
 }
@@ -29,7 +29,7 @@ inline void for_blocks_backward(const Tile& tile, int64_t steps, int64_t window,
   for (int64_t r = tile.end - 1, count; r >= tile.begin; r -= count) {
     const int64_t done = steps - 1 - (tile.time + r), j = done % window;
     count = std::min(r + 1 - tile.begin, window - j);
-    if (j == 0 && done > 0) turn(r);
+    if (j == 0 && done > 0) turn();
     body(r, j, count);
   }
 }
@@ -66,7 +66,7 @@ struct BlockSums {
     std::fill_n(total, kTotals * width, 0.0);
   }
 
-  // Rows of x and y are `step` numbers apart, + or - the width. take(y, n, sum)
+  // Row i of the stretch: value(i, n), and take(i, n, sum) with the sum of its window.
   template <typename Value, typename Take>
   void run(int64_t j, int64_t count, const Value& value, const Take& take) {
     for (int64_t i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@ SERIES_KERNEL void sums(const Forward& tile) {
     const int64_t window = window_of(tile.attributes);
     BlockSums<ages, decltype(width)> block(window, width, tile.state);
     for_blocks(
-        tile.time, tile.begin, tile.end, window, [&](int64_t) { block.turn(); },
+        tile.time, tile.begin, tile.end, window, [&] { block.turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
           const double* __restrict x = tile.x[0] + r * width;
           double* __restrict y = tile.y + r * width;
@@ -29,7 +29,7 @@ SERIES_KERNEL void sums_adjoint(const Adjoint& tile) {
     const int64_t window = window_of(tile.attributes);
     BlockSums<ages, decltype(width)> block(window, width, tile.state);
     for_blocks_backward(
-        tile, tile.steps, window, [&](int64_t) { block.turn(); },
+        tile, tile.steps, window, [&] { block.turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
           const double* __restrict dy = tile.dy + r * width, * __restrict y = tile.y + r * width;
           double* __restrict dx = tile.dx[0] + r * width;
@@ -107,7 +107,7 @@ inline void products_rows(const Forward& tile, Width width) {
   const double *a = tile.x[0], *b = tile.x[1];
   BlockProducts<same, Width> block(window, width, tile.tape, tile.state);
   for_blocks(
-      tile.time, tile.begin, tile.end, window, [](int64_t) {},
+      tile.time, tile.begin, tile.end, window, [] {},
       [&](int64_t r, int64_t j, int64_t count) {
         if (j == 0) {
           std::copy_n(a + r * width, width, block.anchors), std::copy_n(b + r * width, width, block.anchors + width);
@@ -140,7 +140,7 @@ SERIES_KERNEL void products_adjoint(const Adjoint& tile) {
     Sums gradients(window, width, tile.state),
         means[2] = {{window, width, tile.state + planes}, {window, width, tile.state + 2 * planes}};
     for_blocks_backward(
-        tile, tile.steps, window, [&](int64_t) { gradients.turn(), means[0].turn(), means[1].turn(); },
+        tile, tile.steps, window, [&] { gradients.turn(), means[0].turn(), means[1].turn(); },
         [&](int64_t r, int64_t j, int64_t count) {
           const double* __restrict dy = tile.dy + r * width, * __restrict y = tile.y + r * width;
           const auto gradient = [=](int64_t i, int64_t n) { return missing(y[n - i * width]) ? 0 : dy[n - i * width]; };
