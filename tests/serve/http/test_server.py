@@ -77,6 +77,18 @@ class RunningServer:
             assert time.monotonic() < deadline
             time.sleep(0.1)
 
+    def wait_for_requests(self, n: int) -> None:
+        """Wait until the server is working on n requests."""
+        deadline = time.monotonic() + 30
+        while self.requests_in_flight() < n:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def requests_in_flight(self) -> int:
+        metrics = self.request("GET", "/metrics")[2]
+        (requests,) = re.findall(r"^\w*requests_in_flight (\S+)", metrics, re.MULTILINE)
+        return int(float(requests)) - 1  # this one
+
     def worker_pid(self) -> int:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return next(int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
@@ -238,7 +250,8 @@ def test_worker_that_dies_is_replaced_and_its_request_gets_503(server: RunningSe
     os.kill(worker, signal.SIGSTOP)  # so that it has received the request but does not respond
     with ThreadPoolExecutor(1) as client:
         response = client.submit(server.predict, 300)
-        time.sleep(0.5)
+        server.wait_for_requests(1)
+        time.sleep(0.5)  # until the request is in the worker's pipe
         os.kill(worker, signal.SIGKILL)
         status, headers, content = response.result(10)
     assert (status, headers["retry-after"]) == (503, "1")
@@ -250,10 +263,12 @@ def test_worker_that_dies_is_replaced_and_its_request_gets_503(server: RunningSe
 
 def test_sigterm_responds_to_accepted_requests(server: RunningServer) -> None:
     worker = server.worker_pid()
+    os.kill(worker, signal.SIGSTOP)  # so that no request is done before the server has received all of them
     with ThreadPoolExecutor(8) as clients:
         responses = [clients.submit(server.predict, 1500, 1400, 1300) for _ in range(8)]
-        time.sleep(0.3)
+        server.wait_for_requests(8)
         server.process.send_signal(signal.SIGTERM)
+        os.kill(worker, signal.SIGCONT)
         assert [response.result(20)[0] for response in responses] == [200] * 8
     assert server.process.wait(20) == 0
     assert not Path(f"/proc/{worker}").exists()
