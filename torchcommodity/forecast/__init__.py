@@ -20,6 +20,7 @@ from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATI
 from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import correlation as correlation
 from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
+from torchcommodity.forecast._fan import interpolate_quantiles as interpolate_quantiles
 from torchcommodity.forecast._fit import fit as fit
 from torchcommodity.forecast._forecast import Forecast as Forecast
 from torchcommodity.forecast._forecaster import FitRecord as FitRecord
@@ -82,6 +83,7 @@ __all__ = [
     "fan_chart",
     "fit",
     "horizon_name",
+    "interpolate_quantiles",
     "last_prices",
     "level_index",
     "line_trace",
