@@ -9,6 +9,16 @@ from fastapi.responses import JSONResponse
 
 RETRY_AFTER = {"Retry-After": "1"}
 CLOSE_CONNECTION = {"Connection": "close"}
+CAUSES = {  # of a failed prediction, by status; a 503 can have others too
+    400: "malformed",
+    408: "slow_body",
+    413: "too_large",
+    415: "content_type",
+    422: "invalid",
+    500: "internal",
+    503: "busy",
+    504: "timeout",
+}
 MAX_SHOWN = 60  # characters of a received value that a message repeats
 
 
@@ -20,13 +30,21 @@ class RequestError(Exception):
         message: text for the client: what is expected and what was received.
         field: place in the request, such as `instances[3].prices[17][0]`; None = the request as a whole.
         headers: additional response headers, such as `Retry-After`.
+        cause: label of the metric of failed predictions; None = by status.
     """
 
     def __init__(
-        self, status: int, message: str, field: str | None = None, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        cause: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.message, self.field, self.headers = status, message, field, dict(headers or {})
+        self.cause = cause or CAUSES.get(status, "other")
 
     def response(self) -> JSONResponse:
         """HTTP response of this error."""

@@ -15,3 +15,5 @@ def test_routes_are_two_different_paths() -> None:
         Routes(health="health")
     with pytest.raises(ValueError, match="predict route: must differ from the health route"):
         Routes(health="/", predict="/")
+    with pytest.raises(ValueError, match="health route: expected another path than /live and /ready; got '/live'"):
+        Routes(health="/live")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from prometheus_client.parser import text_string_to_metric_families
 
 from torchcommodity import data, forecast
 from torchcommodity.export import Artifact, export
@@ -162,13 +163,45 @@ def test_concurrent_requests_are_batched(server: RunningServer) -> None:
     assert 'requests_total{route="/v1/predict",status="200"}' in metrics
 
 
+def test_metrics_have_the_names_that_promtool_expects(server: RunningServer) -> None:
+    families = list(text_string_to_metric_families(server.request("GET", "/metrics")[2]))
+    names = {family.name for family in families}
+    assert {"torchcommodity_instances", "process_resident_memory_bytes", "torchcommodity_build_info"} <= names
+    for family in families:
+        assert family.documentation, family.name
+        assert re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", family.name), family.name
+        assert not re.search(r"_(ms|seconds_seconds|milliseconds|kb|gauge|counter|histogram)(_|$)", family.name)
+        suffixes = {"counter": ("_total", "_created"), "histogram": ("_bucket", "_count", "_sum", "_created")}
+        for sample in family.samples:
+            suffix = sample.name.removeprefix(family.name)
+            assert suffix in suffixes.get(family.type, ("",)), sample.name
+            assert suffix or not sample.name.endswith(("_total", "_count", "_sum", "_bucket")), sample.name
+
+
+def test_metrics_count_instances_failures_and_wrong_tokens(server: RunningServer) -> None:
+    def counters() -> dict[str, float]:
+        families = text_string_to_metric_families(server.request("GET", "/metrics")[2])
+        samples = [sample for family in families if family.type == "counter" for sample in family.samples]
+        return {sample.labels.get("cause", sample.name): sample.value for sample in samples}
+
+    before = counters()
+    server.predict(300, 400)
+    server.predict(300, horizons=[7])
+    server.request("POST", "/v1/predict", "{")
+    server.request("GET", "/metrics", Authorization="Bearer wrong")
+    increases = {name: value - before[name] for name, value in counters().items()}
+    assert increases["torchcommodity_instances_total"] == 2
+    assert (increases["invalid"], increases["malformed"], increases["worker_died"]) == (1, 1, 0)
+    assert increases["torchcommodity_wrong_tokens_total"] == 1
+
+
 def test_token_is_required_except_for_health_and_page(server: RunningServer) -> None:
     for path in ("/metrics", "/openapi.json", "/v1/predict", "/dashboard", "/nothing"):
         for header in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"):
             status, headers, content = server.request("GET", path, Authorization=header)
             assert (status, content["error"]["code"]) == (401, 401)
             assert headers["www-authenticate"].startswith("Bearer")
-    for path in ("/alive", "/", "/page/page.js"):
+    for path in ("/alive", "/live", "/ready", "/", "/page/page.js"):
         assert server.request("GET", path, Authorization="")[0] == 200
 
 

@@ -68,6 +68,7 @@ class AdmissionMiddleware:
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         matches = hmac.compare_digest(token.strip().encode("utf-8", "replace"), self.token)
         if scheme.lower() != "bearer" or not matches:
+            self.metrics.wrong_tokens.inc()
             raise RequestError(401, "expected the header 'Authorization: Bearer TOKEN'", None, CHALLENGE)
 
     def _is_public(self, path: str) -> bool:

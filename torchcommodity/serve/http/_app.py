@@ -1,4 +1,4 @@
-"""FastAPI application: health, predict, metrics and OpenAPI routes."""
+"""FastAPI application: probes, predict, metrics and OpenAPI routes."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException
 
 from torchcommodity.export import Metadata
@@ -35,11 +35,13 @@ ERRORS = {
     503: "Server is busy or still loading the artifact",
     504: "No response in time",
 }
+LOADING = "the artifact is still loading; try again"
+PROBES = LIVE, READY = "/live", "/ready"
 
 
 @dataclass(frozen=True)
 class Routes:
-    """Paths of the two routes of the Vertex AI contract."""
+    """Paths of the two routes of the Vertex AI contract; both differ from `/live` and `/ready`."""
 
     health: str = "/health"
     predict: str = "/predict"
@@ -48,6 +50,8 @@ class Routes:
         for name, path in vars(self).items():
             if not path.startswith("/") or set("{}?# ") & set(path):
                 raise ValueError(f"{name} route: expected a path that begins with /; got {path!r}")
+            if path in PROBES:
+                raise ValueError(f"{name} route: expected another path than {LIVE} and {READY}; got {path!r}")
         if self.health == self.predict:
             raise ValueError(f"predict route: must differ from the health route; got {self.predict!r} for both")
 
@@ -68,7 +72,8 @@ def make_app(
     )
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestError, _request_error)
-    app.include_router(_contract_routes(routes, pool, PredictEndpoint(metadata, pool, limits, series)))
+    app.include_router(_contract_routes(routes, pool, PredictEndpoint(metadata, pool, metrics, limits, series)))
+    app.include_router(_probe_routes(pool))
     app.include_router(_metrics_route(metrics))
     app.include_router(dashboard)
     app.openapi = lambda: _openapi(app, requires_token, routes)  # type: ignore[method-assign]
@@ -94,7 +99,7 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
     async def health() -> Response:
         """200 when all workers have loaded the artifact."""
         if not pool.healthy:
-            raise RequestError(503, "the artifact is still loading; try again", None, RETRY_AFTER)
+            raise RequestError(503, LOADING, None, RETRY_AFTER)
         return JSONResponse({"status": "ok", "sha256": metadata.sha256})
 
     schema = {"$ref": "#/components/schemas/PredictRequest"}
@@ -113,16 +118,39 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
     return router
 
 
+def _probe_routes(pool: Pool) -> APIRouter:
+    router = APIRouter()
+
+    @router.get(LIVE, response_model=dict[str, str])
+    async def live() -> Response:
+        """200 while the event loop runs, whatever the workers do."""
+        return JSONResponse({"status": "ok"})
+
+    @router.get(READY, responses=_error_responses(503), response_model=dict[str, str])
+    async def ready() -> Response:
+        """200 while at least one worker answers."""
+        if not pool.ready:
+            raise RequestError(503, LOADING, None, RETRY_AFTER)
+        return JSONResponse({"status": "ok"})
+
+    return router
+
+
 class PredictEndpoint:
     """Responds to predict requests, up to the maximum number in progress."""
 
-    def __init__(self, metadata: Metadata, pool: Pool, limits: Limits, series: SeriesCache) -> None:
-        self.metadata, self.pool, self.limits, self.series, self.in_progress = metadata, pool, limits, series, 0
+    def __init__(self, metadata: Metadata, pool: Pool, metrics: Metrics, limits: Limits, series: SeriesCache) -> None:
+        self.metadata, self.pool, self.metrics, self.limits, self.series = metadata, pool, metrics, limits, series
+        self.in_progress = 0
 
     async def respond(self, request: Request) -> Response:
         """Response to one request, within the time limit."""
+        with self.metrics.count_failure():
+            return await self._respond(request)
+
+    async def _respond(self, request: Request) -> Response:
         if not self.pool.ready:
-            raise RequestError(503, "predict: the artifact is still loading; try again", None, RETRY_AFTER)
+            raise RequestError(503, f"predict: {LOADING}", None, RETRY_AFTER, cause="loading")
         if self.in_progress >= self.limits.max_waiting:
             message = f"predict: the server is busy with {self.in_progress} requests; try again"
             raise RequestError(503, message, None, RETRY_AFTER)
@@ -142,6 +170,7 @@ class PredictEndpoint:
         selection = select_outputs(parsed.parameters, self.metadata)
         windows = make_windows(parsed, self.metadata, self.limits, self.series)
         request.scope["log_fields"]["instances"] = len(windows)
+        self.metrics.observe_instances(windows)
         quantiles = await self.pool.forecast(windows)
         predictions = [prediction(self.metadata, *pair, selection) for pair in zip(windows, quantiles)]
         content = {"predictions": predictions, "metadata": artifact_info(self.metadata)}
@@ -153,9 +182,10 @@ def _metrics_route(metrics: Metrics) -> APIRouter:
     responses: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_error_responses(401, 503)}
 
     @router.get("/metrics", response_class=Response, responses=responses)
-    async def prometheus_metrics() -> Response:
-        """Metrics in the Prometheus text format."""
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    async def prometheus_metrics(request: Request) -> Response:
+        """Metrics in the Prometheus text format, or in OpenMetrics where the client accepts it."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(metrics.registry), media_type=content_type)
 
     return router
 
@@ -184,6 +214,7 @@ def _openapi(app: FastAPI, requires_token: bool, routes: Routes) -> dict[str, An
         if requires_token:
             document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"token": []}]
-            document["paths"][routes.health]["get"]["security"] = []
+            for path in (routes.health, *PROBES):
+                document["paths"][path]["get"]["security"] = []
         app.openapi_schema = document
     return app.openapi_schema

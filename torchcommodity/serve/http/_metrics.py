@@ -1,15 +1,34 @@
 """Prometheus metrics of the server."""
 
+import platform
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+)
 
+import torchcommodity
 from torchcommodity.export import Metadata
-from torchcommodity.serve.http._pool import Pool
+from torchcommodity.serve._request_error import CAUSES, RequestError
 from torchcommodity.serve.http._response import artifact_info
+from torchcommodity.serve.http._series import Window
 
 LATENCY_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # seconds
+ARTIFACT_BUCKETS = (0.001, 0.002, *LATENCY_BUCKETS)
 BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # instances
+DAY = 86_400
+AGE_BUCKETS = tuple(days * DAY for days in (1, 2, 4, 7, 31, 366))  # seconds
 
 
 class Metrics:
@@ -26,18 +45,66 @@ class Metrics:
             buckets=LATENCY_BUCKETS,
             **options,
         )
-        self.in_flight = Gauge("requests_in_flight", "HTTP requests in progress", **options)
+        self.in_flight = Gauge(
+            "requests_in_flight", "HTTP requests in progress", multiprocess_mode="livesum", **options
+        )
+        self.failures = Counter("predict_failures", "Predict requests that failed, by cause", ["cause"], **options)
+        for cause in (*CAUSES.values(), "loading", "no_worker", "worker_died", "artifact"):
+            self.failures.labels(cause)  # so that the first failure is an increase from 0
+        self.wrong_tokens = Counter("wrong_tokens", "HTTP requests with a missing or wrong token", **options)
+        self.instances = Counter("instances", "Instances of predict requests", **options)
         self.batch = Histogram(
             "batch_instances", "Instances per call of the artifact", buckets=BATCH_BUCKETS, **options
         )
-        self.worker_deaths = Gauge("worker_deaths", "Worker processes that died and were replaced", **options)
+        self.queue_seconds = Histogram(
+            "queue_seconds", "Seconds that an instance waits for an idle worker", buckets=ARTIFACT_BUCKETS, **options
+        )
+        self.artifact_seconds = Histogram(
+            "artifact_seconds",
+            "Seconds of a call of the artifact in a worker, with the transfer",
+            buckets=ARTIFACT_BUCKETS,
+            **options,
+        )
+        self.row_age = Histogram(
+            "instance_age_seconds",
+            "Seconds from the last date of an instance, at 00:00 UTC, to its request",
+            buckets=AGE_BUCKETS,
+            **options,
+        )
         self.workers_ready = Gauge("workers_ready", "Worker processes that have loaded the artifact", **options)
+        self.worker_deaths = Counter("worker_deaths", "Worker processes that died", **options)
         self.instances_waiting = Gauge("instances_waiting", "Instances waiting for an idle worker", **options)
-        info = Info("artifact", "Artifact that the server predicts with", **options)
-        info.info(artifact_info(metadata) | {"symbols": ",".join(metadata.symbols)})
+        Info("artifact", "Artifact that the server predicts with", **options).info(
+            artifact_info(metadata) | {"symbols": ",".join(metadata.symbols)}
+        )
+        Info("build", "Versions of the server", **options).info(
+            {"version": torchcommodity.__version__, "torch": version("torch"), "python": platform.python_version()}
+        )
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
 
-    def observe_pool(self, pool: Pool) -> None:
-        """Read the gauges of a worker pool whenever the metrics are requested."""
-        self.worker_deaths.set_function(lambda: pool.deaths)
-        self.workers_ready.set_function(lambda: len(pool.ready))
-        self.instances_waiting.set_function(lambda: len(pool.queue))
+    @contextmanager
+    def count_failure(self) -> Iterator[None]:
+        """Count a predict request that fails inside the block."""
+        try:
+            yield
+        except RequestError as error:
+            self.failures.labels(error.cause).inc()
+            raise
+        except Exception:
+            self.failures.labels("internal").inc()
+            raise
+
+    def observe_instances(self, windows: Iterable[Window]) -> None:
+        """Count the instances of a request, and observe the ages of their last rows."""
+        now = time.time()
+        for window in windows:
+            self.instances.inc()
+            self.row_age.observe(now - float(window.days[-1]) * DAY)
+
+    def observe_batch(self, queued: Iterable[float]) -> None:
+        """Observe a batch whose instances were queued at these times of `time.perf_counter`."""
+        waits = [time.perf_counter() - start for start in queued]
+        self.batch.observe(len(waits))
+        for seconds in waits:
+            self.queue_seconds.observe(seconds)

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._series import Window
 from torchcommodity.serve.http._worker import READY, Quantiles, run_worker
 
@@ -31,6 +33,7 @@ class Job:
     window: Window
     future: "asyncio.Future[Tensor]"
     alone: bool = False
+    queued: float = field(default_factory=time.perf_counter)
 
     def can_join(self, other: "Job") -> bool:
         """Whether both may be forecast in one call of the artifact."""
@@ -74,7 +77,7 @@ class Pool:
         sha256: checksum that the artifact must have.
         workers: number of processes.
         limits: instances per batch, and seconds per batch.
-        observe_batch: called with the size of every batch.
+        metrics: updated with every batch, and with every worker that starts or dies.
         on_failure: called when workers cannot be started.
     """
 
@@ -84,14 +87,13 @@ class Pool:
         sha256: str,
         workers: int,
         limits: Limits,
-        observe_batch: Callable[[int], None],
+        metrics: Metrics,
         on_failure: Callable[[], None],
     ) -> None:
         self.path, self.sha256, self.limits = path, sha256, limits
-        self.observe_batch, self.on_failure = observe_batch, on_failure
+        self.metrics, self.on_failure = metrics, on_failure
         self.queue: deque[Job] = deque()
         self.ready: set[int] = set()
-        self.deaths = 0
         self._count = workers
         self._queued = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
@@ -123,11 +125,12 @@ class Pool:
             RequestError: 503 if a worker died on the request, 500 if the artifact failed.
         """
         if not self.ready:  # the last worker died while the request was read
-            raise RequestError(503, NO_WORKER, None, RETRY_AFTER)
+            raise RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker")
         loop = asyncio.get_running_loop()
         jobs = [Job(window, loop.create_future()) for window in windows]
         async with self._queued:
             self.queue.extend(jobs)
+            self.metrics.instances_waiting.set(len(self.queue))
             self._queued.notify_all()
         try:
             return await asyncio.gather(*(job.future for job in jobs))
@@ -143,16 +146,18 @@ class Pool:
             try:
                 await self._in_thread(worker.wait_until_ready)
                 self.ready.add(number)
+                self.metrics.workers_ready.set(len(self.ready))
                 failures = 0
                 await self._feed(worker)
             except (EOFError, OSError):
                 failures += number not in self.ready
             finally:
                 self.ready.discard(number)
+                self.metrics.workers_ready.set(len(self.ready))
             if not self.ready:
-                _fail(self.queue, RequestError(503, NO_WORKER, None, RETRY_AFTER))
+                _fail(self.queue, RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker"))
             await self._in_thread(worker.close, 1.0)
-            self.deaths += 1
+            self.metrics.worker_deaths.inc()
             log.error("worker %d died with exit code %s; starting another", number, worker.process.exitcode)
         log.critical("workers cannot be started; the server stops")
         self.on_failure()
@@ -161,15 +166,15 @@ class Pool:
         """Send batches to a worker until it dies or exceeds the time limit."""
         while True:
             batch = await self._next_batch()
-            self.observe_batch(len(batch))
+            self.metrics.observe_batch(job.queued for job in batch)
             try:
                 forecast = self._in_thread(worker.forecast, [job.window for job in batch])
                 forecast.add_done_callback(_retrieve_exception)
-                quantiles = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
+                with self.metrics.artifact_seconds.time():
+                    quantiles = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
-                _fail(
-                    batch, RequestError(503, "predict: the worker died on this request; try again", None, RETRY_AFTER)
-                )
+                message = "predict: the worker died on this request; try again"
+                _fail(batch, RequestError(503, message, None, RETRY_AFTER, cause="worker_died"))
                 worker.process.kill()
                 raise EOFError from error
             self._deliver(batch, quantiles)
@@ -184,6 +189,7 @@ class Pool:
                 ]
                 batched = set(map(id, batch))
                 self.queue = deque(job for job in pending if id(job) not in batched)
+                self.metrics.instances_waiting.set(len(self.queue))
                 if batch:
                     return batch
                 await self._queued.wait()
@@ -199,7 +205,7 @@ class Pool:
                 job.alone = True
                 self.queue.appendleft(job)
         else:
-            _fail(batch, RequestError(500, "predict: the artifact failed on this instance"))
+            _fail(batch, RequestError(500, "predict: the artifact failed on this instance", cause="artifact"))
 
     def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> "asyncio.Future[Any]":
         return asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)

@@ -12,7 +12,7 @@ from typing import Any
 from torchcommodity.export import Artifact
 from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
-from torchcommodity.serve.http._app import Routes, make_app
+from torchcommodity.serve.http._app import PROBES, Routes, make_app
 from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
@@ -63,12 +63,11 @@ def serve(
     metadata, metrics = artifact.metadata, Metrics(artifact.metadata)
     with one_thread(), _logging_to_stderr(), _listen(host, port) as listener:
         server = Server(limits.timeout)
-        pool = Pool(path, metadata.sha256, workers, limits, metrics.batch.observe, server.fail)
-        metrics.observe_pool(pool)
+        pool = Pool(path, metadata.sha256, workers, limits, metrics, server.fail)
         router = make_router(metadata, dashboard(artifact))
         series = SeriesCache(max_series)
         app = make_app(metadata, pool, metrics, limits, routes, router, token is not None, series)
-        public_paths = (routes.health, "/", "/page/")
+        public_paths = (routes.health, *PROBES, "/", "/page/")
         admission = AdmissionMiddleware(
             app, metrics, token, public_paths, lambda: server.should_exit, server.overloaded
         )
