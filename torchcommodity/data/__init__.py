@@ -54,6 +54,7 @@ from torchcommodity.data._layout import detect_layout as detect_layout
 from torchcommodity.data._names import printable as printable
 from torchcommodity.data._names import symbol_problem as symbol_problem
 from torchcommodity.data._panel import Panel as Panel
+from torchcommodity.data._product_names import product_name as product_name
 from torchcommodity.data._provenance import NOT_STATED as NOT_STATED
 from torchcommodity.data._provenance import Provenance as Provenance
 from torchcommodity.data._provenance import utc_now as utc_now
@@ -136,6 +137,7 @@ __all__ = [
     "parse_price",
     "parse_prices",
     "printable",
+    "product_name",
     "public_address",
     "quote_spreadsheet_cell",
     "read",

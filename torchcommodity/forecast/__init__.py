@@ -16,10 +16,17 @@ from torchcommodity.forecast._calendar import Calendar as Calendar
 from torchcommodity.forecast._calendar import calendar as calendar
 from torchcommodity.forecast._calendar import horizon_name as horizon_name
 from torchcommodity.forecast._conformal import conformal as conformal
+from torchcommodity.forecast._contract_rolls import ContractState as ContractState
+from torchcommodity.forecast._contract_rolls import contract_state as contract_state
+from torchcommodity.forecast._contract_rolls import roll_dates as roll_dates
 from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
 from torchcommodity.forecast._correlation import Correlation as Correlation
 from torchcommodity.forecast._correlation import correlation as correlation
 from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
+from torchcommodity.forecast._coverage import Coverage as Coverage
+from torchcommodity.forecast._coverage import count_independent as count_independent
+from torchcommodity.forecast._decimals import forecast_decimals as forecast_decimals
+from torchcommodity.forecast._decimals import quoted_decimals as quoted_decimals
 from torchcommodity.forecast._fan import interpolate_quantiles as interpolate_quantiles
 from torchcommodity.forecast._fit import fit as fit
 from torchcommodity.forecast._forecast import Forecast as Forecast
@@ -28,6 +35,12 @@ from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._outlook import INTERVAL as INTERVAL
+from torchcommodity.forecast._outlook import STALE_DAYS as STALE_DAYS
+from torchcommodity.forecast._outlook import Outlook as Outlook
+from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
+from torchcommodity.forecast._outlook import OutlookRow as OutlookRow
+from torchcommodity.forecast._outlook import outlook as outlook
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
 from torchcommodity.forecast._plot import MUTED as MUTED
@@ -50,17 +63,24 @@ __all__ = [
     "BANDS",
     "COLORS",
     "CORRELATION_WINDOW",
+    "INTERVAL",
     "MUTED",
+    "STALE_DAYS",
     "TEST_YEARS",
     "Backtest",
     "BacktestSummary",
     "CacheEntry",
     "Calendar",
     "Chart",
+    "ContractState",
     "Correlation",
+    "Coverage",
     "FitRecord",
     "Forecast",
     "Forecaster",
+    "Outlook",
+    "OutlookRange",
+    "OutlookRow",
     "Score",
     "Scores",
     "align_panel",
@@ -76,19 +96,25 @@ __all__ = [
     "clear_cache",
     "code_hash",
     "conformal",
+    "contract_state",
     "correlation",
+    "count_independent",
     "data_hash",
     "date_line",
     "diebold_mariano",
     "fan_chart",
     "fit",
+    "forecast_decimals",
     "horizon_name",
     "interpolate_quantiles",
     "last_prices",
     "level_index",
     "line_trace",
+    "outlook",
     "pairs_by_strength",
     "predict",
+    "quoted_decimals",
+    "roll_dates",
     "score",
     "statistical",
     "summarize",

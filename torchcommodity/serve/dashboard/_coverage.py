@@ -1,6 +1,6 @@
 """Empirical coverage of the forecast intervals, with the interval that sampling error alone explains."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy import stats
 
 from torchcommodity.data import Panel
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import BANDS, level_index
+from torchcommodity.forecast import BANDS, count_independent, level_index
 from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
 
 Origins = Sequence[tuple[int, int]]  # (row of the origin, symbol)
@@ -45,19 +45,6 @@ def coverage(past: PastForecasts, panel: Panel, metadata: Metadata) -> list[dict
                 if group
             ]
     return records
-
-
-def count_independent(periods: Iterable[tuple[int, int]]) -> int:
-    """Largest number of forecasts whose periods, from origin to target row, do not overlap.
-
-    >>> count_independent([(0, 5), (1, 6), (2, 7), (5, 10), (6, 11), (10, 15)])
-    3
-    """
-    count, next_start = 0, -1
-    for origin, end in sorted(periods, key=lambda period: period[1]):
-        if origin >= next_start:
-            count, next_start = count + 1, end
-    return count
 
 
 def _end(past: PastForecasts, h: int, row: int, n: int) -> int:

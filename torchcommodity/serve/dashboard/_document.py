@@ -11,6 +11,7 @@ from torchcommodity.data import Panel, check_not_synthetic, summarize_findings, 
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.forecast import (
     BANDS,
+    STALE_DAYS,
     Calendar,
     Correlation,
     align_panel,
@@ -20,7 +21,7 @@ from torchcommodity.forecast import (
     pairs_by_strength,
 )
 from torchcommodity.serve.dashboard._coverage import coverage
-from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, STALE_DAYS, format_age, model_card
+from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, format_age, model_card
 from torchcommodity.serve.dashboard._past_forecasts import PastForecasts, past_forecasts
 
 Document = dict[str, Any]

@@ -7,8 +7,6 @@ from torchcommodity.data import CONTRACTS
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import horizon_name
 
-# age in days from which prices are reported as old; monthly ones are published weeks after their month
-STALE_DAYS = {"daily": 7, "weekly": 14, "monthly": 75}
 USE = (
     "Quantiles of the future price at each horizon. Their width follows the volatility of the market. "
     "Intended for position sizing, price ranges, and checks of other forecasts."

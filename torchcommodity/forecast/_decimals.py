@@ -1,0 +1,34 @@
+"""How many decimals of a price are worth showing."""
+
+import numpy as np
+
+MAX_DECIMALS = 4
+TOLERANCE = 1e-6  # relative: prices that were stored in single precision
+SAMPLE = 0.95  # share of the prices that a number of decimals must represent
+
+
+def quoted_decimals(prices: np.ndarray) -> int:
+    """Decimals in which prices are quoted, at most 4; missing prices are ignored.
+
+    >>> quoted_decimals(np.array([71.23, 70.9, np.nan])), quoted_decimals(np.array([2.614, 2.557]))
+    (2, 3)
+    """
+    known = prices[np.isfinite(prices)]
+    for decimals in range(MAX_DECIMALS):
+        exact = np.abs(known - known.round(decimals)) <= TOLERANCE * np.abs(known)
+        if exact.sum() >= SAMPLE * known.size:
+            return decimals
+    return MAX_DECIMALS
+
+
+def forecast_decimals(price: float, quoted: int = MAX_DECIMALS) -> int:
+    """Decimals of a forecast of this size: about three significant digits, never more than the price is quoted in.
+
+    >>> [forecast_decimals(price) for price in (2650.0, 471.25, 71.23, 3.456, 0.8712)]
+    [0, 1, 1, 3, 4]
+    >>> forecast_decimals(2.82, quoted=2)
+    2
+    """
+    size = abs(price)
+    by_size = 0 if size >= 1000 else 1 if size >= 10 else 3 if size >= 1 else MAX_DECIMALS
+    return min(by_size, quoted)
