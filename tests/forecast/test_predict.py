@@ -1,5 +1,7 @@
 """`predict`: where a forecast starts, and what it needs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -44,6 +46,9 @@ def test_predict_errors_name_the_symbols(panel: Panel, forecaster: Forecaster) -
         forecast.predict(forecaster, panel["WTI"])
     with pytest.raises(ValueError, match=r"predict: .* more than 252 positive prices; got WTI 100, BRENT 100"):
         forecast.predict(forecaster, panel.to_pandas().dropna().iloc[-100:])
+    later = replace(panel, dates=np.append(panel.dates[:-1], np.datetime64("2059-12-31")))
+    with pytest.raises(ValueError, match=r"predict: expected dates up to .*; got 2059-12-31; correct the date"):
+        forecast.predict(forecaster, later)
     with pytest.raises(TypeError, match=r"predict: prices must be a Panel, .*; got numpy.ndarray"):
         forecast.predict(forecaster, np.ones((600, 2)))
 

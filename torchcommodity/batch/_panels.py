@@ -13,6 +13,7 @@ import torch
 from torchcommodity.batch._sources import Source
 from torchcommodity.data import (
     check_frequency,
+    check_not_future,
     expected_range,
     overflows,
     parse_date,
@@ -111,7 +112,9 @@ def _parse(rows: PanelRows, metadata: Metadata, source: Source) -> ParsedPanel:
     matrix, days = _matrix(day, symbols[known], price, metadata, locate_known)
     if len(days) < metadata.min_rows:
         raise ValueError(f"at least {metadata.min_rows} rows are needed; got {len(days)}")
-    check_frequency("batch", days.astype("datetime64[D]"), metadata.frequency)
+    dates = days.astype("datetime64[D]")
+    check_frequency("batch", dates, metadata.frequency)
+    check_not_future("batch", dates, metadata.frequency)
     check_warmup(torch.from_numpy(matrix), metadata.symbols, metadata.warmup)
     return ParsedPanel(rows.name, matrix, days, rows.total - len(known))
 

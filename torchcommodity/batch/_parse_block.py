@@ -18,7 +18,7 @@ from torchcommodity.batch._panels import (
     parse_panel,
 )
 from torchcommodity.batch._sources import Source
-from torchcommodity.data import infer_frequency, overflows, parse_price, parse_prices
+from torchcommodity.data import infer_frequency, latest_date, overflows, parse_price, parse_prices
 from torchcommodity.export import Metadata
 
 NO_DAY = -(2**31)  # outside every calendar
@@ -89,7 +89,9 @@ def _is_usable(panel: ParsedPanel, metadata: Metadata) -> bool:
     varies = lowest < np.where(positive, panel.prices, -np.inf).max(axis=0, initial=-np.inf)
     enough = (positive.sum(axis=0) > metadata.warmup) & varies
     days = panel.days.astype("datetime64[D]")
-    return len(days) >= metadata.min_rows and bool(enough.all()) and infer_frequency(days) == metadata.frequency
+    if len(days) < metadata.min_rows or not enough.all():
+        return False
+    return infer_frequency(days) == metadata.frequency and bool(days[-1] <= latest_date(metadata.frequency))
 
 
 def _symbols(column: Any, metadata: Metadata) -> Array:

@@ -79,6 +79,8 @@ from torchcommodity.data._synthetic import check_not_synthetic as check_not_synt
 from torchcommodity.data._synthetic import is_synthetic as is_synthetic
 from torchcommodity.data._synthetic import synthetic_symbol as synthetic_symbol
 from torchcommodity.data._to_panel import to_panel as to_panel
+from torchcommodity.data._today import check_not_future as check_not_future
+from torchcommodity.data._today import latest_date as latest_date
 from torchcommodity.data._write import write as write
 
 __all__ = [
@@ -114,6 +116,7 @@ __all__ = [
     "cache_dir",
     "check_daily",
     "check_frequency",
+    "check_not_future",
     "check_not_synthetic",
     "detect_layout",
     "eia",
@@ -130,6 +133,7 @@ __all__ = [
     "infer_frequency",
     "inspect",
     "is_synthetic",
+    "latest_date",
     "local_copy",
     "month_end",
     "overflows",

@@ -105,7 +105,8 @@ class Artifact:
 
         Raises:
             TypeError: `prices` has another type.
-            ValueError: a symbol is missing, has another contract, no positive price, or too few prices.
+            ValueError: a symbol is missing, has another contract, no positive price, or too few prices; a date is still
+                to come, see `data.latest_date`. The graph itself cannot know today.
 
         Example:
             >>> from torchcommodity import data, export, forecast

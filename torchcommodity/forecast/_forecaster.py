@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchcommodity.data import Frequency, Panel, check_frequency, summarize_names, write_atomic
+from torchcommodity.data import Frequency, Panel, check_frequency, check_not_future, summarize_names, write_atomic
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._live import LiveState, start, step
 from torchcommodity.forecast._predict import predict
@@ -198,7 +198,8 @@ def align_panel(
         operation: public function that was called, for the error message.
 
     Raises:
-        ValueError: the panel has no such symbol, another contract for it, or prices of another frequency.
+        ValueError: the panel has no such symbol, another contract for it, prices of another frequency, or a date that
+            is still to come.
 
     Example:
         >>> from torchcommodity import data
@@ -212,6 +213,8 @@ def align_panel(
         )
     panel = panel.select(symbols).drop_empty_rows()
     check_frequency(operation, panel.dates, frequency)
+    if not panel.synthetic:  # simulated prices may lie in the future
+        check_not_future(operation, panel.dates, frequency)
     for symbol, contract, fitted in zip(panel.symbols, panel.contracts, contracts):
         if contract is not None and contract != fitted:
             expected = "a spot price" if fitted is None else f"contract {fitted}"

@@ -26,7 +26,7 @@ def predict(forecaster: "Forecaster", prices: Any) -> Forecast:
     Raises:
         TypeError: an argument has another type.
         ValueError: a symbol of the forecaster is missing, has another contract, or too few positive prices for the
-            warm-up.
+            warm-up; a date is still to come, see `data.latest_date`.
 
     Example:
         >>> from torchcommodity import data, forecast

@@ -101,6 +101,7 @@ INVALID: list[tuple[bytes, int, str]] = [
     (instance(dates=[*DATES[:2], "2018-02-30"]), 422, "instances[1].dates[2]: expected a valid date such as 2018"),
     (instance(dates=["0000-00-00", *DATES[1:]]), 422, "instances[1].dates[0]: expected a valid date such as 2018"),
     (instance(dates=["1969-12-31", *DATES[1:]]), 422, "instances[1].dates[0]: expected a date from 1970-01-01 to"),
+    (instance(dates=[*DATES[:2], "2059-12-31"]), 422, "instances[1].dates[2]: expected a date up to 20"),
     (instance(dates=["1545955200", *DATES[1:]]), 422, "instances[1].dates[0]: expected a date such as 2018-12-31"),
     (instance(dates=["\uff12018-12-27", *DATES[1:]]), 422, "instances[1].dates[0]: expected a date such as 2018-12-31"),
     (instance(dates=["2018-12-27T00:00", *DATES[1:]]), 422, "instances[1].dates[0]: expected a date such as 2018-12-"),

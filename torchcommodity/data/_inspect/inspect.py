@@ -1,7 +1,6 @@
 """Data-quality checks of a panel; each finding has a date and a value. Prices are never changed."""
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from torchcommodity.data._grid import Array
 from torchcommodity.data._inspect.panel import panel_findings
 from torchcommodity.data._inspect.series import STALE_RUN, series_findings
 from torchcommodity.data._panel import Panel
+from torchcommodity.data._today import latest_date
 
 # positive prices that a default fit needs: its warm-up, twice its longest horizon, and one
 FIT_PRICES = {"daily": 505, "weekly": 157, "monthly": 49}
@@ -29,7 +29,7 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     | no overlap | a symbol without a date on which another has a price |
     | identical columns | 20 or more prices, all equal to those of another symbol |
     | weekend | a row of daily prices on Saturday or Sunday |
-    | future | a row later than tomorrow |
+    | future | a row after `latest_date`: after tomorrow, or the end of the week or month |
     | empty row | a row without any price |
     | nonpositive | a price <= 0 |
     | extreme price | a magnitude from 1e9, or up to 1e-9 |
@@ -80,10 +80,10 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
 
 
 def _rows(panel: Panel, prices: Array, lines: Array) -> Iterator[Finding]:
-    today = np.datetime64(datetime.now(timezone.utc).date(), "D")
+    latest = latest_date(panel.frequency)
     kinds = {
         "weekend": (~np.is_busday(panel.dates) & (panel.frequency == "daily"), "Saturday or Sunday"),
-        "future": (panel.dates > today + np.timedelta64(1, "D"), "later than tomorrow"),
+        "future": (panel.dates > latest, f"later than {latest}"),
         "empty row": (np.isnan(prices).all(axis=1), "no price of any symbol"),
     }
     for kind, (mask, value) in kinds.items():

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import DataError, check_frequency, overflows
+from torchcommodity.data import DataError, check_frequency, latest_date, overflows
 from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
@@ -141,6 +141,9 @@ def _days(dates: Sequence[str], field: str, metadata: Metadata) -> npt.NDArray[n
     if unordered.size:
         row = int(unordered[0])
         raise invalid_field(f"{field}[{row}]", f"a date after {dates[row - 1]}, the previous row's", dates[row])
+    latest = latest_date(metadata.frequency)
+    if days[-1] > latest.astype(np.int64):
+        raise invalid_field(f"{field}[{len(days) - 1}]", f"a date up to {latest}, not in the future", dates[-1])
     return days
 
 
