@@ -1,6 +1,8 @@
 """`torchcommodity serve`: serve an exported model over HTTP."""
 
+import atexit
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -83,12 +85,15 @@ def serve(
     """Serve forecasts and a dashboard over HTTP.
 
     Routes and requests follow the contract of Vertex AI custom containers. The dashboard at / shows forecasts from the
-    prices of --data, which must have the model's symbols. Stops on SIGTERM or Ctrl-C.
+    prices of --data, which must have the model's symbols. The log on standard error is JSON, except on a terminal.
+    Stops on SIGTERM or Ctrl-C.
     """
     if model.suffix.lower() == ".safetensors":
         raise ValueError(f"serve: expected an exported model; got {model}; run torchcommodity export {model}")
     from torchcommodity.serve import http
 
+    if sys.stderr is sys.__stderr__ and not os.isatty(2):  # not in the tests of commands
+        atexit.register(http.redirect_stderr())
     limits = http.Limits(max_bytes=max_bytes, max_waiting=max_waiting, timeout=timeout)
     stopped_on_request = http.serve(
         model,

@@ -195,6 +195,14 @@ def test_metrics_count_instances_failures_and_wrong_tokens(server: RunningServer
     assert increases["torchcommodity_wrong_tokens_total"] == 1
 
 
+def test_request_id_is_in_response_and_log(server: RunningServer) -> None:
+    assert server.request("GET", "/live", **{"X-Request-ID": "desk-7"})[1]["x-request-id"] == "desk-7"
+    generated = server.request("GET", "/live", **{"X-Request-ID": 'no"; spaces'})[1]["x-request-id"]
+    assert re.fullmatch("[0-9a-f]{32}", generated)
+    entries = [json.loads(line) for line in Path(server.log.name).read_text().splitlines()]
+    assert {"desk-7", generated} <= {entry.get("request_id") for entry in entries}
+
+
 def test_token_is_required_except_for_health_and_page(server: RunningServer) -> None:
     for path in ("/metrics", "/openapi.json", "/v1/predict", "/dashboard", "/nothing"):
         for header in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"):
@@ -306,6 +314,7 @@ def test_sigterm_responds_to_accepted_requests(server: RunningServer) -> None:
     assert server.process.wait(20) == 0
     assert not Path(f"/proc/{worker}").exists()
     log = Path(server.log.name).read_text()
+    assert all({"time", "level", "logger", "message"} <= set(json.loads(line)) for line in log.splitlines())
     assert '"route": "/v1/predict", "status": 200' in log
     assert TOKEN not in log
     assert "prices" not in log

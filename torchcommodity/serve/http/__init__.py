@@ -3,10 +3,12 @@
 from torchcommodity.serve.http import _extra as _extra
 from torchcommodity.serve.http._app import Routes as Routes
 from torchcommodity.serve.http._limits import Limits as Limits
+from torchcommodity.serve.http._logs import redirect_stderr as redirect_stderr
 from torchcommodity.serve.http._server import serve as serve
 
 __all__ = [
     "Limits",
     "Routes",
+    "redirect_stderr",
     "serve",
 ]

@@ -1,7 +1,6 @@
 """Middleware around all routes: token check, connection limit, metrics, access log and error responses."""
 
 import hmac
-import json
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -10,6 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchcommodity.serve._request_error import CLOSE_CONNECTION, RETRY_AFTER, RequestError
+from torchcommodity.serve.http._logs import accept_request_id, request_id
 from torchcommodity.serve.http._metrics import Metrics
 
 log = logging.getLogger("torchcommodity.serve")
@@ -44,6 +44,7 @@ class AdmissionMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        request_id.set(accept_request_id(Headers(scope=scope).get("x-request-id")))
         response = ResponseRecorder(send, self.stopping)
         with self.metrics.in_flight.track_inprogress():
             try:
@@ -77,12 +78,11 @@ class AdmissionMiddleware:
         )
 
     def _record(self, scope: Scope, response: "ResponseRecorder") -> None:
-        """Update the metrics and write one line of JSON to the access log."""
+        """Update the metrics and write one line to the access log."""
         route, seconds = _route(scope), time.perf_counter() - response.start
         self.metrics.requests.labels(route, str(response.status)).inc()
         self.metrics.latency.labels(route).observe(seconds)
-        entry = {
-            "time": round(time.time(), 3),
+        fields = {
             "method": scope["method"],
             "route": route,
             "status": response.status,
@@ -91,7 +91,8 @@ class AdmissionMiddleware:
             "client": (scope.get("client") or ("",))[0],
             **scope.get("log_fields", {}),
         }
-        log.info(json.dumps(entry))
+        message = "%s %s %d in %.1f ms", scope["method"], route, response.status, seconds * 1000
+        log.info(*message, extra={"fields": fields})
 
 
 class ResponseRecorder:
@@ -105,6 +106,7 @@ class ResponseRecorder:
         """Pass a message on to the server."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            MutableHeaders(scope=message)["X-Request-ID"] = request_id.get() or ""
             if self._stopping():
                 MutableHeaders(scope=message)["Connection"] = "close"
         self.bytes += len(message.get("body", b""))

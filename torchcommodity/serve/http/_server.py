@@ -4,7 +4,6 @@ import contextlib
 import gc
 import logging
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from torchcommodity.serve.http._admission import AdmissionMiddleware
 from torchcommodity.serve.http._app import PROBES, Routes, make_app
 from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._logs import logging_to_stderr
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._series import SeriesCache
@@ -61,7 +61,7 @@ def serve(
     """
     artifact = Artifact.load(path)
     metadata, metrics = artifact.metadata, Metrics(artifact.metadata)
-    with one_thread(), _logging_to_stderr(), _listen(host, port) as listener:
+    with one_thread(), logging_to_stderr(), _listen(host, port) as listener:
         server = Server(limits.timeout)
         pool = Pool(path, metadata.sha256, workers, limits, metrics, server.fail)
         router = make_router(metadata, dashboard(artifact))
@@ -92,15 +92,3 @@ def _frozen_garbage_collector() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()  # else libraries report leaks at exit
-
-
-@contextlib.contextmanager
-def _logging_to_stderr() -> Iterator[None]:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
