@@ -1,5 +1,6 @@
 """Fit forecasters, predict quantiles, backtest, and score against baselines."""
 
+from torchcommodity.forecast._age import format_age as format_age
 from torchcommodity.forecast._backtest import TEST_YEARS as TEST_YEARS
 from torchcommodity.forecast._backtest import Backtest as Backtest
 from torchcommodity.forecast._backtest import backtest as backtest
@@ -41,6 +42,8 @@ from torchcommodity.forecast._outlook import Outlook as Outlook
 from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
 from torchcommodity.forecast._outlook import OutlookRow as OutlookRow
 from torchcommodity.forecast._outlook import outlook as outlook
+from torchcommodity.forecast._palette import PALETTE as PALETTE
+from torchcommodity.forecast._palette import palette_css as palette_css
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
 from torchcommodity.forecast._plot import MUTED as MUTED
@@ -65,6 +68,7 @@ __all__ = [
     "CORRELATION_WINDOW",
     "INTERVAL",
     "MUTED",
+    "PALETTE",
     "STALE_DAYS",
     "TEST_YEARS",
     "Backtest",
@@ -105,6 +109,7 @@ __all__ = [
     "fan_chart",
     "fit",
     "forecast_decimals",
+    "format_age",
     "horizon_name",
     "interpolate_quantiles",
     "last_prices",
@@ -112,6 +117,7 @@ __all__ = [
     "line_trace",
     "outlook",
     "pairs_by_strength",
+    "palette_css",
     "predict",
     "quoted_decimals",
     "roll_dates",

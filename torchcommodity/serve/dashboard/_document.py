@@ -17,11 +17,12 @@ from torchcommodity.forecast import (
     align_panel,
     calendar,
     correlation,
+    format_age,
     level_index,
     pairs_by_strength,
 )
 from torchcommodity.serve.dashboard._coverage import coverage
-from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, format_age, model_card
+from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, model_card
 from torchcommodity.serve.dashboard._past_forecasts import PastForecasts, past_forecasts
 
 Document = dict[str, Any]
