@@ -6,15 +6,12 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
-
-if TYPE_CHECKING:
-    from torchcommodity.export import Artifact
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
 
@@ -97,7 +94,7 @@ def serve(
     limits = http.Limits(max_bytes=max_bytes, max_waiting=max_waiting, timeout=timeout)
     stopped_on_request = http.serve(
         model,
-        dashboard=partial(_dashboard, data=data, symbols=symbols, contracts=contracts, layout=layout),
+        dashboard=None if data is None else partial(_dashboard, model, data, symbols, contracts, layout),
         host=host,
         port=port,
         routes=http.Routes(health_route, predict_route),
@@ -111,14 +108,13 @@ def serve(
 
 
 def _dashboard(
-    artifact: "Artifact", data: str | None, symbols: str | None, contracts: str | None, layout: Layout
+    model: Path, data: str, symbols: str | None, contracts: str | None, layout: Layout
 ) -> Callable[[], dict[str, Any]]:
     from torchcommodity.data import check_not_synthetic
+    from torchcommodity.export import Artifact
     from torchcommodity.serve.dashboard import Dashboard
 
-    if data is None:
-        return Dashboard(artifact)
-    read = partial(options.read_prices, data, symbols, contracts, layout=layout)
+    artifact, read = Artifact.load(model), partial(options.read_prices, data, symbols, contracts, layout=layout)
     try:
         panel = read()
         check_not_synthetic("dashboard", panel)

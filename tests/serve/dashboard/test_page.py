@@ -21,6 +21,7 @@ from torchcommodity.data import DataError, Panel, Provenance, embedded
 from torchcommodity.export import Artifact, RawPriceForecaster, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard
+from torchcommodity.serve.dashboard._model_card import model_card
 from torchcommodity.serve.dashboard._router import make_router
 
 pytestmark = pytest.mark.slow
@@ -114,7 +115,7 @@ def serve_states(panel: Panel) -> Iterator[Site]:
     }
     app = FastAPI()
     for name, dashboard in states.items():
-        app.include_router(make_router(normal.artifact.metadata, dashboard), prefix=f"/{name}")
+        app.include_router(make_router(model_card(normal.artifact.metadata), dashboard), prefix=f"/{name}")
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:

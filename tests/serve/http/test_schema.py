@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,22 +15,25 @@ from torchcommodity.serve.http._response import prediction
 from torchcommodity.serve.http._schema import parse_request
 from torchcommodity.serve.http._series import SeriesCache, Window
 from torchcommodity.serve.http._windows import make_windows, select_outputs
+from torchcommodity.serve.http._worker import served_artifact
 
-METADATA = Metadata(
-    format="pt2",
-    symbols=("WTI", "BRENT"),
-    units=("$/bbl", ""),
-    contracts=(None, None),
-    horizons=(5, 21),
-    levels=(0.1, 0.5, 0.9),
-    warmup=2,
-    calendar=("1970-01-01", "2060-12-31"),
-    provenance=(),
-    trained_through="2018-12-31",
-    model="har-garch",
-    note="",
-    version="0",
-    torch="2",
+METADATA = served_artifact(
+    Metadata(
+        format="pt2",
+        symbols=("WTI", "BRENT"),
+        units=("$/bbl", ""),
+        contracts=(None, None),
+        horizons=(5, 21),
+        levels=(0.1, 0.5, 0.9),
+        warmup=2,
+        calendar=("1970-01-01", "2060-12-31"),
+        provenance=(),
+        trained_through="2018-12-31",
+        model="har-garch",
+        note="",
+        version="0",
+        torch="2",
+    )
 )
 DATES = ["2018-12-27", "2018-12-28", "2018-12-31"]
 PRICES = [[44.6, 51.49], [45.1, 50.57], [None, 53.8]]
@@ -158,8 +160,8 @@ def test_any_body_makes_windows_or_a_request_error(body: bytes) -> None:
 
 def test_prediction_is_null_with_a_note_during_warmup() -> None:
     (window,) = windows(request())
-    quantiles = torch.tensor([[[-0.1, 0.0, 0.1]] * 2] * 2, dtype=torch.double)
-    quantiles[:, 0] = torch.nan
+    quantiles = np.array([[[-0.1, 0.0, 0.1]] * 2] * 2)
+    quantiles[:, 0] = np.nan
     parameters = parse_request(request(parameters={"levels": [0.5], "horizons": [21]})).parameters
     response = prediction(METADATA, window, quantiles, select_outputs(parameters, METADATA))
     assert response["quantiles"] == [[[None], [53.8]]]

@@ -12,22 +12,25 @@ from torchcommodity.serve.http import Limits
 from torchcommodity.serve.http._schema import parse_request
 from torchcommodity.serve.http._series import SeriesCache, Window
 from torchcommodity.serve.http._windows import make_windows
+from torchcommodity.serve.http._worker import served_artifact
 
-METADATA = Metadata(
-    format="pt2",
-    symbols=("WTI", "BRENT"),
-    units=("$/bbl", ""),
-    contracts=(None, None),
-    horizons=(5, 21),
-    levels=(0.1, 0.5, 0.9),
-    warmup=1,  # a history has three rows
-    calendar=("1970-01-01", "2060-12-31"),
-    provenance=(),
-    trained_through="2018-12-31",
-    model="har-garch",
-    note="",
-    version="0",
-    torch="2",
+METADATA = served_artifact(
+    Metadata(
+        format="pt2",
+        symbols=("WTI", "BRENT"),
+        units=("$/bbl", ""),
+        contracts=(None, None),
+        horizons=(5, 21),
+        levels=(0.1, 0.5, 0.9),
+        warmup=1,  # a history has three rows
+        calendar=("1970-01-01", "2060-12-31"),
+        provenance=(),
+        trained_through="2018-12-31",
+        model="har-garch",
+        note="",
+        version="0",
+        torch="2",
+    )
 )
 DATES = ["2018-12-26", "2018-12-27", "2018-12-28", "2018-12-31"]
 PRICES = [[46.2, 54.5], [44.6, 51.49], [45.1, 50.57], [None, 53.8]]

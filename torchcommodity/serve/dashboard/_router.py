@@ -12,10 +12,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from plotly.offline import get_plotlyjs
 
-from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, error_document
 from torchcommodity.serve.dashboard._background_refresh import BackgroundRefresh, Snapshot
-from torchcommodity.serve.dashboard._model_card import model_card
 
 CONTENT_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent / "page"
@@ -40,7 +38,7 @@ class StaticFile(NamedTuple):
     etag: str
 
 
-def make_router(metadata: Metadata, dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
+def make_router(model_card: dict[str, Any], dashboard: Callable[[], dict[str, Any]]) -> APIRouter:
     """Routes `/`, `/page/<file>` and `/dashboard`.
 
     `/` and the files contain no prices and need no token. Where `/dashboard` responds with 401, the page asks for the
@@ -49,7 +47,7 @@ def make_router(metadata: Metadata, dashboard: Callable[[], dict[str, Any]]) -> 
     the error if it cannot be made.
 
     Args:
-        metadata: of the artifact, for the model card that is shown while the first document is made.
+        model_card: of the artifact; shown while the first document is made.
         dashboard: makes the document in seconds. It runs in a thread, at most once a minute and only on request. The
             messages of its ValueError, TypeError and OSError are shown on the page.
     """
@@ -65,19 +63,19 @@ def make_router(metadata: Metadata, dashboard: Callable[[], dict[str, Any]]) -> 
 
     @router.get("/dashboard")
     def document(request: Request) -> Response:
-        return _document_response(request, refresh.snapshot(), metadata)
+        return _document_response(request, refresh.snapshot(), model_card)
 
     return router
 
 
-def _document_response(request: Request, snapshot: Snapshot, metadata: Metadata) -> Response:
+def _document_response(request: Request, snapshot: Snapshot, model_card: dict[str, Any]) -> Response:
     content: dict[str, Any]
     if snapshot.document is not None:
         status = 200
         content = {**snapshot.document, "refreshing": snapshot.refreshing, "refresh_error": snapshot.error}
     else:
         status, content = (503, error_document(503, snapshot.error)) if snapshot.error else (202, {"state": "loading"})
-        content = {**content, "model": model_card(metadata)}
+        content = {**content, "model": model_card}
     body = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
     headers = {**HEADERS, "Cache-Control": DOCUMENT_CACHING}
     if _accepts_gzip(request):

@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException
 
-from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
@@ -22,6 +21,7 @@ from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._response import artifact_info, prediction
 from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse, parse_request
 from torchcommodity.serve.http._series import SeriesCache
+from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 
 ERRORS = {
@@ -57,7 +57,7 @@ class Routes:
 
 
 def make_app(
-    metadata: Metadata,
+    metadata: ServedArtifact,
     pool: Pool,
     metrics: Metrics,
     limits: Limits,
@@ -139,7 +139,9 @@ def _probe_routes(pool: Pool) -> APIRouter:
 class PredictEndpoint:
     """Responds to predict requests, up to the maximum number in progress."""
 
-    def __init__(self, metadata: Metadata, pool: Pool, metrics: Metrics, limits: Limits, series: SeriesCache) -> None:
+    def __init__(
+        self, metadata: ServedArtifact, pool: Pool, metrics: Metrics, limits: Limits, series: SeriesCache
+    ) -> None:
         self.metadata, self.pool, self.metrics, self.limits, self.series = metadata, pool, metrics, limits, series
         self.in_progress = 0
 

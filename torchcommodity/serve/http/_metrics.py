@@ -19,10 +19,10 @@ from prometheus_client import (
 )
 
 import torchcommodity
-from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import CAUSES, RequestError
 from torchcommodity.serve.http._response import artifact_info
 from torchcommodity.serve.http._series import Window
+from torchcommodity.serve.http._served import ServedArtifact
 
 LATENCY_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # seconds
 ARTIFACT_BUCKETS = (0.001, 0.002, *LATENCY_BUCKETS)
@@ -34,7 +34,7 @@ AGE_BUCKETS = tuple(days * DAY for days in (1, 2, 4, 7, 31, 366))  # seconds
 class Metrics:
     """Metrics of one server, in a registry of its own."""
 
-    def __init__(self, metadata: Metadata) -> None:
+    def __init__(self, metadata: ServedArtifact) -> None:
         self.registry = CollectorRegistry()
         options: Any = {"namespace": "torchcommodity", "registry": self.registry}
         self.requests = Counter("requests", "HTTP requests by route and status", ["route", "status"], **options)

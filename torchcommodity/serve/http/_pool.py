@@ -9,16 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._series import Window
-from torchcommodity.serve.http._worker import READY, Quantiles, run_worker
+from torchcommodity.serve.http._served import ServedArtifact
+
+if TYPE_CHECKING:
+    from torchcommodity.serve.http._worker import Quantiles
 
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it
 NO_WORKER = "predict: no worker is running; try again"
@@ -31,7 +34,7 @@ class Job:
     """A queued instance, and the future of its quantiles."""
 
     window: Window
-    future: "asyncio.Future[Tensor]"
+    future: "asyncio.Future[npt.NDArray[np.float64]]"
     alone: bool = False
     queued: float = field(default_factory=time.perf_counter)
 
@@ -43,18 +46,28 @@ class Job:
 class Worker:
     """A process with the artifact, at the other end of a pipe."""
 
-    def __init__(self, path: Path, sha256: str, number: int) -> None:
+    def __init__(self, path: Path, number: int) -> None:
         self.connection, remote = spawn.Pipe()
-        self.process = spawn.Process(target=run_worker, args=(remote, path, sha256), name=f"forecasts-{number}")
+        self.process = spawn.Process(target=_run_worker, args=(remote, path), name=f"forecasts-{number}")
         self.process.start()
         remote.close()  # so that the pipe ends with the process
+        self._artifact: ServedArtifact | None = None
 
-    def wait_until_ready(self) -> None:
-        """Wait until the artifact is loaded; EOFError if the process dies before."""
-        if self.connection.recv() != READY:
-            raise EOFError
+    def wait_until_ready(self) -> ServedArtifact:
+        """Wait until the artifact is loaded.
 
-    def forecast(self, windows: list[Window]) -> Quantiles | None:
+        Raises:
+            ValueError: the artifact cannot be loaded.
+            EOFError: the process died before.
+        """
+        if self._artifact is None:
+            message = self.connection.recv()
+            if isinstance(message, str):
+                raise ValueError(message)
+            self._artifact = message
+        return self._artifact
+
+    def forecast(self, windows: list[Window]) -> "Quantiles | None":
         """Quantiles (B, H, N, Q) of a batch, or None if the artifact failed on it; EOFError if the process dies."""
         self.connection.send([(window.prices, window.days) for window in windows])
         quantiles: Quantiles | None = self.connection.recv()
@@ -69,13 +82,25 @@ class Worker:
             self.process.join()
 
 
+def start_workers(path: Path, count: int) -> list[Worker]:
+    """Start the processes, which then load the artifact side by side."""
+    return [Worker(path, number) for number in range(count)]
+
+
+def _run_worker(connection: Any, path: Path) -> None:
+    # imported in the process of the worker only: the server's own has no torch
+    from torchcommodity.serve.http._worker import run_worker
+
+    run_worker(connection, path)
+
+
 class Pool:
     """Forecasts instances in worker processes.
 
     Args:
         path: the artifact.
-        sha256: checksum that the artifact must have.
-        workers: number of processes.
+        workers: the processes.
+        sha256: checksum of the artifact that every worker must have loaded.
         limits: instances per batch, and seconds per batch.
         metrics: updated with every batch, and with every worker that starts or dies.
         on_failure: called when workers cannot be started.
@@ -84,8 +109,8 @@ class Pool:
     def __init__(
         self,
         path: Path,
+        workers: list[Worker],
         sha256: str,
-        workers: int,
         limits: Limits,
         metrics: Metrics,
         on_failure: Callable[[], None],
@@ -94,20 +119,19 @@ class Pool:
         self.metrics, self.on_failure = metrics, on_failure
         self.queue: deque[Job] = deque()
         self.ready: set[int] = set()
-        self._count = workers
         self._queued = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
-        self._workers: dict[int, Worker] = {}
-        self._threads = ThreadPoolExecutor(workers, "forecasts")
+        self._workers = dict(enumerate(workers))
+        self._threads = ThreadPoolExecutor(len(workers), "forecasts")
 
     @property
     def healthy(self) -> bool:
         """Whether all workers have loaded the artifact."""
-        return len(self.ready) == self._count
+        return len(self.ready) == len(self._workers)
 
     def start(self) -> None:
-        """Start the workers; `healthy` is true once they have loaded the artifact."""
-        self._tasks = [asyncio.create_task(self._supervise(number)) for number in range(self._count)]
+        """Send instances to the workers; `healthy` is true once all have loaded the artifact."""
+        self._tasks = [asyncio.create_task(self._supervise(number)) for number in self._workers]
 
     async def stop(self) -> None:
         """End all worker processes."""
@@ -118,7 +142,7 @@ class Pool:
             worker.close(timeout=1.0)
         self._threads.shutdown()
 
-    async def forecast(self, windows: list[Window]) -> list[Tensor]:
+    async def forecast(self, windows: list[Window]) -> list[npt.NDArray[np.float64]]:
         """Quantiles (H, N, Q) of each instance.
 
         Raises:
@@ -142,15 +166,18 @@ class Pool:
         """Keep one worker running, and replace it when it dies."""
         failures = 0
         while failures < MAX_FAILED_STARTS:
-            worker = self._workers[number] = Worker(self.path, self.sha256, number)
+            worker = self._workers[number]
             try:
-                await self._in_thread(worker.wait_until_ready)
+                self._check(await self._in_thread(worker.wait_until_ready))
                 self.ready.add(number)
                 self.metrics.workers_ready.set(len(self.ready))
                 failures = 0
                 await self._feed(worker)
             except (EOFError, OSError):
                 failures += number not in self.ready
+            except ValueError as error:
+                log.error("%s", error)
+                failures += 1
             finally:
                 self.ready.discard(number)
                 self.metrics.workers_ready.set(len(self.ready))
@@ -158,9 +185,15 @@ class Pool:
                 _fail(self.queue, RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker"))
             await self._in_thread(worker.close, 1.0)
             self.metrics.worker_deaths.inc()
-            log.error("worker %d died with exit code %s; starting another", number, worker.process.exitcode)
+            log.error("worker %d died with exit code %s", number, worker.process.exitcode)
+            if failures < MAX_FAILED_STARTS:
+                self._workers[number] = Worker(self.path, number)
         log.critical("workers cannot be started; the server stops")
         self.on_failure()
+
+    def _check(self, artifact: ServedArtifact) -> None:
+        if artifact.sha256 != self.sha256:
+            raise ValueError(f"serve: {self.path} must be the artifact {self.sha256}; it has been replaced")
 
     async def _feed(self, worker: Worker) -> None:
         """Send batches to a worker until it dies or exceeds the time limit."""
@@ -194,10 +227,10 @@ class Pool:
                     return batch
                 await self._queued.wait()
 
-    def _deliver(self, batch: list[Job], quantiles: Quantiles | None) -> None:
+    def _deliver(self, batch: list[Job], quantiles: "Quantiles | None") -> None:
         """Answer the jobs of a batch; if the artifact failed on several, each is tried again alone."""
         if quantiles is not None:
-            for job, result in zip(batch, torch.from_numpy(quantiles)):
+            for job, result in zip(batch, quantiles):
                 if not job.future.done():
                     job.future.set_result(result)
         elif len(batch) > 1:

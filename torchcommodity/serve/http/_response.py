@@ -3,25 +3,28 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchcommodity.export import Metadata
 from torchcommodity.forecast import last_prices
 from torchcommodity.serve.http._series import Window
+from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._windows import OutputSelection
 
 
-def prediction(metadata: Metadata, window: Window, quantiles: Tensor, selection: OutputSelection) -> dict[str, Any]:
+def prediction(
+    metadata: ServedArtifact, window: Window, log_returns: npt.NDArray[np.float64], selection: OutputSelection
+) -> dict[str, Any]:
     """Prediction for one instance, bit for bit equal to `forecast.predict`; NaN becomes None.
 
     Args:
         metadata: of the artifact.
         window: the prices of the instance.
-        quantiles: (H, N, Q) quantiles of the cumulative log-return.
+        log_returns: (H, N, Q) quantiles of the cumulative log-return.
         selection: horizons, levels and quantity of the response.
     """
-    prices = torch.from_numpy(window.prices)
+    prices, quantiles = torch.from_numpy(window.prices), torch.from_numpy(log_returns)
     counts = (prices > 0).sum(0)  # of positive prices; the others are NaN or not positive
     rows, last = last_prices(prices)
     last = torch.where(counts > 0, last, torch.nan)
@@ -42,7 +45,7 @@ def prediction(metadata: Metadata, window: Window, quantiles: Tensor, selection:
     }
 
 
-def artifact_info(metadata: Metadata) -> dict[str, str]:
+def artifact_info(metadata: ServedArtifact) -> dict[str, str]:
     """Identity of the artifact: checksum, version, model and last training date."""
     return {
         "sha256": metadata.sha256,
@@ -56,7 +59,7 @@ def _finite(values: list[float]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values]
 
 
-def _notes(metadata: Metadata, prices: Tensor, counts: list[int]) -> list[str]:
+def _notes(metadata: ServedArtifact, prices: Tensor, counts: list[int]) -> list[str]:
     lowest, highest = (prices.where(prices > 0, bound) for bound in (torch.inf, -torch.inf))
     is_constant = (lowest.amin(0) == highest.amax(0)).tolist()
     short = f"no forecast yet: needs more than {metadata.warmup} positive prices; has"

@@ -6,19 +6,19 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from torchcommodity.export import Artifact
 from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
 from torchcommodity.serve.http._app import PROBES, Routes, make_app
 from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
+from torchcommodity.serve.http._document_process import DocumentProcess
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._logs import logging_to_stderr
 from torchcommodity.serve.http._metrics import Metrics
-from torchcommodity.serve.http._pool import Pool
+from torchcommodity.serve.http._pool import Pool, Worker, start_workers
 from torchcommodity.serve.http._series import SeriesCache
-from torchcommodity.training import one_thread
+from torchcommodity.serve.http._served import ServedArtifact
 
 log = logging.getLogger("torchcommodity.serve")
 
@@ -26,7 +26,7 @@ log = logging.getLogger("torchcommodity.serve")
 def serve(
     path: Path,
     *,
-    dashboard: Callable[[Artifact], Callable[[], dict[str, Any]]],
+    dashboard: Callable[[], Callable[[], dict[str, Any]]] | None = None,
     host: str = "127.0.0.1",
     port: int = 8080,
     routes: Routes = Routes(),  # noqa: B008
@@ -37,12 +37,14 @@ def serve(
 ) -> bool:
     """Serve an exported artifact over HTTP until SIGTERM or SIGINT.
 
-    On shutdown it responds to all accepted requests before it returns.
+    The artifact is loaded in worker processes, not in this one. Connections that arrive meanwhile wait. On shutdown the
+    server responds to all accepted requests before it returns.
 
     Args:
         path: artifact written by `export`.
-        dashboard: maps the loaded artifact to the function that makes the dashboard's document, such as
-            `serve.dashboard.Dashboard`.
+        dashboard: returns the function that makes the dashboard's document, such as `serve.dashboard.Dashboard`. It is
+            called in a process of its own, so it must be picklable. None = no prices: the dashboard says how to
+            provide them.
         host: address to listen on.
         port: port to listen on; 0 takes a free one, which the log names.
         routes: paths of health checks and predictions.
@@ -56,25 +58,61 @@ def serve(
         True after SIGTERM or SIGINT, False if the workers could not be started.
 
     Raises:
-        ValueError: the file is not an artifact.
+        ValueError: the file is not an artifact, or `dashboard` raised an error.
         OSError: the file cannot be read, or the port is in use.
     """
-    artifact = Artifact.load(path)
-    metadata, metrics = artifact.metadata, Metrics(artifact.metadata)
-    with one_thread(), logging_to_stderr(), _listen(host, port) as listener:
-        server = Server(limits.timeout)
-        pool = Pool(path, metadata.sha256, workers, limits, metrics, server.fail)
-        router = make_router(metadata, dashboard(artifact))
-        series = SeriesCache(max_series)
-        app = make_app(metadata, pool, metrics, limits, routes, router, token is not None, series)
+    with logging_to_stderr(), _listen(host, port) as listener, _processes(path, workers, dashboard) as processes:
+        artifact, metrics, server = processes.artifact, Metrics(processes.artifact), Server(limits.timeout)
+        pool = Pool(path, processes.workers, artifact.sha256, limits, metrics, server.fail)
+        router = make_router(artifact.empty_document["model"], processes.dashboard)
+        app = make_app(artifact, pool, metrics, limits, routes, router, token is not None, SeriesCache(max_series))
         public_paths = (routes.health, *PROBES, "/", "/page/")
         admission = AdmissionMiddleware(
             app, metrics, token, public_paths, lambda: server.should_exit, server.overloaded
         )
-        log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], metadata.sha256)
+        log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], artifact.sha256)
         with _frozen_garbage_collector():
             server.serve_app(admission, listener)
     return not server.failed
+
+
+class Processes(NamedTuple):
+    """Processes that have loaded the artifact, and what it is.
+
+    Args:
+        workers: which forecast; the first one has loaded the artifact, the others may still be loading it.
+        dashboard: returns the dashboard's document.
+    """
+
+    artifact: ServedArtifact
+    workers: list[Worker]
+    dashboard: Callable[[], dict[str, Any]]
+
+
+@contextlib.contextmanager
+def _processes(
+    path: Path, count: int, dashboard: Callable[[], Callable[[], dict[str, Any]]] | None
+) -> Iterator[Processes]:
+    """Start the processes side by side, wait until they are ready, and end them at the end.
+
+    Raises:
+        ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
+    """
+    with contextlib.ExitStack() as stack:
+        documents = None if dashboard is None else DocumentProcess(dashboard)
+        if documents is not None:
+            stack.callback(documents.close)
+            documents.start()
+        workers = start_workers(path, count)
+        for worker in workers:
+            stack.callback(worker.close)
+        try:
+            artifact = workers[0].wait_until_ready()
+        except EOFError:
+            raise ValueError(f"serve: the worker process died while it loaded {path}; see its output above") from None
+        if documents is not None:
+            documents.wait_until_ready()
+        yield Processes(artifact, workers, documents or (lambda: artifact.empty_document))
 
 
 @contextlib.contextmanager

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from torchcommodity.data import DataError, check_frequency, latest_date, overflows
-from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError, invalid_field
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._schema import Instance, Parameters, PredictRequest
 from torchcommodity.serve.http._series import SeriesCache, Window
+from torchcommodity.serve.http._served import ServedArtifact
 
 PriceColumn = Sequence[float | None]
 
@@ -26,7 +26,9 @@ class OutputSelection:
     quantity: str
 
 
-def make_windows(request: PredictRequest, metadata: Metadata, limits: Limits, series: SeriesCache) -> list[Window]:
+def make_windows(
+    request: PredictRequest, metadata: ServedArtifact, limits: Limits, series: SeriesCache
+) -> list[Window]:
     """Windows of all instances of a request; those with a name are kept in `series`.
 
     Raises:
@@ -64,7 +66,7 @@ def _check_rows(rows: int, field: str, least: int, limits: Limits) -> None:
         raise invalid_field(field, f"{least} to {limits.max_rows} dates", rows)
 
 
-def select_outputs(parameters: Parameters | None, metadata: Metadata) -> OutputSelection:
+def select_outputs(parameters: Parameters | None, metadata: ServedArtifact) -> OutputSelection:
     """Outputs that the parameters select; all horizons and levels by default.
 
     Raises:
@@ -85,7 +87,7 @@ def _indices(name: str, values: Sequence[float] | None, available: Sequence[floa
     return [list(available).index(value) for value in (available if values is None else values)]
 
 
-def _window(instance: Instance, field: str, metadata: Metadata, limits: Limits) -> Window:
+def _window(instance: Instance, field: str, metadata: ServedArtifact, limits: Limits) -> Window:
     rows = len(instance.dates)
     _check_rows(rows, f"{field}.dates", 1 if instance.append else metadata.min_rows, limits)
     days = _days(instance.dates, f"{field}.dates", metadata)
@@ -102,7 +104,7 @@ def _window(instance: Instance, field: str, metadata: Metadata, limits: Limits) 
 
 
 def _price_rows(
-    prices: Sequence[PriceColumn], field: str, metadata: Metadata, rows: int
+    prices: Sequence[PriceColumn], field: str, metadata: ServedArtifact, rows: int
 ) -> npt.NDArray[np.float64]:  # (T, N)
     symbols = metadata.symbols
     if len(prices) != rows:
@@ -114,7 +116,7 @@ def _price_rows(
 
 
 def _price_columns(
-    prices: Mapping[str, PriceColumn], field: str, metadata: Metadata, rows: int
+    prices: Mapping[str, PriceColumn], field: str, metadata: ServedArtifact, rows: int
 ) -> list[npt.NDArray[np.float64]]:
     for symbol in prices:
         if symbol not in metadata.symbols:
@@ -127,7 +129,7 @@ def _price_columns(
     return [np.array(prices[symbol], dtype=np.float64) for symbol in metadata.symbols]
 
 
-def _days(dates: Sequence[str], field: str, metadata: Metadata) -> npt.NDArray[np.int64]:
+def _days(dates: Sequence[str], field: str, metadata: ServedArtifact) -> npt.NDArray[np.int64]:
     try:
         days = np.array(dates, dtype="datetime64[D]").astype(np.int64)
     except ValueError:
@@ -147,7 +149,7 @@ def _days(dates: Sequence[str], field: str, metadata: Metadata) -> npt.NDArray[n
     return days
 
 
-def _check_frequency(days: npt.NDArray[np.int64], field: str, metadata: Metadata) -> None:
+def _check_frequency(days: npt.NDArray[np.int64], field: str, metadata: ServedArtifact) -> None:
     try:
         check_frequency(field, days.astype("datetime64[D]"), metadata.frequency)
     except DataError as error:
