@@ -16,12 +16,12 @@ from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 TOKEN = "TORCHCOMMODITY_TOKEN"
 
 ArtifactFile = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="MODEL",
-        exists=True,
-        dir_okay=False,
-        help="Exported model (.pt2, .aoti.pt2 or .onnx), see torchcommodity export",
+        envvar="AIP_STORAGE_URI",
+        help="Exported model (.pt2, .aoti.pt2 or .onnx, see torchcommodity export), a folder that contains one, or the "
+        "URL of either, such as gs://BUCKET/FOLDER",
     ),
 ]
 DashboardData = Annotated[
@@ -85,24 +85,25 @@ def serve(
     prices of --data, which must have the model's symbols. The log on standard error is JSON, except on a terminal.
     Stops on SIGTERM or Ctrl-C.
     """
-    if model.suffix.lower() == ".safetensors":
+    if model.lower().endswith(".safetensors"):
         raise ValueError(f"serve: expected an exported model; got {model}; run torchcommodity export {model}")
     from torchcommodity.serve import http
 
     if sys.stderr is sys.__stderr__ and not os.isatty(2):  # not in the tests of commands
         atexit.register(http.redirect_stderr())
     limits = http.Limits(max_bytes=max_bytes, max_waiting=max_waiting, timeout=timeout)
-    stopped_on_request = http.serve(
-        model,
-        dashboard=None if data is None else partial(_dashboard, model, data, symbols, contracts, layout),
-        host=host,
-        port=port,
-        routes=http.Routes(health_route, predict_route),
-        workers=workers,
-        token=read_token(token_file),
-        limits=limits,
-        max_series=live,
-    )
+    with http.local_artifact(model) as path:
+        stopped_on_request = http.serve(
+            path,
+            dashboard=None if data is None else partial(_dashboard, path, data, symbols, contracts, layout),
+            host=host,
+            port=port,
+            routes=http.Routes(health_route, predict_route),
+            workers=workers,
+            token=read_token(token_file),
+            limits=limits,
+            max_series=live,
+        )
     if not stopped_on_request:
         raise typer.Exit(1)
 

@@ -5,10 +5,12 @@ from torchcommodity.serve.http._app import Routes as Routes
 from torchcommodity.serve.http._limits import Limits as Limits
 from torchcommodity.serve.http._logs import redirect_stderr as redirect_stderr
 from torchcommodity.serve.http._server import serve as serve
+from torchcommodity.serve.http._storage import local_artifact as local_artifact
 
 __all__ = [
     "Limits",
     "Routes",
+    "local_artifact",
     "redirect_stderr",
     "serve",
 ]
