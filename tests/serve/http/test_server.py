@@ -223,7 +223,8 @@ def test_token_is_required_except_for_health_and_page(server: RunningServer) -> 
         ("POST", "/v1/predict", "{", {}, 400),
         ("POST", "/v1/predict", "{}", {}, 422),
         ("POST", "/v1/predict", "{}", {"Content-Type": "text/plain"}, 415),
-        ("POST", "/v1/predict", "{}", {"Content-Encoding": "gzip"}, 415),
+        ("POST", "/v1/predict", "{}", {"Content-Encoding": "gzip"}, 400),
+        ("POST", "/v1/predict", "{}", {"Content-Encoding": "deflate"}, 415),
         ("POST", "/v1/predict", "x" * (MAX_BYTES + 1), {}, 413),
         ("POST", "/v1/predict", None, {"Content-Length": "9" * 18}, 413),
     ],
@@ -273,6 +274,50 @@ def test_malformed_http_is_rejected(server: RunningServer) -> None:
     oversized_head = [b"X: " + b"y" * 60_000 + b"\r\n"] * 40
     assert b" 400 " in send_bytes(server, b"GET /alive HTTP/1.1\r\n", *oversized_head)
     assert server.healthy()
+
+
+HOLD_SOCKETS = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+port, count, data = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3].encode()
+sockets = []
+for _ in range(count):
+    sockets.append(socket.create_connection(("127.0.0.1", port)))
+    sockets[-1].sendall(data)
+print("ready", flush=True)
+while True:
+    for connection in sockets:
+        try:
+            connection.send(b" ")
+        except OSError:
+            pass
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "data"),
+    [(200, HEAD + "Content-Length: 90000\r\n\r\n"), (1100, "GET /alive HTTP/1.1\r\nX: ")],
+    ids=["slow-bodies", "half-heads"],
+)
+def test_slow_clients_keep_nobody_out(server: RunningServer, count: int, data: str) -> None:
+    command = [sys.executable, "-c", HOLD_SOCKETS, str(server.port), str(count), data]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as attack:
+        try:
+            assert attack.stdout is not None
+            assert attack.stdout.readline() == b"ready\n"
+            for _ in range(5):
+                assert server.request("GET", "/alive", Authorization="")[0] == 200
+                assert server.predict(300)[0] == 200
+        finally:
+            attack.kill()
+
+
+def test_pipelined_requests_are_answered_up_to_their_limit(server: RunningServer) -> None:
+    get = b"GET /alive HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = get.replace(b"Host", b"Connection: close\r\nHost")
+    assert send_bytes(server, get * 9 + last).count(b"HTTP/1.1 200") == 10
+    assert send_bytes(server, get * 9999 + last).count(b"HTTP/1.1 200") < 20
 
 
 def test_openapi_documents_request_and_all_responses(server: RunningServer) -> None:

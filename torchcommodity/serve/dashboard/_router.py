@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,9 @@ HEADERS = {
 }
 STATIC_CACHING = "no-cache"  # browsers keep the file and revalidate it by its ETag
 DOCUMENT_CACHING = "no-store"
+
+
+_loading = threading.Lock()
 
 
 class StaticFile(NamedTuple):
@@ -86,7 +90,8 @@ def _document_response(request: Request, snapshot: Snapshot, model_card: dict[st
 def _file_response(request: Request, name: str) -> Response:
     if name not in _file_names():
         return RequestError(404, "file not found", None, HEADERS).response()
-    file = _load_file(name)
+    with _loading:  # else concurrent first requests would all compress the file
+        file = _load_file(name)
     headers = {**HEADERS, "Cache-Control": STATIC_CACHING, "ETag": file.etag, "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == file.etag:
         return Response(None, 304, headers)

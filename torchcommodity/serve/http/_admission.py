@@ -1,4 +1,4 @@
-"""Middleware around all routes: token check, connection limit, metrics, access log and error responses."""
+"""Middleware around all routes: token check, metrics, access log and error responses."""
 
 import hmac
 import logging
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from torchcommodity.serve._request_error import CLOSE_CONNECTION, RETRY_AFTER, RequestError
+from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http._logs import accept_request_id, request_id
 from torchcommodity.serve.http._metrics import Metrics
 
@@ -25,7 +25,6 @@ class AdmissionMiddleware:
         token: bearer token required on all but the public paths; None = no token is required.
         public_paths: paths that need no token; one that ends with / stands for all paths below it.
         stopping: whether the server is shutting down; responses then close their connections.
-        overloaded: whether the number of connections exceeds its limit.
     """
 
     def __init__(
@@ -35,9 +34,8 @@ class AdmissionMiddleware:
         token: str | None,
         public_paths: Collection[str],
         stopping: Callable[[], bool],
-        overloaded: Callable[[], bool],
     ) -> None:
-        self.app, self.metrics, self.stopping, self.overloaded = app, metrics, stopping, overloaded
+        self.app, self.metrics, self.stopping = app, metrics, stopping
         self.token = None if token is None else token.encode()
         self.public_paths = public_paths
 
@@ -48,9 +46,6 @@ class AdmissionMiddleware:
         response = ResponseRecorder(send, self.stopping)
         with self.metrics.in_flight.track_inprogress():
             try:
-                if self.overloaded():
-                    headers = RETRY_AFTER | CLOSE_CONNECTION
-                    raise RequestError(503, "the server has too many connections; try again", None, headers)
                 self._authenticate(scope)
                 await self.app(scope, receive, response.send)
             except RequestError as error:

@@ -22,6 +22,7 @@ from torchcommodity.serve.http._response import artifact_info, prediction
 from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse, parse_request
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
+from torchcommodity.serve.http._uploads import Uploads
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 
 ERRORS = {
@@ -29,7 +30,7 @@ ERRORS = {
     401: "Missing or wrong token",
     408: "Request body not received in time",
     413: "Request body too large",
-    415: "Content type is not application/json, or the body is compressed",
+    415: "Content type is not application/json, or the body is compressed by another method than gzip",
     422: "Request does not match the schema, or a value is out of range",
     500: "Internal server error",
     503: "Server is busy or still loading the artifact",
@@ -143,7 +144,7 @@ class PredictEndpoint:
         self, metadata: ServedArtifact, pool: Pool, metrics: Metrics, limits: Limits, series: SeriesCache
     ) -> None:
         self.metadata, self.pool, self.metrics, self.limits, self.series = metadata, pool, metrics, limits, series
-        self.in_progress = 0
+        self.uploads, self.in_progress = Uploads(limits), 0
 
     async def respond(self, request: Request) -> Response:
         """Response to one request, within the time limit."""
@@ -153,19 +154,23 @@ class PredictEndpoint:
     async def _respond(self, request: Request) -> Response:
         if not self.pool.ready:
             raise RequestError(503, f"predict: {LOADING}", None, RETRY_AFTER, cause="loading")
-        if self.in_progress >= self.limits.max_waiting:
-            message = f"predict: the server is busy with {self.in_progress} requests; try again"
-            raise RequestError(503, message, None, RETRY_AFTER)
+        self._check_busy()
+        body = await read_body(request, self.uploads)
+        request.scope["log_fields"] = {"received": len(body)}
+        self._check_busy()  # a request is in progress from here on: one that is being received costs little
         self.in_progress += 1
         try:
-            body = await read_body(request, self.limits)
-            request.scope["log_fields"] = {"received": len(body)}
             return await asyncio.wait_for(self._predict(request, body), self.limits.timeout)
         except asyncio.TimeoutError:
             message = f"predict: no response within {self.limits.timeout:g} s; try again"
             raise RequestError(504, message, None, RETRY_AFTER) from None
         finally:
             self.in_progress -= 1
+
+    def _check_busy(self) -> None:
+        if self.in_progress >= self.limits.max_waiting:
+            message = f"predict: the server is busy with {self.in_progress} requests; try again"
+            raise RequestError(503, message, None, RETRY_AFTER)
 
     async def _predict(self, request: Request, body: bytes) -> Response:
         parsed = parse_request(body)

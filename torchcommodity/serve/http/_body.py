@@ -1,45 +1,47 @@
 """Request bodies, read within the limits of the server."""
 
-import asyncio
 import contextlib
+import zlib
 
 from fastapi import Request
 
 from torchcommodity.serve._request_error import CLOSE_CONNECTION, RequestError
-from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._uploads import Upload, Uploads
 
 DISCARD_SECONDS = 2.0  # time to discard an oversized body: a client that is still sending would miss the response
+GZIP = zlib.MAX_WBITS + 16  # a gzip member, with its checksum
+ENCODINGS = {"Accept-Encoding": "gzip"}  # of a 415, by RFC 9110
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
-    """Body of a JSON request.
+async def read_body(request: Request, uploads: Uploads) -> bytes:
+    """Body of a JSON request, decompressed.
 
     Raises:
-        RequestError: 415 for another content type or a compressed body, 413 for an oversized, 408 for a slow and 400
-            for an empty body.
+        RequestError: 415 for another content type or encoding, 413 for a body that is too large, before or after
+            decompression, 408 for a slow one, 400 for an empty or damaged one, 503 if the server receives too many.
     """
-    _check_content_type(request)
-    if _content_length(request) > limits.max_bytes:
-        raise await _too_large(request, limits)
-    try:
-        body = await asyncio.wait_for(_read_chunks(request, limits.max_bytes), limits.timeout)
-    except asyncio.TimeoutError:
-        message = f"body: not received within {limits.timeout:g} s"
-        raise RequestError(408, message, None, CLOSE_CONNECTION) from None
-    if body is None:
-        raise await _too_large(request, limits)
+    is_gzip, max_bytes = _check_headers(request), uploads.limits.max_bytes
+    if _content_length(request) > max_bytes:
+        raise await _too_large(request, uploads)
+    upload = Upload(uploads.limits.timeout)
+    await uploads.run(upload, _receive(request, upload, uploads))
+    if upload.size > max_bytes:
+        raise await _too_large(request, uploads)
+    body = _decompress(bytes(upload.body), max_bytes) if is_gzip else bytes(upload.body)
     if not body:
         raise RequestError(400, "body: expected JSON; got an empty body")
-    return bytes(body)
+    return body
 
 
-def _check_content_type(request: Request) -> None:
+def _check_headers(request: Request) -> bool:
+    """Whether the body is compressed by gzip."""
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise RequestError(415, f"Content-Type: expected application/json; got {content_type[:60]!r}")
-    encoding = request.headers.get("content-encoding", "identity")
-    if encoding.lower() != "identity":
-        raise RequestError(415, f"Content-Encoding: expected none; got {encoding[:60]!r}")
+    encoding = ", ".join(request.headers.getlist("content-encoding")).strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise RequestError(415, f"Content-Encoding: expected gzip or none; got {encoding[:60]!r}", None, ENCODINGS)
+    return encoding.endswith("gzip")
 
 
 def _content_length(request: Request) -> int:
@@ -47,26 +49,44 @@ def _content_length(request: Request) -> int:
     return int(length[:19]) if length.isdecimal() else 0
 
 
-async def _read_chunks(request: Request, max_bytes: int) -> bytearray | None:
-    body, more = bytearray(), True
+async def _receive(request: Request, upload: Upload, uploads: Uploads) -> None:
+    more = True
+    while more and upload.size <= uploads.limits.max_bytes:
+        chunk, more = await _next_chunk(request)
+        upload.body += chunk
+        upload.size += len(chunk)
+        uploads.make_room()
+
+
+def _decompress(body: bytes, max_bytes: int) -> bytes:
+    """Decompress a gzip member, no further than a byte over the limit: few bytes can expand to gigabytes."""
+    member = zlib.decompressobj(GZIP)
+    try:
+        content = member.decompress(body, max_bytes + 1)
+    except zlib.error:
+        raise RequestError(400, "body: expected gzip, as in Content-Encoding; got damaged or other data") from None
+    if len(content) > max_bytes:
+        raise RequestError(413, f"body: expected at most {max_bytes} bytes after decompression; got more")
+    if not member.eof or member.unused_data:
+        got = "data after its end" if member.eof else "a truncated body"
+        raise RequestError(400, f"body: expected one complete gzip member; got {got}")
+    return content
+
+
+async def _too_large(request: Request, uploads: Uploads) -> RequestError:
+    if request.headers.get("expect") is None:  # with Expect: 100-continue the client has not sent the body yet
+        upload = Upload(DISCARD_SECONDS)
+        with contextlib.suppress(RequestError):
+            await uploads.run(upload, _discard(request, upload))
+    message = f"body: expected at most {uploads.limits.max_bytes} bytes; got more"
+    return RequestError(413, message, None, CLOSE_CONNECTION)
+
+
+async def _discard(request: Request, upload: Upload) -> None:
+    more = True
     while more:
         chunk, more = await _next_chunk(request)
-        body += chunk
-        if len(body) > max_bytes:
-            return None
-    return body
-
-
-async def _too_large(request: Request, limits: Limits) -> RequestError:
-    if request.headers.get("expect") is None:  # with Expect: 100-continue the client has not sent the body yet
-        with contextlib.suppress(asyncio.TimeoutError, RequestError):
-            await asyncio.wait_for(_discard(request), DISCARD_SECONDS)
-    return RequestError(413, f"body: expected at most {limits.max_bytes} bytes; got more", None, CLOSE_CONNECTION)
-
-
-async def _discard(request: Request) -> None:
-    while (await _next_chunk(request))[1]:
-        pass
+        upload.size += len(chunk)
 
 
 async def _next_chunk(request: Request) -> tuple[bytes, bool]:

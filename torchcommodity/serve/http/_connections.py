@@ -1,33 +1,79 @@
-"""Connections: uvicorn with bounded request heads, idle timeouts and a shutdown that drains the accept queue."""
+"""Connections: uvicorn with bounded heads, pipelines and waiting times, and a shutdown that drains the accept queue."""
 
 import asyncio
 import contextlib
 import logging
+import resource
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from torchcommodity.serve._request_error import RequestError
+from torchcommodity.serve.http._waiting import WaitingConnections
 
 MAX_CONNECTIONS = 1024
+OTHER_FILES = 256  # open files beside connections: pipes, the artifact, prices, the log
 MAX_HEAD_BYTES = 32_768
-HEAD_TIMEOUT = 10.0  # seconds from opening a connection, or from a response, to the end of the next request's head
+MAX_PIPELINED = 16  # requests sent before the response to the first
 GRACE_PERIOD = 1.0  # seconds that open connections may still send a request after the shutdown has begun
-_MESSAGE = f"expected an HTTP/1.1 request with a head of at most {MAX_HEAD_BYTES} bytes"
-_BODY = bytes(RequestError(400, _MESSAGE).response().body)
-BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
-BAD_REQUEST += b"Content-Length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
+INVALID_REQUEST = f"expected an HTTP/1.1 request with a head of at most {MAX_HEAD_BYTES} bytes"
 log = logging.getLogger("torchcommodity.serve")
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """HTTP/1.1 protocol with a limit on the size of heads, trailers and chunk extensions."""
+    """HTTP/1.1 protocol with limits on the size of heads, trailers and chunk extensions, and on the time to wait.
 
-    unparsed_bytes = 0  # received since the last complete head, piece of the body, or message
+    Args:
+        waiting: the connections that wait for their clients, among them this one whenever it does.
+        options: of uvicorn's protocol.
+    """
+
+    def __init__(self, waiting: WaitingConnections, **options: Any) -> None:
+        super().__init__(**options)
+        self.waiting = waiting
+        self.unparsed_bytes = 0  # received since the last complete head, piece of the body, or message
+        self._in_progress: list[RequestResponseCycle] = []  # with those of pipelined requests
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of responses that the client has not read."""
+        return self.transport.get_write_buffer_size()
+
+    def close(self, reason: str = "") -> None:
+        """Close the connection at once; a client that has sent half a head learns the reason."""
+        if reason and self.unparsed_bytes and not self.unsent_bytes:
+            self._send_error(RequestError(408, reason))
+        else:
+            self._disconnect()
+            self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start to wait for a request, in the place of the connection that waits longest if there are too many."""
+        super().connection_made(transport)  # type: ignore[arg-type]
+        self.waiting.add(self)
+        self.waiting.make_room(len(self.connections))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.waiting.discard(self)
+        self._disconnect()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for the client, which does not read its response."""
+        super().pause_writing()
+        self._update_waiting()
+
+    def resume_writing(self) -> None:
+        """The client has read most of its response."""
+        super().resume_writing()
+        self._update_waiting()
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes; close the connection when too many of them complete nothing."""
@@ -39,7 +85,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Parser callback."""
         self.unparsed_bytes = 0
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise ValueError("too many pipelined requests")  # of which the parser makes an invalid request
         super().on_headers_complete()
+        self._in_progress = [cycle for cycle in (*self._in_progress, self.cycle) if not cycle.response_complete]
+        self._update_waiting()
 
     def on_body(self, body: bytes) -> None:
         """Parser callback."""
@@ -51,24 +101,46 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self.unparsed_bytes = 0
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """Wait for the next request, unless it has been received."""
+        super().on_response_complete()
+        self._update_waiting()
+
     def send_400_response(self, msg: str) -> None:
         """Send the error in the JSON form of all errors, and close the connection."""
-        self.transport.write(BAD_REQUEST)
+        self._send_error(RequestError(400, INVALID_REQUEST))
+
+    def _disconnect(self) -> None:
+        # uvicorn tells only the newest request, and others would write to a closed transport
+        for cycle in self._in_progress:
+            cycle.disconnected = True
+
+    def _send_error(self, error: RequestError) -> None:
+        body = error.response().body
+        head = f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\nContent-Type: application/json\r\n"
+        head += f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        self.transport.write(head.encode() + body)
         self.transport.close()
+
+    def _update_waiting(self) -> None:
+        if self.cycle is None or self.cycle.response_complete or self.flow.write_paused:
+            self.waiting.add(self)
+        else:
+            self.waiting.discard(self)
 
 
 class Server(uvicorn.Server):
-    """uvicorn server that closes idle connections and responds to every accepted request before it stops."""
+    """uvicorn server that closes waiting connections and responds to every accepted request before it stops."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout, self.failed = timeout, False
-        self._idle_since: dict[tuple[BoundedHttpProtocol, object], float] = {}
+        self.waiting = WaitingConnections(raise_connection_limit())
 
     def serve_app(self, app: Any, listener: socket.socket) -> None:
         """Serve an ASGI application until SIGTERM, SIGINT or `fail`."""
         config = uvicorn.Config(
             app,
-            http=BoundedHttpProtocol,
+            http=partial(BoundedHttpProtocol, self.waiting),  # type: ignore[arg-type]
             ws="none",
             timeout_graceful_shutdown=int(self.timeout) + 1,
             log_config=None,
@@ -84,14 +156,11 @@ class Server(uvicorn.Server):
         """Stop because of a failure."""
         self.failed = self.should_exit = True
 
-    def overloaded(self) -> bool:
-        """Whether the number of connections exceeds its limit."""
-        return len(self.server_state.connections) > MAX_CONNECTIONS
-
     async def on_tick(self, counter: int) -> bool:
-        """Close idle connections once a second; uvicorn calls this ten times a second."""
+        """Close overdue connections once a second; uvicorn calls this ten times a second."""
         if counter % 10 == 0:
-            self._close_idle(asyncio.get_running_loop().time())
+            self.waiting.close_overdue()
+            self._log_dropped()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -108,16 +177,27 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _make_protocol(self) -> BoundedHttpProtocol:
-        return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state)
+        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        return BoundedHttpProtocol(self.waiting, **state)
 
-    def _close_idle(self, now: float) -> None:
-        connections = [c for c in self.server_state.connections if isinstance(c, BoundedHttpProtocol)]
-        idle = [c for c in connections if c.cycle is None or c.cycle.response_complete]
-        # a connection has a new cycle for each request: one that served a request since the last call starts anew
-        self._idle_since = {(c, c.cycle): self._idle_since.get((c, c.cycle), now) for c in idle}
-        for (connection, _), since in self._idle_since.items():
-            if now - since > HEAD_TIMEOUT:
-                connection.transport.close()
+    def _log_dropped(self) -> None:
+        if self.waiting.dropped:
+            log.warning(
+                "closed %d connections that waited longest: %d are open, %d is the limit",
+                *(self.waiting.dropped, len(self.server_state.connections), self.waiting.max_connections),
+            )
+            self.waiting.dropped = 0
+
+
+def raise_connection_limit() -> int:
+    """Raise this process's limit of open files as far as connections need it, and return the number of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = MAX_CONNECTIONS + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(soft - OTHER_FILES, 1)
+    return MAX_CONNECTIONS
 
 
 def _drain_accept_queue(listener: socket.socket) -> list[socket.socket]:

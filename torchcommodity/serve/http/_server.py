@@ -67,9 +67,7 @@ def serve(
         router = make_router(artifact.empty_document["model"], processes.dashboard)
         app = make_app(artifact, pool, metrics, limits, routes, router, token is not None, SeriesCache(max_series))
         public_paths = (routes.health, *PROBES, "/", "/page/")
-        admission = AdmissionMiddleware(
-            app, metrics, token, public_paths, lambda: server.should_exit, server.overloaded
-        )
+        admission = AdmissionMiddleware(app, metrics, token, public_paths, lambda: server.should_exit)
         log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], artifact.sha256)
         with _frozen_garbage_collector():
             server.serve_app(admission, listener)
