@@ -28,7 +28,7 @@ result = torch._inductor.aoti_load_package(package)(prices, days)
 torch.testing.assert_close(result, expected, atol=1e-5, rtol=0)
 assert not any(name.startswith("torchcommodity") for name in sys.modules)
 """
-FAST_COMPILE = {"aot_inductor.precompile_headers": False, "aot_inductor.compile_wrapper_opt_level": "O0"}
+FAST_COMPILE = {"aot_inductor.compile_wrapper_opt_level": "O0"}
 
 
 @pytest.mark.slow

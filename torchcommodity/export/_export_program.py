@@ -1,7 +1,10 @@
 """Graph of a forecaster from raw prices and dates to quantiles."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from torchcommodity.export._roll_calendar import RollCalendar
 from torchcommodity.forecast import Forecaster
@@ -20,7 +23,7 @@ class RawPriceForecaster(nn.Module):
                 "export: the forecaster was fitted on series that roll on other days than by the rule of the exchange, "
                 "which is all that an artifact knows; fit it on prices that roll at expiry (--roll expiry)"
             )
-        self.model = forecaster.model.eval()
+        self.model = _freeze_constraints(forecaster.model.eval())
         has_rolls = any(forecaster.contracts)
         if has_rolls and forecaster.frequency != "daily":
             raise ValueError(
@@ -32,6 +35,19 @@ class RawPriceForecaster(nn.Module):
     def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N), (B, T) int64 -> (B, H, N, Q)
         quantiles: Tensor = self.model(prices, None if self.calendar is None else self.calendar(days))
         return quantiles
+
+
+def _freeze_constraints(model: nn.Module) -> nn.Module:
+    """Copy of a model with the values of constrained parameters: no graph has to compute a matrix exponential."""
+    model = copy.deepcopy(model)
+    for module in filter(parametrize.is_parametrized, list(model.modules())):
+        # not remove_parametrizations: it deletes an attribute of the class, which the copy shares with the original
+        values = {name: getattr(module, name).detach() for name in module.parametrizations}  # type: ignore[union-attr]
+        module.__class__ = parametrize.type_before_parametrizations(module)
+        del module.parametrizations
+        for name, value in values.items():
+            module.register_buffer(name, value)
+    return model
 
 
 def export_program(forecaster: Forecaster, min_rows: int) -> torch.export.ExportedProgram:

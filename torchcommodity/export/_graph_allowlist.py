@@ -18,6 +18,8 @@ NAME = re.compile(r"-?[\w.+]*")  # also numbers such as -Infinity
 SIZE = re.compile(  # numbers, size symbols and a few functions; cannot be code without dots and other names
     r"('?[su]\d+'?|\d+|Symbol|Integer|Add|Mul|Max|Min|Mod|FloorDiv|PythonMod|(positive|integer)=True|[\s+\-*(),])*"
 )
+PROGRAM = re.compile(r"[\w.+\-%; ]*")  # statements of a `commodity` operator: no quotes, brackets or commas
+FORMS = {"target": TARGET, "as_operator": TARGET, "expr_str": SIZE, "as_string": PROGRAM}  # other strings are names
 SPECS = {  # of (prices, days) and of one tensor; torch's loader imports what a spec names
     "in_spec": '[1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": "builtins.tuple", '
     '"context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}, {"type": null, '
@@ -40,10 +42,8 @@ def check_graph(graph: dict[str, Any]) -> None:
     for key, text in _strings(graph, ""):
         if key in SPECS:
             allowed = text == SPECS[key]
-        elif key in ("target", "as_operator"):
-            allowed = TARGET.fullmatch(text) is not None
         else:
-            allowed = (SIZE if key == "expr_str" else NAME).fullmatch(text) is not None
+            allowed = FORMS.get(key, NAME).fullmatch(text) is not None
         if not allowed:
             raise ValueError(f"a graph with content other than tensor operators: {key or 'key'} {text[:60]!r}")
 

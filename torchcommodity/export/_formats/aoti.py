@@ -12,6 +12,8 @@ from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
 from torchcommodity.opkit import native_libraries
 
+# Precompiled headers pay off when many graphs are compiled: one export spends half of its time on them.
+ONE_COMPILATION = {"aot_inductor.precompile_headers": False}
 LIBRARY = "library/"  # folder in the archive; a program without Python loads it first
 
 
@@ -30,7 +32,7 @@ def to_bytes(
         node.meta.pop("stack_trace", None)  # contains local paths
     with tempfile.TemporaryDirectory() as folder:
         package = torch._inductor.aoti_compile_and_package(
-            program, package_path=f"{folder}/model.pt2", inductor_configs=inductor_configs
+            program, package_path=f"{folder}/model.pt2", inductor_configs=ONE_COMPILATION | (inductor_configs or {})
         )
         records = pt2.read_records(Path(package).read_bytes())
     records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so

@@ -84,11 +84,15 @@ def correlation_regime(
 
 
 def _reference(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
-    change, valid = _change(correlation, lag, packed)
-    pairs = valid.sum((-2, -1))
-    shift = (change.abs().sum((-2, -1)) / pairs).masked_fill(pairs == 0, torch.nan)
+    shift = _shift(correlation, lag, packed)
     number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)
     return shift, _number_regimes(shift, threshold, lag, number, torch.full_like(number, lag))[0]
+
+
+def _shift(correlation: Tensor, lag: int, packed: bool) -> Tensor:
+    change, valid = _change(correlation, lag, packed)
+    pairs = valid.sum((-2, -1))
+    return (change.abs().sum((-2, -1)) / pairs).masked_fill(pairs == 0, torch.nan)
 
 
 def _number_regimes(
@@ -101,6 +105,21 @@ def _number_regimes(
         number, age = number + starts, torch.where(starts, 1, age + 1)
         numbers.append(number)
     return (torch.stack(numbers, -1) if numbers else shift.to(torch.int64)), number, age
+
+
+def _decomposition(
+    correlation: Tensor, threshold: float, lag: int, packed: bool = False
+) -> tuple[Tensor, Tensor]:
+    def step(state: tuple[Tensor, Tensor], row: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        number, age = state
+        starts = (row > threshold) & (age >= lag)
+        number = number + starts
+        return (number, torch.where(starts, 1, age + 1)), number.clone()
+
+    shift = _shift(correlation, lag, packed)
+    number = torch.zeros_like(shift[..., 0], dtype=torch.int64)
+    first = number, torch.full_like(number, lag)
+    return shift, torch._higher_order_ops.scan(step, first, shift.movedim(-1, 0))[1].movedim(0, -1).contiguous()
 
 
 def _fake(correlation: Tensor) -> tuple[Tensor, Tensor]:
@@ -155,6 +174,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    decomposition=_decomposition,
     cases=_cases,
     warmup=lambda lag: (lag, 0),
     time=(-3, -1),

@@ -11,7 +11,7 @@ from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling import rolling_correlation_backward
 from torchcommodity.ops._rolling.pairs import pack_pairs
-from torchcommodity.ops._rolling.window import last_rows
+from torchcommodity.ops._rolling.window import last_rows, sliding_windows
 
 
 def _update(past: Past, returns: Tensor, window: int, min_periods: int | None, packed: bool) -> Tensor:
@@ -80,25 +80,36 @@ def rolling_correlation(
 
 
 def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
-    matrices = []
-    for t in range(returns.shape[-2]):
-        x = returns[..., max(t - window + 1, 0) : t + 1, :]
-        common = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): both i and j are valid
-        count = common.sum(-3).clamp(min=1)
-        x = x.unsqueeze(-1).expand(common.shape)
-        low, high = x.where(common, torch.inf).amin(-3), x.where(common, -torch.inf).amax(-3)
-        mean = (x - low.unsqueeze(-3)).where(common, 0).sum(-3) / count
-        centered = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(common, 0)
-        scale = centered.square().sum(-3).sqrt()
-        r = ((centered / scale.unsqueeze(-3)) * (centered / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
-        r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
-        defined = (low < high) & (common.sum(-3) >= min_periods)
-        matrices.append(r.where(defined & defined.mT, torch.nan))
+    rows = range(returns.shape[-2])
+    matrices = [_matrix(returns[..., max(t - window + 1, 0) : t + 1, :], min_periods) for t in rows]
     return torch.stack(matrices, -3) if matrices else _fake(returns)
+
+
+def _matrix(x: Tensor, min_periods: int) -> Tensor:  # (..., W, N) -> (..., N, N)
+    """Correlations of the columns of one window."""
+    common = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): both i and j are valid
+    count = common.sum(-3).clamp(min=1)
+    x = x.unsqueeze(-1).expand(common.shape)
+    low, high = x.where(common, torch.inf).amin(-3), x.where(common, -torch.inf).amax(-3)
+    mean = (x - low.unsqueeze(-3)).where(common, 0).sum(-3) / count
+    centered = (x - low.unsqueeze(-3) - mean.unsqueeze(-3)).where(common, 0)
+    scale = centered.square().sum(-3).sqrt()
+    r = ((centered / scale.unsqueeze(-3)) * (centered / scale.unsqueeze(-3)).mT).sum(-3).clamp(-1, 1)
+    r = r.masked_fill(torch.eye(r.shape[-1], dtype=torch.bool, device=r.device), 1)
+    defined = (low < high) & (common.sum(-3) >= min_periods)
+    return r.where(defined & defined.mT, torch.nan)
+
+
+def _decomposition(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    return _matrix(sliding_windows(returns, window).mT, min_periods)
 
 
 def _pairs_reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
     return pack_pairs(_reference(returns, window, min_periods))
+
+
+def _pairs_decomposition(returns: Tensor, window: int, min_periods: int) -> Tensor:
+    return pack_pairs(_decomposition(returns, window, min_periods))
 
 
 def _fake(returns: Tensor) -> Tensor:
@@ -187,6 +198,7 @@ operator = Op(
     reference=_reference,
     fake=_fake,
     backward=_backward,
+    decomposition=_decomposition,
     mask_nan_grad=False,
     cases=_cases,
     warmup=_warmup,
@@ -197,6 +209,7 @@ pairs_operator = Op(
     reference=_pairs_reference,
     fake=_pairs_fake,
     backward=_backward,
+    decomposition=_pairs_decomposition,
     mask_nan_grad=False,
     cases=partial(_cases, packed=True),
     warmup=_warmup,
