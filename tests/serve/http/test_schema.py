@@ -5,36 +5,37 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
-from torchcommodity.serve.http._response import prediction
-from torchcommodity.serve.http._schema import parse_request
-from torchcommodity.serve.http._series import SeriesCache, Window
+from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._prediction import encode_prediction
+from torchcommodity.serve.http._request import Parameters, parse_request
+from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 from torchcommodity.serve.http._worker import served_artifact
 
-METADATA = served_artifact(
-    Metadata(
-        format="pt2",
-        symbols=("WTI", "BRENT"),
-        units=("$/bbl", ""),
-        contracts=(None, None),
-        horizons=(5, 21),
-        levels=(0.1, 0.5, 0.9),
-        warmup=2,
-        calendar=("1970-01-01", "2060-12-31"),
-        provenance=(),
-        trained_through="2018-12-31",
-        model="har-garch",
-        note="",
-        version="0",
-        torch="2",
-    )
+ARTIFACT = Metadata(
+    format="pt2",
+    symbols=("WTI", "BRENT"),
+    units=("$/bbl", ""),
+    contracts=(None, None),
+    horizons=(5, 21),
+    levels=(0.1, 0.5, 0.9),
+    warmup=2,
+    calendar=("1970-01-01", "2060-12-31"),
+    provenance=(),
+    trained_through="2018-12-31",
+    model="har-garch",
+    note="",
+    version="0",
+    torch="2",
 )
+METADATA = served_artifact(ARTIFACT)
 DATES = ["2018-12-27", "2018-12-28", "2018-12-31"]
 PRICES = [[44.6, 51.49], [45.1, 50.57], [None, 53.8]]
 
@@ -158,15 +159,20 @@ def test_any_body_makes_windows_or_a_request_error(body: bytes) -> None:
     json.dumps(json.loads(content), allow_nan=False)
 
 
+def predict(window: Window, quantiles: Any, parameters: Parameters | None = None) -> Any:
+    selection = select_outputs(parameters, METADATA)
+    return json.loads(encode_prediction(ARTIFACT, window, selection, torch.from_numpy(quantiles)))
+
+
 def test_prediction_is_null_with_a_note_during_warmup() -> None:
     (window,) = windows(request())
     quantiles = np.array([[[-0.1, 0.0, 0.1]] * 2] * 2)
     quantiles[:, 0] = np.nan
     parameters = parse_request(request(parameters={"levels": [0.5], "horizons": [21]})).parameters
-    response = prediction(METADATA, window, quantiles, select_outputs(parameters, METADATA))
+    response = predict(window, quantiles, parameters)
     assert response["quantiles"] == [[[None], [53.8]]]
     assert (response["origins"], response["last"]) == (["2018-12-28", "2018-12-31"], [45.1, 53.8])
     assert response["notes"] == ["WTI: no forecast yet: needs more than 2 positive prices; has 2"]
     without_prices = Window(np.full((3, 2), np.nan), window.days)
-    response = prediction(METADATA, without_prices, quantiles, select_outputs(None, METADATA))
+    response = predict(without_prices, quantiles)
     assert (response["origins"], response["last"]) == ([None, None], [None, None])

@@ -9,8 +9,9 @@ import pytest
 from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
-from torchcommodity.serve.http._schema import parse_request
-from torchcommodity.serve.http._series import SeriesCache, Window
+from torchcommodity.serve.http._messages import Window
+from torchcommodity.serve.http._request import parse_request
+from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._windows import make_windows
 from torchcommodity.serve.http._worker import served_artifact
 

@@ -1,7 +1,6 @@
 """FastAPI application: probes, predict, metrics and OpenAPI routes."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool
-from torchcommodity.serve.http._response import artifact_info, prediction
-from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse, parse_request
+from torchcommodity.serve.http._request import parse_request
+from torchcommodity.serve.http._response import encode_response
+from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._uploads import Uploads
@@ -178,10 +178,8 @@ class PredictEndpoint:
         windows = make_windows(parsed, self.metadata, self.limits, self.series)
         request.scope["log_fields"]["instances"] = len(windows)
         self.metrics.observe_instances(windows)
-        quantiles = await self.pool.forecast(windows)
-        predictions = [prediction(self.metadata, *pair, selection) for pair in zip(windows, quantiles)]
-        content = {"predictions": predictions, "metadata": artifact_info(self.metadata)}
-        return Response(json.dumps(content, allow_nan=False), media_type="application/json")
+        predictions = await self.pool.forecast(windows, selection)
+        return Response(encode_response(predictions, self.metadata), media_type="application/json")
 
 
 def _metrics_route(metrics: Metrics) -> APIRouter:

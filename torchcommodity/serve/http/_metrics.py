@@ -20,8 +20,8 @@ from prometheus_client import (
 
 import torchcommodity
 from torchcommodity.serve._request_error import CAUSES, RequestError
+from torchcommodity.serve.http._messages import Window
 from torchcommodity.serve.http._response import artifact_info
-from torchcommodity.serve.http._series import Window
 from torchcommodity.serve.http._served import ServedArtifact
 
 LATENCY_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # seconds

@@ -9,19 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._messages import Batch, OutputSelection, Window
 from torchcommodity.serve.http._metrics import Metrics
-from torchcommodity.serve.http._series import Window
 from torchcommodity.serve.http._served import ServedArtifact
-
-if TYPE_CHECKING:
-    from torchcommodity.serve.http._worker import Quantiles
 
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it
 NO_WORKER = "predict: no worker is running; try again"
@@ -31,10 +25,11 @@ spawn = get_context("spawn")  # forking a process that has threads may deadlock
 
 @dataclass
 class Job:
-    """A queued instance, and the future of its quantiles."""
+    """A queued instance, and the future of its prediction."""
 
     window: Window
-    future: "asyncio.Future[npt.NDArray[np.float64]]"
+    selection: OutputSelection
+    future: "asyncio.Future[bytes]"
     alone: bool = False
     queued: float = field(default_factory=time.perf_counter)
 
@@ -67,11 +62,11 @@ class Worker:
             self._artifact = message
         return self._artifact
 
-    def forecast(self, windows: list[Window]) -> "Quantiles | None":
-        """Quantiles (B, H, N, Q) of a batch, or None if the artifact failed on it; EOFError if the process dies."""
-        self.connection.send([(window.prices, window.days) for window in windows])
-        quantiles: Quantiles | None = self.connection.recv()
-        return quantiles
+    def forecast(self, batch: Batch) -> list[bytes] | None:
+        """Predictions as JSON, or None if the artifact failed on the batch; EOFError if the process dies."""
+        self.connection.send(batch)
+        predictions: list[bytes] | None = self.connection.recv()
+        return predictions
 
     def close(self, timeout: float = 0.0) -> None:
         """Close the pipe, on which the process exits; kill it if it has not after `timeout` seconds."""
@@ -142,8 +137,8 @@ class Pool:
             worker.close(timeout=1.0)
         self._threads.shutdown()
 
-    async def forecast(self, windows: list[Window]) -> list[npt.NDArray[np.float64]]:
-        """Quantiles (H, N, Q) of each instance.
+    async def forecast(self, windows: list[Window], selection: OutputSelection) -> list[bytes]:
+        """Prediction of each instance as JSON.
 
         Raises:
             RequestError: 503 if a worker died on the request, 500 if the artifact failed.
@@ -151,7 +146,7 @@ class Pool:
         if not self.ready:  # the last worker died while the request was read
             raise RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker")
         loop = asyncio.get_running_loop()
-        jobs = [Job(window, loop.create_future()) for window in windows]
+        jobs = [Job(window, selection, loop.create_future()) for window in windows]
         async with self._queued:
             self.queue.extend(jobs)
             self.metrics.instances_waiting.set(len(self.queue))
@@ -201,16 +196,16 @@ class Pool:
             batch = await self._next_batch()
             self.metrics.observe_batch(job.queued for job in batch)
             try:
-                forecast = self._in_thread(worker.forecast, [job.window for job in batch])
+                forecast = self._in_thread(worker.forecast, [(job.window, job.selection) for job in batch])
                 forecast.add_done_callback(_retrieve_exception)
                 with self.metrics.artifact_seconds.time():
-                    quantiles = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
+                    predictions = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
                 message = "predict: the worker died on this request; try again"
                 _fail(batch, RequestError(503, message, None, RETRY_AFTER, cause="worker_died"))
                 worker.process.kill()
                 raise EOFError from error
-            self._deliver(batch, quantiles)
+            self._deliver(batch, predictions)
 
     async def _next_batch(self) -> list[Job]:
         """The oldest job and those that can be batched with it, in their order."""
@@ -227,12 +222,12 @@ class Pool:
                     return batch
                 await self._queued.wait()
 
-    def _deliver(self, batch: list[Job], quantiles: "Quantiles | None") -> None:
+    def _deliver(self, batch: list[Job], predictions: list[bytes] | None) -> None:
         """Answer the jobs of a batch; if the artifact failed on several, each is tried again alone."""
-        if quantiles is not None:
-            for job, result in zip(batch, quantiles):
+        if predictions is not None:
+            for job, prediction in zip(batch, predictions):
                 if not job.future.done():
-                    job.future.set_result(result)
+                    job.future.set_result(prediction)
         elif len(batch) > 1:
             for job in reversed(batch):
                 job.alone = True

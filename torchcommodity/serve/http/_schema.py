@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from torchcommodity.serve._request_error import RequestError, invalid_field
+
+
+def _integral(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value  # JSON has one type of number
+
 
 FAIL_FAST = Field(fail_fast=True)  # report the first error; pydantic would collect millions of them
 Price = Annotated[float, Strict(), AllowInfNan(False)] | None
@@ -15,9 +20,9 @@ PricesBySymbol = Annotated[dict[str, PriceSeries], FAIL_FAST]
 Date = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})]
 SeriesName = Annotated[str, Field(min_length=1, max_length=128)]
 Level = Annotated[float, Strict(), AllowInfNan(False)]
-Horizon = Annotated[int, Strict()]
+Horizon = Annotated[int, Strict(), BeforeValidator(_integral)]
 
-# pydantic would collect one error per unknown field: let them pass, and have `parse_request` report the first
+# pydantic would collect one error per unknown field: let them pass, and have `validate` report the first
 REQUEST_CONFIG = ConfigDict(extra="allow", strict=True, json_schema_extra={"additionalProperties": False})
 
 
@@ -113,8 +118,8 @@ class ErrorResponse(BaseModel):
     error: ErrorDetail
 
 
-def parse_request(body: bytes) -> PredictRequest:
-    """Parse and validate the JSON body of a predict request.
+def validate(body: bytes) -> dict[str, Any]:
+    """Validate the JSON body of a predict request, field by field; its content.
 
     Raises:
         RequestError: 400 for invalid JSON, 422 with the first field that does not match the schema.
@@ -128,7 +133,7 @@ def parse_request(body: bytes) -> PredictRequest:
         _reject_unknown_fields(instance, f"instances[{i}]")
     if request.parameters is not None:
         _reject_unknown_fields(request.parameters, "parameters")
-    return request
+    return request.model_dump()
 
 
 def _reject_unknown_fields(model: BaseModel, parent: str) -> None:

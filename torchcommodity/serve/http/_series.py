@@ -1,20 +1,12 @@
 """Rows that the server keeps between requests, so that a client sends only new ones."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from torchcommodity.serve._request_error import invalid_field
-
-
-@dataclass(frozen=True)
-class Window:
-    """Prices and days of one instance."""
-
-    prices: npt.NDArray[np.float64]  # (T, N), NaN = missing
-    days: npt.NDArray[np.int64]  # (T,) since 1970-01-01
+from torchcommodity.serve.http._messages import Window
 
 
 class SeriesCache:

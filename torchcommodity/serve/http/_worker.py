@@ -6,22 +6,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.serve.dashboard import empty_document
+from torchcommodity.serve.http._messages import Batch, Window
+from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._served import ServedArtifact
-
-Instance = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]  # prices (T, N) and days (T,)
-Quantiles = npt.NDArray[np.float64]  # (B, H, N, Q)
 
 
 def run_worker(connection: Connection, path: Path) -> None:
     """Load the artifact, send what it is, then answer one batch after the other until the server closes the pipe.
 
-    The first message is a `ServedArtifact`, or the reason for which the artifact cannot be loaded. A batch is a list of
-    instances with the same number of rows. The reply is their quantiles, or None if the artifact failed on the batch.
+    The first message is a `ServedArtifact`, or the reason for which the artifact cannot be loaded. A batch has
+    windows with the same number of rows. The reply is their predictions, or None if the artifact failed on the batch.
     """
     for number in (signal.SIGINT, signal.SIGTERM):  # only the server decides when to stop
         signal.signal(number, signal.SIG_IGN)
@@ -55,11 +54,15 @@ def served_artifact(metadata: Metadata) -> ServedArtifact:
     )
 
 
-def forecast_batch(artifact: Artifact, batch: list[Instance]) -> Quantiles | None:
-    """Quantiles of instances of equal length, or None if the artifact fails on them."""
+def forecast_batch(artifact: Artifact, batch: Batch) -> list[bytes] | None:
+    """Predictions as JSON for windows of equal length, or None if the artifact fails on them."""
     try:
-        prices, days = (torch.from_numpy(np.stack(parts)) for parts in zip(*batch))
-        quantiles: Quantiles = artifact(prices, days).numpy()
+        quantiles = _quantiles(artifact, [window for window, _ in batch])
+        return [encode_prediction(artifact.metadata, *pair, values) for pair, values in zip(batch, quantiles)]
     except Exception:  # whatever it is, the server must answer its client
         return None
-    return quantiles
+
+
+def _quantiles(artifact: Artifact, windows: list[Window]) -> Tensor:  # (B, H, N, Q)
+    prices = torch.from_numpy(np.stack([window.prices for window in windows]))
+    return artifact(prices, torch.from_numpy(np.stack([window.days for window in windows])))
