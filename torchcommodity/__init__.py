@@ -4,8 +4,9 @@ Packages are imported on first use: `import torchcommodity as tc; tc.losses.pinb
 `tc.read`, `tc.Panel`, `tc.fit`, `tc.predict`, `tc.backtest` and `tc.Forecaster`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from torchcommodity import _lazy
 
 if TYPE_CHECKING:
     from torchcommodity import batch as batch
@@ -59,23 +60,5 @@ __all__ = [
     "training",
 ]
 
-_EVERYDAY = {
-    "Panel": "data",
-    "read": "data",
-    "Forecaster": "forecast",
-    "backtest": "forecast",
-    "fit": "forecast",
-    "predict": "forecast",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _EVERYDAY:
-        return getattr(import_module(f"{__name__}.{_EVERYDAY[name]}"), name)
-    if name in __all__:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:  # type checkers would allow any name
+    __getattr__, __dir__ = _lazy.lazy_names(__name__)

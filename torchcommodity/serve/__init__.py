@@ -3,8 +3,9 @@
 Packages are imported on first use: the process of the HTTP server needs no torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from torchcommodity import _lazy
 
 if TYPE_CHECKING:
     from torchcommodity.serve import dashboard as dashboard
@@ -12,8 +13,5 @@ if TYPE_CHECKING:
 
 __all__ = ["dashboard", "http"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers would allow any name
+    __getattr__, __dir__ = _lazy.lazy_names(__name__)

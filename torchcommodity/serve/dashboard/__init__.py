@@ -3,8 +3,9 @@
 Names are imported on first use: the process of the HTTP server, which has the page's routes, needs no torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from torchcommodity import _lazy
 
 if TYPE_CHECKING:
     from torchcommodity.serve.dashboard._cached_dashboard import Dashboard as Dashboard
@@ -17,9 +18,5 @@ __all__ = [
     "make_document",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "_cached_dashboard" if name == "Dashboard" else "_document"
-    return getattr(import_module(f"{__name__}.{module}"), name)
+if not TYPE_CHECKING:  # type checkers would allow any name
+    __getattr__, __dir__ = _lazy.lazy_names(__name__)
