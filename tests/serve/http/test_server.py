@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -82,6 +83,13 @@ class RunningServer:
         """Wait until the server is working on n requests."""
         deadline = time.monotonic() + 30
         while self.requests_in_flight() < n:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait for a text in the log, which has a request's line after its response."""
+        deadline = time.monotonic() + 30
+        while text not in Path(self.log.name).read_text():
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
@@ -199,8 +207,30 @@ def test_request_id_is_in_response_and_log(server: RunningServer) -> None:
     assert server.request("GET", "/live", **{"X-Request-ID": "desk-7"})[1]["x-request-id"] == "desk-7"
     generated = server.request("GET", "/live", **{"X-Request-ID": 'no"; spaces'})[1]["x-request-id"]
     assert re.fullmatch("[0-9a-f]{32}", generated)
-    entries = [json.loads(line) for line in Path(server.log.name).read_text().splitlines()]
-    assert {"desk-7", generated} <= {entry.get("request_id") for entry in entries}
+    server.wait_for_log(f'"request_id": "{generated}"')
+    assert '"request_id": "desk-7"' in Path(server.log.name).read_text()
+
+
+def test_api_page_sends_requests_with_the_token_and_loads_nothing_from_other_hosts(server: RunningServer) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if (chromium := shutil.which("chromium")) is None:
+        pytest.skip("Chromium is not installed")
+    address, messages, hosts = f"http://127.0.0.1:{server.port}", [], set()
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(color_scheme="dark")
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("request", lambda request: hosts.add(request.url.partition("/docs")[0].partition("/openapi")[0]))
+        page.goto(f"{address}/docs")
+        page.fill("#secret", TOKEN)
+        page.click("button[type=submit]")
+        for button in (".opblock-summary-post", ".try-out__btn", ".execute"):
+            page.click(button)
+        playwright.expect(page.locator(".live-responses-table .response-col_status").nth(1)).to_have_text("422")
+        assert page.evaluate("document.documentElement.className") == "dark-mode"
+        browser.close()
+    assert {host for host in hosts if not host.startswith(("data:", address))} == set()
+    assert not [message for message in messages if "Content Security Policy" in message]
 
 
 def test_token_is_required_except_for_health_and_page(server: RunningServer) -> None:
@@ -209,7 +239,7 @@ def test_token_is_required_except_for_health_and_page(server: RunningServer) -> 
             status, headers, content = server.request("GET", path, Authorization=header)
             assert (status, content["error"]["code"]) == (401, 401)
             assert headers["www-authenticate"].startswith("Bearer")
-    for path in ("/alive", "/live", "/ready", "/", "/page/page.js"):
+    for path in ("/alive", "/live", "/ready", "/docs", "/docs/swagger-ui-bundle.js", "/", "/page/page.js"):
         assert server.request("GET", path, Authorization="")[0] == 200
 
 
@@ -217,7 +247,7 @@ def test_token_is_required_except_for_health_and_page(server: RunningServer) -> 
     ("method", "path", "body", "headers", "status"),
     [
         ("GET", "/nothing", None, {}, 404),
-        ("GET", "/docs", None, {}, 404),
+        ("GET", "/docs/redoc.standalone.js", None, {}, 404),
         ("GET", "/v1/predict", None, {}, 405),
         ("POST", "/v1/predict", None, {}, 400),
         ("POST", "/v1/predict", "{", {}, 400),

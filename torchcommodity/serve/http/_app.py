@@ -13,6 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
+from torchcommodity.serve.http._api_page import make_api_page
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._metrics import Metrics
@@ -76,6 +77,7 @@ def make_app(
     app.include_router(_contract_routes(routes, pool, PredictEndpoint(metadata, pool, metrics, limits, series)))
     app.include_router(_probe_routes(pool))
     app.include_router(_metrics_route(metrics))
+    app.include_router(make_api_page())
     app.include_router(dashboard)
     app.openapi = lambda: _openapi(app, requires_token, routes)  # type: ignore[method-assign]
     return app
@@ -96,7 +98,13 @@ def _lifespan(pool: Pool) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
 def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") -> APIRouter:
     router, metadata = APIRouter(), endpoint.metadata
 
-    @router.get(routes.health, responses=_error_responses(503), response_model=dict[str, str])
+    @router.get(
+        routes.health,
+        responses=_error_responses(503),
+        response_model=dict[str, str],
+        summary="All workers have loaded the artifact",
+        tags=["Probes"],
+    )
     async def health() -> Response:
         """200 when all workers have loaded the artifact."""
         if not pool.healthy:
@@ -111,6 +119,8 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
         responses=_error_responses(*ERRORS),
         response_model=PredictResponse,
         openapi_extra={"requestBody": body},
+        summary="Forecast quantiles for every instance",
+        tags=["Forecasts"],
     )
     async def predict(request: Request) -> Response:
         """Forecast quantiles for every instance."""
@@ -120,14 +130,14 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
 
 
 def _probe_routes(pool: Pool) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(tags=["Probes"])
 
-    @router.get(LIVE, response_model=dict[str, str])
+    @router.get(LIVE, response_model=dict[str, str], summary="The server answers")
     async def live() -> Response:
         """200 while the event loop runs, whatever the workers do."""
         return JSONResponse({"status": "ok"})
 
-    @router.get(READY, responses=_error_responses(503), response_model=dict[str, str])
+    @router.get(READY, responses=_error_responses(503), response_model=dict[str, str], summary="A worker answers")
     async def ready() -> Response:
         """200 while at least one worker answers."""
         if not pool.ready:
@@ -183,10 +193,10 @@ class PredictEndpoint:
 
 
 def _metrics_route(metrics: Metrics) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(tags=["Metrics"])
     responses: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_error_responses(401, 503)}
 
-    @router.get("/metrics", response_class=Response, responses=responses)
+    @router.get("/metrics", response_class=Response, responses=responses, summary="Prometheus metrics")
     async def prometheus_metrics(request: Request) -> Response:
         """Metrics in the Prometheus text format, or in OpenMetrics where the client accepts it."""
         encode, content_type = choose_encoder(request.headers.get("accept", ""))

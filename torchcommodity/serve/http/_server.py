@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
+from torchcommodity.serve.http._api_page import PAGE
 from torchcommodity.serve.http._app import PROBES, Routes, make_app
 from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._document_process import DocumentProcess
@@ -66,7 +67,7 @@ def serve(
         pool = Pool(path, processes.workers, artifact.sha256, limits, metrics, server.fail)
         router = make_router(artifact.empty_document["model"], processes.dashboard)
         app = make_app(artifact, pool, metrics, limits, routes, router, token is not None, SeriesCache(max_series))
-        public_paths = (routes.health, *PROBES, "/", "/page/")
+        public_paths = (routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
         admission = AdmissionMiddleware(app, metrics, token, public_paths, lambda: server.should_exit)
         log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], artifact.sha256)
         with _frozen_garbage_collector():

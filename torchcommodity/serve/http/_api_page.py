@@ -1,0 +1,43 @@
+"""API page: Swagger UI over the OpenAPI document, from files of this server only."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, Response
+from starlette.exceptions import HTTPException
+
+PAGE = "/docs"
+FOLDER = Path(__file__).parent / "api_page"
+SWAGGER_UI = ("swagger-ui-bundle.js", "swagger-ui.css")
+HEADERS = {
+    # Swagger UI adds inline styles; scripts come from files of the page only
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def make_api_page() -> APIRouter:
+    """Routes `/docs` and `/docs/<file>`. They contain no prices and need no token; the page asks for it."""
+    router, paths = APIRouter(include_in_schema=False), _paths()
+
+    @router.get(PAGE)
+    async def page() -> Response:
+        return FileResponse(FOLDER / "index.html", headers=HEADERS)
+
+    @router.get(f"{PAGE}/{{name}}")
+    async def page_file(name: str) -> Response:
+        if name not in paths:
+            raise HTTPException(404)
+        return FileResponse(paths[name], headers=HEADERS)
+
+    return router
+
+
+def _paths() -> dict[str, Path]:
+    # fastapi_offline ships Swagger UI; FastAPI's own page loads it from a CDN
+    static = Path(str(files("fastapi_offline"))) / "static"
+    return {name: static / name for name in SWAGGER_UI} | {name: FOLDER / name for name in ("page.css", "page.js")}
