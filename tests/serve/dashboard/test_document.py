@@ -1,6 +1,7 @@
 """Dashboard document: each number equals the artifact's forecast from the rows up to its date, without look-ahead."""
 
 import json
+import math
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -10,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from torchcommodity.data import Finding, Panel, embedded
+from torchcommodity.data import CONTRACTS, Finding, Panel, embedded
 from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard, empty_document, make_document
-from torchcommodity.serve.dashboard._model_card import format_age
 from torchcommodity.serve.dashboard._past_forecasts import OUTCOME_ROWS
 
 TODAY = date(2019, 1, 2)
@@ -79,7 +79,7 @@ def test_past_forecasts_equal_an_exported_artifact_on_truncated_prices(tmp_path:
             assert past["outcomes"][k] == pytest.approx(prices[target], rel=1e-6)
             assert past["target"][k] - past["origin"][k] == rows
     symbol = document["symbols"][0]
-    median = prices[symbol["origin"]] * quantiles(artifact, wti)[1, 0, 9].exp().item()
+    median = prices[symbol["last_date"]] * quantiles(artifact, wti)[1, 0, 9].exp().item()
     assert symbol["forecasts"][1]["quantiles"]["0.5"] == pytest.approx(median)
     assert (symbol["forecasts"][1]["rows"], symbol["forecasts"][1]["date"]) == (21, "2019-01-30")
 
@@ -134,14 +134,67 @@ def test_document_is_json_with_ages_and_sources(document: dict[str, Any]) -> Non
     assert document["correlation"]["dates"][-1] == "2018-12-28"
 
 
+def test_outlook_equals_the_forecasts_of_the_last_two_days(
+    artifact: Artifact, document: dict[str, Any], panel: Panel
+) -> None:
+    rows = panel.drop_empty_rows()
+    before, latest = (artifact.predict(rows.between(None, str(day))) for day in rows.dates[-2:])
+    for n, symbol in enumerate(document["symbols"]):
+        assert (symbol["last_date"], symbol["previous_date"]) == (str(latest.origins[n]), str(before.origins[n]))
+        assert (symbol["age_days"], symbol["stale"]) == (5, False)
+        for h, one in enumerate(symbol["ranges"]):
+            assert one["date"] == str(latest.target_dates[h, n])
+            levels = artifact.metadata.levels
+            low, median, high = (latest.prices[h, n, levels.index(level)].item() for level in (0.1, 0.5, 0.9))
+            old = [before.prices[h, n, levels.index(level)].item() for level in (0.1, 0.5, 0.9)]
+            assert (one["low"], one["median"], one["high"]) == pytest.approx((low, median, high), rel=1e-6)
+            assert one["median_change"] == pytest.approx(median / old[1] - 1, rel=1e-4)
+            assert one["width_change"] == pytest.approx((high - low) / (old[2] - old[0]) - 1, rel=1e-4)
+
+
+def test_coverage_of_the_outlook_is_out_of_sample(document: dict[str, Any]) -> None:
+    records = {(one["symbol"], one["horizon"], one["in_sample"]): one for one in document["coverage"]}
+    for symbol in document["symbols"]:
+        for one in symbol["ranges"]:
+            record = records[symbol["symbol"], one["rows"], False]
+            assert not one["in_sample"]
+            assert one["coverage"] == {
+                "share": record["bands"][1]["coverage"],
+                "forecasts": record["forecasts"],
+                "independent": record["independent"],
+            }
+
+
+def test_fan_grows_with_the_square_root_of_time_between_horizons(document: dict[str, Any]) -> None:
+    symbol = document["symbols"][0]
+    fan, last = symbol["fan"], symbol["last_price"]
+    assert fan["dates"][0] == symbol["last_date"]
+    assert len(fan["dates"]) == 127
+    for level, path in fan["quantiles"].items():
+        assert path[0] == last
+        for forecast in symbol["forecasts"]:
+            assert path[forecast["rows"]] == forecast["quantiles"][level]
+            assert fan["dates"][forecast["rows"]] == forecast["date"]
+        # halfway between 21 and 63 rows in the square root of time
+        row = 39
+        weight = (math.sqrt(row) - math.sqrt(21)) / (math.sqrt(63) - math.sqrt(21))
+        expected = (1 - weight) * math.log(path[21] / last) + weight * math.log(path[63] / last)
+        assert math.log(path[row] / last) == pytest.approx(expected, abs=1e-6)
+
+
+def test_dates_ahead_are_trading_days_of_the_exchange(panel: Panel, short_panel: Panel) -> None:
+    brent = panel.select(["BRENT"]).with_contracts({"BRENT": "BRN"})
+    document = make_document(make_artifact(brent, "2018-06-29"), short_panel, "embedded", TODAY)
+    days = document["symbols"][0]["fan"]["dates"]
+    assert "2019-01-21" in days  # a holiday in New York, not in London
+    assert "2019-04-19" not in days  # Good Friday
+    assert document["symbols"][0]["exchange"] == CONTRACTS["BRN"].exchange
+
+
 def test_document_reports_stale_prices(artifact: Artifact, short_panel: Panel) -> None:
     document = make_document(artifact, short_panel, "embedded", date(2026, 11, 21))
     assert document["prices"]["stale"]
     assert document["prices"]["age"] == "7 years and 10 months"
-
-
-def test_format_age() -> None:
-    assert [format_age(days) for days in (-1, 60, 61, 731)] == ["today", "60 days", "2 months", "2 years"]
 
 
 def test_document_of_one_symbol_has_no_correlation(panel: Panel, short_panel: Panel) -> None:
@@ -169,8 +222,10 @@ def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(
     document = make_document(artifact, replace(short_panel, values=values), "embedded", TODAY)
     wti = document["symbols"][0]
     rows_behind = int(values[-3:, 1].isfinite().sum())  # a row without any price is none
-    assert (wti["origin"], wti["rows_behind"]) == (str(short_panel.dates[-4]), rows_behind)
-    assert wti["recent"]["prices"][-1] is None
+    assert (wti["last_date"], wti["rows_behind"]) == (str(short_panel.dates[-4]), rows_behind)
+    assert wti["previous_date"] == wti["last_date"]  # no new price
+    assert wti["recent"]["dates"][-1] == str(short_panel.dates[-4])
+    assert None not in wti["recent"]["prices"]
     assert document["prices"]["last"] == str(short_panel.dates[-1])
 
 
@@ -188,7 +243,10 @@ def test_outcomes_of_a_front_month_include_roll_gaps(panel: Panel, short_panel: 
     document = make_document(make_artifact(front_month, "2018-06-29"), short_panel, "embedded", TODAY)
     past, prices = past_of(document, "WTI", 21), outcome_prices(front_month)
     assert past["outcomes"][-1] == pytest.approx(prices[document["days"][past["target"][-1]]], rel=1e-6)
-    assert document["symbols"][0]["contract"] == "CL"
+    wti = document["symbols"][0]
+    assert (wti["contract"], wti["contract_month"], wti["next_roll"]) == ("CL", "2019-02", "2019-01-23")
+    assert {"2018-12-20", "2019-01-23"} <= set(wti["rolls"])
+    assert wti["rolls"][-1] <= wti["fan"]["dates"][-1]
     assert "WTI" in document["model"]["contract_names"][0]
 
 

@@ -1,202 +1,30 @@
 """The page in Chromium: all states, desktop and phone, keyboard, screen readers, no requests to other hosts."""
 
 import re
-import shutil
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 import requests
-import uvicorn
-from fastapi import FastAPI, Request, Response
-
-from torchcommodity.data import DataError, Panel, Provenance, embedded
-from torchcommodity.export import Artifact, RawPriceForecaster, make_metadata
-from torchcommodity.forecast import fit
-from torchcommodity.serve.dashboard import Dashboard
-from torchcommodity.serve.dashboard._model_card import model_card
-from torchcommodity.serve.dashboard._router import make_router
+from dashboard_site import (
+    DESKTOP,
+    DOCUMENT,
+    DRAWN,
+    MARKUP,
+    PHONE,
+    VISIBLE,
+    Page,
+    Site,
+    assert_accessible,
+    assert_fits,
+    drawn,
+)
 
 pytestmark = pytest.mark.slow
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = playwright.expect
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run")  # fmt: skip
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 NARROW = {"width": 320, "height": 256}  # 1280 by 1024 at 400 % zoom
-MARKUP = "<script>alert('&\"')</script><img src=http://x.invalid/>" + "long" * 20
-START = "2017-09-01"  # 334 rows
-DRAWN = "#chart-{}[data-drawn]"
-VISIBLE = "#forecast:not([hidden])"
-PLOTLY_STUB = "window.Plotly = {react() {}}"  # for tests without charts: plotly takes a second to load
-Page = Any
-
-
-def make_dashboard(panel: Panel, source: str = "embedded") -> Dashboard:
-    """Dashboard of a model fitted to the panel, for the last rows of the panel."""
-    forecaster = fit(panel.between(None, "2018-06-29"))
-    artifact = Artifact(make_metadata(forecaster, "pt2"), RawPriceForecaster(forecaster))
-    return Dashboard(artifact, lambda: panel.between(START), source)
-
-
-def repeat_symbol(panel: Panel, count: int) -> Panel:
-    """Panel with the prices of WTI in all columns."""
-    frame = pd.concat([panel.to_pandas()["WTI"]] * count, axis=1)
-    frame.columns = [f"WTI{n}" for n in range(count)]
-    return Panel.from_pandas(frame)
-
-
-def with_markup(panel: Panel) -> Panel:
-    """Within `unchecked_names`, a panel whose names, units and sources are HTML."""
-    frame = panel.to_pandas()
-    frame.columns = [MARKUP, '"><b>&amp;']
-    return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 7)] * 2)
-
-
-@dataclass
-class FailingDashboard:
-    """Dashboard that fails while `failing` is set."""
-
-    dashboard: Dashboard
-    failing: bool = True
-
-    def __call__(self) -> dict[str, Any]:
-        if self.failing:
-            raise DataError("prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'")
-        return self.dashboard()
-
-
-@dataclass
-class Site:
-    """Server with each state of the page under its own path."""
-
-    address: str
-    failing: FailingDashboard
-    finished: threading.Event
-
-
-@pytest.fixture(scope="module")
-def panel() -> Panel:
-    return embedded(["WTI", "BRENT"]).between("2015-01-01", "2018-12-31")
-
-
-@pytest.fixture(scope="module")
-def site(panel: Panel, unchecked_names: Callable[[], AbstractContextManager[None]]) -> Iterator[Site]:
-    with unchecked_names():  # panels are made on request: the page has to escape names on its own
-        yield from serve_states(panel)
-
-
-def serve_states(panel: Panel) -> Iterator[Site]:
-    """Run the server of all states."""
-    normal = make_dashboard(panel)
-    values = panel.values.plain().clone()
-    values[:-100, 1] = np.nan
-    late = Dashboard(normal.artifact, lambda: replace(panel, values=values).between(START), "embedded")
-    failing, finished = FailingDashboard(normal), threading.Event()
-    states: dict[str, Callable[[], dict[str, Any]]] = {
-        "normal": normal,
-        "token": normal,
-        "empty": Dashboard(normal.artifact),
-        "error": failing,
-        "late": late,
-        "slow": lambda: normal() if finished.wait(60) else {},
-        "single": make_dashboard(panel.select(["WTI"])),
-        "markup": make_dashboard(with_markup(panel)),
-        "many": make_dashboard(repeat_symbol(panel, 40)),
-    }
-    app = FastAPI()
-    for name, dashboard in states.items():
-        app.include_router(make_router(model_card(normal.artifact.metadata), dashboard), prefix=f"/{name}")
-
-    @app.middleware("http")
-    async def guard(request: Request, call_next: Any) -> Response:
-        if request.url.path == "/token/dashboard" and request.headers.get("authorization") != "Bearer right":
-            return Response('{"error": "token"}', 401)
-        response: Response = await call_next(request)
-        return response
-
-    server, listener = uvicorn.Server(uvicorn.Config(app, log_level="error")), socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield Site(f"http://127.0.0.1:{listener.getsockname()[1]}", failing, finished)
-    finished.set()
-    server.should_exit = True
-    thread.join(10)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=list(CHROMIUM_OPTIONS))
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def context(browser: Any) -> Iterator[Any]:
-    """Shared by all tests, so that plotly is fetched once."""
-    shared = browser.new_context()
-    yield shared
-    shared.close()
-
-
-@pytest.fixture
-def open_page(context: Any, site: Site) -> Iterator[Callable[..., Page]]:
-    """Function that opens a path; console errors and requests to other hosts fail the test."""
-    pages, problems = [], []
-
-    def opened(
-        path: str,
-        wait: str = VISIBLE,
-        *,
-        charts: bool = False,
-        expected: str = "nothing",
-        size: dict[str, int] = DESKTOP,
-    ) -> Page:
-        page = context.new_page()
-        if not charts:
-            page.route(
-                "**/plotly.min.js", lambda route: route.fulfill(body=PLOTLY_STUB, content_type="text/javascript")
-            )
-        pages.append(page)
-        page.set_viewport_size(size)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: problems.append(message.text) if expected not in message.text else None)
-        page.on(
-            "request",
-            lambda request: problems.append(request.url) if not request.url.startswith(site.address) else None,
-        )
-        page.goto(f"{site.address}/{path}")
-        page.wait_for_selector(wait, timeout=60_000)
-        return page
-
-    yield opened
-    for page in pages:
-        page.close()
-    assert problems == []
-
-
-def assert_accessible(page: Page) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-    violations = axe.Axe().run(page).response["violations"]
-    assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in violations] == []
-
-
-def assert_fits(page: Page) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 def test_page_shows_all_charts_is_accessible_and_fits_small_screens(open_page: Callable[..., Page]) -> None:
@@ -206,7 +34,7 @@ def test_page_shows_all_charts_is_accessible_and_fits_small_screens(open_page: C
         assert len(page.locator(f"#chart-{name}").get_attribute("aria-label")) > 40
     assert page.title() == "WTI, 1 month · Price forecasts"
     assert page.locator("h1").count() == 1
-    assert "Old prices: the last price is" in page.locator("#warnings").inner_text()
+    assert page.locator("header").inner_text().startswith("Old prices: the last prices are 7 years and")
     assert page.locator("#foot").inner_text().count("Source: U.S. Energy Information Administration") == 1
     assert_accessible(page)
     for size in (PHONE, NARROW):
@@ -222,19 +50,18 @@ def test_page_is_accessible_in_dark_mode_with_open_tables(open_page: Callable[..
     page.emulate_media(color_scheme="dark")
     assert_accessible(page)
     assert "needs at least two symbols" in page.locator("#correlation").inner_text()
-    assert page.locator("#all").is_hidden()
+    assert page.locator("#outlook tbody tr").count() == 1
 
 
 def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/#BRENT/3m", DRAWN.format("past"), charts=True)
-    document = page.evaluate("fetch('dashboard').then((response) => response.json())")
+    document = page.evaluate(DOCUMENT)
     brent = next(one for one in document["symbols"] if one["symbol"] == "BRENT")
-    median = brent["forecasts"][2]["quantiles"]["0.5"]
-    assert page.locator(".big strong").inner_text() == f"{median:,.2f}"
-    drawn = page.evaluate("document.getElementById('chart-fan').data.find((one) => one.name === 'median').y")
-    assert drawn[-1] == median
+    quantiles = brent["forecasts"][2]["quantiles"]
+    assert page.locator(".big strong").inner_text() == f"{quantiles['0.1']:,.1f} to {quantiles['0.9']:,.1f}"
+    assert drawn(page, "fan", "median")[-1] == quantiles["0.5"]
     past = brent["past"][2]
-    assert page.evaluate("document.getElementById('chart-past').data.at(-1).y") == past["outcomes"]
+    assert drawn(page, "past", "price") == past["outcomes"]
     page.get_by_text("forecasts 3 months ahead as a table").click()
     expect(page.locator("#past details tbody tr")).to_have_count(len(past["target"]))
 
@@ -261,7 +88,7 @@ def test_keyboard_reaches_all_controls(open_page: Callable[..., Page]) -> None:
         .filter((one) => one.getClientRects().length).map((one, i) => { one.dataset.index = i; return String(i); })"""
     )
     reached = []
-    for _ in range(len(controls) + 3):
+    for _ in range(len(controls) + 8):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.dataset.index ?? ''"))
     assert set(controls) <= set(reached)
@@ -280,7 +107,7 @@ def test_keyboard_reaches_all_controls(open_page: Callable[..., Page]) -> None:
 def test_page_without_prices_shows_how_to_provide_them(open_page: Callable[..., Page], size: dict[str, int]) -> None:
     page = open_page("empty/", "#empty:not([hidden])", size=size)
     assert "--data prices.csv" in page.locator("#empty").inner_text()
-    assert "does not forecast direction" in page.locator("#model").inner_text()
+    assert "does not forecast direction" in page.locator("#source").inner_text()
     assert page.locator("#selection").is_hidden()
     assert page.title() == "No prices · Price forecasts"
     assert_fits(page)
@@ -293,7 +120,7 @@ def test_page_shows_an_error_with_a_retry_button(open_page: Callable[..., Page],
     assert "prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'" in alert
     assert "Traceback" not in page.content()
     assert page.title() == "Error · Price forecasts"
-    assert page.locator("#model").is_visible()
+    assert page.locator("#source").is_visible()
     assert_fits(page)
     assert_accessible(page)
     site.failing.failing = False
@@ -316,12 +143,12 @@ def test_page_reports_an_unreachable_server(open_page: Callable[..., Page]) -> N
 
 def test_page_keeps_the_last_numbers_when_a_refresh_fails(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/")
-    document = page.evaluate("fetch('dashboard').then((response) => response.json())")
+    document = page.evaluate(DOCUMENT)
     failed = {**document, "refresh_error": "prices.csv not found"}
     page.route("**/dashboard", lambda route: route.fulfill(json=failed))
     page.reload()
     expect(page.locator("#warnings")).to_contain_text("Error: prices.csv not found")
-    assert page.locator("#forecast tbody tr").count() == 4
+    assert page.locator("#forecast tbody tr").count() == 8
 
 
 def test_page_shows_the_tables_without_plotly(browser: Any, site: Site) -> None:
@@ -329,7 +156,7 @@ def test_page_shows_the_tables_without_plotly(browser: Any, site: Site) -> None:
     page.route("**/plotly.min.js", lambda route: route.abort())
     page.goto(f"{site.address}/normal/")
     page.get_by_text("The chart failed to load").first.wait_for()
-    assert page.locator("#forecast tbody tr").count() == 4
+    assert page.locator("#forecast tbody tr").count() == 8
     page.close()
 
 
@@ -351,7 +178,7 @@ def test_page_asks_for_the_token_and_keeps_it_in_the_tab(open_page: Callable[...
 def test_page_shows_progress_while_loading(open_page: Callable[..., Page], site: Site) -> None:
     page = open_page("slow/", "progress")
     assert "Loading" in page.get_by_role("status").inner_text()
-    page.wait_for_selector("#model:not([hidden])")
+    page.wait_for_selector("#source:not([hidden])")
     assert_accessible(page)
     site.finished.set()
     page.wait_for_selector(VISIBLE, timeout=60_000)
@@ -371,23 +198,23 @@ def test_page_never_parses_data_as_markup(open_page: Callable[..., Page]) -> Non
 def test_page_of_forty_commodities(open_page: Callable[..., Page]) -> None:
     page = open_page("many/#WTI39/1m", size=PHONE)
     assert page.title().startswith("WTI39,")
-    assert page.locator("#all tbody tr").count() == 40
+    assert page.locator("#outlook tbody tr").count() == 40
     assert "28 left out" in page.locator("#correlation").inner_text()
     assert_fits(page)
-    page.locator("#all a").first.click()
+    page.locator("#outlook a").first.click()
     expect(page).to_have_title("WTI0, 1 month · Price forecasts")
     expect(page.locator("#forecast-heading")).to_be_focused()
-    page.get_by_role("link", name="Model card").click()
-    expect(page.locator("#model-heading")).to_be_in_viewport()
+    page.get_by_role("link", name="Source").click()
+    expect(page.locator("#source-heading")).to_be_in_viewport()
     assert page.url.endswith("#WTI0/1m")
 
 
 def test_page_of_a_commodity_in_warmup(open_page: Callable[..., Page]) -> None:
     page = open_page("late/#BRENT/1m")
     assert "needs more than 252" in page.locator("#forecast").inner_text()
-    assert "no forecast yet" in page.locator("#all").inner_text()
+    assert "none yet" in page.locator("#outlook").inner_text()
     page.get_by_label("Commodity", exact=True).select_option("WTI")
-    expect(page.locator("#forecast tbody tr")).to_have_count(4)
+    expect(page.locator("#forecast tbody tr")).to_have_count(8)
 
 
 def test_page_without_javascript_links_the_document(browser: Any, site: Site) -> None:

@@ -10,27 +10,23 @@ import numpy as np
 from torchcommodity.data import Panel, check_not_synthetic, summarize_findings, utc_now
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.forecast import (
-    BANDS,
     STALE_DAYS,
-    Calendar,
     Correlation,
     align_panel,
     calendar,
     correlation,
     format_age,
-    level_index,
     pairs_by_strength,
 )
 from torchcommodity.serve.dashboard._coverage import coverage
 from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, model_card
-from torchcommodity.serve.dashboard._past_forecasts import PastForecasts, past_forecasts
+from torchcommodity.serve.dashboard._past_forecasts import past_forecasts
+from torchcommodity.serve.dashboard._symbols import symbol_records
 
 Document = dict[str, Any]
-FORMAT = "torchcommodity.dashboard.1"
-HISTORY_ROWS = 260  # of recent prices: about one year of trading days; the page shows fewer of months
+FORMAT = "torchcommodity.dashboard.2"
 CORRELATION_ROWS = 1260  # about five years
 CORRELATION_POINTS = 700  # of the line; more cannot be told apart on a screen
-PAST_LEVELS = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))
 
 
 def empty_document(metadata: Metadata) -> Document:
@@ -61,18 +57,19 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
     metadata = artifact.metadata
     panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency)
     past, days_ahead = past_forecasts(artifact, panel), calendar(panel.dates)
-    created = utc_now()
+    created, coverage_records = utc_now(), coverage(past, panel, metadata)
+    today = today or date.fromisoformat(created[:10])
     document = {
         "format": FORMAT,
         "state": "ready",
         "created": created,
         "model": model_card(metadata),
-        "prices": _prices(panel, source, today or date.fromisoformat(created[:10])),
+        "prices": _prices(panel, source, today),
         "calendar": days_ahead.rule,
         "horizons": [{"rows": h, "code": days_ahead.code(h), "name": days_ahead.name(h)} for h in metadata.horizons],
         "days": list(map(str, panel.dates[past.first_origin :])),  # row numbers of past forecasts index this list
-        "symbols": [_symbol(past, panel, metadata, days_ahead, n) for n in range(len(metadata.symbols))],
-        "coverage": coverage(past, panel, metadata),
+        "symbols": symbol_records(past, panel, metadata, coverage_records, today),
+        "coverage": coverage_records,
         "correlation": _correlation(correlation(panel), panel),
         "findings": [
             asdict(finding)
@@ -109,49 +106,6 @@ def _age(day: np.datetime64, today: date, stale_days: int) -> Document:
 def _last_row(panel: Panel, n: int) -> int | None:
     rows = np.flatnonzero(panel.values.plain()[:, n].numpy() > 0)
     return int(rows[-1]) if rows.size else None
-
-
-def _symbol(past: PastForecasts, panel: Panel, metadata: Metadata, days_ahead: Calendar, n: int) -> Document:
-    row, prices = _last_row(panel, n), panel.values.plain()[:, n]
-    names = {"symbol": panel.symbols[n], "unit": panel.units[n] or metadata.units[n], "contract": metadata.contracts[n]}
-    recent = {"dates": list(map(str, panel.dates[-HISTORY_ROWS:])), "prices": prices[-HISTORY_ROWS:].tolist()}
-    count = int((prices > 0).sum())
-    if row is None or count <= metadata.warmup:
-        message = f"no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
-        return {**names, "recent": recent, "forecasts": [], "past": [], "missing": message}
-    origin, last = str(panel.dates[row]), prices[row].item()
-    quantiles = (last * past.quantiles[-1, :, n].exp()).tolist()
-    return {
-        **names,
-        "origin": origin,
-        "last": last,
-        "rows_behind": len(panel) - 1 - row,
-        "recent": recent,
-        "forecasts": [
-            {
-                "rows": horizon,
-                "date": days_ahead.ahead(origin, horizon, metadata.contracts[n]),
-                "quantiles": dict(zip(map(str, metadata.levels), quantiles[h])),
-            }
-            for h, horizon in enumerate(metadata.horizons)
-        ],
-        "past": [_past(past, panel, metadata, h, n) for h in range(len(metadata.horizons))],
-    }
-
-
-def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int) -> Document:
-    """Past forecasts of one symbol and horizon with a known outcome, oldest first; rows index `days`."""
-    horizon, index = metadata.horizons[h], level_index(metadata.levels)
-    origins = past.known_origins(h, n)
-    start, rows = panel.values.plain()[origins, n], origins - past.first_origin
-    prices = start[:, None] * past.quantiles[rows, h, n].exp()
-    return {
-        "rows": horizon,
-        "origin": rows.tolist(),
-        "target": (past.target_rows[rows, h, n] - past.first_origin).tolist(),
-        "outcomes": (start * past.outcomes[rows, h, n].exp()).tolist(),
-        "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(PAST_LEVELS) if level in index},
-    }
 
 
 def _correlation(result: Correlation | None, panel: Panel) -> Document:

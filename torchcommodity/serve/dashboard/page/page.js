@@ -1,12 +1,17 @@
 // State of the page: loading, token, error, no prices, or the dashboard of the selected commodity and horizon.
 
 import * as charts from "./charts.js";
+import {download} from "./csv.js";
 import {byId, element} from "./dom.js";
+import {title} from "./format.js";
+import {outlook, staleness} from "./outlook.js";
+import {draw, resetZoom, zoomIn} from "./plot.js";
 import * as sections from "./sections.js";
+import {source} from "./source.js";
 
 const POLL_MS = 1000; // between requests while the server works
 const REFRESH_MS = 5 * 60 * 1000; // between requests for newer prices
-const SECTIONS = ["empty", "forecast", "all", "past", "coverage", "correlation", "data", "model"];
+const SECTIONS = ["empty", "outlook", "forecast", "past", "coverage", "correlation", "source"];
 let page = null, requests = 0;
 
 // Screen readers always announce the status; `quiet` hides it where the page itself shows the same.
@@ -58,7 +63,7 @@ async function load({quiet = false} = {}) {
     if (status === 202) {
       byId("waiting").hidden = false;
       byId("seconds").textContent = `${Math.round((Date.now() - start) / 1000)} s`;
-      if (!page && content.model) { showOnly("model"); fill("model", sections.model(content.model)); }
+      if (!page && content.model) { showOnly("source"); fill("source", source(content.model)); }
       await sleep(POLL_MS);
       continue;
     }
@@ -81,9 +86,9 @@ function update(content) {
 function showEmpty(content) {
   page = null;
   clearAlert();
-  showOnly("empty", "model");
+  showOnly("empty", "source");
   fill("empty", sections.empty(content.instructions));
-  fill("model", sections.model(content.model));
+  fill("source", source(content.model));
   showHead(content.model);
   setStatus("The server has no prices.", true);
   document.title = "No prices · Price forecasts";
@@ -97,8 +102,8 @@ function showError(status, content) {
   else if (status === 503 && content.model) showAlert("Prices cannot be loaded", message);
   else showAlert("Server error", `HTTP status ${status}${message ? `: ${message}` : ""}.${outdated}`);
   if (!page) {
-    showOnly(...(content.model ? ["model"] : []));
-    if (content.model) { fill("model", sections.model(content.model)); showHead(content.model); }
+    showOnly(...(content.model ? ["source"] : []));
+    if (content.model) { fill("source", source(content.model)); showHead(content.model); }
     document.title = "Error · Price forecasts";
   }
   setStatus("");
@@ -132,27 +137,24 @@ function selection() {
 
 function showHead(card, prices) {
   const names = card.symbols.slice(0, 6).join(", ") + (card.symbols.length > 6 ? ` and ${card.symbols.length - 6} more` : "");
-  byId("lead").textContent = prices ? `${names}. Prices through ${prices.last}; model trained through ${card.trained_through}.` : `Model for ${names}, trained through ${card.trained_through}.`;
+  byId("lead").textContent = prices ? `Prices to ${prices.last}; model trained through ${card.trained_through}.` : `Model for ${names}, trained through ${card.trained_through}.`;
   const credits = new Set((prices?.columns ?? card.provenance).map((one) => one.credit).filter(Boolean));
   const version = `torchcommodity ${card.version}, artifact ${card.sha256.slice(0, 12)}${prices ? `, updated ${page.created}` : ""}`;
   byId("foot").replaceChildren(...[...credits, version].map((line) => element("p", null, line)));
 }
 
 function showWarnings() {
-  const {prices, refresh_error: error} = page, warnings = [];
-  if (prices.stale) warnings.push(element("p", null, element("strong", null, `Old prices: the last price is ${prices.age} old (${prices.last}).`), " Forecasts start from that date, not from today."));
-  const late = prices.columns.filter((one) => one.stale && !prices.stale).map((one) => `${one.symbol} (${one.age} old)`);
-  if (late.length) warnings.push(element("p", null, `Old prices: ${late.join(", ")}.`));
+  const error = page.refresh_error, warnings = [staleness(page)];
   if (error) warnings.push(element("p", null, `Newer prices could not be loaded; this page is from ${page.created}. Error: ${error}`));
-  byId("warnings").replaceChildren(...warnings);
-  byId("warnings").hidden = !warnings.length;
+  byId("warnings").replaceChildren(...warnings.filter((one) => one !== ""));
+  byId("warnings").hidden = !byId("warnings").hasChildNodes();
 }
 
 function showSelection({symbol, horizon}) {
   const symbols = JSON.stringify(page.symbols.map((one) => one.symbol));
   if (byId("symbol").dataset.symbols !== symbols) {
     byId("symbol").dataset.symbols = symbols;
-    byId("symbol").replaceChildren(...page.symbols.map((one) => element("option", {value: one.symbol}, one.symbol)));
+    byId("symbol").replaceChildren(...page.symbols.map((one) => element("option", {value: one.symbol}, title(one))));
     byId("horizon").replaceChildren(byId("horizon").firstElementChild, ...page.horizons.map((one) => element("label", null,
       element("input", {type: "radio", name: "horizon", value: one.code}), element("span", null, one.name))));
   }
@@ -162,18 +164,17 @@ function showSelection({symbol, horizon}) {
 
 function show() {
   const {symbol, horizon, unknown} = selection();
-  showOnly("forecast", ...(page.symbols.length > 1 ? ["all"] : []), "past", "coverage", "correlation", "data", "model");
+  showOnly("outlook", "forecast", "past", "coverage", "correlation", "source");
   showHead(page.model, page.prices);
   showWarnings();
   showSelection({symbol, horizon});
-  byId("forecast-heading").textContent = `${symbol.symbol}, ${horizon.name} ahead`;
+  byId("forecast-heading").textContent = `${title(symbol)}, ${horizon.name} ahead`;
+  fill("outlook", outlook(page, symbol, horizon, hashOf));
   fill("forecast", sections.forecast(page, symbol, horizon));
-  fill("all", sections.all(page, symbol, horizon, hashOf));
   fill("past", sections.past(page, symbol, horizon));
   fill("coverage", sections.coverage(page, symbol));
   fill("correlation", sections.correlation(page));
-  fill("data", sections.data(page, symbol));
-  fill("model", sections.model(page.model));
+  fill("source", source(page.model, page));
   document.title = `${symbol.symbol}, ${horizon.name} · Price forecasts`;
   if (unknown === null) setStatus(`Showing ${symbol.symbol}, ${horizon.name} ahead.`, true);
   else setStatus(`Unknown commodity ${unknown}; showing ${symbol.symbol}.`);
@@ -187,7 +188,7 @@ function drawCharts(symbol, horizon) {
   const records = sections.coverageRecords(page, symbol);
   if (records.length) figures.coverage = charts.coverage(records, page.horizons);
   if (!page.correlation.missing) Object.assign(figures, {correlation: charts.correlation(page.correlation), matrix: charts.matrix(page.correlation)});
-  charts.draw(figures);
+  draw(figures);
 }
 
 byId("selection").addEventListener("submit", (event) => event.preventDefault());
@@ -213,11 +214,16 @@ byId("sections").addEventListener("click", (event) => {
   const link = event.target.closest("a");
   if (link) scrollTo(byId(`${link.hash.slice(1)}-heading`), event);
 });
-byId("all").addEventListener("click", (event) => {
+byId("outlook").addEventListener("click", (event) => {
   const link = event.target.closest("a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   scrollTo(byId("forecast-heading"), event);
   location.hash = link.hash;
+});
+byId("main").addEventListener("click", (event) => {
+  const {csv, zoom, reset} = event.target.closest("button")?.dataset ?? {};
+  const {symbol, horizon} = page ? selection() : {};
+  if (csv) download(csv, page, symbol, horizon); else if (zoom) zoomIn(zoom); else if (reset) resetZoom(reset);
 });
 addEventListener("hashchange", () => { if (page && (location.hash.includes("/") || !location.hash)) show(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (page) show(); });

@@ -1,96 +1,123 @@
-// Sections of the page, from the document and the selected commodity and horizon.
+// Sections of the selected commodity and horizon: forecast, past forecasts, calibration; and the correlations.
 
-import {code, definitions, details, element, figure, paragraph, table} from "./dom.js";
-import {bands, change, percent, plural, position, price, range} from "./format.js";
+import {csvButton, definitions, details, element, figure, paragraph, small, table} from "./dom.js";
+import {ago, bands, change, changeOf, lastPrice, month, percent, plural, position, price, range, title, unitSuffix, yesNo} from "./format.js";
 
 const TABLE_LEVELS = ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"];
-const levelHeader = (level) => (level === "0.5" ? "Median" : `${Math.round(100 * level)}%`);
+const levelHeader = (level) => (level === "0.5" ? "Median" : `${Math.round(100 * level)} %`);
 const horizonName = (page, rows) => page.horizons.find((horizon) => horizon.rows === rows).name;
-const contractName = (page, symbol) => (symbol.contract ? `${symbol.contract}, ${page.model.contract_names[page.symbols.indexOf(symbol)]}` : "");
-const unitSuffix = (symbol) => (symbol.unit ? ` ${symbol.unit}` : "");
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+const tools = (...buttons) => element("div", {class: "tools"}, buttons);
+const rangesAt = (quantiles, k, decimals) => bands(quantiles).map(([low, high]) => range(quantiles[low][k], quantiles[high][k], decimals));
+const rangeHeaders = (quantiles) => bands(quantiles).map(([, , width]) => `${width} % range`);
+
+export const contractName = (page, symbol) => (symbol.contract ? `${symbol.contract}, ${page.model.contract_names[page.symbols.indexOf(symbol)]}` : "");
 
 export function forecast(page, symbol, horizon) {
   if (symbol.missing) return [paragraph(`${symbol.symbol}: ${symbol.missing}.`)];
-  const selected = symbol.forecasts.find((one) => one.rows === horizon.rows);
-  const q = selected.quantiles, widest = bands(q).at(-1);
-  const relative = (value) => change(value / symbol.last - 1);
-  const intervals = bands(q).map(([low, high, width]) => [`${width}% interval`,
-    [range(q[low], q[high]), " ", element("span", {class: "small"}, `${relative(q[low])} to ${relative(q[high])}`)]]);
-  const numbers = element("div", {class: "numbers"},
-    element("p", {class: "big"}, element("span", {class: "small"}, `Median for ${selected.date}`), element("strong", null, price(q["0.5"])), unitSuffix(symbol), " ",
-      "0.5" in q ? element("span", {class: "small"}, relative(q["0.5"])) : ""),
-    definitions([...intervals, ["Last price", `${price(symbol.last)} on ${symbol.origin}`], ["Contract", contractName(page, symbol)]]));
-  const description = `Fan chart of ${symbol.symbol}: prices up to ${price(symbol.last)} on ${symbol.origin}, then `
-    + `${widest ? `a ${widest[2]}% interval of ${range(q[widest[0]], q[widest[1]])}` : "the forecast"} on ${selected.date}. The tables below have the numbers.`;
-  const levels = TABLE_LEVELS.filter((level) => level in q);
-  const rows = symbol.forecasts.map((one) => [horizonName(page, one.rows), one.date, ...levels.map((level) => price(one.quantiles[level]))]);
+  const selected = symbol.forecasts.find((one) => one.rows === horizon.rows), q = selected.quantiles, widest = bands(q).at(-1);
+  const description = `Fan chart of ${symbol.name}: prices up to ${lastPrice(symbol)} on ${symbol.last_date}, then `
+    + `${widest ? `a ${widest[2]} % range of ${range(q[widest[0]], q[widest[1]], symbol.decimals)}` : "the forecast"} on ${selected.date}. The tables below have the numbers.`;
   const late = symbol.rows_behind > 0
-    ? paragraph(`${symbol.symbol} has no positive price in the latest ${plural(symbol.rows_behind, "row")} of the data; its forecast starts from ${symbol.origin}.`) : "";
+    ? paragraph(`${symbol.name} has no positive price in the latest ${plural(symbol.rows_behind, "row")} of the data; its forecast starts from ${symbol.last_date}.`) : "";
+  const marks = symbol.rolls.length ? " Triangles: the contract rolls." : "";
   return [
     late,
     element("div", {class: "overview"},
-      figure("fan", description, "Recent prices, then the forecast median and intervals. The dotted line marks the last price. Lines between horizons are interpolated."), numbers),
-    table(`Price quantiles of ${symbol.symbol} by horizon${symbol.unit ? `, in ${symbol.unit}` : ""}`, ["Horizon", "Date", ...levels.map(levelHeader)], rows,
-      {texts: [0, 1], current: symbol.forecasts.indexOf(selected)}),
-    details("Recent prices as a table", () => table(`Recent prices of ${symbol.symbol}`, ["Date", "Price"],
-      symbol.recent.dates.map((day, i) => [day, price(symbol.recent.prices[i])]).reverse(), {narrow: true})),
+      figure("fan", description, `Recent prices, then the ranges ahead, interpolated between the horizons in the square root of time.${marks}`, {zoom: true}),
+      numbers(page, symbol, horizon, q, selected.date)),
+    quantileTable(page, symbol, horizon),
+    tools(csvButton("forecast", `the quantiles of ${symbol.name}`)),
+    details("Every day ahead as a table", () => element("div", null, fanTable(symbol), tools(csvButton("fan", "every day ahead")))),
+    details("Recent prices as a table", () => table(`Recent prices of ${symbol.name}`, ["Date", "Price"],
+      symbol.recent.dates.map((day, i) => [day, price(symbol.recent.prices[i], symbol.quoted_decimals)]).reverse(), {narrow: true})),
   ];
 }
 
-export function all(page, symbol, horizon, linkTo) {
-  const rows = page.symbols.map((one) => {
-    const link = element("a", {href: linkTo(one, horizon), "aria-current": one === symbol ? "true" : null}, one.symbol);
-    if (one.missing) return [link, "none", "", "none", "none", "none", "no forecast yet"];
-    const q = one.forecasts.find((each) => each.rows === horizon.rows).quantiles, widest = bands(q).at(-1);
-    const past = one.past.find((each) => each.rows === horizon.rows);
-    const latest = past.target.length ? position(past, past.target.length - 1).text : "none yet";
-    return [link, price(one.last), one.origin, price(q["0.5"]), widest ? range(q[widest[0]], q[widest[1]]) : "none",
-      widest ? percent((q[widest[1]] - q[widest[0]]) / 2 / one.last) : "none", latest];
-  });
-  const headers = ["Commodity", "Last price", "Date", "Median", "90% interval", "± of last price", "Latest outcome"];
-  return [table(`Forecasts ${horizon.name} ahead, each in its own unit`, headers, rows, {texts: [0, 2, 6], current: page.symbols.indexOf(symbol)})];
+function numbers(page, symbol, horizon, q, date) {
+  const main = bands(q).find(([, , width]) => width === 80) ?? bands(q).at(-1), one = symbol.ranges.find((each) => each.rows === horizon.rows);
+  const relative = (value) => change(value / symbol.last_price - 1);
+  const others = bands(q).filter((band) => band !== main).map(([low, high, width]) => [`${width} % range`, range(q[low], q[high], symbol.decimals)]);
+  const past = one.coverage && `${percent(one.coverage.share)} of ${one.coverage.forecasts}, ${one.coverage.independent} independent${one.in_sample ? ", in sample" : ""}. Target: 80 %`;
+  const unchanged = symbol.previous_date === symbol.last_date;
+  return element("div", {class: "numbers"},
+    main ? element("p", {class: "big"}, small(`${main[2]} % range on ${date}`), element("strong", null, range(q[main[0]], q[main[1]], symbol.decimals)), unitSuffix(symbol),
+      small(`${relative(q[main[0]])} to ${relative(q[main[1]])} of the last price`)) : "",
+    definitions([
+      ["Last price", `${lastPrice(symbol)} on ${symbol.last_date}, ${ago(symbol.age)}`],
+      ["Change", unchanged ? "no new price" : changeOf(one) && `${changeOf(one)} since ${symbol.previous_date}`], ["Coverage", past], ...others, ["Median", price(q["0.5"], symbol.decimals)],
+      ["Contract", [contractName(page, symbol), symbol.contract_month ? month(symbol.contract_month) : ""].filter(Boolean).join(", ")], ["Next roll", symbol.next_roll],
+    ]),
+    dayField(symbol, date));
+}
+
+// Range on any day up to the last horizon: that of the last row of the fan on or before the day.
+function dayField(symbol, date) {
+  const {dates, quantiles} = symbol.fan, main = bands(quantiles).find(([, , width]) => width === 80);
+  if (!main) return "";
+  const input = element("input", {type: "date", id: "day", min: dates[1], max: dates.at(-1), value: date}), output = element("output", {for: "day"});
+  const show = () => {
+    const row = dates.findLastIndex((day) => day <= input.value), outside = row < 1 || input.value > dates.at(-1);
+    output.textContent = outside ? `Choose a day from ${dates[1]} to ${dates.at(-1)}.`
+      : `${dates[row]}: ${range(quantiles[main[0]][row], quantiles[main[1]][row], symbol.decimals)}`;
+  };
+  input.addEventListener("input", show);
+  show();
+  return element("div", {class: "day"}, element("label", {for: "day"}, "80 % range on another day"), input, output);
+}
+
+// Horizons are columns, so that the table fits a phone.
+function quantileTable(page, symbol, horizon) {
+  const {forecasts} = symbol, levels = TABLE_LEVELS.filter((level) => level in forecasts[0].quantiles);
+  const rows = [["Date", ...forecasts.map((one) => one.date)], ...levels.map((level) => [levelHeader(level), ...forecasts.map((one) => price(one.quantiles[level], symbol.decimals))])];
+  return table(`Quantiles of the price of ${symbol.name}${symbol.unit ? `, in ${symbol.unit}` : ""}`,
+    ["Quantile", ...forecasts.map((one) => horizonName(page, one.rows))], rows, {stacked: false});
+}
+
+function fanTable(symbol) {
+  const {dates, quantiles} = symbol.fan;
+  return table(`Ranges of ${symbol.name} on every day ahead, interpolated between the horizons`, ["Date", "Median", ...rangeHeaders(quantiles)],
+    dates.slice(1).map((day, i) => [day, price(quantiles["0.5"]?.[i + 1], symbol.decimals), ...rangesAt(quantiles, i + 1, symbol.decimals)]));
 }
 
 function trainingNote(trainedThrough, first, last) {
-  if (last <= trainedThrough) return `All of these dates are in-sample: the model was trained through ${trainedThrough}.`;
-  if (first > trainedThrough) return `All of these dates are out-of-sample: the model was trained through ${trainedThrough}.`;
-  return `Dates up to the dotted line (${trainedThrough}) are in-sample.`;
+  if (last <= trainedThrough) return `Out of sample: no. The model was trained through ${trainedThrough}.`;
+  if (first > trainedThrough) return `Out of sample: yes. The model was trained through ${trainedThrough}.`;
+  return `Out of sample: only after the dotted line (${trainedThrough}), the last day of training.`;
 }
 
 export function past(page, symbol, horizon) {
-  if (symbol.missing) return [paragraph("No forecasts to compare yet.")];
+  if (symbol.missing) return [paragraph("No forecasts to check yet.")];
   const forecasts = symbol.past.find((one) => one.rows === horizon.rows), count = forecasts.target.length;
-  if (!count) return [paragraph(`No forecast of ${symbol.symbol} ${horizon.name} ahead has an outcome yet.`)];
+  if (!count) return [paragraph(`No forecast of ${symbol.name} ${horizon.name} ahead has an outcome yet.`)];
   const day = (row) => page.days[row], last = count - 1, q = forecasts.quantiles;
-  const intervals = (k) => bands(q).map(([low, high, width]) => `${width}% interval ${range(q[low][k], q[high][k])}`);
-  const summary = [...(q["0.5"] ? [`median ${price(q["0.5"][last])}`] : []), ...intervals(last)].join("; ");
+  const ranges = (k) => bands(q).map(([low, high, width]) => `${width} % range ${range(q[low][k], q[high][k], symbol.decimals)}`);
+  const outcome = (one, k) => price(one.outcomes[k], symbol.quoted_decimals);
   const inside = forecasts.outcomes.filter((_, k) => position(forecasts, k).width).length;
-  const rolls = symbol.contract ? "This is the front-month price: forecasts and outcomes both include the gaps when the contract rolls. " : "";
-  const description = `Line chart of ${symbol.symbol}: prices on ${count} days and the intervals forecast for them ${horizon.name} earlier; ${inside} prices are inside the widest interval.`;
+  const rolls = symbol.contract ? "These are front-month prices: forecasts and outcomes both include the gaps when the contract rolls. " : "";
+  const description = `Line chart of ${symbol.name}: prices on ${count} days and the ranges forecast for them ${horizon.name} earlier; ${inside} prices are inside the widest range.`;
   const latest = symbol.past.filter((one) => one.target.length).map((one) => {
     const k = one.target.length - 1;
-    const interval = (low, high) => (low in one.quantiles ? range(one.quantiles[low][k], one.quantiles[high][k]) : "none");
-    return [horizonName(page, one.rows), day(one.origin[k]), day(one.target[k]), one.quantiles["0.5"] ? price(one.quantiles["0.5"][k]) : "none",
-      interval("0.25", "0.75"), interval("0.05", "0.95"), price(one.outcomes[k]), position(one, k).text];
+    return [horizonName(page, one.rows), day(one.origin[k]), day(one.target[k]), ...rangesAt(one.quantiles, k, symbol.decimals), outcome(one, k), position(one, k).text];
   });
-  const headers = ["Horizon", "Origin", "Target date", "Median", "50% interval", "90% interval", "Outcome", "Position"];
-  const levels = TABLE_LEVELS.filter((level) => level in q);
+  const width = bands(q).length;
+  const all = () => element("div", null, table(`Past forecasts of ${symbol.name} ${horizon.name} ahead and their outcomes`,
+    ["Date", "Origin", "Median", ...rangeHeaders(q), "Outcome", "Position", "Out of sample"],
+    forecasts.target.map((row, k) => [day(row), day(forecasts.origin[k]), price(q["0.5"]?.[k], symbol.decimals), ...rangesAt(q, k, symbol.decimals), outcome(forecasts, k),
+      position(forecasts, k).text, yesNo(day(row) > page.model.trained_through)]).reverse(), {texts: [0, 1, width + 4, width + 5]}));
   return [
-    paragraph(element("strong", null, `Forecast of ${day(forecasts.origin[last])} for ${day(forecasts.target[last])}:`), ` ${summary}. `,
-      element("strong", null, `Outcome: ${price(forecasts.outcomes[last])}${unitSuffix(symbol)}, ${position(forecasts, last).text}.`)),
-    figure("past", description, `Intervals forecast ${horizon.name} before each date, from the prices up to then, and the price on that date`
-      + ` (or the last price before it). ${rolls}${trainingNote(page.model.trained_through, day(forecasts.target[0]), day(forecasts.target[last]))}`),
-    table(`Latest forecast of ${symbol.symbol} with an outcome, by horizon`, headers, latest, {texts: [0, 1, 2, 7], current: latest.findIndex((row) => row[0] === horizon.name)}),
-    details(`All ${count} forecasts ${horizon.name} ahead as a table`, () => table(`Forecasts of ${symbol.symbol} ${horizon.name} ahead and their outcomes`,
-      ["Target date", "Origin", ...levels.map(levelHeader), "Outcome", "Position", "Sample"],
-      forecasts.target.map((row, k) => [day(row), day(forecasts.origin[k]), ...levels.map((level) => price(q[level][k])), price(forecasts.outcomes[k]),
-        position(forecasts, k).text, day(row) <= page.model.trained_through ? "in-sample" : "out-of-sample"]).reverse(),
-      {texts: [0, 1, levels.length + 3, levels.length + 4]})),
+    paragraph(element("strong", null, `Forecast of ${day(forecasts.origin[last])} for ${day(forecasts.target[last])}:`), ` ${ranges(last).join("; ")}. `,
+      element("strong", null, `Outcome: ${outcome(forecasts, last)}${unitSuffix(symbol)}, ${position(forecasts, last).text}.`)),
+    figure("past", description, `Ranges forecast ${horizon.name} before each date, from the prices up to then, and the price on that date`
+      + ` (or the last price before it). ${rolls}${trainingNote(page.model.trained_through, day(forecasts.target[0]), day(forecasts.target[last]))}`, {zoom: true}),
+    table(`Latest forecast of ${symbol.name} with an outcome, by horizon`, ["Horizon", "Origin", "Date", ...rangeHeaders(q), "Outcome", "Position"], latest,
+      {texts: [0, 1, 2, width + 4], current: latest.findIndex((row) => row[0] === horizon.name)}),
+    tools(csvButton("past", `the past forecasts of ${symbol.name} ${horizon.name} ahead`)),
+    details(`All ${count} past forecasts ${horizon.name} ahead as a table`, all),
   ];
 }
 
-// Coverage records of one symbol: out-of-sample if there are any, else in-sample.
+// Coverage records of one commodity: out of sample if there are any, else in sample.
 export function coverageRecords(page, symbol) {
   const records = page.coverage.filter((one) => one.symbol === symbol.symbol && one.bands.length);
   const outOfSample = records.filter((one) => !one.in_sample);
@@ -103,24 +130,25 @@ export function coverage(page, symbol) {
   if (!own.length && !together.length) return [paragraph("No forecast has an outcome yet.")];
   const cell = (record, nominal) => {
     const band = record.bands.find((one) => one.nominal === nominal);
-    return band ? [percent(band.coverage), " ", element("span", {class: "small"}, `${band.expected_range.map((share) => Math.round(100 * share)).join(" to ")}%`)] : "none";
+    return band ? [percent(band.coverage, 1), " ", small(`${band.expected_range.map((share) => Math.round(100 * share)).join(" to ")} %`)] : "none";
   };
-  const rows = (records) => records.map((one) => [horizonName(page, one.horizon), one.in_sample ? "in-sample" : "out-of-sample", `${one.first} to ${one.last}`,
+  const rows = (records) => records.map((one) => [horizonName(page, one.horizon), yesNo(!one.in_sample), `${one.first} to ${one.last}`,
     String(one.forecasts), String(one.independent), ...[0.5, 0.8, 0.9].map((nominal) => cell(one, nominal))]);
-  const headers = ["Horizon", "Sample", "Target dates", "Forecasts", "Independent", "50% interval", "80% interval", "90% interval"];
+  const headers = ["Horizon", "Out of sample", "Dates", "Forecasts", "Independent", "Target: 50 %", "Target: 80 %", "Target: 90 %"];
   const coverageTable = (caption, records) => (records.length ? table(caption, headers, rows(records), {texts: [0, 1, 2]}) : "");
   const fewest = [...own, ...together].reduce((smallest, one) => (one.independent < smallest.independent ? one : smallest));
-  const small = fewest.independent < 30 ? ` Some samples are small (${fewest.independent} independent ${fewest.independent === 1 ? "forecast" : "forecasts"} ${horizonName(page, fewest.horizon)} ahead), so coverage may differ widely from the nominal level by chance.` : "";
-  const inSample = page.coverage.some((one) => !one.in_sample) ? "" : ` All outcomes are in-sample (the model was trained through ${page.model.trained_through}): this shows how well the intervals fit, not how well they forecast.`;
+  const few = fewest.independent < 30 ? ` Some samples are small (${plural(fewest.independent, "independent forecast")} ${horizonName(page, fewest.horizon)} ahead), so the share may differ widely from its target by chance.` : "";
+  const inSample = page.coverage.some((one) => !one.in_sample) ? "" : ` Out of sample: no. The model was trained through ${page.model.trained_through}: this shows how well the ranges fit, not how well they forecast.`;
   const records = coverageRecords(page, symbol);
-  const shares = records.map((one) => `${horizonName(page, one.horizon)}: ${one.bands.map((band) => `${percent(band.coverage, 0)} in the ${percent(band.nominal, 0)} interval`).join(", ")}`);
-  const chart = !records.length ? "" : figure("coverage", `Dot chart of the coverage of ${symbol.symbol}. ${shares.join("; ")}. The table below has the numbers.`,
-    `Share of the outcomes of ${symbol.symbol} inside each interval, ${records[0].in_sample ? "in-sample" : "out-of-sample"}. Dotted line: nominal level. Pale bar: 95% range expected of a calibrated forecast.`);
+  const shares = records.map((one) => `${horizonName(page, one.horizon)}: ${one.bands.map((band) => `${percent(band.coverage)} in the ${percent(band.nominal)} range`).join(", ")}`);
+  const chart = !records.length ? "" : figure("coverage", `Dot chart of the calibration of ${symbol.name}. ${shares.join("; ")}. The table below has the numbers.`,
+    `Share of the outcomes of ${symbol.name} inside each range. Out of sample: ${yesNo(!records[0].in_sample)}. Dotted line: target. Pale bar: 95 % range expected of a calibrated forecast.`);
   return [
-    paragraph("Share of outcomes inside each interval over the last year. “Independent” counts forecasts whose periods do not overlap; the small numbers are the 95% range expected of a calibrated forecast with that many.", small, inSample),
+    paragraph("Share of outcomes inside each range over the last year. Independent forecasts do not overlap; the small numbers are the 95 % range expected of a calibrated forecast with that many.", few, inSample),
     chart,
-    coverageTable(`Coverage of ${symbol.symbol}`, own),
-    coverageTable("Coverage of all commodities together", together),
+    coverageTable(`Calibration of ${symbol.name}`, own),
+    coverageTable("Calibration of all commodities together", together),
+    tools(csvButton("calibration", "the calibration of all commodities")),
   ];
 }
 
@@ -139,49 +167,14 @@ export function correlation(page) {
   return [
     paragraph(element("strong", null, regime), ` Average correlation on ${result.dates.at(-1)}: ${signedNumber(last)}.`),
     element("div", {class: "columns"},
-      figure("correlation", description, "Average correlation of all pairs. Dotted lines mark the start of a new regime."),
+      figure("correlation", description, "Average correlation of all pairs. Dotted lines mark the start of a new regime.", {zoom: true}),
       figure("matrix", `Heat map of the pairwise correlations on ${result.latest_date}; the table has the numbers.`, `Pairwise correlations over the last ${result.window} rows, ${result.latest_date}.`)),
     table("Strongest pairs", ["Pair", "Correlation"], result.pairs.slice(0, 10).map(pair), {narrow: true}),
+    tools(csvButton("correlation", "the correlations of all pairs")),
     result.pairs.length > 10 ? details(`All ${result.pairs.length} pairs as a table`, () => table("All pairs", ["Pair", "Correlation"], result.pairs.map(pair), {narrow: true})) : "",
     details("Average correlation as a table", () => table("Average correlation of all pairs", ["Date", "Average", "Regime"],
       result.dates.map((day, i) => [day, signedNumber(result.mean[i]), isChange(i) ? "new regime" : ""]).reverse(), {texts: [0, 2], narrow: true})),
     paragraph(method),
-  ];
-}
-
-export const age = (column) => (column.age === "today" ? "today" : `${column.age} old`);
-
-export function data(page, symbol) {
-  const {prices, findings} = page, column = prices.columns.find((one) => one.symbol === symbol.symbol);
-  const source = definitions([["Publisher", column.publisher], ["Series", column.series], ["Unit", column.unit], ["Contract", contractName(page, symbol) || "none (spot price)"],
-    ["URL or file", column.location], ["License", column.license], ["Credit line", column.credit || "none"], ["Retrieved", column.retrieved], ["Last price", column.last ? `${column.last}, ${age(column)}` : "none"], ["SHA-256", code(column.sha256)]]);
-  const rows = prices.columns.map((one) => [one.symbol, one.last ?? "none", one.age ?? "none", one.publisher, one.license, one.location, one.retrieved]);
-  const issues = findings.map((one) => [one.kind, one.symbol, one.date, String(one.line || ""), one.value, String(one.count), one.treatment]);
-  return [
-    paragraph(`Source: ${prices.source}, ${plural(prices.rows, "row")} from ${prices.first} to ${prices.last}. Prices are neither adjusted nor filled nor dropped. A missing, zero or negative price has no log-return; the next return spans the gap.`),
-    element("h3", null, symbol.symbol), source,
-    page.symbols.length > 1 ? table("Sources of all commodities", ["Commodity", "Last price", "Age", "Publisher", "License", "URL or file", "Retrieved"], rows, {texts: [0, 1, 2, 3, 4, 5, 6]}) : "",
-    issues.length ? table("Data issues and how they are treated", ["Issue", "Symbol", "Date", "Line", "Value", "Count", "Treatment"], issues, {texts: [0, 1, 2, 4, 6]}) : paragraph("No data issues."),
-  ];
-}
-
-export function model(card) {
-  const sources = card.provenance.map((one) => [one.symbol, one.publisher, one.license, one.location, code(one.sha256.slice(0, 16))]);
-  const commodities = card.symbols.map((name, n) => (card.contract_names[n] ? `${name} (${card.contract_names[n]})` : name));
-  const horizons = card.horizons.map((rows, i) => (card.horizon_names[i].endsWith("rows") ? card.horizon_names[i] : `${card.horizon_names[i]} (${rows} rows)`));
-  return [
-    paragraph(card.use),
-    element("ul", null, card.limitations.map((limitation) => element("li", null, limitation))),
-    definitions([
-      ["Commodities", commodities.join(", ")],
-      ["Horizons", horizons.join(", ")],
-      ["Quantile levels", card.levels.map((level) => `${Math.round(1000 * level) / 10}%`).join(", ")],
-      ["Model", card.model], ["Training", card.note], ["Trained through", card.trained_through],
-      ["Warm-up", `${card.warmup} returns`], ["Supported dates", card.calendar.join(" to ")],
-      ["Format", card.format], ["Written by", `torchcommodity ${card.version}, torch ${card.torch}`], ["SHA-256", code(card.sha256)],
-      ["Documentation", card.docs.join(", ")],
-    ]),
-    sources.length ? table("Training prices", ["Commodity", "Publisher", "License", "URL or file", "SHA-256 (start)"], sources, {texts: [0, 1, 2, 3, 4]}) : paragraph("The artifact does not record the source of its training prices."),
   ];
 }
 

@@ -1,0 +1,131 @@
+"""What a reader of the page wants to know: the first screen, charts with zoom, files, and the same on a phone."""
+
+import re
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert_accessible
+
+pytestmark = pytest.mark.slow
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+RANGE_DAYS = """(() => {
+    const [start, end] = document.getElementById('chart-past').layout.xaxis.range;
+    return new Date(end) - new Date(start);
+})()"""
+OUTSIDE = """() => [...document.querySelectorAll("main :not(option)")]
+    .filter((one) => !one.closest("thead, .js-plotly-plot") && one.getClientRects().length)
+    .filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML)"""
+
+
+def test_first_screen_has_range_age_change_and_coverage_of_each_commodity(open_page: Callable[..., Page]) -> None:
+    page = open_page("normal/")
+    rows = page.evaluate(DOCUMENT)["symbols"]
+    assert page.locator("#outlook tbody tr").count() == len(rows)
+    for symbol, row in zip(rows, page.locator("#outlook tbody tr").all()):
+        text = row.inner_text()
+        assert text.startswith(symbol["name"])
+        assert f"{symbol['last_price']:.2f}" in text
+        assert "7 years and 10 months ago" in text
+        for one in symbol["ranges"]:
+            assert f"{one['low']:.1f} to {one['high']:.1f}" in text
+        assert len(re.findall(r"[+\u2212]\d\.\d %, (?:same width|\d+ % (?:narrower|wider))", text)) == 4
+        coverage = symbol["ranges"][1]["coverage"]
+        assert f"{100 * coverage['share']:.0f} % of {coverage['forecasts']}" in text
+        assert f"{coverage['independent']} independent" in text
+        assert row.bounding_box()["y"] + row.bounding_box()["height"] < DESKTOP["height"]
+    assert "Target: 80 %" in page.locator("#outlook thead").inner_text()
+
+
+def test_first_screen_of_futures_has_contract_month_and_next_roll(open_page: Callable[..., Page]) -> None:
+    page = open_page("futures/", DRAWN.format("fan"), charts=True)
+    row = page.locator("#outlook tbody tr")
+    expect(row).to_contain_text("WTI crude oil")
+    expect(row).to_contain_text("Feb 2019")
+    expect(row).to_contain_text("rolls 2019-01-23")
+    marks = page.evaluate("document.getElementById('chart-fan').data.find((one) => one.name === 'contract roll').x")
+    assert "2019-01-23" in marks
+
+
+def test_fan_is_opaque_and_grows_with_the_square_root_of_time(open_page: Callable[..., Page]) -> None:
+    page = open_page("normal/#WTI/6m", DRAWN.format("fan"), charts=True)
+    traces = page.evaluate("document.getElementById('chart-fan').data")
+    widths = [trace for trace in traces if trace.get("fill")]
+    assert [trace["name"] for trace in widths] == ["90 % range", "80 % range", "50 % range"]
+    assert all(re.fullmatch("#[0-9a-f]{6}", trace["fillcolor"]) for trace in widths)  # the color of the legend
+    symbol = page.evaluate(DOCUMENT)["symbols"][0]
+    for trace, level in zip(widths, ("0.95", "0.9", "0.75")):
+        path = dict(zip(symbol["fan"]["dates"], symbol["fan"]["quantiles"][level]))
+        assert trace["y"] == [path[day] for day in trace["x"]]
+    assert f"last price, {symbol['last_date']}" in page.locator("#chart-fan").inner_text()
+
+
+def test_chart_zooms_and_resets(open_page: Callable[..., Page]) -> None:
+    page = open_page("normal/", DRAWN.format("past"), charts=True)
+    full = page.evaluate(RANGE_DAYS)
+    past = page.locator("#past")
+    past.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function(f"{RANGE_DAYS} < {0.6 * full}")
+    past.get_by_role("button", name="Reset zoom").click()
+    page.wait_for_function(f"{RANGE_DAYS} === {full}")
+
+
+def test_csv_files_have_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
+    page = open_page("normal/#BRENT/1m")
+    document = page.evaluate(DOCUMENT)
+    brent = document["symbols"][1]
+
+    def download(label: str) -> pd.DataFrame:
+        with page.expect_download() as event:
+            page.get_by_role("button", name=label).click()
+        return pd.read_csv(event.value.path())
+
+    outlook = download("Download the ranges of all commodities as CSV").set_index(["symbol", "horizon"])
+    assert len(outlook) == 8
+    assert outlook.loc[("BRENT", 21), "low_80"] == brent["ranges"][1]["low"]
+    assert outlook.loc[("BRENT", 21), "out_of_sample"] == "yes"
+    forecast = download("Download the quantiles of Brent crude oil as CSV").set_index(["horizon", "level"])
+    assert len(forecast) == 4 * 19
+    assert forecast.loc[(63, 0.95), "price"] == brent["forecasts"][2]["quantiles"]["0.95"]
+    past = download("Download the past forecasts of Brent crude oil 1 month ahead as CSV")
+    assert past["outcome"].tolist() == brent["past"][1]["outcomes"]
+    calibration = download("Download the calibration of all commodities as CSV")
+    assert calibration["coverage"].tolist() == [
+        band["coverage"] for one in document["coverage"] for band in one["bands"]
+    ]
+    assert len(download("Download the correlations of all pairs as CSV")) == 1
+
+
+def test_csv_quotes_formulas_and_separators(open_page: Callable[..., Page]) -> None:
+    page = open_page("markup/")
+    with page.expect_download() as event:
+        page.get_by_role("button", name="Download the ranges of all commodities as CSV").click()
+    assert event.value.suggested_filename == "outlook-2018-12-28.csv"
+    frame = pd.read_csv(event.value.path())
+    assert frame["symbol"].unique().tolist() == [MARKUP, '"><b>&amp;']
+    cells = page.evaluate(
+        "import('./page/csv.js').then(({cell}) => ['=1+1', 'a;=1+1', 'CL=F', 'a,b', '-', -2].map(cell))"
+    )
+    assert cells == ["'=1+1", '"a;\'=1+1"', "CL=F", '"a,b"', "-", "-2"]
+
+
+def test_range_on_another_day_is_that_of_the_fan(open_page: Callable[..., Page]) -> None:
+    page = open_page("normal/#WTI/3m")
+    fan = page.evaluate(DOCUMENT)["symbols"][0]["fan"]
+    row = fan["dates"].index("2019-03-15")
+    page.get_by_label("80 % range on another day").fill("2019-03-16")  # a Saturday
+    low, high = (fan["quantiles"][level][row] for level in ("0.1", "0.9"))
+    expect(page.locator(".day output")).to_have_text(f"2019-03-15: {low:.1f} to {high:.1f}")
+    page.get_by_label("80 % range on another day").fill("2031-01-01")
+    expect(page.locator(".day output")).to_contain_text("Choose a day from")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_shows_every_column_and_is_accessible(open_page: Callable[..., Page], scheme: str) -> None:
+    page = open_page("futures/", size=PHONE)
+    page.emulate_media(color_scheme=scheme)
+    for name in ("recent prices", "every day ahead", "all"):
+        page.locator("summary", has_text=re.compile(f"^{name}", re.IGNORECASE)).first.click()
+    assert page.evaluate(OUTSIDE) == []
+    assert_accessible(page)

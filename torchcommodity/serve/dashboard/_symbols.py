@@ -1,0 +1,144 @@
+"""Commodities of the dashboard's document: outlook, forecasts, fan, recent prices and past forecasts of each."""
+
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchcommodity.data import Panel
+from torchcommodity.export import Metadata
+from torchcommodity.forecast import (
+    BANDS,
+    INTERVAL,
+    Coverage,
+    Forecast,
+    OutlookRow,
+    format_age,
+    interpolate_quantiles,
+    level_index,
+    outlook,
+    roll_dates,
+)
+from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
+
+Record = dict[str, Any]
+HISTORY_ROWS = 260  # recent prices of a commodity: about one year of trading days; the page shows fewer of months
+BAND_LEVELS = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))
+
+
+def symbol_records(
+    past: PastForecasts, panel: Panel, metadata: Metadata, coverage: list[Record], today: date
+) -> list[Record]:
+    """One record per commodity of the artifact, in its order.
+
+    Args:
+        past: forecasts of the artifact, of which the last two make the outlook and its changes.
+        panel: prices, aligned with the artifact.
+        metadata: of the artifact.
+        coverage: records of `coverage`.
+        today: date from which the age of the prices is counted.
+    """
+    forecast = _forecast(past, panel, metadata, -1)
+    previous = _forecast(past, panel, metadata, -2) if len(past.quantiles) > 1 else None
+    in_sample, shares = _coverage_of_ranges(coverage)
+    rows = outlook(forecast, previous, coverage=shares, today=today).rows
+    return [_record(row, forecast, past, metadata, panel, in_sample, n) for n, row in enumerate(rows)]
+
+
+def _forecast(past: PastForecasts, panel: Panel, metadata: Metadata, origin: int) -> Forecast:
+    """The artifact's forecast from the last (-1) or the last but one row of the panel."""
+    prices = panel.between(None, panel.dates[origin])
+    return Forecast.from_log_returns(
+        prices, metadata.horizons, metadata.levels, past.quantiles[origin], dates=panel.dates
+    )
+
+
+def _coverage_of_ranges(coverage: list[Record]) -> tuple[dict[tuple[str, int], bool], dict[tuple[str, int], Coverage]]:
+    """Coverage of the 80 % range by symbol and horizon, out of sample where any outcome is, and whether it is not."""
+    in_sample, shares = {}, {}
+    for record in sorted(coverage, key=lambda record: not record["in_sample"]):
+        nominal = round(INTERVAL[1] - INTERVAL[0], 3)
+        for band in record["bands"]:
+            if band["nominal"] == nominal and record["symbol"] is not None:
+                key = record["symbol"], record["horizon"]
+                shares[key] = Coverage(band["coverage"], record["forecasts"], record["independent"])
+                in_sample[key] = record["in_sample"]
+    return in_sample, shares
+
+
+def _record(
+    row: OutlookRow,
+    forecast: Forecast,
+    past: PastForecasts,
+    metadata: Metadata,
+    panel: Panel,
+    in_sample: dict[tuple[str, int], bool],
+    n: int,
+) -> Record:
+    prices, horizons = panel.values.plain()[:, n], range(len(metadata.horizons))
+    record = {**asdict(row), "age": format_age(row.age_days), "recent": _recent(panel, n)}
+    count = int((prices > 0).sum())
+    if count <= metadata.warmup:
+        message = f"no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
+        return {**record, "ranges": [], "rolls": [], "forecasts": [], "past": [], "missing": message}
+    origin = int(np.searchsorted(panel.dates, forecast.origins[n]))
+    return {
+        **record,
+        "ranges": [{**asdict(one), "in_sample": in_sample.get((row.symbol, one.rows))} for one in row.ranges],
+        "rows_behind": len(panel) - 1 - origin,
+        "rolls": _rolls(panel, n, forecast.target_dates[-1, n]),
+        "forecasts": [_quantiles(forecast, h, n) for h in horizons],
+        "fan": _fan(forecast, n),
+        "past": [_past(past, panel, metadata, h, n) for h in horizons],
+    }
+
+
+def _recent(panel: Panel, n: int) -> Record:
+    """The last prices, without the rows that have none."""
+    prices = panel.values.plain()[:, n]
+    rows = np.flatnonzero(np.isfinite(prices.numpy()))[-HISTORY_ROWS:]
+    return {"dates": list(map(str, panel.dates[rows])), "prices": prices[rows].tolist()}
+
+
+def _rolls(panel: Panel, n: int, last: np.datetime64) -> list[str]:
+    """Days on which the series rolls, from its recent prices to the last horizon."""
+    days = roll_dates(panel, n, last)
+    return list(map(str, days[days >= np.datetime64(_recent(panel, n)["dates"][0])]))
+
+
+def _quantiles(forecast: Forecast, h: int, n: int) -> Record:
+    prices = forecast.prices[h, n].tolist()
+    return {
+        "rows": forecast.horizons[h],
+        "date": str(forecast.target_dates[h, n]),
+        "quantiles": dict(zip(map(str, forecast.levels), prices)),
+    }
+
+
+def _fan(forecast: Forecast, n: int) -> Record:
+    """Quantiles of the bands on every row from the last price to the last horizon."""
+    rows, origin = range(forecast.horizons[-1] + 1), forecast.origins[n]
+    ahead = forecast.calendar.rows.following(origin, np.array(rows[1:]), forecast.history.contracts[n])
+    log_returns = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
+    prices, index = forecast.last[n] * log_returns.exp(), level_index(forecast.levels)
+    return {
+        "dates": [str(origin), *map(str, ahead)],
+        "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(BAND_LEVELS) if level in index},
+    }
+
+
+def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int) -> Record:
+    """Past forecasts of one symbol and horizon with a known outcome, oldest first; rows index `days`."""
+    horizon, index = metadata.horizons[h], level_index(metadata.levels)
+    origins = past.known_origins(h, n)
+    start, rows = panel.values.plain()[origins, n], torch.from_numpy(origins - past.first_origin)
+    prices = start[:, None] * past.quantiles[rows, h, n].exp()
+    return {
+        "rows": horizon,
+        "origin": rows.tolist(),
+        "target": (past.target_rows[rows, h, n] - past.first_origin).tolist(),
+        "outcomes": (start * past.outcomes[rows, h, n].exp()).tolist(),
+        "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(BAND_LEVELS) if level in index},
+    }
