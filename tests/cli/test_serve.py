@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from torchcommodity.cli._serve import TOKEN, read_token
+from torchcommodity.cli._serve import TOKEN, _tokens
 from torchcommodity.data import embedded
 
 Run = Callable[..., Result]
@@ -79,10 +79,12 @@ def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> Non
     assert [symbol["symbol"] for symbol in document["symbols"]] == ["WTI", "BRENT", "HENRY_HUB"]
 
 
-def test_read_token_of_file_or_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_token(None) is None
+def test_token_of_file_or_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _tokens(None) is None
     monkeypatch.setenv(TOKEN, " secret\n")
-    assert read_token(None) == "secret"
+    tokens = _tokens(None)
+    assert tokens is not None
+    assert (tokens.accept("secret"), tokens.accept("other")) == (True, False)
     (tmp_path / "token").write_text("two words")
-    with pytest.raises(ValueError, match=r"expected printable ASCII without spaces in .*token; got 9 characters"):
-        read_token(tmp_path / "token")
+    with pytest.raises(ValueError, match=r"expected printable ASCII .*token; got a line of 9 characters"):
+        _tokens(tmp_path / "token")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from torchcommodity.cli import _options as options
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
+
+if TYPE_CHECKING:
+    from torchcommodity.serve.http import Tokens
 
 ArtifactFile = Annotated[
     str,
@@ -47,7 +50,8 @@ TokenFile = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help=f"File with the bearer token; default: ${TOKEN}, else no token is required",
+        help=f"File with bearer tokens, one per line, read again when it changes; default: ${TOKEN}, else no token "
+        "is required",
     ),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Time limit of a request and of the shutdown, in seconds")]
@@ -100,7 +104,7 @@ def serve(
             port=port,
             routes=http.Routes(health_route, predict_route),
             workers=workers,
-            token=read_token(token_file),
+            tokens=_tokens(token_file),
             limits=limits,
             max_series=live,
         )
@@ -125,13 +129,10 @@ def _dashboard(
     return Dashboard(artifact, read, data)
 
 
-def read_token(file: Path | None) -> str | None:
-    """Read the token from a file or the environment; not from an option, since every user can list command lines."""
-    text = os.environ.get(TOKEN) if file is None else file.read_text("utf-8")
-    if text is None:
-        return None
-    token = text.strip()
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        place = f"${TOKEN}" if file is None else str(file)
-        raise ValueError(f"token: expected printable ASCII without spaces in {place}; got {len(token)} characters")
-    return token
+def _tokens(file: Path | None) -> "Tokens | None":
+    """Tokens of the file or the environment; not of an option, since every user can list command lines."""
+    from torchcommodity.serve.http import Tokens
+
+    if file is not None:
+        return Tokens(file)
+    return Tokens(os.environ[TOKEN], f"${TOKEN}") if TOKEN in os.environ else None

@@ -234,13 +234,24 @@ def test_api_page_sends_requests_with_the_token_and_loads_nothing_from_other_hos
 
 
 def test_token_is_required_except_for_health_and_page(server: RunningServer) -> None:
-    for path in ("/metrics", "/openapi.json", "/v1/predict", "/dashboard", "/nothing"):
+    for number, path in enumerate(("/metrics", "/openapi.json", "/v1/predict", "/dashboard", "/nothing")):
+        client = {"X-Forwarded-For": f"203.0.113.{number}"}  # wrong tokens are limited by client address
         for header in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"):
-            status, headers, content = server.request("GET", path, Authorization=header)
+            status, headers, content = server.request("GET", path, Authorization=header, **client)
             assert (status, content["error"]["code"]) == (401, 401)
             assert headers["www-authenticate"].startswith("Bearer")
     for path in ("/alive", "/live", "/ready", "/docs", "/docs/swagger-ui-bundle.js", "/", "/page/page.js"):
         assert server.request("GET", path, Authorization="")[0] == 200
+
+
+def test_wrong_tokens_are_limited_by_address(server: RunningServer) -> None:
+    client = {"X-Forwarded-For": "198.51.100.1"}
+    responses = [server.request("GET", "/metrics", Authorization="Bearer wrong", **client) for _ in range(11)]
+    assert [response[0] for response in responses] == [401] * 10 + [429]
+    assert 0 < int(responses[-1][1]["retry-after"]) <= 60
+    assert server.request("GET", "/metrics", **client)[0] == 429
+    assert server.request("GET", "/alive", **client)[0] == 200
+    assert server.request("GET", "/metrics")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -353,7 +364,7 @@ def test_pipelined_requests_are_answered_up_to_their_limit(server: RunningServer
 def test_openapi_documents_request_and_all_responses(server: RunningServer) -> None:
     document = server.request("GET", "/openapi.json")[2]
     predict = document["paths"]["/v1/predict"]["post"]
-    assert set(predict["responses"]) == {"200", *map(str, [400, 401, 408, 413, 415, 422, 500, 503, 504])}
+    assert set(predict["responses"]) == {"200", *map(str, [400, 401, 408, 413, 415, 422, 429, 500, 503, 504])}
     schema = predict["requestBody"]["content"]["application/json"]["schema"]
     assert schema == {"$ref": "#/components/schemas/PredictRequest"}
     schemas = document["components"]["schemas"]

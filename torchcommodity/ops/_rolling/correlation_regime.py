@@ -107,9 +107,7 @@ def _number_regimes(
     return (torch.stack(numbers, -1) if numbers else shift.to(torch.int64)), number, age
 
 
-def _decomposition(
-    correlation: Tensor, threshold: float, lag: int, packed: bool = False
-) -> tuple[Tensor, Tensor]:
+def _decomposition(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
     def step(state: tuple[Tensor, Tensor], row: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
         number, age = state
         starts = (row > threshold) & (age >= lag)

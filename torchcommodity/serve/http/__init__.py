@@ -6,10 +6,12 @@ from torchcommodity.serve.http._limits import Limits as Limits
 from torchcommodity.serve.http._logs import redirect_stderr as redirect_stderr
 from torchcommodity.serve.http._server import serve as serve
 from torchcommodity.serve.http._storage import local_artifact as local_artifact
+from torchcommodity.serve.http._tokens import Tokens as Tokens
 
 __all__ = [
     "Limits",
     "Routes",
+    "Tokens",
     "local_artifact",
     "redirect_stderr",
     "serve",

@@ -1,19 +1,18 @@
 """Middleware around all routes: token check, metrics, access log and error responses."""
 
-import hmac
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torchcommodity.serve._request_error import RequestError
+from torchcommodity.serve.http._authentication import Authentication
 from torchcommodity.serve.http._logs import accept_request_id, request_id
 from torchcommodity.serve.http._metrics import Metrics
 
 log = logging.getLogger("torchcommodity.serve")
-CHALLENGE = {"WWW-Authenticate": 'Bearer realm="torchcommodity"'}
 
 
 class AdmissionMiddleware:
@@ -22,22 +21,14 @@ class AdmissionMiddleware:
     Args:
         app: the application.
         metrics: updated with every request.
-        token: bearer token required on all but the public paths; None = no token is required.
-        public_paths: paths that need no token; one that ends with / stands for all paths below it.
+        authentication: checks the tokens of requests.
         stopping: whether the server is shutting down; responses then close their connections.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        metrics: Metrics,
-        token: str | None,
-        public_paths: Collection[str],
-        stopping: Callable[[], bool],
+        self, app: ASGIApp, metrics: Metrics, authentication: Authentication, stopping: Callable[[], bool]
     ) -> None:
-        self.app, self.metrics, self.stopping = app, metrics, stopping
-        self.token = None if token is None else token.encode()
-        self.public_paths = public_paths
+        self.app, self.metrics, self.authentication, self.stopping = app, metrics, authentication, stopping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,7 +37,7 @@ class AdmissionMiddleware:
         response = ResponseRecorder(send, self.stopping)
         with self.metrics.in_flight.track_inprogress():
             try:
-                self._authenticate(scope)
+                self.authentication.check(scope)
                 await self.app(scope, receive, response.send)
             except RequestError as error:
                 await error.response()(scope, receive, response.send)
@@ -57,20 +48,6 @@ class AdmissionMiddleware:
                     await RequestError(500, message).response()(scope, receive, response.send)
         self._record(scope, response)
         return None
-
-    def _authenticate(self, scope: Scope) -> None:
-        if self.token is None or self._is_public(scope["path"]):
-            return
-        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        matches = hmac.compare_digest(token.strip().encode("utf-8", "replace"), self.token)
-        if scheme.lower() != "bearer" or not matches:
-            self.metrics.wrong_tokens.inc()
-            raise RequestError(401, "expected the header 'Authorization: Bearer TOKEN'", None, CHALLENGE)
-
-    def _is_public(self, path: str) -> bool:
-        return path in self.public_paths or any(
-            path.startswith(prefix) for prefix in self.public_paths if len(prefix) > 1 and prefix[-1] == "/"
-        )
 
     def _record(self, scope: Scope, response: "ResponseRecorder") -> None:
         """Update the metrics and write one line to the access log."""

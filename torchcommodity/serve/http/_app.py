@@ -33,6 +33,7 @@ ERRORS = {
     413: "Request body too large",
     415: "Content type is not application/json, or the body is compressed by another method than gzip",
     422: "Request does not match the schema, or a value is out of range",
+    429: "Too many wrong tokens from this address",
     500: "Internal server error",
     503: "Server is busy or still loading the artifact",
     504: "No response in time",
@@ -194,7 +195,10 @@ class PredictEndpoint:
 
 def _metrics_route(metrics: Metrics) -> APIRouter:
     router = APIRouter(tags=["Metrics"])
-    responses: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **_error_responses(401, 503)}
+    responses: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"text/plain": {}}},
+        **_error_responses(401, 429, 503),
+    }
 
     @router.get("/metrics", response_class=Response, responses=responses, summary="Prometheus metrics")
     async def prometheus_metrics(request: Request) -> Response:

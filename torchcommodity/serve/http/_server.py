@@ -12,6 +12,7 @@ from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
 from torchcommodity.serve.http._api_page import PAGE
 from torchcommodity.serve.http._app import PROBES, Routes, make_app
+from torchcommodity.serve.http._authentication import Authentication
 from torchcommodity.serve.http._connections import MAX_CONNECTIONS, Server
 from torchcommodity.serve.http._document_process import DocumentProcess
 from torchcommodity.serve.http._limits import Limits
@@ -20,6 +21,7 @@ from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._pool import Pool, Worker, start_workers
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
+from torchcommodity.serve.http._tokens import Tokens
 
 log = logging.getLogger("torchcommodity.serve")
 
@@ -32,7 +34,7 @@ def serve(
     port: int = 8080,
     routes: Routes = Routes(),  # noqa: B008
     workers: int = 1,
-    token: str | None = None,
+    tokens: Tokens | None = None,
     limits: Limits = Limits(),  # noqa: B008
     max_series: int = 0,
 ) -> bool:
@@ -50,8 +52,8 @@ def serve(
         port: port to listen on; 0 takes a free one, which the log names.
         routes: paths of health checks and predictions.
         workers: number of worker processes, each with the artifact in memory.
-        token: bearer token required for all requests except health checks and the dashboard's static files;
-            None = no token is required.
+        tokens: bearer tokens, one of which is required for all requests except health checks and the dashboard's
+            static files; None = no token is required.
         limits: limits of size, number and time of requests.
         max_series: maximum number of series whose rows are kept between requests, so that clients send only new ones.
 
@@ -66,9 +68,10 @@ def serve(
         artifact, metrics, server = processes.artifact, Metrics(processes.artifact), Server(limits.timeout)
         pool = Pool(path, processes.workers, artifact.sha256, limits, metrics, server.fail)
         router = make_router(artifact.empty_document["model"], processes.dashboard)
-        app = make_app(artifact, pool, metrics, limits, routes, router, token is not None, SeriesCache(max_series))
+        app = make_app(artifact, pool, metrics, limits, routes, router, tokens is not None, SeriesCache(max_series))
         public_paths = (routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
-        admission = AdmissionMiddleware(app, metrics, token, public_paths, lambda: server.should_exit)
+        authentication = Authentication(tokens, public_paths, metrics)
+        admission = AdmissionMiddleware(app, metrics, authentication, lambda: server.should_exit)
         log.info("listening on http://%s:%d, artifact %s", host, listener.getsockname()[1], artifact.sha256)
         with _frozen_garbage_collector():
             server.serve_app(admission, listener)
