@@ -1,8 +1,11 @@
 """Metadata of an artifact."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 from torchcommodity.export import Artifact
+from torchcommodity.export._metadata import parse_metadata
 from torchcommodity.forecast import Forecaster
 
 
@@ -15,6 +18,15 @@ def test_metadata_describes_the_forecaster(artifact: Artifact, pt2_file: Path, f
     assert metadata.provenance[0]["publisher"].startswith("U.S. Energy")
     assert metadata.trained_through == "2016-12-30"
     assert pt2_file.read_bytes().endswith(metadata.sha256.encode())
+
+
+def test_metadata_without_training_prices_is_that_of_an_earlier_version(artifact: Artifact) -> None:
+    metadata = artifact.metadata
+    assert parse_metadata(metadata.to_json(), metadata.sha256) == metadata
+    assert [record.date for record in metadata.training_prices] == ["2016-12-30", "2016-12-30"]
+    earlier = json.loads(metadata.to_json())
+    del earlier["training_prices"]
+    assert parse_metadata(json.dumps(earlier), "") == replace(metadata, training_prices=(), sha256="")
 
 
 def test_metadata_and_graph_contain_no_local_path(pt2_file: Path) -> None:

@@ -27,6 +27,7 @@ def predict(
     output.print_read_as(screen, panel)
     output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])
     forecast = forecaster.predict(panel)
+    output.print_findings(screen, [f for f in forecast.findings if f not in panel.findings])
     output.print_forecast(screen, forecast)
     if out is not None:
         write_table(forecast.to_pandas(), out)

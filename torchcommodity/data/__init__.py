@@ -55,6 +55,10 @@ if TYPE_CHECKING:
     from torchcommodity.data._futures.rolls import roll_days as roll_days
     from torchcommodity.data._futures.rolls import roll_months as roll_months
     from torchcommodity.data._inspect.inspect import inspect as inspect
+    from torchcommodity.data._inspect.inspect import inspect_prices as inspect_prices
+    from torchcommodity.data._inspect.training import PriceStatistics as PriceStatistics
+    from torchcommodity.data._inspect.training import compare_with_training as compare_with_training
+    from torchcommodity.data._inspect.training import price_statistics as price_statistics
     from torchcommodity.data._lake import local_copy as local_copy
     from torchcommodity.data._lake import public_address as public_address
     from torchcommodity.data._layout import Layout as Layout
@@ -109,6 +113,7 @@ __all__ = [
     "Http",
     "Layout",
     "Panel",
+    "PriceStatistics",
     "Provenance",
     "ReadOptions",
     "RollRule",
@@ -126,6 +131,7 @@ __all__ = [
     "check_frequency",
     "check_not_future",
     "check_not_synthetic",
+    "compare_with_training",
     "detect_layout",
     "eia",
     "eia_curve",
@@ -140,6 +146,7 @@ __all__ = [
     "hold_out",
     "infer_frequency",
     "inspect",
+    "inspect_prices",
     "is_synthetic",
     "latest_date",
     "local_copy",
@@ -148,6 +155,7 @@ __all__ = [
     "parse_date",
     "parse_price",
     "parse_prices",
+    "price_statistics",
     "printable",
     "product_name",
     "public_address",

@@ -22,7 +22,8 @@ class DataError(ValueError):
 class Finding:
     """A data-quality warning, and how the data was treated.
 
-    `inspect` makes those about prices; reading makes these:
+    `inspect` makes those about prices, `compare_with_training` those about prices unlike those of training; reading
+    makes these:
 
     | kind | rule |
     |---|---|
@@ -127,6 +128,10 @@ TREATMENTS = {
     "short history": "kept",
     "mostly missing": "kept as missing",
     "mixed frequency": "kept; cannot be forecast",
+    "outside training range": "kept",
+    "large move": "kept",
+    "swapped columns": "kept",
+    "shifted dates": "kept",
     "compressed without ending": "unpacked",
     "ending without compression": "read as it is",
     "cached copy": "used, because the publisher did not answer",

@@ -52,7 +52,10 @@ def frequency_mismatch(dates: Dates, expected: Frequency) -> str:
     """
     if len(dates) < MIN_DATES:
         return ""
-    spacing, frequency = median_spacing(dates), infer_frequency(dates)
+    frequency = infer_frequency(dates)
+    if frequency == "daily" and frequency == expected:
+        return ""  # before the median, which takes longer
+    spacing = median_spacing(dates)
     if frequency == "daily" or any(low <= spacing <= high for low, high in (A_WEEK, A_MONTH)):
         return "" if frequency == expected else frequency
     return f"{spacing:g} days apart"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import to_panel
+from torchcommodity.data import compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
@@ -124,6 +124,7 @@ class Artifact:
             log_returns = self(values[None], days[None])[0]
         except ValueError as error:
             raise ValueError(f"predict: {error}") from None
+        panel = replace(panel, findings=(*panel.findings, *compare_with_training(panel, metadata.training_prices)))
         return Forecast.from_log_returns(panel, metadata.horizons, metadata.levels, log_returns)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import torchcommodity
-from torchcommodity.data import Frequency
+from torchcommodity.data import Frequency, PriceStatistics
 from torchcommodity.export._roll_calendar import FIRST, LAST
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
@@ -38,6 +38,8 @@ class Metadata:
         torch: version of torch that wrote the file.
         sha256: the checksum stored in the file.
         frequency: of the prices: what a row is. A file without it is for daily prices.
+        training_prices: range, last price and largest move of each symbol in training, to compare later prices with. A
+            file of an earlier version has none.
     """
 
     format: Format
@@ -56,6 +58,7 @@ class Metadata:
     torch: str
     sha256: str = ""
     frequency: Frequency = "daily"
+    training_prices: tuple[PriceStatistics, ...] = ()
 
     @property
     def min_rows(self) -> int:
@@ -97,6 +100,7 @@ def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
         version=torchcommodity.__version__,
         torch=torch.__version__,
         frequency=forecaster.frequency,
+        training_prices=forecaster.record.prices,
     )
 
 
@@ -104,4 +108,5 @@ def parse_metadata(text: str, sha256: str) -> Metadata:
     """Parse the JSON of `Metadata.to_json`; raises KeyError, TypeError or ValueError for anything else."""
     values: dict[str, Any] = json.loads(text)
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-    return Metadata(**{**values, **lists, "sha256": sha256})
+    prices = tuple(PriceStatistics(**record) for record in values.get("training_prices", ()))
+    return Metadata(**{**values, **lists, "training_prices": prices, "sha256": sha256})

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import check_not_synthetic, to_panel
+from torchcommodity.data import check_not_synthetic, price_statistics, to_panel
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
 from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
@@ -90,6 +90,7 @@ def fit(
         curve=inputs.curve is not None,
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
+        prices=price_statistics(panel),
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())

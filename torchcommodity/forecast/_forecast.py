@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from torch import Tensor
 
-from torchcommodity.data import Panel, summarize_names
+from torchcommodity.data import Finding, Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._history import last_prices
 from torchcommodity.forecast._plot import fan_chart, figure
@@ -72,6 +72,11 @@ class Forecast:
             calendar=calendar(panel.dates if dates is None else dates),
             history=panel.between(panel.dates[-HISTORY_ROWS[panel.frequency] :][0]),
         )
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Data-quality warnings of the prices, and what is unlike the training prices; see `data.inspect`."""
+        return self.history.findings
 
     @cached_property
     def target_dates(self) -> np.ndarray:  # (H, N) datetime64[D]

@@ -9,7 +9,15 @@ from typing import Any
 
 import torch
 
-from torchcommodity.data import Frequency, Panel, check_frequency, check_not_future, summarize_names, write_atomic
+from torchcommodity.data import (
+    Frequency,
+    Panel,
+    PriceStatistics,
+    check_frequency,
+    check_not_future,
+    summarize_names,
+    write_atomic,
+)
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._live import LiveState, start, step
 from torchcommodity.forecast._predict import predict
@@ -35,6 +43,7 @@ class FitRecord:
     curve: bool = False  # whether the fit had the curve of nearby contracts
     own_rolls: bool = False  # whether a series rolled on other days than the exchange's rule
     settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
+    prices: tuple[PriceStatistics, ...] = ()  # of each symbol; none in a file of an earlier version
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,6 +175,7 @@ class Forecaster:
         record = metadata["record"] | {
             "corrected": tuple(metadata["record"]["corrected"]),
             "validation": tuple(map(tuple, metadata["record"]["validation"])),
+            "prices": tuple(PriceStatistics(**record) for record in metadata["record"].get("prices", ())),
         }
         symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
         return cls(model, symbols, FitRecord(**record), contracts, sources)

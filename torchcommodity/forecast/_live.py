@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, Provenance, to_panel
+from torchcommodity.data import Panel, Provenance, compare_with_training, to_panel
 from torchcommodity.forecast._forecast import HISTORY_ROWS, Forecast
 from torchcommodity.forecast._history import PriceRange, last_prices
 from torchcommodity.opkit import MetadataTensor, Past, decode_text, encode_text
@@ -49,6 +49,7 @@ def step(forecaster: "Forecaster", state: LiveState, prices: Any) -> tuple[LiveS
     except ValueError as error:
         raise ValueError(f"step: {error}") from None
     log_returns = _forecast(forecaster, past, model_inputs(panel, forecaster.horizons[-1]), len(before))
+    panel = replace(panel, findings=(*panel.findings, *compare_with_training(panel, forecaster.record.prices)))
     forecast = Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns, dates)
     return _state(forecaster, panel, dates, price_range, past), forecast
 

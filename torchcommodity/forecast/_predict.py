@@ -1,10 +1,11 @@
 """Predict quantiles of future returns and prices with a fitted forecaster."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchcommodity.data import to_panel
+from torchcommodity.data import compare_with_training, to_panel
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._history import check_warmup
 from torchcommodity.training import model_inputs, one_thread
@@ -42,5 +43,6 @@ def predict(forecaster: "Forecaster", prices: Any) -> Forecast:
         check_warmup(inputs.prices, panel.symbols, forecaster.model.har.config.warmup)
     except ValueError as error:
         raise ValueError(f"predict: {error}") from None
+    panel = replace(panel, findings=(*panel.findings, *compare_with_training(panel, forecaster.record.prices)))
     log_returns = forecaster.model.eval()(*inputs.batch())[0]
     return Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns)

@@ -172,7 +172,8 @@ def test_prediction_is_null_with_a_note_during_warmup() -> None:
     response = predict(window, quantiles, parameters)
     assert response["quantiles"] == [[[None], [53.8]]]
     assert (response["origins"], response["last"]) == (["2018-12-28", "2018-12-31"], [45.1, 53.8])
-    assert response["notes"] == ["WTI: no forecast yet: needs more than 2 positive prices; has 2"]
+    assert response["notes"][0] == "WTI: no forecast yet: needs more than 2 positive prices; has 2"
+    assert [finding["kind"] for finding in response["findings"]] == ["old prices"]
     without_prices = Window(np.full((3, 2), np.nan), window.days)
     response = predict(without_prices, quantiles)
     assert (response["origins"], response["last"]) == ([None, None], [None, None])

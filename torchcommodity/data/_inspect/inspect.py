@@ -1,17 +1,18 @@
 """Data-quality checks of a panel; each finding has a date and a value. Prices are never changed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from torchcommodity.data._errors import Finding, condense, make_finding
-from torchcommodity.data._frequency import Frequency, frequency_mismatch
+from torchcommodity.data._frequency import Frequency
 from torchcommodity.data._futures.vendor_rolls import vendor_rolls
 from torchcommodity.data._grid import Array
 from torchcommodity.data._inspect.panel import panel_findings
-from torchcommodity.data._inspect.series import STALE_RUN, series_findings
+from torchcommodity.data._inspect.prices import price_findings
+from torchcommodity.data._inspect.stacked import StackedPrices
+from torchcommodity.data._inspect.training import PriceStatistics, training_findings
 from torchcommodity.data._panel import Panel
-from torchcommodity.data._today import latest_date
 
 # positive prices that a default fit needs: its warm-up, twice its longest horizon, and one
 FIT_PRICES = {"daily": 505, "weekly": 157, "monthly": 49}
@@ -65,48 +66,56 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     """
     prices = panel.values.plain().numpy()
     lines = np.zeros(prices.shape, dtype=np.int64) if lines is None else lines
-    frequency = panel.frequency
-    clock = np.busday_count(panel.dates[0], panel.dates)
-    findings = [*panel_findings(panel, prices, clock), *_rows(panel, prices, lines)]
+    findings = [*panel_findings(panel, prices)]
+    findings += price_findings(prices, panel.dates, panel.symbols, panel.frequency, lines, StackedPrices.of(prices))
     for column, symbol in enumerate(panel.symbols):
-        rows = np.flatnonzero(~np.isnan(prices[:, column]))
-        dates = panel.dates[rows]
-        for kind, row, value in series_findings(prices[rows, column], clock[rows], dates, STALE_RUN[frequency]):
-            date, line = ("", 0) if row < 0 else (dates[row], lines[rows[row], column])
-            findings.append(make_finding(kind, symbol, date, line, value))
-        findings += _history(symbol, prices[rows, column], rows, frequency)
-        findings += _mixed(symbol, dates, frequency)
+        findings += _history(symbol, prices[:, column], panel.frequency)
     return condense([*findings, *vendor_rolls(panel)])
 
 
-def _rows(panel: Panel, prices: Array, lines: Array) -> Iterator[Finding]:
-    latest = latest_date(panel.frequency)
-    kinds = {
-        "weekend": (~np.is_busday(panel.dates) & (panel.frequency == "daily"), "Saturday or Sunday"),
-        "future": (panel.dates > latest, f"later than {latest}"),
-        "empty row": (np.isnan(prices).all(axis=1), "no price of any symbol"),
-    }
-    for kind, (mask, value) in kinds.items():
-        for row in np.flatnonzero(mask):
-            yield make_finding(kind, "", panel.dates[row], lines[row].max(), value)
+def inspect_prices(
+    prices: Array,
+    dates: Array,
+    symbols: Sequence[str],
+    *,
+    frequency: Frequency = "daily",
+    training: Sequence[PriceStatistics] = (),
+) -> tuple[Finding, ...]:
+    """Find suspicious prices without a panel, fast enough for every request of a server.
+
+    The findings are those of `inspect`, but for origin, names and the length of the history, and those of
+    `compare_with_training`.
+
+    Args:
+        prices: `(T, N)` float64, NaN = missing.
+        dates: `(T,)` datetime64[D], strictly increasing.
+        symbols: N names.
+        frequency: of the rows.
+        training: N statistics of the training prices, or none.
+
+    >>> from torchcommodity.data import embedded, price_statistics
+    >>> panel = embedded(["WTI"]).between("2012-01-01", "2018-12-31")
+    >>> prices = panel.values.plain().numpy().copy()
+    >>> prices[-1] *= 100
+    >>> for finding in inspect_prices(prices, panel.dates, panel.symbols, training=price_statistics(panel)):
+    ...     print(finding)
+    jump WTI 2018-12-28: 4515 after 44.48, about 100 times; check the decimal point (kept)
+    outside training range WTI 2018-12-28: 4515, 40.8 times the highest training price, 110.62; check the unit (kept)
+    """
+    stacked = StackedPrices.of(prices)
+    lines = np.broadcast_to(0, prices.shape)
+    findings = [*price_findings(prices, dates, symbols, frequency, lines, stacked)]
+    return condense([*findings, *training_findings(prices, dates, symbols, stacked, training)])
 
 
-def _mixed(symbol: str, dates: Array, frequency: Frequency) -> Iterator[Finding]:
-    if mismatch := frequency_mismatch(dates, frequency):
-        yield make_finding("mixed frequency", symbol, value=f"{mismatch}; the rows of the panel are {frequency}")
-
-
-def _history(symbol: str, prices: Array, rows: Array, frequency: Frequency) -> Iterator[Finding]:
-    """Findings that keep a symbol from being forecast: no, few, equal or mostly missing prices."""
+def _history(symbol: str, prices: Array, frequency: Frequency) -> Iterator[Finding]:
+    """Findings that keep a symbol from being forecast: no, few or equal prices."""
     positive, required = prices[prices > 0], FIT_PRICES[frequency]
     if not positive.size:
-        yield make_finding("no positive price", symbol, value=f"{len(prices):,} prices, none above zero")
+        count = np.count_nonzero(~np.isnan(prices))
+        yield make_finding("no positive price", symbol, value=f"{count:,} prices, none above zero")
     elif positive.size < required:
         value = f"{positive.size} positive prices; a default fit needs {required}"
         yield make_finding("short history", symbol, value=value)
     elif positive.min() == positive.max():
         yield make_finding("constant price", symbol, value=f"{positive.size:,} positive prices, all {positive[0]:g}")
-    span = int(rows[-1] - rows[0]) + 1 if rows.size else 0
-    if span > 2 * len(rows):
-        value = f"{span - len(rows):,} of {span:,} rows between first and last price have none"
-        yield make_finding("mostly missing", symbol, value=value)

@@ -88,7 +88,16 @@ def _jumps(prices: Array) -> Iterator[Occurrence]:
             words = f"{prices[after]:g} after {prices[before]:g}" + (f", {rows} rows" if rows > 1 else "")
             yield Occurrence("decimal slip", int(after), words)
         else:
-            yield Occurrence("jump", int(after), f"{prices[after]:g} after {prices[before]:g}")
+            words = f"{prices[after]:g} after {prices[before]:g}{_power_of_ten(logs[move + 1] - logs[move])}"
+            yield Occurrence("jump", int(after), words)
+
+
+def _power_of_ten(factor: float) -> str:
+    """What to check after a jump by about 10, 100 or 1000 that no later price takes back; the factor as a logarithm."""
+    power = round(float(factor))
+    if not 1 <= abs(power) <= 3 or abs(factor - power) > np.log10(SLIP_FACTOR):
+        return ""
+    return f", about {10.0**power:g} times; check the decimal point"
 
 
 def _is_slip(logs: Array, move: int, back: int) -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from torchcommodity.export import Metadata
 from torchcommodity.serve.http._messages import OutputSelection, Window
+from torchcommodity.serve.http._notes import finding_document, note, window_findings
 
 Mask = npt.NDArray[np.bool_]
 
@@ -33,6 +34,7 @@ def _prediction(metadata: Metadata, window: Window, selection: OutputSelection, 
     last = np.where(counts > 0, prices[rows, np.arange(len(rows))], np.nan)
     if selection.quantity == "price":
         quantiles = torch.from_numpy(last)[None, :, None] * quantiles.exp()
+    findings = window_findings(metadata, window)
     origins = np.datetime_as_string(window.days[rows].astype("datetime64[D]")).tolist()
     return {
         "symbols": metadata.symbols,
@@ -43,7 +45,8 @@ def _prediction(metadata: Metadata, window: Window, selection: OutputSelection, 
         "levels": [metadata.levels[q] for q in selection.levels],
         "quantity": selection.quantity,
         "quantiles": quantiles.numpy()[np.ix_(selection.horizons, range(len(rows)), selection.levels)].tolist(),
-        "notes": _notes(metadata, counts, ((prices == last) | ~positive).all(0)),
+        "notes": [*_notes(metadata, counts, ((prices == last) | ~positive).all(0)), *map(note, findings)],
+        "findings": list(map(finding_document, findings)),
     }
 
 

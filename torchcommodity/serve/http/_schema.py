@@ -69,6 +69,16 @@ class PredictRequest(BaseModel):
     parameters: Parameters | None = None
 
 
+class PriceFinding(BaseModel):
+    """Doubtful prices; the forecast is made from them as they are."""
+
+    kind: str = Field(description="Such as jump, decimal slip, swapped columns, frozen, gap, old prices")
+    symbol: str | None = Field(description="Symbol concerned; null for a whole row")
+    date: str | None = Field(description="Date of the (first) occurrence; null for a whole series")
+    value: str = Field(description="The prices, and what they are compared with")
+    count: int = Field(description="Number of occurrences")
+
+
 class Prediction(BaseModel):
     """Forecast quantiles of one instance."""
 
@@ -83,8 +93,9 @@ class Prediction(BaseModel):
         description="Quantiles by horizon, symbol and level; null if there is no forecast"
     )
     notes: list[str] = Field(
-        description="Symbols without a forecast, with the reason; symbols whose prices are all equal"
+        description="Symbols without a forecast, with the reason; symbols whose prices are all equal; all findings"
     )
+    findings: list[PriceFinding] = Field(description="What is doubtful about the prices")
 
 
 class ArtifactInfo(BaseModel):
