@@ -43,6 +43,9 @@ Port = Annotated[
 HealthRoute = Annotated[str, typer.Option("--health-route", envvar="AIP_HEALTH_ROUTE", help="Path of the health check")]
 PredictRoute = Annotated[str, typer.Option("--predict-route", envvar="AIP_PREDICT_ROUTE", help="Path of predictions")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Worker processes, each with the model in memory")]
+Fronts = Annotated[
+    int, typer.Option("--fronts", min=1, help="Processes that accept connections, each with --workers workers")
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
@@ -76,6 +79,7 @@ def serve(
     port: Port = 8080,
     health_route: HealthRoute = "/health",
     predict_route: PredictRoute = "/predict",
+    fronts: Fronts = 1,
     workers: Workers = 1,
     token_file: TokenFile = None,
     timeout: Timeout = 20.0,
@@ -103,6 +107,7 @@ def serve(
             host=host,
             port=port,
             routes=http.Routes(health_route, predict_route),
+            fronts=fronts,
             workers=workers,
             tokens=_tokens(token_file),
             limits=limits,

@@ -204,7 +204,7 @@ def _metrics_route(metrics: Metrics) -> APIRouter:
     async def prometheus_metrics(request: Request) -> Response:
         """Metrics in the Prometheus text format, or in OpenMetrics where the client accepts it."""
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(metrics.registry), media_type=content_type)
+        return Response(encode(metrics.collect()), media_type=content_type)
 
     return router
 

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
+from multiprocessing import parent_process
 from typing import Any
 
 import uvicorn
@@ -159,6 +160,7 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Close overdue connections once a second; uvicorn calls this ten times a second."""
         if counter % 10 == 0:
+            self.should_exit |= (parent := parent_process()) is not None and not parent.is_alive()
             self.waiting.close_overdue()
             self._log_dropped()
         return await super().on_tick(counter)

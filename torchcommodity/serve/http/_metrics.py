@@ -1,5 +1,6 @@
 """Prometheus metrics of the server."""
 
+import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+from prometheus_client.multiprocess import MultiProcessCollector
 
 import torchcommodity
 from torchcommodity.serve._request_error import CAUSES, RequestError
@@ -24,6 +26,7 @@ from torchcommodity.serve.http._messages import Window
 from torchcommodity.serve.http._response import artifact_info
 from torchcommodity.serve.http._served import ServedArtifact
 
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # makes prometheus_client count in files, which front processes share
 LATENCY_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # seconds
 ARTIFACT_BUCKETS = (0.001, 0.002, *LATENCY_BUCKETS)
 BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # instances
@@ -71,17 +74,32 @@ class Metrics:
             buckets=AGE_BUCKETS,
             **options,
         )
-        self.workers_ready = Gauge("workers_ready", "Worker processes that have loaded the artifact", **options)
-        self.worker_deaths = Counter("worker_deaths", "Worker processes that died", **options)
-        self.instances_waiting = Gauge("instances_waiting", "Instances waiting for an idle worker", **options)
-        Info("artifact", "Artifact that the server predicts with", **options).info(
-            artifact_info(metadata) | {"symbols": ",".join(metadata.symbols)}
+        self.workers_ready = Gauge(
+            "workers_ready", "Worker processes that have loaded the artifact", multiprocess_mode="livesum", **options
         )
-        Info("build", "Versions of the server", **options).info(
+        self.worker_deaths = Counter("worker_deaths", "Worker processes that died", **options)
+        self.instances_waiting = Gauge(
+            "instances_waiting", "Instances waiting for an idle worker", multiprocess_mode="livesum", **options
+        )
+        artifact = Info("artifact", "Artifact that the server predicts with", **options)
+        artifact.info(artifact_info(metadata) | {"symbols": ",".join(metadata.symbols)})
+        build = Info("build", "Versions of the server", **options)
+        build.info(
             {"version": torchcommodity.__version__, "torch": version("torch"), "python": platform.python_version()}
         )
+        self._constant = (artifact, build)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
+
+    def collect(self) -> CollectorRegistry:
+        """All metrics; those of several front processes are added up, without the metrics of single processes."""
+        if METRICS_FOLDER not in os.environ:
+            return self.registry
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        for metric in self._constant:
+            registry.register(metric)
+        return registry
 
     @contextmanager
     def count_failure(self) -> Iterator[None]:

@@ -1,0 +1,127 @@
+"""Front process: the event loop that receives requests and responds, and the processes that work for it."""
+
+import contextlib
+import gc
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchcommodity.serve.dashboard._router import make_router
+from torchcommodity.serve.http._admission import AdmissionMiddleware
+from torchcommodity.serve.http._api_page import PAGE
+from torchcommodity.serve.http._app import PROBES, Routes, make_app
+from torchcommodity.serve.http._authentication import Authentication
+from torchcommodity.serve.http._connections import Server
+from torchcommodity.serve.http._document_process import DocumentProcess
+from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._logs import logging_to_stderr
+from torchcommodity.serve.http._metrics import Metrics
+from torchcommodity.serve.http._pool import Pool, Worker, start_workers
+from torchcommodity.serve.http._series import SeriesCache
+from torchcommodity.serve.http._served import ServedArtifact
+from torchcommodity.serve.http._tokens import Tokens
+
+log = logging.getLogger("torchcommodity.serve")
+ConnectDashboard = Callable[[], Callable[[], dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a front process needs, see `serve`."""
+
+    path: Path
+    dashboard: ConnectDashboard | None
+    routes: Routes
+    workers: int
+    tokens: Tokens | None
+    limits: Limits
+    max_series: int
+
+
+def run_front(
+    settings: Settings, listener: socket.socket, number: int = 0, on_start: Callable[[], None] = lambda: None
+) -> bool:
+    """Serve the connections of a listening socket until SIGTERM or SIGINT.
+
+    Args:
+        settings: of the server.
+        listener: the socket; other front processes may listen on it too.
+        number: of the process; the first one checks the dashboard's prices.
+        on_start: called when the artifact is loaded, before the first connection is accepted.
+
+    Returns:
+        True after a signal, False if the workers could not be started again.
+
+    Raises:
+        ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
+    """
+    routes, limits = settings.routes, settings.limits
+    with logging_to_stderr(), _processes(settings, check_prices=number == 0) as processes:
+        artifact, metrics, server = processes.artifact, Metrics(processes.artifact), Server(limits.timeout)
+        pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail)
+        router = make_router(artifact.empty_document["model"], processes.dashboard)
+        series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
+        app = make_app(artifact, pool, metrics, limits, routes, router, requires_token, series)
+        public_paths = (routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
+        authentication = Authentication(settings.tokens, public_paths, metrics)
+        admission = AdmissionMiddleware(app, metrics, authentication, lambda: server.should_exit)
+        log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
+        on_start()
+        with _frozen_garbage_collector():
+            server.serve_app(admission, listener)
+    return not server.failed
+
+
+class Processes(NamedTuple):
+    """Processes that have loaded the artifact, and what it is.
+
+    Args:
+        workers: which forecast; the first one has loaded the artifact, the others may still be loading it.
+        dashboard: returns the dashboard's document.
+    """
+
+    artifact: ServedArtifact
+    workers: list[Worker]
+    dashboard: Callable[[], dict[str, Any]]
+
+
+@contextlib.contextmanager
+def _processes(settings: Settings, check_prices: bool) -> Iterator[Processes]:
+    """Start the processes side by side, wait until they are ready, and end them at the end.
+
+    Raises:
+        ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
+    """
+    with contextlib.ExitStack() as stack:
+        documents = None if settings.dashboard is None else DocumentProcess(settings.dashboard)
+        if documents is not None:
+            stack.callback(documents.close)
+            if check_prices:
+                documents.start()
+        workers = start_workers(settings.path, settings.workers)
+        for worker in workers:
+            stack.callback(worker.close)
+        artifact = _wait_for_artifact(workers[0], settings.path)
+        if documents is not None and check_prices:
+            documents.wait_until_ready()
+        yield Processes(artifact, workers, documents or (lambda: artifact.empty_document))
+
+
+def _wait_for_artifact(worker: Worker, path: Path) -> ServedArtifact:
+    try:
+        return worker.wait_until_ready()
+    except EOFError:
+        raise ValueError(f"serve: the worker process died while it loaded {path}; see its output above") from None
+
+
+@contextlib.contextmanager
+def _frozen_garbage_collector() -> Iterator[None]:
+    """Exclude all present objects from garbage collection: large requests trigger it, and torch's objects are many."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()  # else libraries report leaks at exit
