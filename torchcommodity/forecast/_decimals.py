@@ -8,12 +8,14 @@ SAMPLE = 0.95  # share of the prices that a number of decimals must represent
 
 
 def quoted_decimals(prices: np.ndarray) -> int:
-    """Decimals in which prices are quoted, at most 4; missing prices are ignored.
+    """Decimals in which prices are quoted, at most 4; missing prices are ignored, and without any it is 4.
 
     >>> quoted_decimals(np.array([71.23, 70.9, np.nan])), quoted_decimals(np.array([2.614, 2.557]))
     (2, 3)
     """
     known = prices[np.isfinite(prices)]
+    if not known.size:  # nothing to see: as many as a forecast may have
+        return MAX_DECIMALS
     for decimals in range(MAX_DECIMALS):
         exact = np.abs(known - known.round(decimals)) <= TOLERANCE * np.abs(known)
         if exact.sum() >= SAMPLE * known.size:

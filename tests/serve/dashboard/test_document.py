@@ -214,6 +214,23 @@ def test_document_of_a_symbol_in_warmup_says_so(artifact: Artifact, short_panel:
     assert brent["missing"].startswith("no forecast yet: needs more than 252 positive prices; has ")
 
 
+def test_document_of_a_symbol_without_any_price_has_no_date(artifact: Artifact, short_panel: Panel) -> None:
+    values = short_panel.values.plain().clone()
+    values[:, 1] = torch.nan
+    brent = make_document(artifact, replace(short_panel, values=values), "embedded", TODAY)["symbols"][1]
+    assert (brent["last_price"], brent["last_date"], brent["age"]) == (None, None, None)
+    assert brent["missing"].endswith("has 0")
+
+
+def test_document_of_a_symbol_that_ended_long_ago_keeps_its_decimals(artifact: Artifact, panel: Panel) -> None:
+    values = panel.values.plain().clone()
+    values[-300:, 1] = torch.nan
+    brent = make_document(artifact, replace(panel, values=values), "embedded", TODAY)["symbols"][1]
+    assert (brent["quoted_decimals"], brent["decimals"]) == (4, 1)
+    assert len(brent["recent"]["prices"]) == 260
+    assert (brent["stale"], brent["last_date"]) == (True, brent["previous_date"])
+
+
 def test_document_of_a_symbol_without_recent_prices_starts_from_the_last(
     artifact: Artifact, short_panel: Panel
 ) -> None:

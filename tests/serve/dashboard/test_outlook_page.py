@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert_accessible
 
+from torchcommodity.forecast import PALETTE
+
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -14,9 +16,31 @@ RANGE_DAYS = """(() => {
     const [start, end] = document.getElementById('chart-past').layout.xaxis.range;
     return new Date(end) - new Date(start);
 })()"""
+ACCENT = {scheme: PALETTE[scheme]["accent"] for scheme in ("light", "dark")}
 OUTSIDE = """() => [...document.querySelectorAll("main :not(option)")]
     .filter((one) => !one.closest("thead, .js-plotly-plot") && one.getClientRects().length)
     .filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML)"""
+
+
+def channels(color: str) -> list[float]:
+    """Red, green and blue of `#rgb` or `#rrggbb`, 0 to 1."""
+    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
+    return [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+
+
+def mix(first: str, second: str, share: float) -> list[float]:
+    return [a + share * (b - a) for a, b in zip(channels(first), channels(second))]
+
+
+def contrast(text: str, background: list[float]) -> float:
+    """Contrast ratio of WCAG 2."""
+
+    def luminance(rgb: list[float]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(channels(text)), luminance(background)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_first_screen_has_range_age_change_and_coverage_of_each_commodity(open_page: Callable[..., Page]) -> None:
@@ -119,6 +143,20 @@ def test_range_on_another_day_is_that_of_the_fan(open_page: Callable[..., Page])
     expect(page.locator(".day output")).to_have_text(f"2019-03-15: {low:.1f} to {high:.1f}")
     page.get_by_label("80 % range on another day").fill("2031-01-01")
     expect(page.locator(".day output")).to_contain_text("Choose a day from")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_of_the_heat_map_can_be_read_on_their_colors(open_page: Callable[..., Page], scheme: str) -> None:
+    page = open_page("normal/", DRAWN.format("matrix"), charts=True)
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(f"document.getElementById('chart-matrix').data[0].colorscale[2][1] === '{ACCENT[scheme]}'")
+    chart = page.evaluate("(({data, layout}) => ({scale: data[0].colorscale, z: data[0].z, marks: layout.annotations}))"
+                          "(document.getElementById('chart-matrix'))")  # fmt: skip
+    low, middle, high = (color for _, color in chart["scale"])
+    assert len(chart["marks"]) == 4
+    for mark in chart["marks"]:
+        value = chart["z"][mark["y"]][mark["x"]]
+        assert contrast(mark["font"]["color"], mix(middle, low if value < 0 else high, abs(value))) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -80,6 +80,8 @@ def _record(
     prices, horizons = panel.values.plain()[:, n], range(len(metadata.horizons))
     record = {**asdict(row), "age": format_age(row.age_days), "recent": _recent(panel, n)}
     count = int((prices > 0).sum())
+    if not count:
+        record |= {"last_price": None, "last_date": None, "age": None}
     if count <= metadata.warmup:
         message = f"no forecast yet: needs more than {metadata.warmup} positive prices; has {count}"
         return {**record, "ranges": [], "rolls": [], "forecasts": [], "past": [], "missing": message}

@@ -2,10 +2,10 @@
 
 import {bands, price, range} from "./format.js";
 
-const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 // plotly interprets some markup in labels: escape the data
-const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-const shorten = (text) => (text.length > 14 ? `${text.slice(0, 13)}…` : text);
+export const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+export const shorten = (text) => (text.length > 14 ? `${text.slice(0, 13)}…` : text);
 
 // The line connects across days without a price.
 function line(x, y, lineColor, name, options = {}) {
@@ -29,8 +29,8 @@ function rangeLabels(x, quantiles, decimals) {
   return [line(x, quantiles[ranges.at(-1)[0]], "rgba(0,0,0,0)", "", {text, hovertemplate: "%{text}<extra></extra>", showlegend: false})];
 }
 
-function makeLayout(xaxis, yaxis, options = {}) {
-  const axis = {gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, fixedrange: true};
+export function makeLayout(xaxis, yaxis, options = {}) {
+  const axis = {gridcolor: color("line"), linecolor: color("line"), zeroline: false, automargin: true, separatethousands: true, fixedrange: true};
   return {
     font: {family: "system-ui, sans-serif", size: 13, color: color("ink")},
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: {l: 8, r: 12, t: 8, b: 8},
@@ -40,10 +40,12 @@ function makeLayout(xaxis, yaxis, options = {}) {
   };
 }
 
+export const isNarrow = () => innerWidth < 600;
+
 // Dragging zooms where there is a mouse; on a touch screen it scrolls the page, and the buttons zoom.
 function makeTimeLayout(yaxis, revision, options = {}) {
   const dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
-  const layout = makeLayout({type: "date", fixedrange: false, hoverformat: "%Y-%m-%d"}, {fixedrange: false, ...yaxis}, {dragmode, uirevision: revision, ...options});
+  const layout = makeLayout({type: "date", fixedrange: false, hoverformat: "%Y-%m-%d", tickangle: 0, nticks: isNarrow() ? 4 : 7}, {fixedrange: false, ...yaxis}, {dragmode, uirevision: revision, ...options});
   // marks without a price have an axis of their own, from the bottom (0) to the top (1)
   return {...layout, yaxis2: {overlaying: "y", range: [0, 1], visible: false, fixedrange: true}};
 }
@@ -61,19 +63,21 @@ function rollMarks(days) {
 const select = (quantiles, rows) => Object.fromEntries(Object.entries(quantiles).map(([level, path]) => [level, rows.map((row) => path[row])]));
 
 // Of daily rows after the first week, every fifth: with weekends in between, the edges of the bands would be jagged.
-function drawnRows(last) {
+function drawnRows(last, frequency) {
   const all = Array.from({length: last + 1}, (_, row) => row);
-  return last < 60 ? all : all.filter((row) => row <= 5 || row % 5 === 0 || row === last);
+  return frequency !== "daily" ? all : all.filter((row) => row <= 5 || row % 5 === 0 || row === last);
 }
 
+const MIN_HISTORY = {daily: 60, weekly: 26, monthly: 24}; // rows
+
 // Recent prices, then the ranges up to the selected horizon; a shorter horizon shows fewer recent days.
-export function fan(symbol, selected) {
+export function fan(symbol, selected, frequency) {
   const {recent, fan: ahead} = symbol;
-  const start = -Math.min(recent.dates.length, Math.max(60, Math.min(260, 4 * selected.rows)));
-  const past = recent.dates.slice(start), rows = drawnRows(selected.rows), x = rows.map((row) => ahead.dates[row]), drawn = select(ahead.quantiles, rows);
+  const start = -Math.min(recent.dates.length, Math.max(MIN_HISTORY[frequency], Math.min(260, 4 * selected.rows)));
+  const past = recent.dates.slice(start), rows = drawnRows(selected.rows, frequency), x = rows.map((row) => ahead.dates[row]), drawn = select(ahead.quantiles, rows);
   const days = ahead.dates.slice(1, selected.rows + 1), daily = select(ahead.quantiles, days.map((_, i) => i + 1));
   const data = bandTraces(x, drawn);
-  if (drawn["0.5"]) data.push(line(x, drawn["0.5"], color("median"), "median", {legendrank: 2, hoverinfo: "skip"}));
+  if (drawn["0.5"]) data.push(line(x, drawn["0.5"], color("median"), "median", {legendrank: 2, hoverinfo: "skip", line: {color: color("median"), width: 1.8, dash: "dash"}}));
   data.push(line(past, recent.prices.slice(start), color("ink"), "price", {legendrank: 1, hovertemplate: `%{y:,.${symbol.quoted_decimals}f}<extra></extra>`}));
   data.push(...rangeLabels(days, daily, symbol.decimals));
   data.push(...rollMarks(symbol.rolls.filter((day) => day >= past[0] && day <= x.at(-1))));
@@ -114,14 +118,4 @@ export function correlation(result) {
   const layout = makeTimeLayout({range: [-1, 1], fixedrange: true, title: {text: "average correlation of pairs"}}, "correlation",
     {showlegend: false, shapes: result.changes.map((day) => verticalLine(day, color("mark")))});
   return {data: [average], layout};
-}
-
-export function matrix(result) {
-  const indices = result.symbols.map((_, i) => i), names = result.symbols.map((name) => escape(shorten(name)));
-  const colorscale = [[0, color("mark")], [0.5, color("soft")], [1, color("accent")]];
-  const heatmap = {type: "heatmap", x: indices, y: indices, z: result.latest, zmin: -1, zmax: 1, colorscale,
-    texttemplate: "%{z:.2f}", hovertemplate: "%{z:.2f}<extra></extra>", xgap: 2, ygap: 2,
-    colorbar: {thickness: 10, outlinewidth: 0, tickvals: [-1, 0, 1]}};
-  const axis = {tickvals: indices, ticktext: names, showgrid: false};
-  return {data: [heatmap], layout: makeLayout(axis, {...axis, autorange: "reversed"}, {hovermode: "closest"})};
 }

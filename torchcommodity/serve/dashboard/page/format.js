@@ -10,6 +10,7 @@ export function price(value, decimals) {
 const known = (value) => value !== null && value !== undefined;
 export const percent = (share, digits = 0) => (known(share) ? `${(100 * share).toFixed(digits)} %` : NONE);
 export const change = (share, digits = 1) => `${share < 0 ? "\u2212" : "+"}${Math.abs(100 * share).toFixed(digits)} %`;
+export const coefficient = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "\u2212");
 export const range = (low, high, decimals) => (known(low) ? `${price(low, decimals)} to ${price(high, decimals)}` : NONE);
 export const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 export const yesNo = (value) => (value ? "yes" : "no");

@@ -17,14 +17,15 @@ export function outlook(page, selected, horizon, linkTo) {
   const forecasts = page.symbols.filter((one) => !one.missing);
   const dates = page.horizons.map((_, h) => usual(forecasts.map((one) => one.ranges[h].date))), lastDate = usual(forecasts.map((one) => one.last_date));
   const contracts = page.symbols.some((one) => one.contract);
+  const today = page.created.slice(0, 10), dateText = (day) => (day < today ? `${day}, past` : day);
   const head = (text, detail) => ({label: text, content: [line(text), detail ? smallLine(detail) : ""]});
-  const headers = ["Commodity", head("Last price", lastDate), ...page.horizons.map((one, h) => head(one.name, dates[h])),
+  const headers = ["Commodity", head("Last price", lastDate), ...page.horizons.map((one, h) => head(one.name, dates[h] && dateText(dates[h]))),
     head("Coverage", `${horizon.name}, Target: 80 %`), ...(contracts ? [head("Contract")] : [])];
   const rows = page.symbols.map((one) => [
-    name(one, linkTo(one, horizon), one === selected), last(one, lastDate), ...page.horizons.map((_, h) => ahead(one, h, dates[h])),
+    name(one, linkTo(one, horizon), one === selected), last(one, lastDate), ...page.horizons.map((_, h) => ahead(one, h, dates[h], dateText)),
     coverage(one, horizon), ...(contracts ? [contract(one)] : []),
   ]);
-  const days = page.horizons.map((one, h) => `${one.name} to ${dates[h]}`).join(", ");
+  const days = page.horizons.map((one, h) => `${one.name} to ${dates[h] && dateText(dates[h])}`).join(", ");
   return [
     table(["80 % range of the price at each horizon", element("span", {class: "phone"}, `: ${days}`)], headers, rows,
       {texts: contracts ? [0, headers.length - 1] : [0], current: page.symbols.indexOf(selected), stacked: true}),
@@ -34,7 +35,7 @@ export function outlook(page, selected, horizon, linkTo) {
 }
 
 function explanation(page, horizon) {
-  const previous = usual(page.symbols.filter((one) => !one.missing).map((one) => one.previous_date));
+  const previous = usual(page.symbols.filter((one) => !one.missing && one.previous_date !== one.last_date).map((one) => one.previous_date));
   return `Four of five prices should end inside an 80 % range. Beside it: how its median and its width have changed since the previous forecast${previous ? ` (${previous})` : ""}. `
     + `Coverage: share of past prices inside the 80 % range forecast for them ${horizon.name} earlier. Forecasts that overlap say little new, so the number of independent ones is the size of the sample.`;
 }
@@ -51,12 +52,12 @@ function last(symbol, usualDate) {
   return [line(lastPrice(symbol)), symbol.last_date === usualDate ? "" : smallLine(symbol.last_date), smallLine(age)];
 }
 
-function ahead(symbol, h, usualDate) {
+function ahead(symbol, h, usualDate, dateText) {
   if (symbol.missing) return "none yet";
   const one = symbol.ranges[h];
   const unchanged = symbol.previous_date === symbol.last_date;
   return [line(element("strong", null, range(one.low, one.high, symbol.decimals))), smallLine(unchanged ? "no new price" : changeOf(one)),
-    one.date === usualDate ? "" : smallLine(`on ${one.date}`)];
+    one.date === usualDate ? "" : smallLine(dateText(one.date))];
 }
 
 function coverage(symbol, horizon) {

@@ -4,6 +4,7 @@ import * as charts from "./charts.js";
 import {download} from "./csv.js";
 import {byId, element} from "./dom.js";
 import {title} from "./format.js";
+import {matrix} from "./matrix.js";
 import {outlook, staleness} from "./outlook.js";
 import {draw, resetZoom, zoomIn} from "./plot.js";
 import * as sections from "./sections.js";
@@ -183,11 +184,11 @@ function show() {
 
 function drawCharts(symbol, horizon) {
   const figures = {}, past = symbol.past.find((one) => one.rows === horizon.rows);
-  if (!symbol.missing) figures.fan = charts.fan(symbol, horizon);
+  if (!symbol.missing) figures.fan = charts.fan(symbol, horizon, page.model.frequency);
   if (past?.target.length) figures.past = charts.past(symbol, past, page.days, page.model.trained_through);
   const records = sections.coverageRecords(page, symbol);
   if (records.length) figures.coverage = charts.coverage(records, page.horizons);
-  if (!page.correlation.missing) Object.assign(figures, {correlation: charts.correlation(page.correlation), matrix: charts.matrix(page.correlation)});
+  if (!page.correlation.missing) Object.assign(figures, {correlation: charts.correlation(page.correlation), matrix: matrix(page.correlation)});
   draw(figures);
 }
 

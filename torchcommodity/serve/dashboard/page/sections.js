@@ -1,9 +1,10 @@
 // Sections of the selected commodity and horizon: forecast, past forecasts, calibration; and the correlations.
 
 import {csvButton, definitions, details, element, figure, paragraph, small, table} from "./dom.js";
-import {ago, bands, change, changeOf, lastPrice, month, percent, plural, position, price, range, title, unitSuffix, yesNo} from "./format.js";
+import {ago, bands, change, changeOf, coefficient, lastPrice, month, percent, plural, position, price, range, title, unitSuffix, yesNo} from "./format.js";
 
 const TABLE_LEVELS = ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"];
+const ROWS = {daily: "day", weekly: "week", monthly: "month"};
 const levelHeader = (level) => (level === "0.5" ? "Median" : `${Math.round(100 * level)} %`);
 const horizonName = (page, rows) => page.horizons.find((horizon) => horizon.rows === rows).name;
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
@@ -20,7 +21,7 @@ export function forecast(page, symbol, horizon) {
     + `${widest ? `a ${widest[2]} % range of ${range(q[widest[0]], q[widest[1]], symbol.decimals)}` : "the forecast"} on ${selected.date}. The tables below have the numbers.`;
   const late = symbol.rows_behind > 0
     ? paragraph(`${symbol.name} has no positive price in the latest ${plural(symbol.rows_behind, "row")} of the data; its forecast starts from ${symbol.last_date}.`) : "";
-  const marks = symbol.rolls.length ? " Triangles: the contract rolls." : "";
+  const step = ROWS[page.model.frequency], marks = symbol.rolls.length ? " Triangles: the contract rolls." : "";
   return [
     late,
     element("div", {class: "overview"},
@@ -28,7 +29,7 @@ export function forecast(page, symbol, horizon) {
       numbers(page, symbol, horizon, q, selected.date)),
     quantileTable(page, symbol, horizon),
     tools(csvButton("forecast", `the quantiles of ${symbol.name}`)),
-    details("Every day ahead as a table", () => element("div", null, fanTable(symbol), tools(csvButton("fan", "every day ahead")))),
+    details(`Every ${step} ahead as a table`, () => element("div", null, fanTable(symbol, step), tools(csvButton("fan", `every ${step} ahead`)))),
     details("Recent prices as a table", () => table(`Recent prices of ${symbol.name}`, ["Date", "Price"],
       symbol.recent.dates.map((day, i) => [day, price(symbol.recent.prices[i], symbol.quoted_decimals)]).reverse(), {narrow: true})),
   ];
@@ -74,9 +75,9 @@ function quantileTable(page, symbol, horizon) {
     ["Quantile", ...forecasts.map((one) => horizonName(page, one.rows))], rows, {stacked: false});
 }
 
-function fanTable(symbol) {
+function fanTable(symbol, step) {
   const {dates, quantiles} = symbol.fan;
-  return table(`Ranges of ${symbol.name} on every day ahead, interpolated between the horizons`, ["Date", "Median", ...rangeHeaders(quantiles)],
+  return table(`Ranges of ${symbol.name} on every ${step} ahead, interpolated between the horizons`, ["Date", "Median", ...rangeHeaders(quantiles)],
     dates.slice(1).map((day, i) => [day, price(quantiles["0.5"]?.[i + 1], symbol.decimals), ...rangesAt(quantiles, i + 1, symbol.decimals)]));
 }
 
@@ -133,7 +134,7 @@ export function coverage(page, symbol) {
     return band ? [percent(band.coverage, 1), " ", small(`${band.expected_range.map((share) => Math.round(100 * share)).join(" to ")} %`)] : "none";
   };
   const rows = (records) => records.map((one) => [horizonName(page, one.horizon), yesNo(!one.in_sample), `${one.first} to ${one.last}`,
-    String(one.forecasts), String(one.independent), ...[0.5, 0.8, 0.9].map((nominal) => cell(one, nominal))]);
+    one.forecasts.toLocaleString("en"), String(one.independent), ...[0.5, 0.8, 0.9].map((nominal) => cell(one, nominal))]);
   const headers = ["Horizon", "Out of sample", "Dates", "Forecasts", "Independent", "Target: 50 %", "Target: 80 %", "Target: 90 %"];
   const coverageTable = (caption, records) => (records.length ? table(caption, headers, rows(records), {texts: [0, 1, 2]}) : "");
   const fewest = [...own, ...together].reduce((smallest, one) => (one.independent < smallest.independent ? one : smallest));
@@ -147,7 +148,7 @@ export function coverage(page, symbol) {
     paragraph("Share of outcomes inside each range over the last year. Independent forecasts do not overlap; the small numbers are the 95 % range expected of a calibrated forecast with that many.", few, inSample),
     chart,
     coverageTable(`Calibration of ${symbol.name}`, own),
-    coverageTable("Calibration of all commodities together", together),
+    together.length ? details("Calibration of all commodities together", () => coverageTable("Calibration of all commodities together", together)) : "",
     tools(csvButton("calibration", "the calibration of all commodities")),
   ];
 }
@@ -160,12 +161,13 @@ export function correlation(page) {
   const method = `Correlation of log-returns over the last ${result.window} rows. A new regime starts when the correlations differ from those ${result.window} rows earlier by more than ${result.threshold} on average, at most once every ${result.window} rows.`
     + (sparse.length ? ` Average and regimes use ${result.dense.join(", ")}; ${sparse.join(", ")} ${sparse.length === 1 ? "has" : "have"} too few prices.` : "")
     + (result.excluded ? ` Limited to the first ${result.symbols.length} commodities; ${result.excluded} left out.` : "");
-  const last = result.mean.at(-1), signedNumber = (value) => value.toFixed(2).replace("-", "\u2212");
-  const pair = ([a, b, value]) => [`${a}, ${b}`, signedNumber(value)];
+  const last = result.mean.at(-1);
+  const fullName = (name) => title(page.symbols.find((one) => one.symbol === name));
+  const pair = ([a, b, value]) => [`${fullName(a)} and ${fullName(b)}`, coefficient(value)];
   const isChange = (i) => result.changes.some((day) => day <= result.dates[i] && (i === 0 || day > result.dates[i - 1]));
-  const description = `Line chart of the average correlation from ${result.dates[0]} to ${result.dates.at(-1)}, now ${last.toFixed(2)}, with ${plural(result.changes.length, "regime change")}.`;
+  const description = `Line chart of the average correlation from ${result.dates[0]} to ${result.dates.at(-1)}, now ${coefficient(last)}, with ${plural(result.changes.length, "regime change")}.`;
   return [
-    paragraph(element("strong", null, regime), ` Average correlation on ${result.dates.at(-1)}: ${signedNumber(last)}.`),
+    paragraph(element("strong", null, regime), ` Average correlation on ${result.dates.at(-1)}: ${coefficient(last)}.`),
     element("div", {class: "columns"},
       figure("correlation", description, "Average correlation of all pairs. Dotted lines mark the start of a new regime.", {zoom: true}),
       figure("matrix", `Heat map of the pairwise correlations on ${result.latest_date}; the table has the numbers.`, `Pairwise correlations over the last ${result.window} rows, ${result.latest_date}.`)),
@@ -173,7 +175,7 @@ export function correlation(page) {
     tools(csvButton("correlation", "the correlations of all pairs")),
     result.pairs.length > 10 ? details(`All ${result.pairs.length} pairs as a table`, () => table("All pairs", ["Pair", "Correlation"], result.pairs.map(pair), {narrow: true})) : "",
     details("Average correlation as a table", () => table("Average correlation of all pairs", ["Date", "Average", "Regime"],
-      result.dates.map((day, i) => [day, signedNumber(result.mean[i]), isChange(i) ? "new regime" : ""]).reverse(), {texts: [0, 2], narrow: true})),
+      result.dates.map((day, i) => [day, coefficient(result.mean[i]), isChange(i) ? "new regime" : ""]).reverse(), {texts: [0, 2], narrow: true})),
     paragraph(method),
   ];
 }
