@@ -18,7 +18,7 @@ def row(model: str, dm: float, p: float, dates: int = 100) -> Score:
 ROWS = {
     "better (p < 0.001)": row("ewma", -9.0, 1e-9),
     "worse (p = 0.010)": row("ewma", 3.0, 0.01),
-    "n.s. (p = 0.500)": row("ewma", -0.1, 0.5),
+    "better, not significant (p = 0.500)": row("ewma", -0.1, 0.5),
     "identical": row("har-garch", nan, nan),
     "too few dates": row("ewma", nan, nan, dates=4),
     "": row("har-lstm", nan, nan),

@@ -42,7 +42,7 @@ def forecast(
     forecast.json and report.html. Fits and tests are cached by prices, settings and seed, see torchcommodity cache.
     """
     from torchcommodity.data import utc_now
-    from torchcommodity.forecast import data_hash
+    from torchcommodity.forecast import data_hash, previous_forecast
     from torchcommodity.report import (
         ReportData,
         RunRecord,
@@ -64,7 +64,8 @@ def forecast(
     forecaster = _fit(screen, panel, config, seed)
     test = _test(screen, panel, config, seed)
     run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
-    report = ReportData(panel, forecaster.predict(panel), forecaster.record, run, *test)
+    previous = previous_forecast(forecaster, panel)
+    report = ReportData(panel, forecaster.predict(panel), forecaster.record, run, *test, previous)
     texts = (to_csv(report), to_json(report), to_html(report))
     write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})
     output.print_forecast(screen, report.forecast)

@@ -29,6 +29,9 @@ from torchcommodity.forecast._coverage import count_independent as count_indepen
 from torchcommodity.forecast._decimals import forecast_decimals as forecast_decimals
 from torchcommodity.forecast._decimals import quoted_decimals as quoted_decimals
 from torchcommodity.forecast._fan import interpolate_quantiles as interpolate_quantiles
+from torchcommodity.forecast._fan_chart import Fan as Fan
+from torchcommodity.forecast._fan_chart import fan_chart as fan_chart
+from torchcommodity.forecast._fan_chart import make_fan as make_fan
 from torchcommodity.forecast._fit import fit as fit
 from torchcommodity.forecast._forecast import Forecast as Forecast
 from torchcommodity.forecast._forecaster import FitRecord as FitRecord
@@ -36,23 +39,24 @@ from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
-from torchcommodity.forecast._outlook import INTERVAL as INTERVAL
 from torchcommodity.forecast._outlook import STALE_DAYS as STALE_DAYS
 from torchcommodity.forecast._outlook import Outlook as Outlook
 from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
 from torchcommodity.forecast._outlook import OutlookRow as OutlookRow
 from torchcommodity.forecast._outlook import outlook as outlook
+from torchcommodity.forecast._outlook import previous_forecast as previous_forecast
 from torchcommodity.forecast._palette import PALETTE as PALETTE
 from torchcommodity.forecast._palette import palette_css as palette_css
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
+from torchcommodity.forecast._plot import INTERVAL as INTERVAL
 from torchcommodity.forecast._plot import MUTED as MUTED
 from torchcommodity.forecast._plot import Chart as Chart
 from torchcommodity.forecast._plot import chart_layout as chart_layout
 from torchcommodity.forecast._plot import date_line as date_line
-from torchcommodity.forecast._plot import fan_chart as fan_chart
 from torchcommodity.forecast._plot import level_index as level_index
 from torchcommodity.forecast._plot import line_trace as line_trace
+from torchcommodity.forecast._plot import log_axis as log_axis
 from torchcommodity.forecast._predict import predict as predict
 from torchcommodity.forecast._score import Score as Score
 from torchcommodity.forecast._score import Scores as Scores
@@ -79,6 +83,7 @@ __all__ = [
     "ContractState",
     "Correlation",
     "Coverage",
+    "Fan",
     "FitRecord",
     "Forecast",
     "Forecaster",
@@ -115,10 +120,13 @@ __all__ = [
     "last_prices",
     "level_index",
     "line_trace",
+    "log_axis",
+    "make_fan",
     "outlook",
     "pairs_by_strength",
     "palette_css",
     "predict",
+    "previous_forecast",
     "quoted_decimals",
     "roll_dates",
     "score",

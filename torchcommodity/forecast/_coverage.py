@@ -2,6 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from torchcommodity.forecast._plot import INTERVAL, level_index
+
+if TYPE_CHECKING:
+    from torchcommodity.forecast._backtest import Backtest
 
 
 @dataclass(frozen=True)
@@ -30,3 +39,32 @@ def count_independent(periods: Iterable[tuple[int, int]]) -> int:
         if origin >= next_start:
             count, next_start = count + 1, end
     return count
+
+
+def backtest_coverage(backtest: "Backtest") -> dict[str, dict[str, Coverage]]:
+    """Coverage of the tested model's 80 % interval: symbol -> horizon in rows -> Coverage.
+
+    Empty where the model has no such interval; horizons without an outcome are left out.
+    """
+    index = level_index(backtest.levels)
+    if not all(level in index for level in INTERVAL):
+        return {}
+    quantiles = backtest.quantiles[backtest.model]
+    low, high = (quantiles[..., index[level]] for level in INTERVAL)  # (T, H, N)
+    known = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
+    inside = (backtest.targets >= low) & (backtest.targets <= high)
+    ends = np.searchsorted(backtest.origins, backtest.target_dates)
+    return {
+        symbol: {
+            str(horizon): _coverage(inside[:, i, n].numpy(), known[:, i, n].numpy(), ends[:, i, n])
+            for i, horizon in enumerate(backtest.horizons)
+            if known[:, i, n].any()
+        }
+        for n, symbol in enumerate(backtest.symbols)
+    }
+
+
+def _coverage(inside: np.ndarray, known: np.ndarray, ends: np.ndarray) -> Coverage:  # (T,) each
+    rows = np.flatnonzero(known)
+    periods = zip(rows.tolist(), ends[rows].tolist())
+    return Coverage(float(inside[rows].mean()), len(rows), count_independent(periods))

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from torchcommodity.data import Finding, Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
+from torchcommodity.forecast._fan_chart import fan_chart
 from torchcommodity.forecast._history import last_prices
-from torchcommodity.forecast._plot import fan_chart, figure
+from torchcommodity.forecast._plot import figure
 
 if TYPE_CHECKING:
     import pandas as pd

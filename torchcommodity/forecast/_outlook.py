@@ -2,19 +2,24 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchcommodity.data import CONTRACTS, Frequency, product_name, trading_calendar, utc_now
+from torchcommodity.data import CONTRACTS, Frequency, Panel, product_name, trading_calendar, utc_now
 from torchcommodity.forecast._contract_rolls import contract_state
 from torchcommodity.forecast._coverage import Coverage
 from torchcommodity.forecast._decimals import forecast_decimals, quoted_decimals
 from torchcommodity.forecast._forecast import Forecast
-from torchcommodity.forecast._plot import level_index
+from torchcommodity.forecast._plot import INTERVAL, level_index
 
-INTERVAL = (0.1, 0.9)  # quantile levels of the 80 % range
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchcommodity.forecast._forecaster import Forecaster
+
 # age in days from which prices are reported as old; monthly ones are published weeks after their month
 STALE_DAYS: dict[Frequency, int] = {"daily": 7, "weekly": 14, "monthly": 75}
 
@@ -97,6 +102,13 @@ class Outlook:
         """The commodities whose last price is old."""
         return tuple(row for row in self.rows if row.stale)
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """Convert to a DataFrame with one row per commodity and horizon and the fields of both as columns."""
+        import pandas as pd
+
+        table: pd.DataFrame = pd.DataFrame([_record(row, item) for row in self.rows for item in row.ranges])
+        return table
+
 
 def outlook(
     forecast: Forecast,
@@ -131,6 +143,32 @@ def outlook(
     today = today or date.fromisoformat(utc_now()[:10])
     rows = tuple(_row(forecast, previous, n, coverage or {}, today) for n in range(len(forecast.symbols)))
     return Outlook(today.isoformat(), rows)
+
+
+def previous_forecast(forecaster: "Forecaster", prices: Panel) -> Forecast | None:
+    """The forecast made one row earlier, for `outlook`; None where the prices before the last row are too few.
+
+    Args:
+        forecaster: from `fit` or `Forecaster.load`.
+        prices: as for `forecaster.predict`.
+    """
+    panel = forecaster.align_panel(prices)
+    try:
+        return forecaster.predict(panel.between(None, panel.dates[-2])) if len(panel) > 1 else None
+    except ValueError:  # fewer prices than the warm-up
+        return None
+
+
+def _record(row: OutlookRow, item: OutlookRange) -> dict[str, Any]:
+    """Fields of one cell of the table, flat."""
+    fields = {
+        name: value for name, value in asdict(row).items() if name not in ("ranges", "decimals", "quoted_decimals")
+    }
+    ahead = asdict(item)
+    coverage = ahead.pop("coverage") or dict.fromkeys(("share", "forecasts", "independent"))
+    names = {"rows": "horizon", "name": "horizon_name", "date": "target_date"}
+    ahead = {names.get(name, name): value for name, value in ahead.items()}
+    return {**fields, **ahead, **{f"coverage_{name}": value for name, value in coverage.items()}}
 
 
 def _row(

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchcommodity.forecast._backtest import Backtest
+from torchcommodity.forecast._coverage import Coverage, backtest_coverage
 from torchcommodity.forecast._score import Score, score
 
 
@@ -24,6 +25,7 @@ class BacktestSummary:
         calibration: horizon in rows -> share of targets at or below each quantile of `model`, `(Q,)`.
         coverage: symbol -> horizon in rows -> share of targets between the outermost quantiles of `model`.
         fits: outcome of each training of the network, in words.
+        interval_coverage: symbol -> horizon in rows -> coverage of the 80 % interval, with the size of the sample.
     """
 
     model: str
@@ -36,6 +38,7 @@ class BacktestSummary:
     calibration: dict[str, tuple[float, ...]]
     coverage: dict[str, dict[str, float]]
     fits: tuple[str, ...]
+    interval_coverage: dict[str, dict[str, Coverage]]
 
     @property
     def horizons(self) -> tuple[int, ...]:
@@ -54,6 +57,10 @@ class BacktestSummary:
             fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
             fields["scores"] = tuple(Score(**row) for row in fields["scores"])
             fields["calibration"] = {h: tuple(shares) for h, shares in fields["calibration"].items()}
+            fields["interval_coverage"] = {
+                symbol: {h: Coverage(**record) for h, record in records.items()}
+                for symbol, records in fields["interval_coverage"].items()
+            }
             return cls(**fields)
         except (TypeError, AttributeError, KeyError) as error:
             raise ValueError(f"BacktestSummary: text must be the result of to_json; got {text[:60]!r}") from error
@@ -87,4 +94,5 @@ def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSum
             for n, symbol in enumerate(backtest.symbols)
         },
         fits=backtest.fits,
+        interval_coverage=backtest_coverage(backtest),
     )

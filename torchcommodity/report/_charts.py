@@ -7,6 +7,7 @@ import numpy as np
 from torchcommodity.forecast import (
     COLORS,
     MUTED,
+    PALETTE,
     BacktestSummary,
     Calendar,
     Chart,
@@ -26,7 +27,7 @@ def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
     axis = {"range": [0, 1], "tickformat": ".0%"}
     layout = chart_layout(
         xaxis={**axis, "title": {"text": "quantile level"}},
-        yaxis={**axis, "title": {"text": "share of outcomes at or below the quantile"}},
+        yaxis={**axis, "title": {"text": "share of outcomes below"}},
     )
     return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
 
@@ -55,7 +56,7 @@ def correlation_heatmap(correlation: Correlation) -> Chart:
         "z": cells,
         "zmin": -1,
         "zmax": 1,
-        "colorscale": [[0, COLORS[1]], [0.5, "#f7f8f9"], [1, COLORS[0]]],
+        "colorscale": [[0, COLORS[1]], [0.5, PALETTE["light"]["soft"]], [1, COLORS[0]]],
         "texttemplate": "%{z:.2f}",
         "hovertemplate": "%{x}, %{y}: %{z:.2f}<extra></extra>",
         "xgap": 2,

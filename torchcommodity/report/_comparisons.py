@@ -28,8 +28,8 @@ def describe_comparison(score: Score, model: str) -> str:
     if comparison is None:
         return "too few dates" if score.dates < 5 else "identical"
     p = "p < 0.001" if score.dm_p < 0.001 else f"p = {score.dm_p:.3f}"
-    word = "n.s." if not comparison.significant else "better" if comparison.better else "worse"
-    return f"{word} ({p})"
+    word = "better" if comparison.better else "worse"
+    return f"{word}{'' if comparison.significant else ', not significant'} ({p})"
 
 
 def describe_scores(summary: BacktestSummary) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from torchcommodity.forecast import Chart, Correlation, correlation, fan_chart
+from torchcommodity.data import frame_to_csv
+from torchcommodity.forecast import PALETTE, Chart, Correlation, correlation, fan_chart, palette_css
 from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import paragraph
 from torchcommodity.report._charts import calibration_chart, correlation_chart, correlation_heatmap
@@ -19,6 +20,7 @@ from torchcommodity.report._report_data import ReportData, RunRecord
 from torchcommodity.report._section_backtest import backtest_section
 from torchcommodity.report._section_correlation import correlation_section
 from torchcommodity.report._section_forecast import forecast_section
+from torchcommodity.report._section_outlook import outlook_section
 
 FOLDER = Path(__file__).parent
 MAX_CHARTS = 40  # more would make the page slow to open
@@ -27,30 +29,48 @@ FILES = "forecast.csv has all quantiles; forecast.json adds provenance, data pro
 
 def to_html(report: ReportData) -> str:
     """The report as one HTML page of about 2 MB, almost all of it the compressed chart library."""
-    correlations = correlation(report.panel)
+    correlations, outlook = correlation(report.panel), report.outlook
     charts = min(MAX_CHARTS, len(report.forecast.symbols))
     parts = (
-        forecast_section(report, charts),
+        outlook_section(outlook),
+        forecast_section(report, outlook, charts),
         backtest_section(report),
         correlation_section(correlations),
-        sections.data_section(report.panel, report.run),
-        sections.reproduce_section(report.run, FILES),
+        sections.about_section(report, FILES),
     )
-    figures = _figures(report, correlations, charts)
-    return page(sections.title(report), sections.header(report), parts, figures, report.run)
+    figures, tables = _figures(report, correlations, charts), {"outlook": frame_to_csv(outlook.to_pandas())}
+    return page(sections.title(report), sections.header(report, outlook), parts, figures, report.run, tables)
 
 
-def page(title: str, header: Markup, parts: Iterable[Markup], figures: Mapping[str, Chart], run: RunRecord) -> str:
-    """A page with its style, script and chart library; `figures` maps the id of a placeholder to its chart."""
+def page(
+    title: str,
+    header: Markup,
+    parts: Iterable[Markup],
+    figures: Mapping[str, Chart],
+    run: RunRecord,
+    tables: Mapping[str, str] | None = None,
+) -> str:
+    """A page with its style, script and chart library.
+
+    Args:
+        title: of the browser's tab.
+        header: above the sections.
+        parts: sections.
+        figures: id of a placeholder -> its chart.
+        run: record of the run.
+        tables: id of a section -> CSV text that a button saves.
+    """
     version = paragraph(f"torchcommodity {run.versions['torchcommodity']}, {run.created}")
     return Template(_text("page.html")).substitute(
         title=escape(title),
-        css=_text("page.css"),
+        css=palette_css() + _text("page.css"),
         js=_text("page.js"),
         header=header,
         main=join(parts),
         footer=join([*map(paragraph, run.credits), version]),
         figures=_script_json(figures),
+        palette=_script_json(PALETTE),
+        tables=_script_json(tables or {}),
         plotly=compressed_plotly(),
         plotly_notice=f"{plotly_version()}, MIT license; gzip in base64, decompressed by the script below",
     )

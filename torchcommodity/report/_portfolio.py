@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from torchcommodity.data import Panel
-from torchcommodity.forecast import Chart, chart_layout, line_trace
+from torchcommodity.forecast import PALETTE, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.portfolio import TRAINED, UNTRAINED, PortfolioBacktest, PortfolioResult, Series, SharpeDifference
 from torchcommodity.report._blocks import figure, paragraph, section
-from torchcommodity.report._markup import Markup, element, join, table
+from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, data_section, reproduce_section, scope_note
+from torchcommodity.report._tables import table
 
 MAX_POINTS = 700  # points per line, about the width of a screen
 COLUMNS = (
@@ -28,7 +29,7 @@ COLUMNS = (
     "Costs",
 )
 LABELS = {TRAINED: "LSTM", UNTRAINED: "LSTM, untrained"}
-COLORS = ("#0b5c8a", "#8fb8d0", "#b3461b", "#3d7a3a", "#7a4a9c", "#5a6875")
+COLORS = tuple(PALETTE["light"][name] for name in ("accent", "series5", "mark", "series3", "series4", "muted"))
 SCOPE = (
     "The results are those of daily rebalancing in years that the model had not seen, after the stated costs; without "
     "market impact, margin interest, taxes and interest on collateral.",
@@ -200,7 +201,7 @@ def _wealth_chart(result: PortfolioBacktest, cost: float) -> Chart:
         line_trace(dates, _wealth(item)[rows], color, LABELS.get(item.name, item.name))
         for item, color in zip(result.at_cost(cost), COLORS)
     ]
-    layout = chart_layout(xaxis={"type": "date"}, yaxis={"type": "log", "title": {"text": "wealth"}})
+    layout = chart_layout(xaxis={"type": "date"}, yaxis={**log_axis(), "title": {"text": "wealth, log scale"}})
     # two columns: a single one leaves no room for the lines on a phone
     layout["legend"] |= {"entrywidth": 0.5, "entrywidthmode": "fraction", "font": {"size": 11}}
     return {"data": lines[::-1], "layout": layout}

@@ -2,13 +2,14 @@
 
 import platform
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
 import torchcommodity
 from torchcommodity.data import Panel
-from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast
+from torchcommodity.forecast import BacktestSummary, FitRecord, Forecast, Outlook, outlook
 
 PACKAGES = ("numpy", "pandas", "arch", "lightning", "scipy", "plotly")
 
@@ -47,6 +48,7 @@ class ReportData:
         run: record of the run.
         backtest: scores and coverage, or None.
         no_backtest: reason why there is no backtest.
+        previous: forecast of the same model made one row earlier, or None.
     """
 
     panel: Panel
@@ -55,6 +57,14 @@ class ReportData:
     run: RunRecord
     backtest: BacktestSummary | None = None
     no_backtest: str = ""
+    previous: Forecast | None = None
+
+    @property
+    def outlook(self) -> Outlook:
+        """The first screen; ages are counted to the day of the run."""
+        records = self.backtest.interval_coverage if self.backtest else {}
+        coverage = {(symbol, int(h)): item for symbol, items in records.items() for h, item in items.items()}
+        return outlook(self.forecast, self.previous, coverage=coverage, today=date.fromisoformat(self.run.created[:10]))
 
 
 def package_versions() -> dict[str, str]:

@@ -5,12 +5,13 @@ from itertools import islice
 import numpy as np
 
 from torchcommodity.data import SyntheticTensor
-from torchcommodity.forecast import COLORS, MUTED, Chart, chart_layout, line_trace
+from torchcommodity.forecast import COLORS, MUTED, Chart, chart_layout, line_trace, log_axis
 from torchcommodity.report._blocks import figure, paragraph, section
-from torchcommodity.report._markup import Markup, element, join, table
+from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, scope_note, versions_table
+from torchcommodity.report._tables import table
 from torchcommodity.scenarios import (
     BOOTSTRAP,
     GAN,
@@ -73,8 +74,8 @@ def paths_chart(scenarios: Scenarios, n: int) -> Chart:
     lines = [
         line_trace(rows, path, MUTED if k else COLORS[0], f"path {k + 1}") for k, path in enumerate(growth.tolist())
     ]
-    title = {"text": f"{scenarios.symbols[n]}, start = 1"}
-    layout = chart_layout(xaxis={"title": {"text": "row"}}, yaxis={"title": title, "type": "log"})
+    title = {"text": f"{scenarios.symbols[n]}, start = 1, log scale"}
+    layout = chart_layout(xaxis={"title": {"text": "row"}}, yaxis={**log_axis(), "title": title})
     return {"data": lines[::-1], "layout": {**layout, "showlegend": False, "hovermode": "closest"}}
 
 

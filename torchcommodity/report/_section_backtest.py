@@ -1,13 +1,14 @@
-"""Backtest section: scores against every baseline, calibration and coverage."""
+"""Past forecasts section: coverage and calibration out of sample, and scores against every baseline."""
 
-from collections.abc import Iterable
 from itertools import groupby
 
+from torchcommodity.data import summarize_names
 from torchcommodity.forecast import BacktestSummary, Calendar, Score
-from torchcommodity.report._blocks import figure, format_percent, paragraph, section
+from torchcommodity.report._blocks import details, figure, format_percent, paragraph, section
 from torchcommodity.report._comparisons import compare, describe_comparison, describe_scores
-from torchcommodity.report._markup import Markup, element, scroll_box, table
+from torchcommodity.report._markup import Markup, element
 from torchcommodity.report._report_data import ReportData
+from torchcommodity.report._tables import table, table_box, table_rows
 
 MODEL_LABELS = {
     "unconditional": "Unconditional quantiles",
@@ -18,22 +19,22 @@ MODEL_LABELS = {
     "garch": "GARCH(1,1)",
     "har": "HAR",
 }
-HEADING = "Backtest"
+HEADING = "Past forecasts, checked"
 NOTES = (
     "Pinball loss is the mean over quantile levels, in log-return; lower is better. Skill is the reduction of "
     "the pinball loss of the unconditional quantiles. p is the p-value of a Diebold-Mariano (DM) test of {model} "
-    "against the row's model, adjusted for overlapping horizons; n.s.: not significant at 5 %. QLIKE scores the "
+    "against the row's model, adjusted for overlapping horizons; significant: p below 5 %. QLIKE scores the "
     "variance forecast."
 )
 CALIBRATION = (
     "Share of outcomes at or below each quantile. A calibrated forecast is on the dotted line; below it prices were "
     "higher than forecast, above it lower."
 )
-COVERAGE = "The nominal share is 90 %. Long horizons have few independent windows, so their shares vary more by chance."
+COVERAGE = "Target: 90 %. Long horizons have few independent forecasts, so their shares vary more by chance."
 
 
 def backtest_section(report: ReportData) -> Markup:
-    """Backtest section, or the reason why there is no backtest."""
+    """Past forecasts section, or the reason why there is no backtest."""
     summary, calendar = report.backtest, report.forecast.calendar
     if summary is None:
         return section("backtest", HEADING, paragraph(f"There is no backtest: {report.no_backtest}"))
@@ -42,20 +43,19 @@ def backtest_section(report: ReportData) -> Markup:
     return section(
         "backtest",
         HEADING,
-        paragraph(_setting(summary)),
+        paragraph(element("strong", "Out of sample: yes. "), _setting(summary)),
         paragraph(element("strong", describe_scores(summary))),
-        score_table(summary, calendar),
-        paragraph(NOTES.format(model=summary.model), class_="lead"),
-        element("h3", "Calibration and coverage"),
-        element(
-            "div",
-            figure("calibration", _description(summary, calendar), CALIBRATION, square=True),
-            element(
-                "div",
-                table("Share of outcomes inside the 90 % interval, by symbol", columns, coverage),
-                paragraph(COVERAGE, class_="lead"),
-            ),
-            class_="columns",
+        _horizons(summary, calendar),
+        details("Calibration", figure("calibration", _description(summary, calendar), CALIBRATION, square=True)),
+        details(
+            "Coverage of the 90 % interval by commodity",
+            table("Share of outcomes inside the 90 % interval, by commodity", columns, coverage),
+            paragraph(COVERAGE, class_="lead"),
+        ),
+        details(
+            "Scores of every model",
+            score_table(summary, calendar),
+            paragraph(NOTES.format(model=summary.model), class_="lead"),
         ),
     )
 
@@ -63,39 +63,53 @@ def backtest_section(report: ReportData) -> Markup:
 def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
     """One table body per horizon, one row per model."""
     caption = f"Scores of {summary.model} and of every baseline, {summary.first} to {summary.last}"
-    columns = ("Model", f"DM test of {summary.model}", "Pinball loss, 1e-4", "Skill", "Inside 90 % interval", "QLIKE")
-    head = (element("th", name, scope="col", class_="number" if i > 1 else None) for i, name in enumerate(columns))
-    bodies: Iterable[Markup] = (
-        element(
-            "tbody",
-            element(
-                "tr", element("th", calendar.name(horizon), scope="rowgroup", colspan=len(columns)), class_="group"
-            ),
-            *(_row(score, summary.model) for score in scores),
-        )
-        for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon)
-    )
-    content = element(
-        "table", element("caption", element("span", caption)), element("thead", element("tr", *head)), *bodies
-    )
-    return scroll_box(content, caption)
+    columns = ("Model", f"{summary.model} is", "Pinball loss, 1e-4", "Skill", "Inside 90 % interval", "QLIKE")
+    bodies = []
+    for horizon, scores in groupby(summary.scores, key=lambda score: score.horizon):
+        name = element("th", calendar.name(horizon), scope="rowgroup", colspan=len(columns))
+        rows = table_rows(columns, (_cells(score, summary.model) for score in scores), (0, 1))
+        bodies.append(element("tbody", element("tr", name, class_="group"), *rows))
+    return table_box(caption, columns, bodies, text_columns=(0, 1), stack="scores")
 
 
-def _row(score: Score, model: str) -> Markup:
+def _horizons(summary: BacktestSummary, calendar: Calendar) -> Markup:
+    """How the tested model did at each horizon, over all commodities."""
+    caption = (
+        f"Share of outcomes inside the intervals of {summary.model}, all commodities. Target: 80 % and 90 %. "
+        "Skill: loss saved against unconditional quantiles"
+    )
+    columns = ("Horizon", "Inside 80 %", "Inside 90 %", "Independent forecasts", "Skill")
+    scores = [score for score in summary.scores if score.model == summary.model]
+    return table(caption, columns, [_horizon_cells(summary, calendar, score) for score in scores])
+
+
+def _horizon_cells(summary: BacktestSummary, calendar: Calendar, score: Score) -> tuple[str, ...]:
+    h = str(score.horizon)
+    records = [items[h] for items in summary.interval_coverage.values() if h in items]
+    forecasts = sum(record.forecasts for record in records)
+    inside = sum(record.share * record.forecasts for record in records)
+    # forecasts of several commodities on the same days count once, because prices move together
+    independent = max((record.independent for record in records), default=0)
+    return (
+        calendar.name(score.horizon),
+        format_percent(inside / forecasts) if forecasts else "none",
+        format_percent(score.coverage90),
+        f"{independent:,}",
+        f"{score.skill:+.1f} %",
+    )
+
+
+def _cells(score: Score, model: str) -> tuple[object, ...]:
     comparison = compare(score)
     color = ("better" if comparison.better else "worse") if comparison and comparison.significant else None
-    cells = (
+    name = MODEL_LABELS.get(score.model, score.model)
+    return (
+        element("em", name) if score.model == model else name,
+        element("span", describe_comparison(score, model), class_=color),
         f"{1e4 * score.pinball:.2f}",
         f"{score.skill:+.2f} %",
         format_percent(score.coverage90),
         f"{score.qlike:.3f}",
-    )
-    return element(
-        "tr",
-        element("th", MODEL_LABELS.get(score.model, score.model), scope="row"),
-        element("td", describe_comparison(score, model), class_=f"short {color}" if color else "short"),
-        *(element("td", cell, class_="number") for cell in cells),
-        class_="tested" if score.model == model else None,
     )
 
 
@@ -103,7 +117,7 @@ def _setting(summary: BacktestSummary) -> str:
     excluded = f" Not enough history: {', '.join(summary.excluded)}." if summary.excluded else ""
     return (
         f"Each year from {summary.first} to {summary.last} is forecast by models fitted on earlier rows only, with an "
-        f"embargo of one horizon between training and test. Symbols: {', '.join(summary.symbols)}.{excluded}"
+        f"embargo of one horizon between training and test. Symbols: {summarize_names(summary.symbols, 6)}.{excluded}"
     )
 
 

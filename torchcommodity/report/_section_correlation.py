@@ -1,8 +1,9 @@
 """Correlation section: correlation over time, regimes, and the latest matrix."""
 
 from torchcommodity.forecast import CORRELATION_WINDOW, Correlation, pairs_by_strength
-from torchcommodity.report._blocks import figure, paragraph, section
-from torchcommodity.report._markup import Markup, element, table
+from torchcommodity.report._blocks import details, figure, paragraph, section
+from torchcommodity.report._markup import Markup
+from torchcommodity.report._tables import table
 
 HEADING = "Correlation and regimes"
 CAPTION = "Average correlation of all pairs; each dotted line marks the start of a new regime."
@@ -22,18 +23,12 @@ def correlation_section(correlation: Correlation | None) -> Markup:
         "correlation",
         HEADING,
         paragraph(_rule(correlation)),
-        figure("correlation", _description(correlation), CAPTION),
-        element(
-            "details",
-            element("summary", f"Dates of the {len(changes)} regime changes"),
-            paragraph(", ".join(changes) if changes else "none"),
-        ),
-        element("h3", f"Latest correlations, {date}"),
-        element(
-            "div",
+        details("Average correlation over time", figure("correlation", _description(correlation), CAPTION)),
+        details(f"Dates of the {len(changes)} regime changes", paragraph(", ".join(changes) if changes else "none")),
+        details(
+            f"Correlations of all pairs, {date}",
             figure("matrix", description, caption, square=True),
             table("Strongest pairs", ("Pair", "Correlation"), pairs),
-            class_="columns",
         ),
     )
 

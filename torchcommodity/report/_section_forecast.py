@@ -1,70 +1,80 @@
-"""Forecast section: fan charts and quantile tables."""
+"""Forecast section: a fan chart and a table of quantiles per commodity, one of them shown at a time."""
 
-from torchcommodity.forecast import Forecast
-from torchcommodity.report._blocks import figure, format_price, paragraph, section
-from torchcommodity.report._markup import Markup, element, join, table
+from torchcommodity.forecast import Forecast, Outlook, OutlookRow
+from torchcommodity.report._blocks import figure, format_number, paragraph, section
+from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._report_data import ReportData
+from torchcommodity.report._tables import table
 
 LEVELS = (0.05, 0.10, 0.25, 0.5, 0.75, 0.90, 0.95)
 CAPTION = (
-    "Recent prices, the median forecast and its 50, 80 and 90 % intervals. The dotted line is the last price's date."
+    "Prices, then the median and the 50, 80 and 90 % intervals, which widen with the square root of time between the "
+    "horizons (dots). The dotted line is the day of the last price."
 )
 
 
-def forecast_section(report: ReportData, charts: int) -> Markup:
-    """Forecast section with a subsection per symbol; the first `charts` symbols have a chart."""
+def forecast_section(report: ReportData, outlook: Outlook, charts: int) -> Markup:
+    """Forecast section with a panel per symbol; the first `charts` symbols have a chart."""
     forecast = report.forecast
     count = len(forecast.symbols)
-    limit = f" Only the first {charts} symbols have a chart." if charts < count else ""
+    limit = f" Only the first {charts} commodities have a chart." if charts < count else ""
     return section(
         "forecast",
-        "Forecast",
-        paragraph(
-            f"Horizons count rows with a price of the symbol; {forecast.calendar.rule}. Quantiles are forecast "
-            f"at the horizons; the lines between them are interpolated.{limit}"
-        ),
-        paragraph(f"{report.record.note}."),
-        *(_symbol(forecast, n, n < charts) for n in range(count)),
+        "Forecast by commodity",
+        _selection(outlook) if count > 1 else "",
+        paragraph(limit) if limit else "",
+        *(_panel(forecast, row, n, n < charts) for n, row in enumerate(outlook.rows)),
     )
 
 
-def _symbol(forecast: Forecast, n: int, chart: bool) -> Markup:
-    chart_box = figure(f"fan-{n}", _description(forecast, n), CAPTION) if chart else ""
-    heading = element("h3", forecast.symbols[n])
-    return join([heading, paragraph(_origin(forecast, n)), chart_box, _quantiles(forecast, n)])
+def _selection(outlook: Outlook) -> Markup:
+    """List of the panels; without JavaScript it is hidden, and all panels are shown."""
+    options = (element("option", _title(row), value=f"forecast-{n}") for n, row in enumerate(outlook.rows))
+    label = element("label", "Commodity ", element("select", *options))
+    return element("p", label, id="selection", hidden="")
 
 
-def _origin(forecast: Forecast, n: int) -> str:
-    origin, unit = str(forecast.origins[n]), forecast.units[n]
-    text = f"Last price {format_price(forecast.last[n].item())}{f' {unit}' if unit else ''} on {origin}."
-    if origin == str(forecast.origin):
+def _panel(forecast: Forecast, row: OutlookRow, n: int, chart: bool) -> Markup:
+    description = _description(forecast, row, n)
+    chart_box = figure(f"fan-{n}", description, CAPTION, decimals=row.decimals) if chart else ""
+    parts = [element("h3", _title(row)), paragraph(_origin(forecast, row)), chart_box, _quantiles(forecast, row, n)]
+    return element("div", *parts, id=f"forecast-{n}", class_="panel")
+
+
+def _title(row: OutlookRow) -> str:
+    """`Soybean oil (SOYOIL)`."""
+    return row.name if row.name == row.symbol else f"{row.name} ({row.symbol})"
+
+
+def _origin(forecast: Forecast, row: OutlookRow) -> str:
+    text = f"Last price {format_number(row.last_price, row.quoted_decimals)} {row.unit}".rstrip()
+    text = f"{text} on {row.last_date}."
+    if row.last_date == str(forecast.origin):
         return text
     return (
-        f"{text} The data end on {forecast.origin}, but {forecast.symbols[n]} has no positive price after {origin}: "
+        f"{text} The data end on {forecast.origin}, but {row.symbol} has no positive price after {row.last_date}: "
         "its forecast starts there."
     )
 
 
-def _quantiles(forecast: Forecast, n: int) -> Markup:
-    unit = forecast.units[n]
-    levels = [(q, level) for q, level in enumerate(forecast.levels) if round(level, 3) in LEVELS]
+def _quantiles(forecast: Forecast, row: OutlookRow, n: int) -> Markup:
+    """A row per level and a column per horizon, which a phone can show without scrolling."""
+    columns = ["Quantile", *(join([item.name, " ", element("span", item.date, class_="small")]) for item in row.ranges)]
     rows = [
         (
-            forecast.calendar.name(h),
-            str(forecast.target_dates[i, n]),
-            *(format_price(forecast.prices[i, n, q].item()) for q, _ in levels),
+            "median" if level == 0.5 else f"{100 * level:.0f} %",
+            *(format_number(price, row.decimals) for price in forecast.prices[:, n, q].tolist()),
         )
-        for i, h in enumerate(forecast.horizons)
+        for q, level in enumerate(forecast.levels)
+        if round(level, 3) in LEVELS
     ]
-    columns = ["Horizon", "Date", *("median" if level == 0.5 else f"{100 * level:.0f} %" for _, level in levels)]
-    caption = f"Quantiles of the price of {forecast.symbols[n]}{f', {unit}' if unit else ''}"
-    return table(caption, columns, rows, text_columns=(0, 1))
+    caption = f"Quantiles of the price of {row.name}{f', {row.unit}' if row.unit else ''}"
+    return table(caption, columns, rows)
 
 
-def _description(forecast: Forecast, n: int) -> str:
-    prices = forecast.prices[-1, n]
+def _description(forecast: Forecast, row: OutlookRow, n: int) -> str:
+    low, high = (format_number(price, row.decimals) for price in forecast.prices[-1, n, [0, -1]].tolist())
     return (
-        f"Fan chart of {forecast.symbols[n]}: recent prices up to {format_price(forecast.last[n].item())}, then "
-        f"intervals that widen to {format_price(prices[0].item())} to {format_price(prices[-1].item())} after "
-        f"{forecast.calendar.name(forecast.horizons[-1])}. The table below has the numbers."
+        f"Fan chart of {row.name}: recent prices up to {format_number(row.last_price, row.quoted_decimals)}, then "
+        f"intervals that widen to {low} to {high} after {row.ranges[-1].name}. The table below has the numbers."
     )

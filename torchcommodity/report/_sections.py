@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Sequence
 
 from torchcommodity.data import CONTRACTS, Finding, Panel, summarize_findings
-from torchcommodity.report._blocks import code, paragraph, section
-from torchcommodity.report._markup import Markup, element, join, table
+from torchcommodity.forecast import Outlook
+from torchcommodity.report._blocks import code, details, paragraph, section
+from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._report_data import ReportData, RunRecord
+from torchcommodity.report._section_outlook import stale_note
+from torchcommodity.report._tables import table
 
 LINKS = {
-    "forecast": "Forecast",
-    "backtest": "Backtest",
+    "outlook": "Ranges ahead",
+    "forecast": "By commodity",
+    "backtest": "Past forecasts",
     "correlation": "Correlation",
-    "data": "Data",
-    "reproduce": "Reproduce",
+    "about": "About this forecast",
 }
 SCOPE = (
     "The forecast states how uncertain prices are: the range of plausible prices, whose width follows the volatility "
@@ -47,17 +50,19 @@ def title(report: ReportData) -> str:
     return f"Price forecast: {', '.join(symbols[:6])}{f' and {len(symbols) - 6} more' if len(symbols) > 6 else ''}"
 
 
-def header(report: ReportData) -> Markup:
-    """Title, span of the data, links to the sections, and what the forecast covers."""
-    dates = report.panel.dates
+def header(report: ReportData, outlook: Outlook) -> Markup:
+    """Old prices first, then the title, what it is made from and when, and links to the sections."""
+    dates, count = report.panel.dates, len(outlook.rows)
     links = (element("li", element("a", name, href=f"#{anchor}")) for anchor, name in LINKS.items())
-    lead = f"Prices from {dates[0]} to {dates[-1]}, {len(dates):,} rows. Created {created(report.run)}."
+    stale = stale_note(outlook)
+    commodities = f"{count} {'commodity' if count == 1 else 'commodities'}"
+    lead = f"{commodities}, {report.panel.frequency} prices to {dates[-1]}. Created {created(report.run)}."
     return join(
         [
-            element("h1", title(report)),
+            paragraph(element("strong", stale), class_="warning") if stale else "",
+            element("h1", "Price forecast"),
             paragraph(lead, class_="lead"),
             element("nav", element("ul", *links), aria_label="Sections"),
-            scope_note("What this forecast covers", SCOPE),
         ]
     )
 
@@ -73,19 +78,36 @@ def scope_note(heading: str, sentences: Iterable[str]) -> Markup:
     return element("div", element("h2", heading), element("ul", *items), class_="note")
 
 
+def about_section(report: ReportData, files: str) -> Markup:
+    """Everything that a reader may ask about the numbers: limits, source, and how to compute them again."""
+    panel, run = report.panel, report.run
+    dates = f"Prices from {panel.dates[0]} to {panel.dates[-1]}, {len(panel):,} rows"
+    horizons = f"Horizons count rows with a price of the symbol; {report.forecast.calendar.rule}"
+    return section(
+        "about",
+        "About this forecast",
+        element("ul", *(element("li", sentence) for sentence in SCOPE)),
+        paragraph(f"{dates}. {report.record.note}. {horizons}."),
+        details("Source", *source_parts(panel, run)),
+        details("Reproduce", *reproduce_parts(run, files)),
+    )
+
+
 def data_section(panel: Panel, run: RunRecord) -> Markup:
     """Data problems with their treatment, and the source of every column."""
+    return section("data", "Source", *source_parts(panel, run))
+
+
+def source_parts(panel: Panel, run: RunRecord) -> list[Markup]:
+    """Where the prices come from, and how those that are missing or doubtful are treated."""
     cards = (element("div", element("h3", source["symbol"]), _card(source)) for source in panel.sources())
     source = f"Source: {run.source}. sha256 of prices, dates, symbols, contracts and curve: "
-    return section(
-        "data",
-        "Data",
+    return [
         paragraph(source, code(run.data_sha256)),
-        paragraph(TREATMENT),
-        paragraph(describe_contracts(panel)),
+        paragraph(f"{TREATMENT} {describe_contracts(panel)}"),
         _findings(panel.findings),
         element("div", *cards, class_="columns"),
-    )
+    ]
 
 
 def describe_contracts(panel: Panel) -> str:
@@ -106,14 +128,17 @@ def describe_contracts(panel: Panel) -> str:
 
 def reproduce_section(run: RunRecord, files: str) -> Markup:
     """Reproduction section: command, seed and versions."""
-    return section(
-        "reproduce",
-        "Reproduce",
+    return section("reproduce", "Reproduce", *reproduce_parts(run, files))
+
+
+def reproduce_parts(run: RunRecord, files: str) -> list[Markup]:
+    """Command, seed and versions."""
+    return [
         paragraph(f"The same data, versions and seed ({run.seed}) give bit-identical numbers on a CPU:"),
         element("pre", run.command),
         versions_table(run),
         paragraph(files),
-    )
+    ]
 
 
 def versions_table(run: RunRecord) -> Markup:
@@ -128,7 +153,7 @@ def _findings(findings: Sequence[Finding]) -> Markup:
         (f.kind, f.symbol, f.date, f.line or "", f.value, f.count, f.treatment) for f in summarize_findings(findings)
     ]
     columns = ("Problem", "Symbol", "Date", "Line", "Value", "Count", "Treatment")
-    return table("Data problems and their treatment", columns, rows, text_columns=(0, 1, 2, 4, 6))
+    return table("Data problems and their treatment", columns, rows, text_columns=(0, 1, 2, 4, 6), stack="findings")
 
 
 def _card(source: dict[str, str]) -> Markup:

@@ -1,0 +1,109 @@
+"""First screen: one row per commodity with last price, ranges ahead, changes, coverage and next roll."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from torchcommodity.forecast import Outlook, OutlookRange, OutlookRow, format_age
+from torchcommodity.report._blocks import format_change, format_number, paragraph, section
+from torchcommodity.report._markup import Markup, element, join
+from torchcommodity.report._tables import table
+
+HEADING = "80 % range of prices ahead"
+CAPTION = "80 % range of the price at each horizon, one row per commodity"
+MAX_NAMES = 3  # old prices named one by one
+
+
+def outlook_section(outlook: Outlook) -> Markup:
+    """The table, and how to read it."""
+    has_rolls = any(row.contract_month or row.next_roll for row in outlook.rows)
+    dates = _common_dates(outlook)
+    horizons = [join([item.name, " ", _small(day)]) for item, day in zip(outlook.rows[0].ranges, dates)]
+    columns = ["Commodity", "Last price", *horizons, *(["Contract, next roll"] if has_rolls else [])]
+    rows = [_cells(n, row, outlook.today, dates, has_rolls) for n, row in enumerate(outlook.rows)]
+    return section(
+        "outlook",
+        HEADING,
+        table(CAPTION, columns, rows, text_columns=range(len(columns)), stack="outlook"),
+        paragraph(_reading(outlook), class_="lead"),
+    )
+
+
+def stale_note(outlook: Outlook) -> str:
+    """First line of a report made from old prices; "" where they are recent."""
+    rows = outlook.stale
+    if not rows:
+        return ""
+    names = ", ".join(row.name for row in rows) if len(rows) <= MAX_NAMES else f"{len(rows)} commodities"
+    names = "every commodity" if len(rows) == len(outlook.rows) > 1 else names
+    oldest = max(rows, key=lambda row: row.age_days)
+    limit = "up to " if any(row.last_date != oldest.last_date for row in rows) else ""
+    age = f"{limit}{format_age(oldest.age_days)} old ({oldest.last_date})"
+    return f"Old prices: the last price of {names} is {age}. The ranges start there, not today."
+
+
+def _reading(outlook: Outlook) -> str:
+    """How to read a cell of the table."""
+    text = "In 8 of 10 cases the price is expected inside the range."
+    ranges = [item for row in outlook.rows for item in row.ranges]
+    if any(item.median_change is not None for item in ranges):
+        days = {row.previous_date for row in outlook.rows}
+        previous = f"the forecast of {max(map(str, days))}" if len(days) == 1 else "the forecast one row earlier"
+        text += f" Signed percentages: change of the median and of the range's width since {previous}."
+    if any(item.coverage for item in ranges):
+        text += " Inside: share of past outcomes in the range, of so many independent forecasts; target: 80 %."
+    return text
+
+
+def _cells(n: int, row: OutlookRow, today: str, dates: Sequence[str], has_rolls: bool) -> list[Markup]:
+    cells = [_range_cell(row, item, "" if day else _target(item, today)) for item, day in zip(row.ranges, dates)]
+    return [_name_cell(n, row), _price_cell(row), *cells, *([_contract_cell(row)] if has_rolls else [])]
+
+
+def _name_cell(n: int, row: OutlookRow) -> Markup:
+    code = f"{row.contract}, {row.exchange}" if row.contract else ""
+    details = ", ".join(text for text in (row.symbol if row.name != row.symbol else "", code) if text)
+    return join([element("a", row.name, href=f"#forecast-{n}"), _small(details)])
+
+
+def _price_cell(row: OutlookRow) -> Markup:
+    price = format_number(row.last_price, row.quoted_decimals)
+    days = row.age_trading_days
+    trading = f", {days} trading day{'s' * (days != 1)}" if 0 < row.age_days <= 31 else ""
+    age = "today" if row.age_days <= 0 else f"{format_age(row.age_days)} old{trading}"
+    return join([element("strong", price), f" {row.unit}", _small(row.last_date), _small(age)])
+
+
+def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:
+    low, median, high = (format_number(price, row.decimals) for price in (item.low, item.median, item.high))
+    lines = [element("strong", f"{low} to {high}", class_="range"), _small(target)]
+    if item.median_change is None or item.width_change is None:
+        lines.append(_small(f"median {median}"))
+    elif row.previous_date == row.last_date:
+        lines.append(_small(f"median {median}, no new price"))
+    else:
+        lines.append(_small(f"median {median}, {format_change(item.median_change)}"))
+        lines.append(_small(f"width {format_change(item.width_change)}"))
+    if item.coverage:
+        lines.append(_small(f"inside {100 * item.coverage.share:.0f} % of {item.coverage.independent:,}"))
+    return join(lines)
+
+
+def _contract_cell(row: OutlookRow) -> Markup:
+    if row.contract_month is None:
+        return Markup("no roll calendar" if row.contract else "spot price")
+    month = date.fromisoformat(f"{row.contract_month}-01").strftime("%b %Y")
+    return join([element("strong", month), _small(f"next roll {row.next_roll}" if row.next_roll else "")])
+
+
+def _common_dates(outlook: Outlook) -> list[str]:
+    """Target date of each horizon where all rows have the same dates, else "" for each."""
+    targets = {tuple(_target(item, outlook.today) for item in row.ranges) for row in outlook.rows}
+    return list(targets.pop()) if len(targets) == 1 else [""] * len(outlook.rows[0].ranges)
+
+
+def _target(item: OutlookRange, today: str) -> str:
+    return f"{item.date}{' (passed)' * (item.date <= today)}"
+
+
+def _small(text: str) -> Markup:
+    return element("span", text, class_="small") if text else Markup("")
