@@ -12,9 +12,9 @@ from torch import Tensor
 
 from torchcommodity import forecast
 from torchcommodity.data import Panel
-from torchcommodity.export import Artifact, make_metadata
+from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
 from torchcommodity.export._checksum import append_zip_checksum
-from torchcommodity.export._export_program import export_program
+from torchcommodity.export._export_program import trace
 from torchcommodity.export._formats import aoti, pt2
 from torchcommodity.forecast import Forecaster
 from torchcommodity.opkit import native_libraries
@@ -40,7 +40,8 @@ def test_aoti_equals_predict_and_bundles_the_operators(
     forecaster: Forecaster, panel: Panel, inputs: Callable[..., tuple[Tensor, Tensor]], tmp_path: Path
 ) -> None:
     metadata = make_metadata(forecaster, "aoti")
-    package = aoti.to_bytes(export_program(forecaster, metadata.min_rows), metadata, FAST_COMPILE)
+    program = trace(RawPriceForecaster(forecaster), metadata.min_rows)
+    package = aoti.to_bytes(program, metadata, FAST_COMPILE)
     path = tmp_path / "small.aoti.pt2"
     path.write_bytes(append_zip_checksum(package))
     artifact = Artifact.load(path)
@@ -48,8 +49,21 @@ def test_aoti_equals_predict_and_bundles_the_operators(
     prices, days = inputs("2014-06-02", "2016-12-26")
     expected = forecast.predict(forecaster, panel.between("2014-06-02", "2016-12-26")).log_returns[None]
     torch.testing.assert_close(artifact(prices, days), expected, atol=1e-5, rtol=0)
+    program_alone = artifact.forward  # what a program without `Artifact` calls
+    assert program_alone(prices, days.flip(1)).isnan().all()
     records = pt2.read_records(path.read_bytes())
     (tmp_path / "_C.so").write_bytes(next(records[name] for name in records if name.startswith(aoti.LIBRARY)))
     torch.save((prices, days, expected), tmp_path / "data.pt")
     command = [sys.executable, "-c", WITHOUT_PACKAGE, str(path), str(tmp_path / "_C.so"), str(tmp_path / "data.pt")]
     subprocess.run(command, check=True)
+
+
+def test_aoti_without_a_compiler_is_refused_before_any_work(
+    forecaster: Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", ("no-such-compiler",))
+    stages: list[str] = []
+    with pytest.raises(ValueError, match=r"needs a C\+\+ compiler.*; use format 'pt2' or 'onnx'"):
+        export(forecaster, tmp_path / "x", "aoti", progress=lambda done, total, stage: stages.append(stage))
+    assert not stages
+    assert not list(tmp_path.iterdir())

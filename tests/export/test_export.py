@@ -2,10 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import torch
 
-from torchcommodity.export import export
+from torchcommodity.export import Artifact, export
+from torchcommodity.export._export import _compare
+from torchcommodity.export._export_program import RawPriceForecaster
+from torchcommodity.export._formats import onnx
 from torchcommodity.forecast import Forecaster
 
 
@@ -27,3 +32,31 @@ def test_export_rejects_unknown_format(forecaster: Forecaster, tmp_path: Path) -
     with pytest.raises(ValueError, match="format must be one of pt2, aoti, onnx; got 'tflite'"):
         export(forecaster, tmp_path / "x", "tflite")  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
+
+
+def test_export_reports_its_stages_and_what_torch_cannot_export(
+    forecaster: Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: list[tuple[int, int, str]] = []
+    monkeypatch.setattr(torch.export, "export", Mock(side_effect=RuntimeError("no rule for aten.foo\nStack ...")))
+    message = r"har-lstm cannot be exported to format 'pt2' .*\(no rule for aten.foo\).* use format 'aoti' or 'onnx'$"
+    with pytest.raises(ValueError, match=message):
+        export(forecaster, tmp_path / "x", progress=lambda *stage: stages.append(stage))
+    assert stages == [(0, 4, "tracing the model")]
+    assert not list(tmp_path.iterdir())
+
+
+def test_export_without_the_packages_of_onnx_names_the_extra(
+    forecaster: Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == "onnxscript" else object())
+    with pytest.raises(ImportError, match=r"needs onnxscript: pip install 'torchcommodity\[export\]'"):
+        export(forecaster, tmp_path / "x", "onnx")
+
+
+def test_export_compares_the_file_with_the_forecaster(forecaster: Forecaster) -> None:
+    graph = RawPriceForecaster(forecaster)
+    _compare(Artifact.from_forecaster(forecaster), graph)
+    wider = replace(Artifact.from_forecaster(forecaster), forward=lambda prices, days: 2 * graph(prices, days))
+    with pytest.raises(ValueError, match="its results differ from the forecaster's by up to"):
+        _compare(wider, graph)

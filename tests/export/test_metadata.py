@@ -4,7 +4,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from torchcommodity.export import Artifact
+import torch
+
+from torchcommodity.export import Artifact, make_metadata
 from torchcommodity.export._metadata import parse_metadata
 from torchcommodity.forecast import Forecaster
 
@@ -31,3 +33,12 @@ def test_metadata_without_training_prices_is_that_of_an_earlier_version(artifact
 
 def test_metadata_and_graph_contain_no_local_path(pt2_file: Path) -> None:
     assert str(Path(__file__).parents[2]).encode() not in pt2_file.read_bytes()
+
+
+def test_metadata_of_spot_prices_take_dates_before_the_roll_rules(forecaster: Forecaster) -> None:
+    assert make_metadata(forecaster, "pt2").calendar == ("1970-01-01", "2060-12-31")
+    spot = replace(forecaster, contracts=(None, None))
+    assert make_metadata(spot, "pt2").calendar == ("1600-01-01", "2200-12-31")
+    artifact = Artifact.from_forecaster(spot)
+    days = torch.arange(-10000, -10000 + 40)[None]
+    assert artifact(50 + torch.rand(1, 40, 2, dtype=torch.double), days).isfinite().all()

@@ -63,6 +63,21 @@ def test_onnx_equals_predict_with_and_without_torch(
         torch.testing.assert_close(artifact(*batches[name]), expected, atol=1e-5, rtol=0)
 
 
+def test_onnx_graph_itself_gives_no_numbers_for_days_and_prices_that_artifact_rejects(
+    onnx_file: Path, inputs: Callable[..., tuple[Tensor, Tensor]]
+) -> None:
+    forward = Artifact.load(onnx_file).forward  # onnxruntime, without the checks of `Artifact`
+    prices, days = (x[:, :60].repeat_interleave(6, 0) for x in inputs())
+    days[1, [30, 31]] = days[1, [31, 30]]  # one date before the last
+    days[2, 40] = days[2, 39]  # one date twice
+    days[3] -= 15000  # before 1970
+    days[4] += 40000  # after 2060
+    prices[5, 3, 1] = torch.inf
+    quantiles = forward(prices, days)
+    assert quantiles[0].isfinite().all()
+    assert quantiles[1:].isnan().all()
+
+
 def test_onnx_checksum_detects_changed_byte(onnx_file: Path, tmp_path: Path) -> None:
     content = bytearray(onnx_file.read_bytes())
     content[len(content) // 2] ^= 1

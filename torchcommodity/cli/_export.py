@@ -47,8 +47,8 @@ def export(
     check_file(path)
     forecaster = Forecaster.load(model)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with output.progress_bar(screen, f"Exporting to {format}"):
-        write(forecaster, path, format, without_curve=without_curve)
+    with output.progress_bar(screen, f"Export to {format}") as progress:
+        write(forecaster, path, format, without_curve=without_curve, progress=progress)
         metadata = Artifact.load(path).metadata
     symbols = ", ".join(metadata.symbols)
     output.print_line(

@@ -5,20 +5,32 @@ from pathlib import Path
 import torch
 
 from torchcommodity.data import write_atomic
+from torchcommodity.export._artifact import Artifact
 from torchcommodity.export._checksum import append_onnx_checksum, append_zip_checksum
-from torchcommodity.export._export_program import export_program
+from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, Format, Metadata, make_metadata
 from torchcommodity.forecast import Forecaster
+from torchcommodity.training import Progress, one_thread
+
+TOLERANCE: dict[Format, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
+STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the graph", "onnx": "converting the graph"}
 
 
 @torch.no_grad()
-def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, without_curve: bool = False) -> Path:
+def export(
+    forecaster: Forecaster,
+    path: str | Path,
+    format: Format = "pt2",
+    *,
+    without_curve: bool = False,
+    progress: Progress | None = None,
+) -> Path:
     """Write a forecaster as one artifact: prices (B, T, N) and days (B, T) in, quantiles (B, H, N, Q) out.
 
     The graph contains all computations on raw prices: operators, scale, network and the roll rules of the exchanges.
     Batch size and number of rows are dynamic. The file contains metadata (symbols, units, horizons, levels, sources)
-    and a checksum.
+    and a checksum. It is read back and compared with the forecaster before it is written.
 
     Args:
         forecaster: result of `forecast.fit` or `Forecaster.load`.
@@ -27,13 +39,16 @@ def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, 
             processor; `onnx`, for onnxruntime without torch.
         without_curve: export a forecaster that was fitted with a futures curve. Artifacts do not take a curve: expected
             roll gaps are then the past ones instead of those of the curve.
+        progress: called with the number of finished stages, their total number and the name of the current one.
 
     Returns:
         The path.
 
     Raises:
         ValueError: an unknown format, a forecaster with a curve and `without_curve=False`, or one of series that roll
-            on other days than by the exchange's rule.
+            on other days than by the exchange's rule; no C++ compiler for `aoti`; torch cannot export the model to this
+            format, or the result differs from the forecaster. No file is written.
+        ImportError: `onnx` without the packages of the extra `export`.
 
     Example:
         >>> from torchcommodity import data, export, forecast
@@ -50,11 +65,37 @@ def export(forecaster: Forecaster, path: str | Path, format: Format = "pt2", *, 
             "export: the forecaster was fitted with a futures curve, which an artifact does not take; pass "
             "without_curve=True (--without-curve) to expect the past roll gaps instead"
         )
-    return write_atomic(path, _to_bytes(forecaster, make_metadata(forecaster, format)))
+    {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format].check_available()
+    metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster)
+    report = progress or (lambda done, total, description: None)
+    try:
+        report(0, 4, "tracing the model")
+        program = trace(graph, metadata.min_rows)
+        report(1, 4, STAGE[format])
+        content = _to_bytes(program, metadata)
+        report(2, 4, "comparing with the forecaster")
+        _compare(Artifact._from_bytes(content), graph)
+    except Exception as error:  # torch's exporters raise errors of any type
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        others = " or ".join(repr(name) for name in FORMATS if name != format)
+        raise ValueError(
+            f"export: {metadata.model} cannot be exported to format {format!r} with torch {torch.__version__} "
+            f"({reason}); no file was written; use format {others}"
+        ) from error
+    report(3, 4, "saving the file")
+    return write_atomic(path, content)
 
 
-def _to_bytes(forecaster: Forecaster, metadata: Metadata) -> bytes:
-    program = export_program(forecaster, metadata.min_rows)
+def _to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes:
     if metadata.format == "onnx":
         return append_onnx_checksum(onnx.to_bytes(program, metadata))
     return append_zip_checksum((aoti if metadata.format == "aoti" else pt2).to_bytes(program, metadata))
+
+
+@one_thread()
+def _compare(artifact: Artifact, graph: RawPriceForecaster) -> None:
+    """Raise ValueError if an artifact differs from the forecaster at another batch size and number of rows."""
+    inputs = graph.sample_inputs(3, artifact.metadata.min_rows + 20)
+    difference = (artifact(*inputs) - graph(*inputs)).abs().max().item()
+    if not difference <= TOLERANCE[artifact.metadata.format]:  # also NaN
+        raise ValueError(f"its results differ from the forecaster's by up to {difference:.1e} of a log-return")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from torchcommodity.export._roll_calendar import RollCalendar
+from torchcommodity.export._roll_calendar import RollCalendar, calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 
 
@@ -31,16 +31,28 @@ class RawPriceForecaster(nn.Module):
                 f"calendar of the graph counts trading days; got {', '.join(filter(None, forecaster.contracts))}"
             )
         self.calendar = RollCalendar(forecaster.contracts, forecaster.horizons[-1]) if has_rolls else None
+        self.assets = len(forecaster.symbols)
+        self.day_range = day_range(calendar_range(forecaster.contracts))
 
     def forward(self, prices: Tensor, days: Tensor) -> Tensor:  # (B, T, N), (B, T) int64 -> (B, H, N, Q)
-        quantiles: Tensor = self.model(prices, None if self.calendar is None else self.calendar(days))
-        return quantiles
+        first, last = self.day_range
+        rolls = None if self.calendar is None else self.calendar(days.clamp(first, last))
+        quantiles: Tensor = self.model(prices, rolls)
+        # `Artifact` raises an error for these inputs; a program that calls the graph itself must not get numbers
+        valid = (days.diff(dim=1) > 0).all(1) & (days[:, 0] >= first) & (days[:, -1] <= last)
+        valid = valid & ~prices.isinf().flatten(1).any(1)
+        return torch.where(valid[:, None, None, None], quantiles, torch.nan)
+
+    def sample_inputs(self, batch: int, rows: int) -> tuple[Tensor, Tensor]:
+        """Prices of a regular wave, to trace and compare graphs; days from 2020-01-01 on."""
+        phase = torch.arange(batch * rows * self.assets, dtype=torch.double).reshape(batch, rows, self.assets)
+        return 50 + 5 * torch.sin(phase), torch.arange(18262, 18262 + rows).repeat(batch, 1)
 
 
 def _freeze_constraints(model: nn.Module) -> nn.Module:
     """Copy of a model with the values of constrained parameters: no graph has to compute a matrix exponential."""
     model = copy.deepcopy(model)
-    for module in filter(parametrize.is_parametrized, list(model.modules())):
+    for module in filter(_is_constrained, list(model.modules())):
         # not remove_parametrizations: it deletes an attribute of the class, which the copy shares with the original
         values = {name: getattr(module, name).detach() for name in module.parametrizations}  # type: ignore[union-attr]
         module.__class__ = parametrize.type_before_parametrizations(module)
@@ -50,10 +62,15 @@ def _freeze_constraints(model: nn.Module) -> nn.Module:
     return model
 
 
-def export_program(forecaster: Forecaster, min_rows: int) -> torch.export.ExportedProgram:
-    """Export the graph of ATen and `commodity` operators, for any batch size and at least `min_rows` rows."""
+def _is_constrained(module: nn.Module) -> bool:
+    """Whether a module has parametrizations other than those of `optimize.quantize`, whose integers are smaller."""
+    if not parametrize.is_parametrized(module):
+        return False
+    return all(x.dtype != torch.int8 for x in module.parametrizations.state_dict().values())  # type: ignore[union-attr]
+
+
+def trace(graph: RawPriceForecaster, min_rows: int) -> torch.export.ExportedProgram:
+    """Graph of ATen and `commodity` operators, for any batch size and at least `min_rows` rows."""
     dynamic = {0: torch.export.Dim("B", min=1), 1: torch.export.Dim("T", min=min_rows)}
-    prices = torch.full((2, min_rows + 1, len(forecaster.symbols)), 50.0, dtype=torch.double)
-    days = torch.arange(min_rows + 1).repeat(2, 1)
     with torch.no_grad():
-        return torch.export.export(RawPriceForecaster(forecaster), (prices, days), dynamic_shapes=(dynamic, dynamic))
+        return torch.export.export(graph, graph.sample_inputs(2, min_rows + 1), dynamic_shapes=(dynamic, dynamic))

@@ -40,10 +40,7 @@ def strip_debug_info(graph: dict[str, Any]) -> dict[str, Any]:
 def check_graph(graph: dict[str, Any]) -> None:
     """Raise ValueError if the graph names anything but tensor operators, or contains code."""
     for key, text in _strings(graph, ""):
-        if key in SPECS:
-            allowed = text == SPECS[key]
-        else:
-            allowed = FORMS.get(key, NAME).fullmatch(text) is not None
+        allowed = text == SPECS[key] if key in SPECS else FORMS.get(key, NAME).fullmatch(text) is not None
         if not allowed:
             raise ValueError(f"a graph with content other than tensor operators: {key or 'key'} {text[:60]!r}")
 

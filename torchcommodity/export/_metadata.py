@@ -4,12 +4,11 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
 
 import torchcommodity
 from torchcommodity.data import Frequency, PriceStatistics
-from torchcommodity.export._roll_calendar import FIRST, LAST
+from torchcommodity.export._roll_calendar import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
 
@@ -68,8 +67,7 @@ class Metadata:
     @property
     def day_range(self) -> tuple[int, int]:
         """`calendar` in days since 1970-01-01."""
-        first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in self.calendar)
-        return first, last
+        return day_range(self.calendar)
 
     def to_json(self) -> str:
         """Convert to JSON, without the checksum."""
@@ -92,7 +90,7 @@ def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
         horizons=forecaster.horizons,
         levels=forecaster.levels,
         warmup=forecaster.model.har.config.warmup,
-        calendar=(str(FIRST), str(LAST)),
+        calendar=calendar_range(forecaster.contracts),
         provenance=sources,
         trained_through=forecaster.record.through,
         model=model_name(forecaster.model.config),

@@ -8,9 +8,21 @@ from torch import Tensor, nn
 
 from torchcommodity.data import business_calendar, get_contract, roll_days
 
-FIRST, LAST = np.datetime64("1970-01-01"), np.datetime64("2060-12-31")  # supported dates of a row
+FIRST, LAST = np.datetime64("1970-01-01"), np.datetime64("2060-12-31")  # dates of the roll rules
+SPOT_RANGE = ("1600-01-01", "2200-12-31")  # dates that `data.read` takes
 TABLE_START = np.datetime64("1969-12-01")  # entry 0 of the tables: an open day precedes FIRST
 MONTH_BASE = 16  # roll code = MONTH_BASE * number of rolls so far + calendar month of the last one
+
+
+def calendar_range(contracts: Sequence[str | None]) -> tuple[str, str]:
+    """First and last date of a row that a forecaster supports; spot prices need no roll rules."""
+    return (str(FIRST), str(LAST)) if any(contracts) else SPOT_RANGE
+
+
+def day_range(calendar: tuple[str, str]) -> tuple[int, int]:
+    """Two dates in days since 1970-01-01."""
+    first, last = (int(np.datetime64(day, "D").astype(np.int64)) for day in calendar)
+    return first, last
 
 
 class RollCalendar(nn.Module):

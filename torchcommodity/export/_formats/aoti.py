@@ -17,17 +17,27 @@ ONE_COMPILATION = {"aot_inductor.precompile_headers": False}
 LIBRARY = "library/"  # folder in the archive; a program without Python loads it first
 
 
+def check_available() -> None:
+    """Raise ValueError if the native operator library is not loaded, or there is no compiler."""
+    from torch._inductor.cpp_builder import get_cpp_compiler
+
+    if not _libraries():
+        raise ValueError(
+            "export: format 'aoti' includes the native library, which is not built or is disabled; use format 'onnx'"
+        )
+    try:
+        get_cpp_compiler()
+    except RuntimeError as error:
+        raise ValueError(
+            "export: format 'aoti' needs a C++ compiler, g++ or the one that the variable CXX names; got none that "
+            "runs; use format 'pt2' or 'onnx'"
+        ) from error
+
+
 def to_bytes(
     program: torch.export.ExportedProgram, metadata: Metadata, inductor_configs: dict[str, Any] | None = None
 ) -> bytes:
-    """AOTInductor package of a graph.
-
-    Raises:
-        ValueError: the native operator library is not loaded, so the package would lack it.
-    """
-    libraries = [path for path in native_libraries() if path.parent.name == "torchcommodity"]
-    if not libraries:
-        raise ValueError("export: an aoti artifact includes the native library, which is not built or is disabled")
+    """AOTInductor package of a graph."""
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)  # contains local paths
     with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +46,7 @@ def to_bytes(
         )
         records = pt2.read_records(Path(package).read_bytes())
     records = {name: content for name, content in records.items() if not name.endswith(".cpp")}  # compiled into the .so
-    records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in libraries}
+    records |= {f"{LIBRARY}{path.name}": path.read_bytes() for path in _libraries()}
     return pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()})
 
 
@@ -47,6 +57,10 @@ def from_bytes(package: bytes) -> Callable[[Tensor, Tensor], Tensor]:
         path.write_bytes(package)  # the verified bytes: the original file may have changed since
         _check_processor(str(path))
         return torch._inductor.aoti_load_package(str(path))
+
+
+def _libraries() -> list[Path]:
+    return [path for path in native_libraries() if path.parent.name == "torchcommodity"]
 
 
 def _check_processor(path: str) -> None:

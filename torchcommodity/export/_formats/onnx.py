@@ -3,6 +3,7 @@
 import logging
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
@@ -12,6 +13,16 @@ from torch import Tensor
 from torchcommodity.export._metadata import Metadata
 
 METADATA = "metadata"  # key in the model's metadata_props
+
+
+def check_available() -> None:
+    """Raise ImportError if a package that converts or runs ONNX is not installed."""
+    missing = [name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"export: format 'onnx' needs {', '.join(missing)}: pip install 'torchcommodity[export]'; "
+            "format 'pt2' needs no other package"
+        )
 
 
 def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes:

@@ -21,6 +21,10 @@ KNOWN = {GRAPH, EXAMPLE, METADATA, *PAYLOADS, "archive_format", "archive_version
 KNOWN |= {".data/version", ".data/serialization_id", ".format_version", ".storage_alignment"}
 
 
+def check_available() -> None:
+    """Do nothing: torch is all that this format needs."""
+
+
 def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes:
     """Archive of a graph; `torch.export.load` can read it too."""
     buffer = io.BytesIO()
