@@ -1,6 +1,5 @@
 """A running server: predictions, errors, token, malformed input, worker crashes and shutdown."""
 
-import http.client
 import json
 import os
 import re
@@ -13,119 +12,28 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from prometheus_client.parser import text_string_to_metric_families
+from running_server import MAX_BYTES, PANEL, TOKEN, RunningServer, instance
 
-from torchcommodity import data, forecast
-from torchcommodity.export import Artifact, export
+from torchcommodity import forecast
+from torchcommodity.export import Artifact
 from torchcommodity.training import one_thread
 
 pytestmark = pytest.mark.slow
 
-TOKEN = "a-token-of-the-test"
-MAX_BYTES = 300_000
-PANEL = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
-
-
-class RunningServer:
-    """Server process, configured by the environment variables of Vertex AI, and its client."""
-
-    def __init__(self, artifact: Path, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as unused:
-            self.port = unused.getsockname()[1]
-        (folder / "token").write_text(TOKEN + "\n")
-        environment = {
-            "AIP_HTTP_PORT": str(self.port),
-            "AIP_HEALTH_ROUTE": "/alive",
-            "AIP_PREDICT_ROUTE": "/v1/predict",
-        }
-        command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--max-bytes", str(MAX_BYTES)]
-        command += ["--token-file", str(folder / "token"), "--timeout", "15", "--live", "2"]
-        self.log = (folder / "log").open("w+")
-        self.process = subprocess.Popen(command, env={**os.environ, **environment}, stderr=self.log)
-
-    def request(
-        self, method: str, path: str, body: bytes | str | None = None, **headers: str
-    ) -> tuple[int, dict[str, str], Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            all_headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", **headers}
-            connection.request(method, path, body, all_headers)
-            response = connection.getresponse()
-            content = response.read()
-            is_json = "json" in response.headers.get("content-type", "")
-            return response.status, dict(response.headers), json.loads(content) if is_json else content.decode()
-        finally:
-            connection.close()
-
-    def predict(self, *rows: int, **parameters: Any) -> tuple[int, dict[str, str], Any]:
-        content = {"instances": [instance(n) for n in rows], "parameters": parameters}
-        return self.request("POST", "/v1/predict", json.dumps(content))
-
-    def healthy(self) -> bool:
-        try:
-            return self.request("GET", "/alive")[0] == 200
-        except OSError:
-            return False
-
-    def wait_until_healthy(self, seconds: float = 120) -> None:
-        deadline = time.monotonic() + seconds
-        while not self.healthy():
-            assert self.process.poll() is None, Path(self.log.name).read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-
-    def wait_for_requests(self, n: int) -> None:
-        """Wait until the server is working on n requests."""
-        deadline = time.monotonic() + 30
-        while self.requests_in_flight() < n:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
-    def wait_for_log(self, text: str) -> None:
-        """Wait for a text in the log, which has a request's line after its response."""
-        deadline = time.monotonic() + 30
-        while text not in Path(self.log.name).read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
-    def requests_in_flight(self) -> int:
-        metrics = self.request("GET", "/metrics")[2]
-        (requests,) = re.findall(r"^\w*requests_in_flight (\S+)", metrics, re.MULTILINE)
-        return int(float(requests)) - 1  # this one
-
-    def worker_pid(self) -> int:
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return next(int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
-
-
-def instance(rows: int) -> dict[str, Any]:
-    prices = PANEL.values.plain()[-rows:].tolist()
-    return {
-        "prices": [[price if price == price else None for price in row] for row in prices],
-        "dates": list(map(str, PANEL.dates[-rows:])),
-    }
-
-
-@pytest.fixture(scope="module")
-def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(forecast.fit(PANEL), tmp_path_factory.mktemp("serve") / "wti.pt2")
-
 
 @pytest.fixture(scope="module")
 def server(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(artifact, tmp_path_factory.mktemp("server"))
+    running = RunningServer(artifact, tmp_path_factory.mktemp("server"), "--live", "2")
     try:
         running.wait_until_healthy()
         yield running
     finally:
-        running.process.kill()
-        running.process.wait()
-        running.log.close()
+        running.stop()
 
 
 def test_new_rows_give_the_prediction_of_the_full_request(server: RunningServer) -> None:
