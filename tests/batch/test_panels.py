@@ -51,7 +51,7 @@ CHANGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "no number": lambda t: t.assign(price=t.price.where(t.index != 8, "n.a.")),
     "missing price": lambda t: t.assign(price=t.price.where(t.index > 8)),
     "too short": lambda t: t[:40],
-    "before 1970": lambda t: t.assign(date=t.date.where(t.index != 3, "1969-12-31")),
+    "before 1600": lambda t: t.assign(date=t.date.where(t.index != 3, "1599-12-31")),
     "future": lambda t: t.assign(date=t.date.where(t.date < t.date.max(), "2059-12-31")),
     "no name": lambda t: t.assign(panel=None),
     "monthly": lambda t: t.assign(date=MONTHS[pd.factorize(t.date)[0]]),

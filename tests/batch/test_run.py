@@ -122,7 +122,7 @@ BAD_PANELS: dict[str, tuple[Any, str]] = {
     "few rows": (lambda t: t[t.date < "2010-02-01"], "at least 31 rows are needed; got 19"),
     "few prices": (lambda t: t.assign(price=t.price.where(t.date > "2010-03-01")), "more than 30 positive prices"),
     "no date": (lambda t: t.assign(date=t.date.where(t.index != 8)), "row 9: expected a date; got none"),
-    "old": (lambda t: t.assign(date=t.date - pd.Timedelta(days=16000)), "a date from 1970-01-01 to 2060-12-31"),
+    "far": (lambda t: t.assign(date=t.date + pd.Timedelta(days=72000)), "a date from 1600-01-01 to 2200-12-31"),
     "no symbol": (lambda t: t.assign(symbol=t.symbol.where(t.index != 8)), "row 9: expected a symbol; got none"),
     "infinite price": (lambda t: t.assign(price=t.price.where(t.index != 8, -np.inf)), "row 9: expected a finite"),
 }
