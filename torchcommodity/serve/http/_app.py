@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException
@@ -16,11 +15,13 @@ from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
 from torchcommodity.serve.http._api_page import make_api_page
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
+from torchcommodity.serve.http._messages import OutputSelection, Window
 from torchcommodity.serve.http._metrics import Metrics
+from torchcommodity.serve.http._openapi import openapi_document, request_body
 from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._request import parse_request
 from torchcommodity.serve.http._response import encode_response
-from torchcommodity.serve.http._schema import ErrorResponse, PredictRequest, PredictResponse
+from torchcommodity.serve.http._schema import ErrorResponse, PredictResponse
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._uploads import Uploads
@@ -75,12 +76,13 @@ def make_app(
     )
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestError, _request_error)
-    app.include_router(_contract_routes(routes, pool, PredictEndpoint(metadata, pool, metrics, limits, series)))
+    endpoint = PredictEndpoint(metadata, pool, metrics, limits, series)
+    app.include_router(_contract_routes(routes, pool, endpoint))
     app.include_router(_probe_routes(pool))
     app.include_router(_metrics_route(metrics))
     app.include_router(make_api_page())
     app.include_router(dashboard)
-    app.openapi = lambda: _openapi(app, requires_token, routes)  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi(app, endpoint, requires_token, routes)  # type: ignore[method-assign]
     return app
 
 
@@ -112,14 +114,11 @@ def _contract_routes(routes: Routes, pool: Pool, endpoint: "PredictEndpoint") ->
             raise RequestError(503, LOADING, None, RETRY_AFTER)
         return JSONResponse({"status": "ok", "sha256": metadata.sha256})
 
-    schema = {"$ref": "#/components/schemas/PredictRequest"}
-    body = {"required": True, "content": {"application/json": {"schema": schema}}}
-
     @router.post(
         routes.predict,
         responses=_error_responses(*ERRORS),
         response_model=PredictResponse,
-        openapi_extra={"requestBody": body},
+        openapi_extra={"requestBody": request_body(metadata)},
         summary="Forecast quantiles for every instance",
         tags=["Forecasts"],
     )
@@ -184,13 +183,16 @@ class PredictEndpoint:
             raise RequestError(503, message, None, RETRY_AFTER)
 
     async def _predict(self, request: Request, body: bytes) -> Response:
-        parsed = parse_request(body)
-        selection = select_outputs(parsed.parameters, self.metadata)
-        windows = make_windows(parsed, self.metadata, self.limits, self.series)
+        windows, selection = self._parse(body)
         request.scope["log_fields"]["instances"] = len(windows)
         self.metrics.observe_instances(windows)
         predictions = await self.pool.forecast(windows, selection)
         return Response(encode_response(predictions, self.metadata), media_type="application/json")
+
+    def _parse(self, body: bytes) -> tuple[list[Window], OutputSelection]:
+        parsed = parse_request(body)  # its thousands of lists end with this call: the garbage collector visits them
+        selection = select_outputs(parsed.parameters, self.metadata)
+        return make_windows(parsed, self.metadata, self.limits, self.series), selection
 
 
 def _metrics_route(metrics: Metrics) -> APIRouter:
@@ -225,11 +227,9 @@ async def _request_error(_request: Request, error: Exception) -> Response:
     return error.response()
 
 
-def _openapi(app: FastAPI, requires_token: bool, routes: Routes) -> dict[str, Any]:
+def _openapi(app: FastAPI, endpoint: PredictEndpoint, requires_token: bool, routes: Routes) -> dict[str, Any]:
     if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        request_schema = PredictRequest.model_json_schema(ref_template="#/components/schemas/{model}")
-        document["components"]["schemas"] |= request_schema.pop("$defs") | {"PredictRequest": request_schema}
+        document = openapi_document(app, endpoint.metadata, endpoint.limits, endpoint.series.limit > 0)
         if requires_token:
             document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"token": []}]

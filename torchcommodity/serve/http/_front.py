@@ -24,6 +24,7 @@ from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._tokens import Tokens
 
+GARBAGE_THRESHOLD = 100_000  # objects that are allocated and not yet freed
 log = logging.getLogger("torchcommodity.serve")
 ConnectDashboard = Callable[[], Callable[[], dict[str, Any]]]
 
@@ -119,9 +120,15 @@ def _wait_for_artifact(worker: Worker, path: Path) -> ServedArtifact:
 
 @contextlib.contextmanager
 def _frozen_garbage_collector() -> Iterator[None]:
-    """Exclude all present objects from garbage collection: large requests trigger it, and torch's objects are many."""
+    """Exclude all present objects from garbage collection, and collect after many requests, not during each one.
+
+    A request of a thousand rows allocates a thousand lists, which are freed without the collector.
+    """
+    threshold = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD, *threshold[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*threshold)
         gc.unfreeze()  # else libraries report leaks at exit

@@ -13,6 +13,7 @@ class ServedArtifact:
 
     Args:
         day_range: first and last supported date of a row, in days since 1970-01-01.
+        example: a request that succeeds; None if the embedded prices do not have the symbols.
         empty_document: the dashboard's document without prices; its `model` is the model card.
     """
 
@@ -29,4 +30,5 @@ class ServedArtifact:
     version: str
     trained_through: str
     sha256: str
+    example: dict[str, Any] | None
     empty_document: dict[str, Any]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.serve.dashboard import empty_document
+from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._messages import Batch, Window
 from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._served import ServedArtifact
@@ -50,6 +51,7 @@ def served_artifact(metadata: Metadata) -> ServedArtifact:
         **{name: getattr(metadata, name) for name in shared},
         min_rows=metadata.min_rows,
         day_range=metadata.day_range,
+        example=example_request(metadata),
         empty_document=empty_document(metadata),
     )
 
