@@ -46,6 +46,9 @@ Workers = Annotated[int, typer.Option("--workers", min=1, help="Worker processes
 Fronts = Annotated[
     int, typer.Option("--fronts", min=1, help="Processes that accept connections, each with --workers workers")
 ]
+Spare = Annotated[
+    bool, typer.Option("--spare", help="Keep one more worker with the model in memory, which replaces one that dies")
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
@@ -81,6 +84,7 @@ def serve(
     predict_route: PredictRoute = "/predict",
     fronts: Fronts = 1,
     workers: Workers = 1,
+    spare: Spare = False,
     token_file: TokenFile = None,
     timeout: Timeout = 20.0,
     max_bytes: MaxBytes = 4_000_000,
@@ -109,6 +113,7 @@ def serve(
             routes=http.Routes(health_route, predict_route),
             fronts=fronts,
             workers=workers,
+            spare=spare,
             tokens=_tokens(token_file),
             limits=limits,
             max_series=live,

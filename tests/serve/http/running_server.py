@@ -4,10 +4,12 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +82,33 @@ class RunningServer:
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
+    def wait_for_spare(self) -> None:
+        """Wait until the spare worker has loaded the artifact."""
+        deadline = time.monotonic() + 120
+        while not self.gauge("spares_ready"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
     def requests_in_flight(self) -> int:
-        metrics = self.request("GET", "/metrics")[2]
-        (requests,) = re.findall(r"^\w*requests_in_flight (\S+)", metrics, re.MULTILINE)
-        return int(float(requests)) - 1  # this one
+        return int(self.gauge("requests_in_flight")) - 1  # this one
+
+    def gauge(self, name: str) -> float:
+        (value,) = re.findall(rf"^torchcommodity_{name} (\S+)", self.request("GET", "/metrics")[2], re.MULTILINE)
+        return float(value)
+
+    def kill_worker_during_a_request(self) -> tuple[int, dict[str, str], Any]:
+        """Response to a request that a worker has received when it is killed."""
+        worker = self.worker_pid()
+        os.kill(worker, signal.SIGSTOP)  # so that it has received the request but does not respond
+        with ThreadPoolExecutor(1) as client:
+            response = client.submit(self.predict, 300)
+            self.wait_for_requests(1)
+            time.sleep(0.5)  # until the request is in the worker's pipe
+            os.kill(worker, signal.SIGKILL)
+            return response.result(30)
 
     def worker_pid(self) -> int:
-        """The first process that the server has started."""
+        """The first process that the server has started: a worker in use, not a spare."""
         return self.child_pids()[0]
 
     def child_pids(self) -> list[int]:

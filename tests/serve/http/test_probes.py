@@ -1,4 +1,4 @@
-"""Probes: liveness does not depend on the workers, readiness needs one of them, health all."""
+"""Probes: liveness does not depend on the workers, readiness needs one of them."""
 
 import asyncio
 from types import SimpleNamespace
@@ -9,9 +9,9 @@ from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http._app import LIVE, READY, _probe_routes
 
 
-@pytest.mark.parametrize(("ready", "status"), [(set(), 503), ({1}, 200), ({0, 1}, 200)])
-def test_ready_needs_one_worker_and_live_none(ready: set[int], status: int) -> None:
-    routes = {route.path: route.endpoint for route in _probe_routes(SimpleNamespace(ready=ready)).routes}
+@pytest.mark.parametrize(("available", "status"), [(False, 503), (True, 200)])
+def test_ready_needs_an_available_worker_and_live_none(available: bool, status: int) -> None:
+    routes = {route.path: route.endpoint for route in _probe_routes(SimpleNamespace(available=available)).routes}
 
     def respond(path: str) -> int:
         try:

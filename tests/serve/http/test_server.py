@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(artifact, tmp_path_factory.mktemp("server"), "--live", "2")
+    running = RunningServer(artifact, tmp_path_factory.mktemp("server"), "--live", "2", "--spare")
     try:
         running.wait_until_healthy()
         yield running
@@ -283,20 +282,14 @@ def test_openapi_documents_request_and_all_responses(server: RunningServer) -> N
     assert {"PredictRequest", "PredictResponse", "ErrorResponse"} <= set(schemas)
 
 
-def test_worker_that_dies_is_replaced_and_its_request_gets_503(server: RunningServer) -> None:
-    worker = server.worker_pid()
-    os.kill(worker, signal.SIGSTOP)  # so that it has received the request but does not respond
-    with ThreadPoolExecutor(1) as client:
-        response = client.submit(server.predict, 300)
-        server.wait_for_requests(1)
-        time.sleep(0.5)  # until the request is in the worker's pipe
-        os.kill(worker, signal.SIGKILL)
-        status, headers, content = response.result(10)
+def test_spare_answers_the_request_of_a_worker_that_dies_and_without_one_it_gets_503(server: RunningServer) -> None:
+    server.wait_for_spare()
+    assert server.kill_worker_during_a_request()[0] == 200
+    status, headers, content = server.kill_worker_during_a_request()  # the next spare is still loading
     assert (status, headers["retry-after"]) == (503, "1")
-    assert "worker died" in content["error"]["message"]
+    assert "no worker is running" in content["error"]["message"]
     server.wait_until_healthy()
     assert server.predict(300)[0] == 200
-    assert server.worker_pid() != worker
 
 
 def test_sigterm_responds_to_accepted_requests(server: RunningServer) -> None:

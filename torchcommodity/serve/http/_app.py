@@ -79,7 +79,7 @@ def make_app(
     endpoint = PredictEndpoint(metadata, pool, metrics, limits, series)
     app.include_router(_contract_routes(routes, pool, endpoint))
     app.include_router(_probe_routes(pool))
-    app.include_router(_metrics_route(metrics))
+    app.include_router(_metrics_route(metrics, pool))
     app.include_router(make_api_page())
     app.include_router(dashboard)
     app.openapi = lambda: _openapi(app, endpoint, requires_token, routes)  # type: ignore[method-assign]
@@ -140,7 +140,7 @@ def _probe_routes(pool: Pool) -> APIRouter:
     @router.get(READY, responses=_error_responses(503), response_model=dict[str, str], summary="A worker answers")
     async def ready() -> Response:
         """200 while at least one worker answers."""
-        if not pool.ready:
+        if not pool.available:
             raise RequestError(503, LOADING, None, RETRY_AFTER)
         return JSONResponse({"status": "ok"})
 
@@ -162,7 +162,7 @@ class PredictEndpoint:
             return await self._respond(request)
 
     async def _respond(self, request: Request) -> Response:
-        if not self.pool.ready:
+        if not self.pool.available:
             raise RequestError(503, f"predict: {LOADING}", None, RETRY_AFTER, cause="loading")
         self._check_busy()
         body = await read_body(request, self.uploads)
@@ -195,7 +195,7 @@ class PredictEndpoint:
         return make_windows(parsed, self.metadata, self.limits, self.series), selection
 
 
-def _metrics_route(metrics: Metrics) -> APIRouter:
+def _metrics_route(metrics: Metrics, pool: Pool) -> APIRouter:
     router = APIRouter(tags=["Metrics"])
     responses: dict[int | str, dict[str, Any]] = {
         200: {"content": {"text/plain": {}}},
@@ -205,6 +205,7 @@ def _metrics_route(metrics: Metrics) -> APIRouter:
     @router.get("/metrics", response_class=Response, responses=responses, summary="Prometheus metrics")
     async def prometheus_metrics(request: Request) -> Response:
         """Metrics in the Prometheus text format, or in OpenMetrics where the client accepts it."""
+        pool.observe()
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(metrics.collect()), media_type=content_type)
 

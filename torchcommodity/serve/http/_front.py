@@ -37,6 +37,7 @@ class Settings:
     dashboard: ConnectDashboard | None
     routes: Routes
     workers: int
+    spare: bool
     tokens: Tokens | None
     limits: Limits
     max_series: int
@@ -62,7 +63,7 @@ def run_front(
     routes, limits = settings.routes, settings.limits
     with logging_to_stderr(), _processes(settings, check_prices=number == 0) as processes:
         artifact, metrics, server = processes.artifact, Metrics(processes.artifact), Server(limits.timeout)
-        pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail)
+        pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
         router = make_router(artifact.empty_document["model"], processes.dashboard)
         series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
         app = make_app(artifact, pool, metrics, limits, routes, router, requires_token, series)
@@ -81,11 +82,13 @@ class Processes(NamedTuple):
 
     Args:
         workers: which forecast; the first one has loaded the artifact, the others may still be loading it.
+        spares: which take over when workers die.
         dashboard: returns the dashboard's document.
     """
 
     artifact: ServedArtifact
     workers: list[Worker]
+    spares: list[Worker]
     dashboard: Callable[[], dict[str, Any]]
 
 
@@ -102,13 +105,14 @@ def _processes(settings: Settings, check_prices: bool) -> Iterator[Processes]:
             stack.callback(documents.close)
             if check_prices:
                 documents.start()
-        workers = start_workers(settings.path, settings.workers)
+        workers = start_workers(settings.path, settings.workers + settings.spare)
         for worker in workers:
             stack.callback(worker.close)
         artifact = _wait_for_artifact(workers[0], settings.path)
         if documents is not None and check_prices:
             documents.wait_until_ready()
-        yield Processes(artifact, workers, documents or (lambda: artifact.empty_document))
+        active, spares = workers[: settings.workers], workers[settings.workers :]
+        yield Processes(artifact, active, spares, documents or (lambda: artifact.empty_document))
 
 
 def _wait_for_artifact(worker: Worker, path: Path) -> ServedArtifact:

@@ -77,6 +77,16 @@ class Metrics:
         self.workers_ready = Gauge(
             "workers_ready", "Worker processes that have loaded the artifact", multiprocess_mode="livesum", **options
         )
+        self.spares_ready = Gauge(
+            "spares_ready", "Spare processes that have loaded the artifact", multiprocess_mode="livesum", **options
+        )
+        self.worker_memory = Gauge(
+            "worker_resident_memory_bytes",
+            "Memory of a worker process; spares come last",
+            ["worker"],
+            multiprocess_mode="liveall",
+            **options,
+        )
         self.worker_deaths = Counter("worker_deaths", "Worker processes that died", **options)
         self.instances_waiting = Gauge(
             "instances_waiting", "Instances waiting for an idle worker", multiprocess_mode="livesum", **options

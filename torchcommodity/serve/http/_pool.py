@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import resource
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,6 +19,8 @@ from torchcommodity.serve.http._messages import Batch, OutputSelection, Window
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._served import ServedArtifact
 
+PAGE_BYTES = resource.getpagesize()
+OBSERVE_SECONDS = 1.0
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it
 NO_WORKER = "predict: no worker is running; try again"
 log = logging.getLogger("torchcommodity.serve")
@@ -31,6 +35,7 @@ class Job:
     selection: OutputSelection
     future: "asyncio.Future[bytes]"
     alone: bool = False
+    retried: bool = False  # because a worker died on it
     queued: float = field(default_factory=time.perf_counter)
 
     def can_join(self, other: "Job") -> bool:
@@ -62,11 +67,22 @@ class Worker:
             self._artifact = message
         return self._artifact
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the process runs and has loaded the artifact."""
+        return self.process.is_alive() and (self._artifact is not None or self.connection.poll())
+
     def forecast(self, batch: Batch) -> list[bytes] | None:
         """Predictions as JSON, or None if the artifact failed on the batch; EOFError if the process dies."""
         self.connection.send(batch)
         predictions: list[bytes] | None = self.connection.recv()
         return predictions
+
+    def resident_bytes(self) -> int:
+        """Memory of the process, 0 if it has ended."""
+        with suppress(OSError):
+            return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE_BYTES
+        return 0
 
     def close(self, timeout: float = 0.0) -> None:
         """Close the pipe, on which the process exits; kill it if it has not after `timeout` seconds."""
@@ -99,6 +115,7 @@ class Pool:
         limits: instances per batch, and seconds per batch.
         metrics: updated with every batch, and with every worker that starts or dies.
         on_failure: called when workers cannot be started.
+        spares: processes that take over when workers die; each is then replaced by a new one.
     """
 
     def __init__(
@@ -109,6 +126,7 @@ class Pool:
         limits: Limits,
         metrics: Metrics,
         on_failure: Callable[[], None],
+        spares: list[Worker],
     ) -> None:
         self.path, self.sha256, self.limits = path, sha256, limits
         self.metrics, self.on_failure = metrics, on_failure
@@ -116,24 +134,45 @@ class Pool:
         self.ready: set[int] = set()
         self._queued = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
-        self._workers = dict(enumerate(workers))
+        self._workers, self._spares = dict(enumerate(workers)), spares
         self._threads = ThreadPoolExecutor(len(workers), "forecasts")
+        self._wake_up: asyncio.Task[None] | None = None
 
     @property
     def healthy(self) -> bool:
         """Whether all workers have loaded the artifact."""
         return len(self.ready) == len(self._workers)
 
+    @property
+    def available(self) -> bool:
+        """Whether at least one worker can forecast, or a spare is taking over."""
+        return bool(self.ready) or any(worker.loaded for worker in self._workers.values())
+
+    def observe(self) -> None:
+        """Update the gauges of the metrics."""
+        self.metrics.workers_ready.set(len(self.ready))
+        self.metrics.spares_ready.set(sum(worker.loaded for worker in self._spares))
+        self.metrics.instances_waiting.set(sum(not job.future.done() for job in self.queue))
+        for number, worker in enumerate((*self._workers.values(), *self._spares)):
+            self.metrics.worker_memory.labels(str(number)).set(worker.resident_bytes())
+
     def start(self) -> None:
         """Send instances to the workers; `healthy` is true once all have loaded the artifact."""
         self._tasks = [asyncio.create_task(self._supervise(number)) for number in self._workers]
+        self._tasks.append(asyncio.create_task(self._observe_regularly()))
+
+    async def _observe_regularly(self) -> None:
+        """Keep the gauges up to date for the metrics that other front processes respond with."""
+        while True:
+            self.observe()
+            await asyncio.sleep(OBSERVE_SECONDS)
 
     async def stop(self) -> None:
         """End all worker processes."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for worker in self._workers.values():
+        for worker in (*self._workers.values(), *self._spares):
             worker.close(timeout=1.0)
         self._threads.shutdown()
 
@@ -143,13 +182,12 @@ class Pool:
         Raises:
             RequestError: 503 if a worker died on the request, 500 if the artifact failed.
         """
-        if not self.ready:  # the last worker died while the request was read
+        if not self.available:  # the last worker died while the request was read
             raise RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker")
         loop = asyncio.get_running_loop()
         jobs = [Job(window, selection, loop.create_future()) for window in windows]
         async with self._queued:
             self.queue.extend(jobs)
-            self.metrics.instances_waiting.set(len(self.queue))
             self._queued.notify_all()
         try:
             return await asyncio.gather(*(job.future for job in jobs))
@@ -165,9 +203,9 @@ class Pool:
             try:
                 self._check(await self._in_thread(worker.wait_until_ready))
                 self.ready.add(number)
-                self.metrics.workers_ready.set(len(self.ready))
                 failures = 0
-                await self._feed(worker)
+                with self._watching(worker):
+                    await self._feed(worker)
             except (EOFError, OSError):
                 failures += number not in self.ready
             except ValueError as error:
@@ -175,16 +213,39 @@ class Pool:
                 failures += 1
             finally:
                 self.ready.discard(number)
-                self.metrics.workers_ready.set(len(self.ready))
-            if not self.ready:
+            if failures < MAX_FAILED_STARTS:
+                self._workers[number] = self._replacement(number)
+            if not self.available:
                 _fail(self.queue, RequestError(503, NO_WORKER, None, RETRY_AFTER, cause="no_worker"))
             await self._in_thread(worker.close, 1.0)
             self.metrics.worker_deaths.inc()
             log.error("worker %d died with exit code %s", number, worker.process.exitcode)
-            if failures < MAX_FAILED_STARTS:
-                self._workers[number] = Worker(self.path, number)
         log.critical("workers cannot be started; the server stops")
         self.on_failure()
+
+    def _replacement(self, number: int) -> Worker:
+        """The oldest spare, in whose place a new one starts; without spares, the new one."""
+        self._spares.append(Worker(self.path, number))
+        return self._spares.pop(0)
+
+    @contextmanager
+    def _watching(self, worker: Worker) -> Iterator[None]:
+        """Wake the feeding of a worker when its process ends, so that its death is not left to the next request."""
+        loop, sentinel = asyncio.get_running_loop(), worker.process.sentinel
+
+        def wake() -> None:
+            loop.remove_reader(sentinel)
+            self._wake_up = asyncio.ensure_future(self._notify())
+
+        loop.add_reader(sentinel, wake)
+        try:
+            yield
+        finally:
+            loop.remove_reader(sentinel)
+
+    async def _notify(self) -> None:
+        async with self._queued:
+            self._queued.notify_all()
 
     def _check(self, artifact: ServedArtifact) -> None:
         if artifact.sha256 != self.sha256:
@@ -193,7 +254,7 @@ class Pool:
     async def _feed(self, worker: Worker) -> None:
         """Send batches to a worker until it dies or exceeds the time limit."""
         while True:
-            batch = await self._next_batch()
+            batch = await self._next_batch(worker)
             self.metrics.observe_batch(job.queued for job in batch)
             try:
                 forecast = self._in_thread(worker.forecast, [(job.window, job.selection) for job in batch])
@@ -201,26 +262,37 @@ class Pool:
                 with self.metrics.artifact_seconds.time():
                     predictions = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
-                message = "predict: the worker died on this request; try again"
-                _fail(batch, RequestError(503, message, None, RETRY_AFTER, cause="worker_died"))
                 worker.process.kill()
+                self._retry(batch)
                 raise EOFError from error
             self._deliver(batch, predictions)
 
-    async def _next_batch(self) -> list[Job]:
-        """The oldest job and those that can be batched with it, in their order."""
+    async def _next_batch(self, worker: Worker) -> list[Job]:
+        """The oldest job and those that can be batched with it, in their order; EOFError if the worker is dead."""
         async with self._queued:
             while True:
+                if not worker.process.is_alive():
+                    raise EOFError
                 pending = [job for job in self.queue if not job.future.done()]
                 batch = [job for job in pending if job is pending[0] or job.can_join(pending[0])][
                     : self.limits.max_batch
                 ]
                 batched = set(map(id, batch))
                 self.queue = deque(job for job in pending if id(job) not in batched)
-                self.metrics.instances_waiting.set(len(self.queue))
                 if batch:
                     return batch
                 await self._queued.wait()
+
+    def _retry(self, batch: list[Job]) -> None:
+        """Queue jobs again on which a worker died, each alone; those of which it is the second fail."""
+        message = "predict: two workers died on this request; try again"
+        _fail(
+            (job for job in batch if job.retried),
+            RequestError(503, message, None, RETRY_AFTER, cause="worker_died"),
+        )
+        for job in reversed(batch):
+            job.alone = job.retried = True
+            self.queue.appendleft(job)
 
     def _deliver(self, batch: list[Job], predictions: list[bytes] | None) -> None:
         """Answer the jobs of a batch; if the artifact failed on several, each is tried again alone."""

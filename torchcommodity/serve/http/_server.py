@@ -22,6 +22,7 @@ def serve(
     routes: Routes = Routes(),  # noqa: B008
     fronts: int = 1,
     workers: int = 1,
+    spare: bool = False,
     tokens: Tokens | None = None,
     limits: Limits = Limits(),  # noqa: B008
     max_series: int = 0,
@@ -41,6 +42,7 @@ def serve(
         routes: paths of health checks and predictions.
         fronts: number of front processes, which accept connections on the same port, parse requests and respond.
         workers: number of worker processes of each front, each with the artifact in memory.
+        spare: load the artifact in one process more of each front, which takes over at once when a worker dies.
         tokens: bearer tokens, one of which is required for all requests except health checks and the dashboard's
             static files; None = no token is required.
         limits: limits of size, number and time of requests.
@@ -56,7 +58,7 @@ def serve(
     """
     if fronts > 1 and max_series:
         raise ValueError(f"serve: expected one front process to keep series (--live); got {fronts}")
-    settings = Settings(path, dashboard, routes, workers, tokens, limits, max_series)
+    settings = Settings(path, dashboard, routes, workers, spare, tokens, limits, max_series)
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, fronts)]
         return run_front(settings, listeners[0]) if fronts == 1 else run_fronts(settings, listeners)

@@ -1,5 +1,7 @@
 """Worker process: holds the artifact in memory and forecasts the batches that arrive through its pipe."""
 
+import contextlib
+import logging
 import signal
 from dataclasses import fields
 from multiprocessing.connection import Connection
@@ -12,9 +14,12 @@ from torch import Tensor
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.serve.dashboard import empty_document
 from torchcommodity.serve.http._example import example_request
+from torchcommodity.serve.http._logs import logging_to_stderr
 from torchcommodity.serve.http._messages import Batch, Window
 from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._served import ServedArtifact
+
+log = logging.getLogger("torchcommodity.serve")
 
 
 def run_worker(connection: Connection, path: Path) -> None:
@@ -26,12 +31,10 @@ def run_worker(connection: Connection, path: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # only the server decides when to stop
         signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(1)  # the same bits as one forecast alone
-    try:
+    with logging_to_stderr(), contextlib.suppress(EOFError, OSError):  # the server is gone
         artifact = _load(connection, path)
         while True:
             connection.send(forecast_batch(artifact, connection.recv()))
-    except (EOFError, OSError):
-        return  # the server is gone
 
 
 def _load(connection: Connection, path: Path) -> Artifact:
@@ -62,6 +65,7 @@ def forecast_batch(artifact: Artifact, batch: Batch) -> list[bytes] | None:
         quantiles = _quantiles(artifact, [window for window, _ in batch])
         return [encode_prediction(artifact.metadata, *pair, values) for pair, values in zip(batch, quantiles)]
     except Exception:  # whatever it is, the server must answer its client
+        log.exception("the artifact failed on %d instances of %d rows", len(batch), len(batch[0][0].days))
         return None
 
 
