@@ -60,6 +60,14 @@ TokenFile = Annotated[
         "is required",
     ),
 ]
+CorsOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cors-origin",
+        metavar="ORIGIN",
+        help="Origin of web pages that may call the server, such as https://desk.example; may be repeated; * for all",
+    ),
+]
 Timeout = Annotated[float, typer.Option("--timeout", help="Time limit of a request and of the shutdown, in seconds")]
 MaxBytes = Annotated[int, typer.Option("--max-bytes", help="Maximum size of a request body in bytes")]
 MaxWaiting = Annotated[int, typer.Option("--max-waiting", help="Maximum queued requests; further ones receive 503")]
@@ -86,6 +94,7 @@ def serve(
     workers: Workers = 1,
     spare: Spare = False,
     token_file: TokenFile = None,
+    cors_origin: CorsOrigin = None,
     timeout: Timeout = 20.0,
     max_bytes: MaxBytes = 4_000_000,
     max_waiting: MaxWaiting = 128,
@@ -115,6 +124,7 @@ def serve(
             workers=workers,
             spare=spare,
             tokens=_tokens(token_file),
+            cors_origins=cors_origin or (),
             limits=limits,
             max_series=live,
         )

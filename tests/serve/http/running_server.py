@@ -46,7 +46,7 @@ class RunningServer:
             connection.request(method, path, body, all_headers)
             response = connection.getresponse()
             content = response.read()
-            is_json = "json" in response.headers.get("content-type", "")
+            is_json = content and "json" in response.headers.get("content-type", "")  # none after HEAD
             return response.status, dict(response.headers), json.loads(content) if is_json else content.decode()
         finally:
             connection.close()

@@ -153,6 +153,15 @@ def test_token_is_required_except_for_health_and_page(server: RunningServer) -> 
         assert server.request("GET", path, Authorization="")[0] == 200
 
 
+def test_get_routes_respond_to_head_and_if_none_match(server: RunningServer) -> None:
+    for path in ("/alive", "/openapi.json", "/", "/page/plotly.min.js", "/docs", "/dashboard", "/metrics"):
+        status, headers, content = server.request("HEAD", path, **{"Content-Type": "", "Accept-Encoding": "gzip"})
+        assert (status, content) == (200, "")
+        if path != "/metrics":  # which count this request too
+            assert server.request("GET", path, **{"If-None-Match": headers["etag"]})[::2] == (304, "")
+    assert server.request("HEAD", "/v1/predict")[1]["allow"] == "POST"
+
+
 def test_wrong_tokens_are_limited_by_address(server: RunningServer) -> None:
     client = {"X-Forwarded-For": "198.51.100.1"}
     responses = [server.request("GET", "/metrics", Authorization="Bearer wrong", **client) for _ in range(11)]

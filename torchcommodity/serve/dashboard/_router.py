@@ -66,13 +66,13 @@ def make_router(model_card: dict[str, Any], dashboard: Callable[[], dict[str, An
         return _file_response(request, name)
 
     @router.get("/dashboard")
-    def document(request: Request) -> Response:
-        return _document_response(request, refresh.snapshot(), model_card)
+    def document() -> Response:
+        return _document_response(refresh.snapshot(), model_card)
 
     return router
 
 
-def _document_response(request: Request, snapshot: Snapshot, model_card: dict[str, Any]) -> Response:
+def _document_response(snapshot: Snapshot, model_card: dict[str, Any]) -> Response:
     content: dict[str, Any]
     if snapshot.document is not None:
         status = 200
@@ -81,10 +81,7 @@ def _document_response(request: Request, snapshot: Snapshot, model_card: dict[st
         status, content = (503, error_document(503, snapshot.error)) if snapshot.error else (202, {"state": "loading"})
         content = {**content, "model": model_card}
     body = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    headers = {**HEADERS, "Cache-Control": DOCUMENT_CACHING}
-    if _accepts_gzip(request):
-        body, headers = gzip.compress(body, 5), {**headers, "Content-Encoding": "gzip"}
-    return Response(body, status, headers, "application/json")
+    return Response(body, status, {**HEADERS, "Cache-Control": DOCUMENT_CACHING}, "application/json")
 
 
 def _file_response(request: Request, name: str) -> Response:
@@ -93,15 +90,9 @@ def _file_response(request: Request, name: str) -> Response:
     with _loading:  # else concurrent first requests would all compress the file
         file = _load_file(name)
     headers = {**HEADERS, "Cache-Control": STATIC_CACHING, "ETag": file.etag, "Vary": "Accept-Encoding"}
-    if request.headers.get("if-none-match") == file.etag:
-        return Response(None, 304, headers)
-    if _accepts_gzip(request):
+    if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(file.gzipped, 200, {**headers, "Content-Encoding": "gzip"}, file.content_type)
     return Response(file.plain, 200, headers, file.content_type)
-
-
-def _accepts_gzip(request: Request) -> bool:
-    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 @cache

@@ -33,6 +33,8 @@ class AdmissionMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        if (method := scope["method"]) == "HEAD":  # uvicorn, which has the first scope, sends no body
+            scope = {**scope, "method": "GET"}
         request_id.set(accept_request_id(Headers(scope=scope).get("x-request-id")))
         response = ResponseRecorder(send, self.stopping)
         with self.metrics.in_flight.track_inprogress():
@@ -42,28 +44,28 @@ class AdmissionMiddleware:
             except RequestError as error:
                 await error.response()(scope, receive, response.send)
             except Exception:
-                log.exception("%s %s failed", scope["method"], _route(scope))
+                log.exception("%s %s failed", method, _route(scope))
                 if not response.status:
                     message = "internal server error; see the server's log"
                     await RequestError(500, message).response()(scope, receive, response.send)
-        self._record(scope, response)
+        self._record(scope, response, method)
         return None
 
-    def _record(self, scope: Scope, response: "ResponseRecorder") -> None:
+    def _record(self, scope: Scope, response: "ResponseRecorder", method: str) -> None:
         """Update the metrics and write one line to the access log."""
         route, seconds = _route(scope), time.perf_counter() - response.start
         self.metrics.requests.labels(route, str(response.status)).inc()
         self.metrics.latency.labels(route).observe(seconds)
         fields = {
-            "method": scope["method"],
+            "method": method,
             "route": route,
             "status": response.status,
             "ms": round(seconds * 1000, 1),
-            "sent": response.bytes,
+            "sent": 0 if method == "HEAD" else response.bytes,
             "client": (scope.get("client") or ("",))[0],
             **scope.get("log_fields", {}),
         }
-        message = "%s %s %d in %.1f ms", scope["method"], route, response.status, seconds * 1000
+        message = "%s %s %d in %.1f ms", method, route, response.status, seconds * 1000
         log.info(*message, extra={"fields": fields})
 
 

@@ -219,8 +219,10 @@ def _error_responses(*codes: int) -> dict[int | str, dict[str, Any]]:
 async def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     messages = {404: "path not found", 405: "method not allowed for this path"}
-    message = messages.get(error.status_code, str(error.detail))
-    return RequestError(error.status_code, message, None, error.headers).response()
+    message, headers = messages.get(error.status_code, str(error.detail)), dict(error.headers or {})
+    if headers.get("Allow") == "GET":
+        headers["Allow"] = "GET, HEAD"
+    return RequestError(error.status_code, message, None, headers).response()
 
 
 async def _request_error(_request: Request, error: Exception) -> Response:

@@ -14,7 +14,10 @@ from torchcommodity.serve.http._admission import AdmissionMiddleware
 from torchcommodity.serve.http._api_page import PAGE
 from torchcommodity.serve.http._app import PROBES, Routes, make_app
 from torchcommodity.serve.http._authentication import Authentication
+from torchcommodity.serve.http._compression import CompressionMiddleware
+from torchcommodity.serve.http._conditional import ConditionalMiddleware
 from torchcommodity.serve.http._connections import Server
+from torchcommodity.serve.http._cors import allow_origins
 from torchcommodity.serve.http._document_process import DocumentProcess
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._logs import logging_to_stderr
@@ -41,6 +44,7 @@ class Settings:
     tokens: Tokens | None
     limits: Limits
     max_series: int
+    cors_origins: tuple[str, ...]
 
 
 def run_front(
@@ -69,11 +73,12 @@ def run_front(
         app = make_app(artifact, pool, metrics, limits, routes, router, requires_token, series)
         public_paths = (routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
         authentication = Authentication(settings.tokens, public_paths, metrics)
-        admission = AdmissionMiddleware(app, metrics, authentication, lambda: server.should_exit)
+        negotiation = CompressionMiddleware(ConditionalMiddleware(app))
+        admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
         log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
         on_start()
         with _frozen_garbage_collector():
-            server.serve_app(admission, listener)
+            server.serve_app(allow_origins(admission, settings.cors_origins), listener)
     return not server.failed
 
 

@@ -2,11 +2,12 @@
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchcommodity.serve.http._app import Routes
 from torchcommodity.serve.http._connections import MAX_CONNECTIONS
+from torchcommodity.serve.http._cors import check_origins
 from torchcommodity.serve.http._front import ConnectDashboard, Settings, run_front
 from torchcommodity.serve.http._fronts import run_fronts
 from torchcommodity.serve.http._limits import Limits
@@ -24,6 +25,7 @@ def serve(
     workers: int = 1,
     spare: bool = False,
     tokens: Tokens | None = None,
+    cors_origins: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008
     max_series: int = 0,
 ) -> bool:
@@ -45,6 +47,8 @@ def serve(
         spare: load the artifact in one process more of each front, which takes over at once when a worker dies.
         tokens: bearer tokens, one of which is required for all requests except health checks and the dashboard's
             static files; None = no token is required.
+        cors_origins: origins of web pages that may call the server from a browser, such as `https://desk.example`;
+            `*` = all.
         limits: limits of size, number and time of requests.
         max_series: maximum number of series whose rows are kept between requests, so that clients send only new ones.
 
@@ -52,13 +56,14 @@ def serve(
         True after SIGTERM or SIGINT, False if the workers could not be started.
 
     Raises:
-        ValueError: the file is not an artifact, `dashboard` raised an error, or series are to be kept by several
-            fronts, none of which would have all rows of a series.
+        ValueError: the file is not an artifact, an origin is none, `dashboard` raised an error, or series are to be
+            kept by several fronts, none of which would have all rows of a series.
         OSError: the file cannot be read, or the port is in use.
     """
     if fronts > 1 and max_series:
         raise ValueError(f"serve: expected one front process to keep series (--live); got {fronts}")
-    settings = Settings(path, dashboard, routes, workers, spare, tokens, limits, max_series)
+    check_origins(cors_origins)
+    settings = Settings(path, dashboard, routes, workers, spare, tokens, limits, max_series, tuple(cors_origins))
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, fronts)]
         return run_front(settings, listeners[0]) if fronts == 1 else run_fronts(settings, listeners)
