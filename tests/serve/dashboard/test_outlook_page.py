@@ -72,6 +72,15 @@ def test_first_screen_of_futures_has_contract_month_and_next_roll(open_page: Cal
     assert "2019-01-23" in marks
 
 
+@pytest.mark.parametrize("path", ["many/", "futures/"])
+def test_outlook_fits_every_width(open_page: Callable[..., Page], path: str) -> None:
+    page = open_page(path)
+    for width in (1280, 1024, 820, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"
+                             "(document.querySelector('#outlook .scroll'))") == 0  # fmt: skip
+
+
 def test_fan_is_opaque_and_grows_with_the_square_root_of_time(open_page: Callable[..., Page]) -> None:
     page = open_page("normal/#WTI/6m", DRAWN.format("fan"), charts=True)
     traces = page.evaluate("document.getElementById('chart-fan').data")
