@@ -20,7 +20,7 @@ from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
 from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.opkit import Past
-from torchcommodity.ops import garch_variance, log_returns, riskmetrics_variance
+from torchcommodity.ops import ewm_mean, garch_variance, log_returns
 
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))
 
@@ -158,8 +158,9 @@ class Har(nn.Module):
         self._check(prices, rolls, curve)
         past = past or Past()
         returns, shift, unpriced_rolls = self.adjust_rolls(prices, rolls, curve, last_rows, past)
-        terms = self.variance_terms(returns, unpriced_rolls, past)
-        features, log_scale = self.features(returns, terms, past), self.mix_variances(terms).log() / 2
+        own = own_rows(returns)
+        terms = self.variance_terms(returns, unpriced_rolls, past, own)
+        features, log_scale = self.features(returns, terms, past, own), self.mix_variances(terms).log() / 2
         return HarOutput(tail(prices, last_rows), tail(returns, last_rows), features, shift, log_scale)
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
@@ -218,18 +219,20 @@ class Har(nn.Module):
         return torch.where(counts.in_return.any(-1), torch.nan, returns), shift, unpriced
 
     def variance_terms(
-        self, returns: Tensor, unpriced_rolls: Tensor, past: Past | None = None
+        self, returns: Tensor, unpriced_rolls: Tensor, past: Past | None = None, own: OwnRows | None = None
     ) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
-        """The K variances per row of the mix; NaN during warm-up. GARCH and rolls depend on the horizon."""
+        """The K variances per row of the mix; NaN during warm-up. `own`: `own_rows(returns)`, if known already."""
         past, rows, valid = past or Past(), unpriced_rolls.shape[1], torch.isfinite(returns)
         count = past.cumsum("count", valid)
         squared = torch.where(valid, returns, 0.0).square()
+        # as `riskmetrics_variance`, which would square the returns for each half-life
+        observed = squared.where(valid, torch.nan)
         shared = [
-            past.call(f"ewm{halflife}", riskmetrics_variance, returns, halflife=halflife)
+            past.call(f"ewm{halflife}", ewm_mean, observed, halflife=halflife, ignore_na=True)
             for halflife in self.config.halflives
         ]
         shared.append(past.cumsum("squares", squared) / count.clamp(min=1))
-        garch = self._garch_term(own_rows(returns), rows, past)
+        garch = self._garch_term(own or own_rows(returns), rows, past)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
         terms = terms.clamp(min=self.config.floor)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
@@ -250,16 +253,16 @@ class Har(nn.Module):
         return horizons * reduce(torch.add, parts)
 
     def features(
-        self, returns: Tensor, terms: Tensor, past: Past | None = None
+        self, returns: Tensor, terms: Tensor, past: Past | None = None, own: OwnRows | None = None
     ) -> Tensor:  # (B, T, N), (B, L, H, N, K) -> (B, L, N, F)
-        """Dimensionless features of each symbol's past; zero during warm-up."""
+        """Dimensionless features of each symbol's past; zero during warm-up. `own` as for `variance_terms`."""
         # terms at the first horizon, without the roll term: (B, L, N, K - 1)
         rows, terms = terms.shape[1], terms[..., 0, :, :-1]
         ratios = terms.log().diff(dim=-1)
-        steps = torch.where(torch.isfinite(returns), returns, 0.0)
-        path, count = return_paths(own_rows(returns), self.config.trends[-1], past or Past())
+        steps = tail(returns, rows)
+        path, count = return_paths(own or own_rows(returns), self.config.trends[-1], past or Past())
         count = tail(count, rows)
-        sizes = [tail(steps, rows) / terms[..., 1].sqrt()]
+        sizes = [torch.where(torch.isfinite(steps), steps, 0.0) / terms[..., 1].sqrt()]
         for k in self.config.trends:
             trend = path.gather(1, count) - path.gather(1, (count - k).clamp(min=0))
             sizes.append(trend / (k * terms[..., len(self.config.halflives)]).sqrt())

@@ -23,13 +23,12 @@ def own_rows(returns: Tensor) -> OwnRows:  # (B, T, N)
     >>> rows.returns.squeeze(), rows.counts.squeeze()
     (tensor([0.1000, 0.2000,    nan,    nan]), tensor([1, 1, 2]))
     """
-    valid, T = torch.isfinite(returns), returns.shape[1]
+    valid, (B, T, N) = torch.isfinite(returns), returns.shape
     count = valid.cumsum(1)
     values = torch.where(valid, returns, torch.nan)
     # rows without a return go to the last row, which stays NaN
     index = torch.where(valid, count - 1, T)
-    empty = torch.full_like(torch.cat([returns, returns[:, :1]], 1), torch.nan)
-    return OwnRows(empty.scatter(1, index, values), count)
+    return OwnRows(returns.new_full((B, T + 1, N), torch.nan).scatter_(1, index, values), count)
 
 
 def return_paths(own: OwnRows, longest: int, past: Past) -> tuple[Tensor, Tensor]:  # (B, L, N), (B, T, N) int64
