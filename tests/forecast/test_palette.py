@@ -39,4 +39,4 @@ def test_schemes_have_the_same_names_and_no_color_twice() -> None:
 
 def test_css_has_a_rule_per_scheme() -> None:
     assert palette_css().count(":root {") == 2
-    assert "--band80: #335165;" in palette_css()
+    assert "--band80: #37596f;" in palette_css()

@@ -27,6 +27,13 @@ def test_json_has_the_forecast_and_its_sources(report: ReportData) -> None:
     assert [score["dm"] for score in own] == [None] * 4
 
 
+def test_json_has_the_outlook(report: ReportData) -> None:
+    row = json.loads(to_json(report))["outlook"]["rows"][0]
+    assert (row["name"], row["last_date"], row["previous_date"]) == ("WTI crude oil, Cushing", "2018-12-28", None)
+    assert row["ranges"][0]["low"] == report.forecast.prices[0, 0, 1].item()
+    assert row["ranges"][0]["coverage"]["independent"] == 49  # weeks of 2018 with an outcome
+
+
 def test_json_says_why_there_is_no_backtest(hostile: ReportData) -> None:
     assert json.loads(to_json(hostile))["backtest"] == {"missing": "too short."}
 

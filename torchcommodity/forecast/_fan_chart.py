@@ -119,7 +119,7 @@ def _rolls(forecast: "Forecast", n: int, fan: Fan, index: dict[float, int]) -> C
     levels = np.interp(rolls.astype(np.int64), days.astype(np.int64), values)
     trace = line_trace(list(map(str, rolls)), levels, LIGHT["mark"], "roll", "markers")
     marker = {"symbol": "line-ns-open", "size": 12, "color": LIGHT["mark"], "line": {"width": 2}}
-    return {**trace, "marker": marker, "legendrank": 6, "hovertemplate": "roll to the next contract<extra></extra>"}
+    return {**trace, "marker": marker, "legendrank": 6, "hovertemplate": "%{x|%Y-%m-%d}: next contract<extra></extra>"}
 
 
 def _last_price_label(origin: str) -> Chart:

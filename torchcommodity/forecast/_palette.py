@@ -10,7 +10,7 @@ PALETTE = {
     "dark": {
         "paper": "#12181f", "ink": "#e4e9ee", "muted": "#a3b0bc", "line": "#2f3a45", "grid": "#26313b",
         "accent": "#6cb6e0", "mark": "#e58b5f", "warn": "#33261a", "better": "#7fca87", "worse": "#f0946a",
-        "band50": "#4d7e9c", "band80": "#335165", "band90": "#1f2e3a", "median": "#d7ecfa", "soft": "#1b232c",
+        "band50": "#4f83a3", "band80": "#37596f", "band90": "#263c4c", "median": "#d7ecfa", "soft": "#1b232c",
         "series3": "#7cc278", "series4": "#bf94dd", "series5": "#b4d8ec", "series6": "#e0c070",
     },
 }  # fmt: skip

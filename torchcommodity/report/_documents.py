@@ -12,7 +12,8 @@ from torchcommodity.report._report_data import ReportData
 def to_json(report: ReportData) -> str:
     """The report as one JSON document; NaN and infinity are null.
 
-    `forecast.symbols` maps symbol -> quantiles -> horizon in rows -> level -> price.
+    `forecast.symbols` maps symbol -> quantiles -> horizon in rows -> level -> price; `outlook` has the fields of
+    `forecast.Outlook`.
     """
     forecast, panel = report.forecast, report.panel
     document = {
@@ -31,6 +32,7 @@ def to_json(report: ReportData) -> str:
             "calendar": forecast.calendar.rule,
             "symbols": {symbol: _symbol(report, n) for n, symbol in enumerate(forecast.symbols)},
         },
+        "outlook": asdict(report.outlook),
         "fit": asdict(report.record),
         "backtest": asdict(report.backtest) if report.backtest else {"missing": report.no_backtest},
     }
