@@ -10,6 +10,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -106,6 +108,40 @@ def test_run_writes_a_folder_of_parquet_files_with_the_rows_of_the_duckdb_file(
     assert len(duckdb.sql(f"FROM read_parquet('{out}/f.parquet/*/runs.parquet')").df()) == 2
     assert pd.read_parquet(out / "f.parquet" / f"run={second.run[:16]}" / "forecasts.parquet").shape == (2 * ROWS, 9)
     assert {path.name for path in tmp_path.iterdir()} == {"p.parquet", "q.parquet", "f.duckdb", "f.parquet"}
+
+
+@pytest.mark.parametrize("total", [2, 3, 9])
+def test_shards_together_are_the_run_of_the_whole_table(
+    artifact: Artifact, windows: Windows, tmp_path: Path, total: int
+) -> None:
+    table = windows(7)
+    path = write(table.assign(panel=table.panel.where(table.panel != "p4")), tmp_path / "p.parquet")  # one has no name
+    whole = batch.run(artifact, path, tmp_path / "whole.duckdb").run
+    shards = [batch.run(artifact, path, tmp_path / "f.duckdb", shard=(i + 1, total)).run for i in range(total)]
+    for counted in ("panels", "completed", "rejected", "forecasts"):
+        assert sum(getattr(run, counted) for run in shards) == getattr(whole, counted)
+    for name in ("forecasts", "rejected"):
+        parts, expected = (read(tmp_path / out, name).drop(columns="run") for out in ("f.duckdb", "whole.duckdb"))
+        assert parts.sort_values(list(parts), ignore_index=True).equals(expected)
+    assert [run.source for run in shards] == [f"{path}, shard {i + 1} of {total}" for i in range(total)]
+    assert batch.run(artifact, path, tmp_path / "f.duckdb", shard=(2, total)) == batch.Summary(shards[1], True)
+
+
+def test_shards_have_about_equal_rows_and_may_be_empty(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:
+    path = write(windows(4), tmp_path / "p.parquet")
+    panels = [batch.run(artifact, path, tmp_path / "f.parquet", shard=(i + 1, 8)).run.panels for i in range(8)]
+    assert sorted(panels) == [0] * 4 + [1] * 4
+    forecasts = [pq.read_table(path, partitioning=None) for path in (tmp_path / "f.parquet").rglob("forecasts.parquet")]
+    assert len({tuple(table.schema.types) for table in forecasts}) == 1
+    assert pa.concat_tables(forecasts, promote_options="default").shape == (4 * ROWS, 9)
+
+
+@pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, 0)])
+def test_run_rejects_a_shard_that_does_not_exist(
+    artifact: Artifact, windows: Windows, tmp_path: Path, shard: tuple[int, int]
+) -> None:
+    with pytest.raises(ValueError, match=r"shard must be \(i, n\) with i from 1 to n; got"):
+        batch.run(artifact, write(windows(1), tmp_path / "p.parquet"), tmp_path / "f.duckdb", shard=shard)
 
 
 def test_run_rejects_a_parquet_file_as_out(artifact: Artifact, windows: Windows, tmp_path: Path) -> None:

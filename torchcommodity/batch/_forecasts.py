@@ -54,7 +54,7 @@ def forecast_block(artifact: Artifact, source: Source, block: Sequence[PanelRows
         rejected[parsed[k].name] = RejectedPanel(parsed[k].name, _reason(artifact, quantiles.log_returns[k]))
     names = [parsed[k].name for k in np.flatnonzero(finite)]
     return BlockResult(
-        block[-1].name,
+        block[-1].name if block else None,
         sum(rows.total for rows in block),
         len(names),
         sum(panel.ignored_rows for panel in parsed),

@@ -31,9 +31,37 @@ class PanelRange(NamedTuple):
         return PanelRange(f"{self.condition} AND {condition}", self.parameters + names)
 
 
+NO_PANELS = PanelRange("false")
+
+
+class Shard(NamedTuple):
+    """The `number`-th of `total` parts of a table, from 1. Each panel is in one of them; they have about equal rows."""
+
+    number: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"shard {self.number} of {self.total}"
+
+
+def find_shard(connection: Any, shard: Shard, spill: Path) -> PanelRange:
+    """The panels of a shard: consecutive ones, so that a table sorted by panel is read in part only."""
+    _spill_to(connection, spill)
+    query = """
+        WITH counts AS (SELECT panel, count(*) AS rows FROM panels GROUP BY panel),
+        starts AS (SELECT panel, sum(rows) OVER (ORDER BY panel NULLS FIRST) - rows AS start, sum(rows) OVER () AS total
+                   FROM counts),
+        shards AS (SELECT panel, start * ? // total + 1 AS shard FROM starts)
+        SELECT count(*) FILTER (shard < ?), last(panel ORDER BY panel NULLS FIRST) FILTER (shard < ?),
+               count(*) FILTER (shard = ?), last(panel ORDER BY panel NULLS FIRST) FILTER (shard = ?) FROM shards"""
+    before, previous, count, last = connection.execute(query, [shard.total, *[shard.number] * 4]).fetchone()
+    first = PanelRange().after(previous) if before else PanelRange()
+    return first.through(last) if count else NO_PANELS
+
+
 def read_blocks(connection: Any, panels: PanelRange, spill: Path) -> Iterator[list[PanelRows]]:
     """The panels of a range in order, in blocks; DuckDB sorts on disk, in `spill`, beyond its memory limit."""
-    connection.execute(f"SET temp_directory = {sql_text(str(spill))}")
+    _spill_to(connection, spill)
     connection.execute("SET preserve_insertion_order = false")
     query = f"SELECT * FROM panels WHERE {panels.condition} ORDER BY panel NULLS FIRST, file, row"
     rows = connection.sql(query, params=list(panels.parameters))
@@ -53,6 +81,10 @@ def split_range(connection: Any, panels: PanelRange, rows: int) -> Iterator[Pane
                 rest, count = panels.after(name), 0
     if count:
         yield rest
+
+
+def _spill_to(connection: Any, folder: Path) -> None:
+    connection.execute(f"SET temp_directory = {sql_text(str(folder))}")
 
 
 def _blocks(panels: Iterable[PanelRows]) -> Iterator[list[PanelRows]]:

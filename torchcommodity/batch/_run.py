@@ -16,7 +16,7 @@ from torchcommodity.batch._duckdb_results import DuckDBResults
 from torchcommodity.batch._forecasts import BlockResult, forecast_block
 from torchcommodity.batch._parquet_results import ParquetResults
 from torchcommodity.batch._partial_run import PartialRun
-from torchcommodity.batch._ranges import PanelRange, read_blocks, split_range
+from torchcommodity.batch._ranges import NO_PANELS, PanelRange, Shard, find_shard, read_blocks, split_range
 from torchcommodity.batch._ray import RANGE_ROWS, forecast_on_ray
 from torchcommodity.batch._results import Results, Run
 from torchcommodity.batch._sources import Source, is_panel_table, local_panels, open_source
@@ -43,6 +43,7 @@ def run(
     *,
     executor: ExecutorName = "local",
     address: str | None = None,
+    shard: tuple[int, int] | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Forecast a table of any number of panels, and add the forecasts to DuckDB or Parquet as one run.
@@ -66,16 +67,18 @@ def run(
         executor: "local", this process; "ray", the actors of a Ray cluster, with the same results. Every node must be
             able to read `source`, and has the same torchcommodity and torch.
         address: HOST:PORT of the Ray cluster; None starts one on this machine.
-        progress: called with the rows done, the rows of the table, and a message.
+        shard: (i, n) forecasts the i-th of n parts of the table, i from 1 to n, as a run of its own, so that n jobs
+            share the work. Each panel is in one part, and the parts have about equal numbers of rows.
+        progress: called with the rows done, the rows of the table or shard, and a message.
 
     Returns:
         The row of the table `runs`, and whether the results already had it.
 
     Raises:
         TypeError: a model or source of another type.
-        ValueError: there is no such table, it is empty or has other columns; `out` has another ending or cannot be
-            written; another process computes this run, or has the results open for more than a minute; the forecaster
-            was fitted with a futures curve.
+        ValueError: there is no such table, it is empty or has other columns; there is no such shard; `out` has another
+            ending or cannot be written; another process computes this run, or has the results open for more than a
+            minute; the forecaster was fitted with a futures curve.
 
     Example:
         >>> import pandas as pd
@@ -92,7 +95,7 @@ def run(
         >>> batch.run(forecaster, folder / "panels.parquet", folder / "forecasts.duckdb").existed
         True
     """
-    results, artifact = _open_results(Path(out)), _to_artifact(model)
+    results, artifact, part = _open_results(Path(out)), _to_artifact(model), _to_shard(shard)
     if executor == "local" and address is not None:
         raise ValueError(f"batch: address must be None for the local executor; got {address!r}")
     with local_panels(source) as panels, closing(connect()) as connection:
@@ -101,13 +104,15 @@ def run(
             panels = align_panel(panel, metadata.symbols, metadata.contracts, metadata.frequency)
         with _readable_errors(source):
             table = open_source(connection, panels, source)
-        new = _new_run(artifact, table)
+        new = _new_run(artifact, table, part)
         if old := results.find(new.run):
             return Summary(old, True)
         with closing(PartialRun(results, new)) as partial:
             with _readable_errors(table.label):
-                rows = _count_rows(connection, table)
-                with closing(_forecast_all(artifact, connection, panels, partial, table, executor, address)) as blocks:
+                selected = _select_panels(connection, table, part, partial)
+                rows = _count_rows(connection, selected)
+                work = _forecast_all(artifact, connection, panels, partial, table, selected, executor, address)
+                with closing(work) as blocks:
                     for block in blocks:
                         partial.add(block)
                         if progress:
@@ -136,11 +141,20 @@ def _to_artifact(model: Forecaster | Artifact) -> Artifact:
     raise TypeError(f"batch: model must be a Forecaster or an Artifact; got {type(model).__name__}")
 
 
-def _new_run(artifact: Artifact, table: Source) -> Run:
-    metadata = artifact.metadata
-    name = hashlib.sha256(f"torchcommodity batch 2\n{metadata.sha256}\n{table.sha256}".encode()).hexdigest()
+def _to_shard(shard: tuple[int, int] | None) -> Shard:
+    part = Shard(*(shard or (1, 1)))
+    if not 1 <= part.number <= part.total:
+        raise ValueError(f"batch: shard must be (i, n) with i from 1 to n; got {tuple(part)}")
+    return part
+
+
+def _new_run(artifact: Artifact, table: Source, shard: Shard) -> Run:
+    metadata, is_part = artifact.metadata, shard.total > 1
+    inputs = f"torchcommodity batch 2\n{metadata.sha256}\n{table.sha256}" + f"\n{shard}" * is_part
     versions = torchcommodity.__version__, torch.__version__
-    return Run(name, metadata.sha256, metadata.model, *versions, table.label, table.sha256, utc_now())
+    label = table.label + f", {shard}" * is_part
+    name = hashlib.sha256(inputs.encode()).hexdigest()
+    return Run(name, metadata.sha256, metadata.model, *versions, label, table.sha256, utc_now())
 
 
 @contextmanager
@@ -164,12 +178,15 @@ def _forecast_all(
     source: Any,
     partial: PartialRun,
     table: Source,
+    selected: PanelRange,
     executor: ExecutorName,
     address: str | None,
 ) -> Generator[BlockResult, None, None]:
     """The results of the remaining panels, in order."""
-    remaining = PanelRange().after(partial.last) if partial.rows else PanelRange()
-    if executor == "ray" and not isinstance(source, Panel):
+    remaining = selected.after(partial.last) if partial.rows else selected
+    if selected == NO_PANELS:
+        yield forecast_block(artifact, table, [])  # so that the results have all their tables
+    elif executor == "ray" and not isinstance(source, Panel):
         ranges = list(split_range(connection, remaining, RANGE_ROWS))
         yield from forecast_on_ray(artifact, source, table, ranges, address)
     else:
@@ -177,8 +194,14 @@ def _forecast_all(
             yield forecast_block(artifact, table, block)
 
 
-def _count_rows(connection: Any, table: Source) -> int:
-    rows: int = connection.execute("SELECT count(*) FROM panels").fetchall()[0][0]
-    if not rows:
+def _select_panels(connection: Any, table: Source, shard: Shard, partial: PartialRun) -> PanelRange:
+    """The panels of a shard; ValueError if the table has no rows."""
+    if not _count_rows(connection, PanelRange()):
         raise ValueError(f"{table.label}: expected rows; got none")
+    return PanelRange() if shard.total == 1 else find_shard(connection, shard, partial.spill)
+
+
+def _count_rows(connection: Any, panels: PanelRange) -> int:
+    query = f"SELECT count(*) FROM panels WHERE {panels.condition}"
+    rows: int = connection.execute(query, list(panels.parameters)).fetchone()[0]
     return rows

@@ -1,5 +1,6 @@
 """`torchcommodity batch`: forecast a table of any number of panels into DuckDB or Parquet."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,6 +44,37 @@ Out = Annotated[
 ]
 
 
+def parse_shard(text: str | None) -> tuple[int, int] | None:
+    """Two numbers from `i/n`.
+
+    >>> parse_shard("2/8")
+    (2, 8)
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"expected i/n with i from 1 to n, such as 2/8; got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def check_shard(text: str | None) -> str | None:
+    """Reject anything but `i/n` before torch is imported."""
+    parse_shard(text)
+    return text
+
+
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        callback=check_shard,
+        help="Forecast the I-th of N parts of the panels, as a run of its own, so that N jobs share the work",
+    ),
+]
+
+
 @with_layout
 def batch(
     model: options.AnyModelFile,
@@ -50,6 +82,7 @@ def batch(
     out: Out = Path("out/forecasts.duckdb"),
     executor: options.Executor = "local",
     address: options.Address = None,
+    shard: Part = None,
     quiet: options.Quiet = False,
     layout: Layout = DETECTED,
 ) -> None:
@@ -70,7 +103,9 @@ def batch(
     source = data if is_table or is_object else options.read_prices(data, layout=layout)
     try:
         with output.progress_bar(screen, "Forecasting") as progress:
-            summary = run_batch(loaded, source, out, executor=executor, address=address, progress=progress)
+            summary = run_batch(
+                loaded, source, out, executor=executor, address=address, shard=parse_shard(shard), progress=progress
+            )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} is unchanged, the same command resumes") from None
     for line in _summary_lines(summary, out):
