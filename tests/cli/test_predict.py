@@ -34,6 +34,14 @@ def test_predict_writes_the_forecast_of_the_library(run: Run, fitted: Path, newe
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
+def test_predict_warns_of_prices_unlike_those_of_training(run: Run, fitted: Path, newer: Path) -> None:
+    table = pd.read_csv(newer, index_col="date")
+    table.loc[table.index[-1], "WTI"] *= 3
+    table.to_csv(newer)
+    output = run("predict", fitted, "--data", newer).output
+    assert "warning: large move WTI 2018-06-29: " in " ".join(output.split())
+
+
 def test_predict_writes_parquet_and_json_by_the_ending(run: Run, fitted: Path, newer: Path, tmp_path: Path) -> None:
     for suffix in ("csv", "parquet", "json"):
         assert run("predict", fitted, "--data", newer, "--out", tmp_path / f"f.{suffix}", "--quiet").output == ""

@@ -41,6 +41,15 @@ def test_predict_takes_frames(panel: Panel, forecaster: Forecaster) -> None:
     assert torch.equal(forecast.predict(forecaster, panel.to_pandas()).prices, forecaster.predict(panel).prices)
 
 
+def test_forecast_has_findings_of_prices_unlike_those_of_training(panel: Panel, forecaster: Forecaster) -> None:
+    findings = forecaster.predict(panel).findings
+    assert findings == panel.findings
+    prices = panel.values.plain().clone()
+    prices[-1, 0] *= 3
+    (finding,) = forecaster.predict(replace(panel, values=prices)).findings[len(findings) :]
+    assert (finding.kind, finding.symbol, finding.date) == ("large move", "WTI", "2016-12-30")
+
+
 def test_predict_errors_name_the_symbols(panel: Panel, forecaster: Forecaster) -> None:
     with pytest.raises(ValueError, match="got WTI without BRENT"):
         forecast.predict(forecaster, panel["WTI"])

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._futures.rolls import roll_months as roll_months
     from torchcommodity.data._inspect.inspect import inspect as inspect
     from torchcommodity.data._inspect.inspect import inspect_prices as inspect_prices
-    from torchcommodity.data._inspect.training import PriceStatistics as PriceStatistics
+    from torchcommodity.data._inspect.statistics import PriceStatistics as PriceStatistics
+    from torchcommodity.data._inspect.statistics import price_statistics as price_statistics
     from torchcommodity.data._inspect.training import compare_with_training as compare_with_training
-    from torchcommodity.data._inspect.training import price_statistics as price_statistics
     from torchcommodity.data._lake import local_copy as local_copy
     from torchcommodity.data._lake import public_address as public_address
     from torchcommodity.data._layout import Layout as Layout

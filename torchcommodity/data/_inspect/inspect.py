@@ -11,7 +11,8 @@ from torchcommodity.data._grid import Array
 from torchcommodity.data._inspect.panel import panel_findings
 from torchcommodity.data._inspect.prices import price_findings
 from torchcommodity.data._inspect.stacked import StackedPrices
-from torchcommodity.data._inspect.training import PriceStatistics, training_findings
+from torchcommodity.data._inspect.statistics import PriceStatistics
+from torchcommodity.data._inspect.training import training_findings
 from torchcommodity.data._panel import Panel
 
 # positive prices that a default fit needs: its warm-up, twice its longest horizon, and one

@@ -1,7 +1,6 @@
 """Prices compared with those of training: range, largest move, and which column is which symbol."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,51 +8,12 @@ from torchcommodity.data._errors import Finding, make_finding
 from torchcommodity.data._grid import Array
 from torchcommodity.data._inspect.series import JUMP, MIN_MOVES
 from torchcommodity.data._inspect.stacked import StackedPrices
+from torchcommodity.data._inspect.statistics import PriceStatistics
 from torchcommodity.data._inspect.swapped import swapped_columns
 from torchcommodity.data._panel import Panel
 
 FAR = 2.0  # times the highest training price, or below the lowest by that factor
 LARGE = 1.25  # times the largest move of training, and of the rows before
-
-
-@dataclass(frozen=True)
-class PriceStatistics:
-    """What the positive prices of one symbol were like in training.
-
-    Args:
-        lowest: lowest price.
-        highest: highest price.
-        last: last price.
-        date: ISO date of the last price.
-        largest_move: largest absolute log-return between two prices.
-    """
-
-    lowest: float
-    highest: float
-    last: float
-    date: str
-    largest_move: float
-
-
-def price_statistics(panel: Panel) -> tuple[PriceStatistics, ...]:
-    """Statistics of each symbol's positive prices, to compare later prices with; see `compare_with_training`.
-
-    Raises:
-        ValueError: a symbol has no positive price.
-
-    >>> from torchcommodity.data import embedded
-    >>> price_statistics(embedded(["WTI"]).between(None, "2018-12-31"))[0]
-    PriceStatistics(lowest=10.25, highest=145.31, last=45.15, date='2018-12-28', largest_move=0.406396)
-    """
-    return tuple(map(_statistics, panel.values.plain().detach().numpy().T, [panel.dates] * len(panel.symbols)))
-
-
-def _statistics(prices: Array, dates: Array) -> PriceStatistics:
-    positive = prices > 0
-    prices, last = prices[positive], str(dates[positive][-1])
-    # rounded, so that a fit on another processor writes the same file
-    move = round(float(np.abs(np.diff(np.log(prices))).max(initial=0.0)), 6)
-    return PriceStatistics(float(prices.min()), float(prices.max()), float(prices[-1]), last, move)
 
 
 def compare_with_training(panel: Panel, training: Sequence[PriceStatistics]) -> tuple[Finding, ...]:
@@ -70,7 +30,7 @@ def compare_with_training(panel: Panel, training: Sequence[PriceStatistics]) -> 
         panel: prices `(T, N)`.
         training: N statistics, see `price_statistics`. None: only the moves are compared, with the rows before.
 
-    >>> from torchcommodity.data import embedded
+    >>> from torchcommodity.data import embedded, price_statistics
     >>> panel = embedded(["WTI"]).between("2012-01-01", "2020-03-09")
     >>> print(compare_with_training(panel, price_statistics(panel.between(None, "2017-12-31")))[0])
     large move WTI 2020-03-09: 31.05 after 41.14, a factor of 1.32; the largest before is 1.15 (kept)

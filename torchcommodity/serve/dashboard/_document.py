@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Panel, check_not_synthetic, summarize_findings, utc_now
+from torchcommodity.data import Panel, check_not_synthetic, compare_with_training, summarize_findings, utc_now
 from torchcommodity.export import Artifact, Metadata
 from torchcommodity.forecast import (
     STALE_DAYS,
@@ -57,6 +57,7 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
     metadata = artifact.metadata
     panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency)
     past, days_ahead = past_forecasts(artifact, panel), calendar(panel.dates)
+    findings = (*panel.findings, *compare_with_training(panel, metadata.training_prices))
     created, coverage_records = utc_now(), coverage(past, panel, metadata)
     today = today or date.fromisoformat(created[:10])
     document = {
@@ -71,10 +72,7 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
         "symbols": symbol_records(past, panel, metadata, coverage_records, today),
         "coverage": coverage_records,
         "correlation": _correlation(correlation(panel), panel),
-        "findings": [
-            asdict(finding)
-            for finding in summarize_findings(f for f in prices.findings if f.symbol in ("", *metadata.symbols))
-        ],
+        "findings": [asdict(finding) for finding in summarize_findings(findings)],
     }
     rounded: Document = _round(document)
     return rounded
