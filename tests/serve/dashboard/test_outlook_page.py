@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert_accessible
 
-from torchcommodity.forecast import PALETTE
+from torchcommodity.data import embedded
+from torchcommodity.forecast import PALETTE, fit, outlook
 
 pytestmark = pytest.mark.slow
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
@@ -114,10 +115,10 @@ def test_csv_files_have_the_numbers_of_the_document(open_page: Callable[..., Pag
             page.get_by_role("button", name=label).click()
         return pd.read_csv(event.value.path())
 
-    outlook = download("Download the ranges of all commodities as CSV").set_index(["symbol", "horizon"])
-    assert len(outlook) == 8
-    assert outlook.loc[("BRENT", 21), "low_80"] == brent["ranges"][1]["low"]
-    assert outlook.loc[("BRENT", 21), "out_of_sample"] == "yes"
+    ranges = download("Download the ranges of all commodities as CSV").set_index(["symbol", "horizon"])
+    assert len(ranges) == 8
+    assert ranges.loc[("BRENT", 21), "low"] == brent["ranges"][1]["low"]
+    assert ranges.loc[("BRENT", 21), "out_of_sample"] == "yes"
     forecast = download("Download the quantiles of Brent crude oil as CSV").set_index(["horizon", "level"])
     assert len(forecast) == 4 * 19
     assert forecast.loc[(63, 0.95), "price"] == brent["forecasts"][2]["quantiles"]["0.95"]
@@ -128,6 +129,18 @@ def test_csv_files_have_the_numbers_of_the_document(open_page: Callable[..., Pag
         band["coverage"] for one in document["coverage"] for band in one["bands"]
     ]
     assert len(download("Download the correlations of all pairs as CSV")) == 1
+
+
+def test_csv_of_the_outlook_has_the_columns_of_its_table_in_python(open_page: Callable[..., Page]) -> None:
+    wti = embedded(["WTI"]).between("2015-01-01", "2018-12-31")
+    columns = outlook(fit(wti).predict(wti)).to_pandas().columns
+    page = open_page("futures/")
+    with page.expect_download() as event:
+        page.get_by_role("button", name="Download the ranges of all commodities as CSV").click()
+    frame = pd.read_csv(event.value.path())
+    assert frame.columns.tolist() == [*columns, "out_of_sample"]
+    assert frame["stale"].tolist() == [True] * 4
+    assert frame["next_roll"].tolist() == ["2019-01-23"] * 4
 
 
 def test_csv_quotes_formulas_and_separators(open_page: Callable[..., Page]) -> None:

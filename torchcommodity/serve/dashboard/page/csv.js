@@ -8,18 +8,20 @@ const FORMULA = /(^|[;\t\r\n])( *[=+\-@\uff1d\uff0b\uff0d\uff20](?!$))|^([\t\r])
 export function cell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return String(value);
+  if (typeof value === "boolean") return value ? "True" : "False"; // as pandas writes it
   const text = value.replace(FORMULA, (_, before, sign, blank) => `${before ?? ""}'${sign ?? blank}`);
   return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const serialize = (header, rows) => [header, ...rows].map((row) => `${row.map(cell).join(",")}\n`).join("");
 
-// One row per commodity and horizon.
+// The columns of `Outlook.to_pandas`, and whether the coverage is out of sample.
 function outlook(page) {
-  const header = ["symbol", "name", "unit", "contract", "contract_month", "next_roll", "last_date", "last_price", "age_days", "horizon", "date",
-    "low_80", "median", "high_80", "previous_date", "median_change", "width_change", "coverage_80", "forecasts", "independent", "out_of_sample"];
-  return serialize(header, page.symbols.flatMap((one) => one.ranges.map((each) => [one.symbol, one.name, one.unit, one.contract, one.contract_month, one.next_roll,
-    one.last_date, one.last_price, one.age_days, each.rows, each.date, each.low, each.median, each.high, one.previous_date, each.median_change, each.width_change,
+  const fields = ["symbol", "name", "unit", "contract", "exchange", "contract_month", "next_roll", "last_price", "last_date", "age_days", "age_trading_days", "stale", "previous_date"];
+  const ahead = ["horizon", "horizon_name", "target_date", "low", "median", "high", "median_change", "width_change"];
+  const header = [...fields, ...ahead, "coverage_share", "coverage_forecasts", "coverage_independent", "out_of_sample"];
+  return serialize(header, page.symbols.flatMap((one) => one.ranges.map((each) => [...fields.map((name) => one[name]),
+    each.rows, each.name, each.date, each.low, each.median, each.high, each.median_change, each.width_change,
     each.coverage?.share, each.coverage?.forecasts, each.coverage?.independent, each.in_sample === null ? null : yesNo(!each.in_sample)])));
 }
 

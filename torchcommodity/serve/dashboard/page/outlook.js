@@ -17,7 +17,7 @@ export function outlook(page, selected, horizon, linkTo) {
   const forecasts = page.symbols.filter((one) => !one.missing);
   const dates = page.horizons.map((_, h) => usual(forecasts.map((one) => one.ranges[h].date))), lastDate = usual(forecasts.map((one) => one.last_date));
   const contracts = page.symbols.some((one) => one.contract);
-  const today = page.created.slice(0, 10), dateText = (day) => (day < today ? `${day} (past)` : day);
+  const today = page.created.slice(0, 10), dateText = (day) => (day <= today ? `${day} (passed)` : day);
   const head = (text, detail) => ({label: text, content: [line(text), detail ? smallLine(detail) : ""]});
   const headers = ["Commodity", head("Last price", lastDate), ...page.horizons.map((one, h) => head(one.name, dates[h] && dateText(dates[h]))),
     head("Coverage", `${horizon.name}, Target: 80 %`), ...(contracts ? [head("Contract")] : [])];
