@@ -152,7 +152,9 @@ def _results(result: PortfolioBacktest) -> Iterator[Markup]:
         results = result.at_cost(cost)
         yield element("h3", f"At {1e4 * cost:g} basis points per trade, {2e4 * cost:g} per roll")
         yield paragraph(element("strong", describe_results(results)))
-        yield table(f"Portfolios at {1e4 * cost:g} basis points", COLUMNS, map(portfolio_row, results))
+        yield table(
+            f"Portfolios at {1e4 * cost:g} basis points", COLUMNS, map(portfolio_row, results), stack="portfolio"
+        )
         final = "; ".join(f"{LABELS.get(r.name, r.name)} {100 * (_wealth(r)[-1] - 1):+.0f} %" for r in results)
         yield figure(
             f"wealth-{n}", f"Line chart of wealth after costs; final: {final}.", "Wealth after costs, compounded."

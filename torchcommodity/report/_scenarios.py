@@ -108,12 +108,12 @@ def _distances(scenarios: Scenarios, evaluation: ScenarioEvaluation) -> Markup:
         "distances",
         "Distance from real windows",
         paragraph(text),
-        table("Distance from real windows", ("Family of facts", *GENERATORS), rows),
+        table("Distance from real windows", ("Family of facts", *GENERATORS), rows, stack="scenarios"),
         paragraph(
             f"{describe_evaluation(evaluation)} With one calendar year left out, the difference of the totals ranges "
             f"from {low:+.3f} to {high:+.3f}; below zero the generator is closer."
         ),
-        table("Means of the facts", ("Family of facts", REAL, *GENERATORS), facts),
+        table("Means of the facts", ("Family of facts", REAL, *GENERATORS), facts, stack="scenarios"),
     )
 
 

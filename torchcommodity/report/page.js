@@ -30,7 +30,8 @@ async function loadPlotly() {
 
 // By name: the default ones would upload the chart.
 const BUTTONS = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]];
-const fileName = (box) => (box.closest(".panel")?.querySelector("h3")?.textContent ?? box.id.replace("chart-", "")).replace(/[^\p{L}\p{N}]+/gu, "-");
+const title = (box) => box.closest(".panel")?.querySelector("h3")?.textContent ?? box.id.replace("chart-", "");
+const fileName = (box) => title(box).match(/[\p{L}\p{N}]+/gu)?.join("-") ?? "chart";
 const isShown = (box) => box.offsetParent !== null;
 
 // A finger on a chart scrolls the page; the buttons of the chart zoom.
