@@ -22,6 +22,9 @@ MAX_CONNECTIONS = 1024
 OTHER_FILES = 256  # open files beside connections: pipes, the artifact, prices, the log
 MAX_HEAD_BYTES = 32_768
 MAX_PIPELINED = 16  # requests sent before the response to the first
+SEND_BUFFER = (
+    262_144  # bytes of a response that the kernel takes at once; by itself it takes megabytes, in as much time
+)
 GRACE_PERIOD = 1.0  # seconds that open connections may still send a request after the shutdown has begun
 INVALID_REQUEST = f"expected an HTTP/1.1 request with a head of at most {MAX_HEAD_BYTES} bytes"
 log = logging.getLogger("torchcommodity.serve")
@@ -57,6 +60,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start to wait for a request, in the place of the connection that waits longest if there are too many."""
         super().connection_made(transport)  # type: ignore[arg-type]
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self.waiting.add(self)
         self.waiting.make_room(len(self.connections))
 
