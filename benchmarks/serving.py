@@ -1,5 +1,6 @@
-"""Load test of `torchcommodity serve`: `python benchmarks/serving.py load|restart|kill`.
+"""Load test of `torchcommodity serve`: `python benchmarks/serving.py table|load|restart|kill`.
 
+table     `load` for 1 and 64 clients, 1 and 10 symbols, pt2 and AOTInductor, beside FastAPI and LitServe
 load      clients send requests back to back
 restart   the same, while the server is stopped (SIGTERM) and started again: are accepted requests lost?
 kill      the same, while the worker process is killed (SIGKILL): are requests left without a response?
@@ -10,6 +11,8 @@ Clients run in this process, the server in another. Each client keeps its connec
 import argparse
 import asyncio
 import collections
+import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -24,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
+from markdown import environment, replace_table
 
 from torchcommodity import data, export, forecast
 
@@ -42,19 +46,92 @@ class Results:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenario", choices=["load", "restart", "kill"])
+    parser.add_argument("scenario", choices=["table", "load", "restart", "kill"])
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--symbols", default="WTI")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
     parser.add_argument("--interval", type=float, default=10, help="Seconds between two restarts or kills")
     arguments = parser.parse_args()
+    if arguments.scenario == "table":
+        write_table(arguments)
+        return
     with tempfile.TemporaryDirectory() as folder:
         panel = data.embedded()[arguments.symbols.split(",")]
         forecaster = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
         artifact = export.export(forecaster, Path(folder) / "artifact.pt2")
         asyncio.run(measure(artifact, request_body(panel, arguments.rows), arguments))
+
+
+def write_table(arguments: argparse.Namespace) -> None:
+    lines = [
+        "| symbols | clients | server | requests/s | p50, ms | p99, ms | CPU ms per request |",
+        "|---:|---:|---|---:|---:|---:|---:|",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        for symbols in (["WTI"], list(data.embedded_symbols()[:10])):
+            panel = data.embedded(symbols)
+            forecaster = forecast.fit(panel.between("2006-01-01", "2017-12-31"))
+            pt2 = export.export(forecaster, Path(folder) / "forecast.pt2")
+            aoti = export.export(forecaster, Path(folder) / "forecast.aoti.pt2", format="aoti")
+            body = request_body(panel, arguments.rows)
+            rows = [
+                row for name, command in servers(pt2, aoti).items() for row in load_rows(name, command, body, arguments)
+            ]
+            lines += [f"| {len(symbols)} {row}" for row in sorted(rows, key=lambda row: int(row.split()[1]))]
+    missing = (
+        [] if importlib.util.find_spec("litserve") else ["LitServe is not installed (pip install litserve): no row."]
+    )
+    setting = (
+        f"Instances of {arguments.rows} rows, {arguments.seconds:g} s each, one worker, clients on the same machine"
+    )
+    text = "\n".join([*lines, "", *missing, environment(setting)])
+    replace_table(arguments.page, "load", text) if arguments.page else print(text)
+
+
+def servers(pt2: Path, aoti: Path) -> dict[str, list[str]]:
+    """Commands of all servers, which end with the port."""
+    torchcommodity = ["-m", "torchcommodity", "serve"]
+    commands = {
+        "torchcommodity": [*torchcommodity, str(pt2), "--port"],
+        "torchcommodity, AOTInductor": [*torchcommodity, str(aoti), "--port"],
+        "FastAPI and uvicorn": [str(Path(__file__).with_name("serving_fastapi.py")), str(pt2)],
+    }
+    if importlib.util.find_spec("litserve"):
+        commands["LitServe"] = [str(Path(__file__).with_name("serving_litserve.py")), str(pt2)]
+    return {name: [sys.executable, *command] for name, command in commands.items()}
+
+
+def load_rows(name: str, command: list[str], body: bytes, arguments: argparse.Namespace) -> list[str]:
+    """Rows of the table for one server, with 1 client and with `--clients`."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    server, rows = Server(command, port), []
+    asyncio.run(server.start())
+    try:
+        for clients in (1, arguments.clients):
+            rows.append(f"| {clients} | {name} | " + asyncio.run(load(server, body, clients, arguments.seconds)))
+            print(rows[-1], flush=True)
+    finally:
+        asyncio.run(server.stop())
+    return rows
+
+
+async def load(server: "Server", body: bytes, clients: int, seconds: float) -> str:
+    """Requests per second, latencies and CPU time per request under load."""
+    results = Results()
+    for duration in (1.0, seconds):  # the first is the warm-up
+        results, cpu, deadline = Results(), server.cpu_seconds(), time.monotonic() + duration
+        await asyncio.gather(*(client(server.port, body, deadline, results) for _ in range(clients)))
+    if set(results.outcomes) != {"200"}:
+        sys.exit(f"{server.command}: expected only predictions; got {dict(results.outcomes)}")
+    ordered, count = sorted(results.latencies), len(results.latencies)
+    p50, p99 = (1000 * ordered[int(q * (count - 1))] for q in (0.5, 0.99))
+    cpu_ms = 1000 * (server.cpu_seconds() - cpu) / count
+    rate = count / (seconds + max(time.monotonic() - deadline, 0))
+    return f"{rate:.0f} | {p50:.1f} | {p99:.1f} | {cpu_ms:.1f} |"
 
 
 def request_body(panel: data.Panel, rows: int) -> bytes:
@@ -66,7 +143,11 @@ def request_body(panel: data.Panel, rows: int) -> bytes:
 async def measure(artifact: Path, body: bytes, arguments: argparse.Namespace) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    results, server, load_before = Results(), Server(artifact, port, arguments.workers), os.getloadavg()[0]
+    results, server, load_before = (
+        Results(),
+        torchcommodity_server(artifact, port, arguments.workers),
+        os.getloadavg()[0],
+    )
     await server.start()
     async with health_checks(port, results.health_latencies):
         deadline = time.monotonic() + arguments.seconds
@@ -141,17 +222,22 @@ async def health_checks(port: int, latencies: list[float]) -> AsyncIterator[None
     task.cancel()
 
 
-class Server:
-    """`torchcommodity serve` in a process of its own."""
+def torchcommodity_server(artifact: Path, port: int, workers: int) -> "Server":
+    command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--workers", str(workers), "--port"]
+    return Server(command, port)
 
-    def __init__(self, artifact: Path, port: int, workers: int) -> None:
-        self.port, self.longest_stop = port, 0.0
-        self.command = [sys.executable, "-m", "torchcommodity", "serve", str(artifact), "--port", str(port)]
-        self.command += ["--workers", str(workers)]
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, command: list[str], port: int) -> None:
+        self.command, self.port, self.longest_stop = [*command, str(port)], port, 0.0
         self.events: collections.Counter[str] = collections.Counter()
 
     async def start(self) -> None:
-        self.process = subprocess.Popen(self.command, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
         async with aiohttp.ClientSession() as session:
             while self.process.poll() is None:
                 try:
@@ -162,6 +248,16 @@ class Server:
                     pass
                 await asyncio.sleep(0.2)
         sys.exit(f"the server exited with code {self.process.returncode}")
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the server and all of its processes."""
+        seconds = 0.0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = stat.read_text().rpartition(")")[2].split()
+                if int(fields[3]) == self.process.pid:  # its session
+                    seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return seconds
 
     async def stop(self) -> int:
         start = time.monotonic()
