@@ -72,10 +72,12 @@ def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> Non
         try:
             wait("/health")
             document = json.loads(wait("/dashboard"))
+            metrics = wait("/metrics").decode()
         finally:
             server.send_signal(signal.SIGTERM)
     assert server.returncode == 0
     assert document["state"] == "ready"
+    assert 'torchcommodity_dashboard_price_timestamp_seconds{symbol="BRENT"}' in metrics
     assert [symbol["symbol"] for symbol in document["symbols"]] == ["WTI", "BRENT", "HENRY_HUB"]
 
 

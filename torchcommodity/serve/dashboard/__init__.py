@@ -9,8 +9,8 @@ from torchcommodity import _lazy
 
 if TYPE_CHECKING:
     from torchcommodity.serve.dashboard._cached_dashboard import Dashboard as Dashboard
-    from torchcommodity.serve.dashboard._document import empty_document as empty_document
     from torchcommodity.serve.dashboard._document import make_document as make_document
+    from torchcommodity.serve.dashboard._empty_document import empty_document as empty_document
 
 __all__ = [
     "Dashboard",

@@ -7,7 +7,8 @@ from datetime import date
 
 from torchcommodity.data import Panel, utc_now
 from torchcommodity.export import Artifact
-from torchcommodity.serve.dashboard._document import Document, empty_document, make_document
+from torchcommodity.serve.dashboard._document import Document, make_document
+from torchcommodity.serve.dashboard._empty_document import empty_document
 
 
 @dataclass

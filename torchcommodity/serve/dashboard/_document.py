@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchcommodity.data import Panel, check_not_synthetic, compare_with_training, summarize_findings, utc_now
-from torchcommodity.export import Artifact, Metadata
+from torchcommodity.export import Artifact
 from torchcommodity.forecast import (
     STALE_DAYS,
     Correlation,
@@ -19,26 +19,14 @@ from torchcommodity.forecast import (
     pairs_by_strength,
 )
 from torchcommodity.serve.dashboard._coverage import coverage
-from torchcommodity.serve.dashboard._model_card import EMPTY, EXAMPLES, model_card
+from torchcommodity.serve.dashboard._empty_document import FORMAT
+from torchcommodity.serve.dashboard._model_card import model_card
 from torchcommodity.serve.dashboard._past_forecasts import past_forecasts
 from torchcommodity.serve.dashboard._symbols import symbol_records
 
 Document = dict[str, Any]
-FORMAT = "torchcommodity.dashboard.2"
 CORRELATION_ROWS = 1260  # about five years
 CORRELATION_POINTS = 700  # of the line; more cannot be told apart on a screen
-
-
-def empty_document(metadata: Metadata) -> Document:
-    """Document of a server without prices: the model card, and how to provide prices."""
-    instructions = {"text": EMPTY, "examples": EXAMPLES}
-    return {
-        "format": FORMAT,
-        "state": "empty",
-        "created": utc_now(),
-        "model": model_card(metadata),
-        "instructions": instructions,
-    }
 
 
 def make_document(artifact: Artifact, prices: Panel, source: str, today: date | None = None) -> Document:

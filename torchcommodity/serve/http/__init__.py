@@ -1,12 +1,20 @@
-"""HTTP server for exported artifacts, with the routes of a Vertex AI custom container."""
+"""HTTP server for exported artifacts, with the routes of a Vertex AI custom container.
 
+Names are imported on first use: a worker process needs none of the web server.
+"""
+
+from typing import TYPE_CHECKING
+
+from torchcommodity import _lazy
 from torchcommodity.serve.http import _extra as _extra
-from torchcommodity.serve.http._app import Routes as Routes
-from torchcommodity.serve.http._limits import Limits as Limits
-from torchcommodity.serve.http._logs import redirect_stderr as redirect_stderr
-from torchcommodity.serve.http._server import serve as serve
-from torchcommodity.serve.http._storage import local_artifact as local_artifact
-from torchcommodity.serve.http._tokens import Tokens as Tokens
+
+if TYPE_CHECKING:
+    from torchcommodity.serve.http._app import Routes as Routes
+    from torchcommodity.serve.http._limits import Limits as Limits
+    from torchcommodity.serve.http._logs import redirect_stderr as redirect_stderr
+    from torchcommodity.serve.http._server import serve as serve
+    from torchcommodity.serve.http._storage import local_artifact as local_artifact
+    from torchcommodity.serve.http._tokens import Tokens as Tokens
 
 __all__ = [
     "Limits",
@@ -16,3 +24,6 @@ __all__ = [
     "redirect_stderr",
     "serve",
 ]
+
+if not TYPE_CHECKING:  # type checkers would allow any name
+    __getattr__, __dir__ = _lazy.lazy_names(__name__)

@@ -68,7 +68,7 @@ def run_front(
     with logging_to_stderr(), _processes(settings, check_prices=number == 0) as processes:
         artifact, metrics, server = processes.artifact, Metrics(processes.artifact), Server(limits.timeout)
         pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
-        router = make_router(artifact.empty_document["model"], processes.dashboard)
+        router = make_router(artifact.empty_document["model"], _observed(processes.dashboard, metrics))
         series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
         app = make_app(artifact, pool, metrics, limits, routes, router, requires_token, series)
         public_paths = (routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
@@ -95,6 +95,15 @@ class Processes(NamedTuple):
     workers: list[Worker]
     spares: list[Worker]
     dashboard: Callable[[], dict[str, Any]]
+
+
+def _observed(dashboard: Callable[[], dict[str, Any]], metrics: Metrics) -> Callable[[], dict[str, Any]]:
+    def make_document() -> dict[str, Any]:
+        document = dashboard()
+        metrics.observe_document(document)
+        return document
+
+    return make_document
 
 
 @contextlib.contextmanager

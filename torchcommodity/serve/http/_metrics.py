@@ -3,8 +3,9 @@
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from importlib.metadata import version
 from typing import Any
 
@@ -74,6 +75,13 @@ class Metrics:
             buckets=AGE_BUCKETS,
             **options,
         )
+        self.price_time = Gauge(
+            "dashboard_price_timestamp_seconds",
+            "Date of a symbol's last price, at 00:00 UTC, when the dashboard was last made",
+            ["symbol"],
+            multiprocess_mode="mostrecent",
+            **options,
+        )
         self.workers_ready = Gauge(
             "workers_ready", "Worker processes that have loaded the artifact", multiprocess_mode="livesum", **options
         )
@@ -129,6 +137,13 @@ class Metrics:
         for window in windows:
             self.instances.inc()
             self.row_age.observe(now - float(window.days[-1]) * DAY)
+
+    def observe_document(self, document: Mapping[str, Any]) -> None:
+        """Read the dates of the last prices from a dashboard document."""
+        for symbol in document.get("symbols", ()):
+            if symbol["last_date"]:
+                day = datetime.fromisoformat(symbol["last_date"]).replace(tzinfo=timezone.utc)
+                self.price_time.labels(symbol["symbol"]).set(day.timestamp())
 
     def observe_batch(self, queued: Iterable[float]) -> None:
         """Observe a batch whose instances were queued at these times of `time.perf_counter`."""
