@@ -8,7 +8,9 @@ from torch import Tensor
 
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead
+from torchcommodity.models._rolls import PRIOR, RollsAhead, curve_shift, gaps_in_returns, list_rolls, rolls_ahead
+from torchcommodity.opkit import Past
+from torchcommodity.ops import log_returns
 
 HORIZONS = (2, 4)
 
@@ -27,12 +29,84 @@ def rolls_of(panel: data.Panel, ahead: int = 126) -> Tensor:  # (1, T + A, N)
     return torch.from_numpy(data.roll_months("CL", panel.dates, ahead))[None, :, None]
 
 
-def test_count_rolls_moves_a_roll_to_the_next_price() -> None:
+@pytest.fixture(scope="module")
+def gappy() -> tuple[Tensor, Tensor, Tensor]:
+    """Returns, mask of prices and rolls of oil and gas with a month, half a year and a first year without prices."""
+    panel = data.embedded(["WTI", "HENRY_HUB"]).between("2008-01-01", "2011-12-31")
+    panel = panel.with_contracts({"WTI": "CL", "HENRY_HUB": "NG"})
+    prices = panel.values.plain().clone()[None]
+    prices[:, 400:425, 0] = prices[:, 600:730, 1] = prices[:, :250, 1] = torch.nan
+    prices[:, -30:, 0] = torch.nan  # rolls that no row has passed
+    return log_returns(prices), prices > 0, panel.roll_calendar(HORIZONS[-1])[None]
+
+
+def effects(returns: Tensor, has_price: Tensor, rolls: Tensor, last_rows: int | None = None) -> RollsAhead:
+    return rolls_ahead(list_rolls(rolls, has_price), returns, HORIZONS, last_rows)
+
+
+def loop(returns: list[float], has_price: list[bool], rolls: list[int], t: int, h: int) -> tuple[int, float]:
+    """Number and expected gaps of the rolls h rows ahead of row t of one series, roll by roll."""
+    T = len(returns)
+    passed = {s: next((n for n in range(s, T) if has_price[n]), T) for s in range(len(rolls)) if rolls[s]}
+    ahead = [rolls[s] for s in passed if s <= t + h and passed[s] > t]
+    gaps = [(rolls[s], returns[n]) for s, n in passed.items() if n <= t and math.isfinite(returns[n])]
+    by_month = {month: [gap for m, gap in gaps if m == month] for month in ahead}
+    return len(ahead), sum(sum(by_month[month]) / (len(by_month[month]) + PRIOR) for month in ahead)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_rolls_ahead_equal_a_loop_over_rolls(gappy: tuple[Tensor, Tensor, Tensor], n: int) -> None:
+    returns, has_price, rolls = gappy
+    panel, columns = effects(*gappy), [x[0, :, n].tolist() for x in gappy]
+    for t in range(7, returns.shape[1], 53):
+        last = effects(returns[:, : t + 1], has_price[:, : t + 1], rolls[:, : t + 1 + HORIZONS[-1]], 1)
+        for i, h in enumerate(HORIZONS):
+            count, shift = loop(*(column[: t + 1] for column in columns[:2]), columns[2], t, h)
+            assert last.counts[0, 0, i, n] == panel.counts[0, t, i, n] == count
+            assert last.shift[0, 0, i, n] == panel.shift[0, t, i, n] == pytest.approx(shift, abs=1e-15)
+
+
+@pytest.mark.parametrize("last_rows", [1, 5, 64])
+def test_last_rows_have_the_bits_of_all_rows(gappy: tuple[Tensor, Tensor, Tensor], last_rows: int) -> None:
+    for last, panel in zip(effects(*gappy, last_rows=last_rows), effects(*gappy)):
+        torch.testing.assert_close(last, panel[:, -last_rows:], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("row", [100, 249, 250, 410, 700, 990])  # also within gaps of the prices
+def test_rolls_ahead_have_the_same_bits_row_by_row(gappy: tuple[Tensor, Tensor, Tensor], row: int) -> None:
+    returns, has_price, rolls = gappy
+    past = Past({})
+    for first, last in ((0, row), (row, row + 1), (row + 1, returns.shape[1])):
+        rows, ahead = slice(first, last), slice(first, last + HORIZONS[-1])
+        past = Past(past.tensors)
+        listed = list_rolls(rolls[:, ahead], has_price[:, rows], past)
+        live = rolls_ahead(listed, returns[:, rows], HORIZONS, 1, past)
+        whole = effects(returns[:, :last], has_price[:, :last], rolls[:, : last + HORIZONS[-1]], 1)
+        assert torch.equal(live.counts, whole.counts)
+        assert torch.equal(live.shift, whole.shift)
+        in_return = gaps_in_returns(list_rolls(rolls, has_price), returns.shape[1])[:, rows]
+        assert torch.equal(gaps_in_returns(listed, last - first), in_return)
+
+
+def test_shift_of_the_last_row_has_the_gradient_of_all_rows(gappy: tuple[Tensor, Tensor, Tensor]) -> None:
+    returns, has_price, rolls = gappy
+    gradients = []
+    for last_rows in (1, None):
+        leaf = returns.clone().requires_grad_()
+        effects(leaf, has_price, rolls, last_rows).shift[:, -1].sum().backward()
+        gradients.append(leaf.grad)
+    torch.testing.assert_close(gradients[0], gradients[1])
+    assert gradients[0] is not None
+    assert gradients[0].isfinite().all()
+    assert gradients[0].any()
+
+
+def test_a_roll_is_passed_by_the_next_price() -> None:
     rolls = torch.tensor([0, 0, 3, 0, 0, 4, 0, 0, 0, 0])[None, :, None]
     has_price = torch.tensor([True, True, False, True, True, True])[None, :, None]
-    counts = count_rolls(rolls, has_price)
-    assert counts.in_return.any(-1)[0, :, 0].tolist() == [False, False, False, True, False, True]
-    ahead = rolls_ahead(counts, HORIZONS)[0, :, :, 0]
+    listed = list_rolls(rolls, has_price)
+    assert gaps_in_returns(listed, 6)[0, :, 0].tolist() == [False, False, False, True, False, True]
+    ahead = rolls_ahead(listed, torch.zeros(1, 6, 1), HORIZONS).counts[0, :, :, 0]
     assert ahead[:, 0].tolist() == [1, 1, 1, 1, 1, 0]  # at row 2 the last price is still that of the old contract
     assert ahead[:, 1].tolist() == [1, 2, 2, 1, 1, 0]
 
@@ -40,8 +114,7 @@ def test_count_rolls_moves_a_roll_to_the_next_price() -> None:
 def test_gap_shift_is_the_shrunk_mean_of_past_gaps_of_the_month() -> None:
     rolls = torch.tensor([0, 3, 0, 4, 0, 3, 0, 3, 0, 0, 0])[None, :, None]
     returns = column(math.nan, 0.1, 0.5, 0.2, 0.5, 0.3, 0.5)
-    counts = count_rolls(rolls, torch.ones(1, 7, 1, dtype=torch.bool))
-    shift = gap_shift(returns, counts, HORIZONS)[0, :, :, 0]
+    shift = effects(returns, torch.ones(1, 7, 1, dtype=torch.bool), rolls).shift[0, :, :, 0]
     march = [0.0, 0.1 / 4, 0.1 / 4, 0.1 / 4, 0.1 / 4, 0.4 / 5, 0.4 / 5]
     assert shift[4, 0].item() == pytest.approx(march[4])  # one March roll within two rows
     assert shift[4, 1].item() == pytest.approx(2 * march[4])

@@ -11,7 +11,7 @@ from torchcommodity.data import business_calendar, get_contract, roll_days
 FIRST, LAST = np.datetime64("1970-01-01"), np.datetime64("2060-12-31")  # dates of the roll rules
 SPOT_RANGE = ("1600-01-01", "2200-12-31")  # dates that `data.read` takes
 TABLE_START = np.datetime64("1969-12-01")  # entry 0 of the tables: an open day precedes FIRST
-MONTH_BASE = 16  # roll code = MONTH_BASE * number of rolls so far + calendar month of the last one
+MONTH_BASE = 16  # roll code = MONTH_BASE * number of rolls so far + calendar month of the last one, its last four bits
 
 
 def calendar_range(contracts: Sequence[str | None]) -> tuple[str, str]:
@@ -62,19 +62,20 @@ class RollCalendar(nn.Module):
 
     def forward(self, days: Tensor) -> Tensor:  # (B, T) int64 days since 1970-01-01 -> (B, T + ahead, N) int64
         indices = torch.where(days < 0, self.roll_codes.shape[1], days + _table_index(FIRST))
-        last = indices[:, -1:]
-        rows = [torch.cat([indices, self._next_open_days(market, last)], 1) for market in range(len(self.open_counts))]
-        rolls = [self._rolls(product, rows[market]) for product, market in enumerate(self.markets)]
-        return torch.stack([torch.zeros_like(rows[0]) if p is None else rolls[p] for p in self.columns], -1)
+        before, last = indices[:, :1] - 1, indices[:, -1:]
+        rows = [
+            torch.cat([before, indices, self._next_open_days(market, last)], 1)
+            for market in range(len(self.open_counts))
+        ]
+        codes = [self.roll_codes[product][rows[market]] for product, market in enumerate(self.markets)]
+        spot = torch.zeros_like(codes[0])
+        panel = torch.stack([spot if product is None else codes[product] for product in self.columns], -1)
+        is_roll = panel[:, 1:] != panel[:, :-1]
+        return (is_roll * (panel[:, 1:] & (MONTH_BASE - 1))).to(torch.int64)
 
     def _next_open_days(self, market: int, last: Tensor) -> Tensor:  # (B, 1) -> (B, ahead)
         ordinal = self.open_counts[market][last].to(torch.int64) + torch.arange(self.ahead, device=last.device)
         return self.open_days[market][ordinal].to(torch.int64)
-
-    def _rolls(self, product: int, rows: Tensor) -> Tensor:  # (B, R) -> (B, R)
-        previous_rows = torch.cat([rows[:, :1] - 1, rows[:, :-1]], 1)
-        codes, previous = (self.roll_codes[product][days].to(torch.int64) for days in (rows, previous_rows))
-        return torch.where(codes != previous, codes % MONTH_BASE, 0)
 
 
 def _roll_codes(code: str, days: np.ndarray) -> np.ndarray:  # (D,) -> (D,) int16

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
-from torchcommodity.models._rolls import count_rolls, curve_shift, gap_shift, rolls_ahead, tail
+from torchcommodity.models._rolls import curve_shift, gaps_in_returns, list_rolls, rolls_ahead, tail
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean, garch_variance, log_returns
@@ -208,15 +208,15 @@ class Har(nn.Module):
         if rolls is None:
             zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
             return returns, zeros, zeros
-        counts = count_rolls(rolls, torch.isfinite(prices) & (prices > 0), past)
-        ahead = rolls_ahead(counts, self.config.horizons, last_rows)
-        shift = self.config.gap_weight * gap_shift(returns, counts, self.config.horizons, last_rows, past)
-        unpriced = ahead.to(shift)
+        T, has_price = prices.shape[1], (prices > 0) & (prices < torch.inf)
+        listed = list_rolls(rolls[:, : T + self.config.horizons[-1]], has_price, past)
+        ahead = rolls_ahead(listed, returns, self.config.horizons, last_rows, past)
+        shift, unpriced = self.config.gap_weight * ahead.shift, ahead.counts.to(ahead.shift)
         if curve is not None:
-            priced = curve_shift(tail(curve, last_rows).to(shift), ahead)
+            priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)
             shift = torch.where(priced.isfinite(), priced, shift)
             unpriced = torch.where(priced.isfinite(), 0.0, unpriced)
-        return torch.where(counts.in_return.any(-1), torch.nan, returns), shift, unpriced
+        return torch.where(gaps_in_returns(listed, T), torch.nan, returns), shift, unpriced
 
     def variance_terms(
         self, returns: Tensor, unpriced_rolls: Tensor, past: Past | None = None, own: OwnRows | None = None

@@ -1,10 +1,11 @@
 """Effect of contract rolls on a front-month series: dates and expected sizes of the price gaps.
 
-Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts. `rolls` (B, T + A, N) int64 is 0 on a
-row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the next trading days.
+Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts, L last rows. `rolls` (B, T + A, N) is 0
+on a row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the next trading days. A
+roll is passed by the first row with a price on or after its day: the return of that row contains the gap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,55 +15,76 @@ from torch.nn import functional as F
 from torchcommodity.opkit import Past
 from torchcommodity.ops import linear_recurrence
 
+MONTHS = 12
 PRIOR = 3  # zero gaps added to the observed ones: shrinks a mean of few observations
 
 
-class RollCounts(NamedTuple):
-    """Cumulative number of rolls by calendar month."""
+class Rolls(NamedTuple):
+    """Rolls of every row and of the rows ahead, after those of earlier rows that are not passed yet: R entries."""
 
-    scheduled: Tensor  # (B, T + A, N, 12) up to each row
-    passed: Tensor  # (B, T, N, 12) up to the last row with a price
-    in_return: Tensor  # (B, T, N, 12) bool: the return of this row contains the gap; False where there is no price
+    months: Tensor  # (B, R, N) int64, 1 to 12; 0 = no roll
+    rows: Tensor  # (R, 1) int64, row of the roll
+    passed_by: Tensor  # (B, R, N) int64, row that passes it; T = none yet
+    earlier: Tensor | None  # (B, 12, N) float64, numbers of rolls of the first 12 entries, if they are of earlier rows
 
-
-def count_rolls(
-    rolls: Tensor, has_price: Tensor, past: Past | None = None
-) -> RollCounts:  # (B, T + A, N), (B, T, N) bool
-    """Count rolls; a roll on a day without a price enters the return of the next row with a price."""
-    past = past or Past()
-    scheduled, T = F.one_hot(rolls, 13)[..., 1:].cumsum(1), has_price.shape[1]
-    if (earlier := past.get("scheduled")) is not None:
-        scheduled = scheduled + earlier
-    past.keep("scheduled", scheduled[:, T - 1 : T].clone())
-    has_price = has_price.unsqueeze(-1)
-    counted = torch.where(has_price, scheduled[:, :T], 0).flatten(2).double()
-    carried = (~has_price).expand_as(scheduled[:, :T]).flatten(2).double()
-    # forward fill by a recurrence, exact on integers, since ONNX has no running maximum
-    filled = linear_recurrence(carried, counted, past.get("passed"))
-    before = past.lag("passed", filled).unflatten(2, (-1, 12)).long()
-    passed = filled.unflatten(2, (-1, 12)).long()
-    return RollCounts(scheduled, passed, has_price & (passed > before))
+    def weigh(self, values: Tensor) -> Tensor:  # (B, R, N)
+        """Values times the number of rolls of each entry."""
+        if self.earlier is None:
+            return values
+        return torch.cat([values[:, :MONTHS] * self.earlier.to(values), values[:, MONTHS:]], 1)
 
 
-def rolls_ahead(counts: RollCounts, horizons: Sequence[int], last_rows: int | None = None) -> Tensor:  # (B, L, H, N)
-    """Number of rolls between the last priced row and the row h ahead."""
-    return torch.stack([ahead.sum(-1) for ahead in _ahead(counts, horizons, last_rows)], 2)
+class RollsAhead(NamedTuple):
+    """Rolls between the last priced row and the row h ahead, for each of the last rows."""
+
+    counts: Tensor  # (B, L, H, N) int64
+    shift: Tensor  # (B, L, H, N) their expected gaps: the symbol's mean past gap of the same month, shrunk to zero
 
 
-def gap_shift(
-    returns: Tensor,
-    counts: RollCounts,
+def list_rolls(rolls: Tensor, has_price: Tensor, past: Past | None = None) -> Rolls:  # (B, T + A, N), (B, T, N) bool
+    """Find the row that passes each roll."""
+    rows = torch.arange(rolls.shape[1], device=rolls.device).unsqueeze(-1)
+    passed_by = _next_price(has_price, rows)
+    earlier = None if past is None else past.get("unpassed")
+    if earlier is None:
+        return Rolls(rolls, rows, passed_by, None)
+    months = torch.arange(1, MONTHS + 1, device=rolls.device).unsqueeze(-1)
+    return Rolls(
+        torch.cat([months.expand_as(earlier), rolls], 1),
+        torch.cat([0 * months, rows]),
+        torch.cat([passed_by[:, :1].expand_as(earlier), passed_by], 1),
+        earlier,
+    )
+
+
+def gaps_in_returns(rolls: Rolls, T: int) -> Tensor:  # (B, T, N) bool
+    """Whether the return of each row contains a gap; False where there is no price."""
+    B, _, N = rolls.months.shape
+    passed = rolls.months.new_zeros(B, T + 1, N).scatter_add_(1, rolls.passed_by, rolls.weigh(rolls.months))
+    return passed[:, :T] > 0
+
+
+def rolls_ahead(
+    rolls: Rolls,
+    returns: Tensor,  # (B, T, N)
     horizons: Sequence[int],
     last_rows: int | None = None,
     past: Past | None = None,
-) -> Tensor:  # (B, T, N) -> (B, L, H, N)
-    """Expected roll gaps within each horizon: the symbol's mean past gap of the same calendar month, shrunk to zero."""
-    past = past or Past()
-    has_gap = counts.in_return & torch.isfinite(returns).unsqueeze(-1)
-    total = past.cumsum("gaps", torch.where(has_gap, returns.unsqueeze(-1), 0.0), -3)
-    mean = total / (past.cumsum("gap_count", has_gap, -3) + PRIOR)
-    mean = tail(mean, last_rows)
-    return torch.stack([(ahead * mean).sum(-1) for ahead in _ahead(counts, horizons, last_rows)], 2)
+) -> RollsAhead:
+    """Number and expected gaps of the rolls ahead of each of the last rows, by default of all rows."""
+    past, T = past or Past(), returns.shape[1]
+    L, A = T if last_rows is None else min(last_rows, T), horizons[-1]
+    ones = rolls.weigh(returns.new_ones((), dtype=torch.double).expand(rolls.months.shape))
+    scheduled = _month_sums(ones, _cells(rolls.rows + (L - T), rolls.months, L + A), L + A)
+    cells = _cells(rolls.passed_by + (L - T), rolls.months, L)
+    passed = _month_sums(ones, cells, L)
+    past.keep("unpassed", scheduled[:, :, L - 1] - passed[:, :, -1])
+    mean = _mean_gaps(rolls, returns, cells, L, past)
+    ahead = [(scheduled[:, :, h : h + L] - passed).to(returns) for h in horizons]
+    counts = torch.stack([number.sum(1) for number in ahead], 2).long()
+    # sums over contiguous months: otherwise the order of additions depends on the number of rows
+    gaps = [(number * mean).movedim(1, -1).contiguous() for number in ahead]
+    return RollsAhead(counts, torch.stack([gap.sum(-1) for gap in gaps], 2))
 
 
 def curve_shift(
@@ -92,8 +114,37 @@ def tail(x: Tensor, rows: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)
     return x if rows is None else x[:, -rows:]
 
 
-def _ahead(
-    counts: RollCounts, horizons: Sequence[int], last_rows: int | None
-) -> Iterator[Tensor]:  # (B, L, N, 12) of each horizon
-    rows, passed = counts.passed.shape[1], tail(counts.passed, last_rows)
-    return (tail(counts.scheduled[:, h : rows + h], last_rows) - passed for h in horizons)
+def _next_price(has_price: Tensor, rows: Tensor) -> Tensor:  # (B, T, N) bool, (R, 1) -> (B, R, N) int64
+    """The first row with a price from each row on; T where there is none."""
+    T, R = has_price.shape[1], rows.shape[0]
+    here = F.pad(has_price.double(), (0, 0, 0, R - T)).flip(1)
+    none = torch.arange(T, T + 1, dtype=here.dtype, device=here.device)
+    # a recurrence backward in time, exact on integers, since ONNX has no running minimum
+    return linear_recurrence(1 - here, here * rows.flip(0), none).flip(1).long()
+
+
+def _mean_gaps(rolls: Rolls, returns: Tensor, cells: Tensor, L: int, past: Past) -> Tensor:  # (B, 12, L, N)
+    """Mean gap of each month up to each of the last rows, shrunk to zero; a roll before the first return has none."""
+    gaps = F.pad(returns, (0, 0, 0, 1), value=torch.nan).gather(1, rolls.passed_by).double()
+    total = _month_sums(rolls.weigh(gaps.nan_to_num(0.0)), cells, L, past.get("gaps"))
+    count = _month_sums(rolls.weigh((~gaps.isnan()).double()), cells, L, past.get("gap_count"))
+    past.keep("gaps", total[:, :, -1].clone())
+    past.keep("gap_count", count[:, :, -1].clone())
+    return total.to(returns) / (count.to(returns) + PRIOR)
+
+
+def _cells(rows: Tensor, months: Tensor, L: int) -> Tensor:  # (B, R, N) or (R, 1), (B, R, N) -> (B, R, N) int64
+    """Cells of a table (13, L + 1) by month and row: earlier rows are in the first, later ones in the last."""
+    return rows.clamp(0, L) + (L + 1) * months
+
+
+def _month_sums(
+    values: Tensor, cells: Tensor, L: int, before: Tensor | None = None
+) -> Tensor:  # (B, R, N), (B, R, N), (B, 12, N) -> (B, 12, L, N)
+    """Sums of the values of each month up to each of L rows, and of earlier calls; without a panel if L is 1."""
+    B, _, N = cells.shape
+    table = values.new_zeros(B, (MONTHS + 1) * (L + 1), N)
+    if before is not None:
+        table.unflatten(1, (MONTHS + 1, -1))[:, 1:, 0] = before
+    sums: Tensor = table.scatter_add_(1, cells, values).unflatten(1, (MONTHS + 1, -1))
+    return sums[:, 1:, :L].cumsum(2)
