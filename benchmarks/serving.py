@@ -263,6 +263,8 @@ class Server:
         start = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         exit_code = await asyncio.to_thread(self.process.wait, 60)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # LitServe leaves processes behind
         self.events[f"exit code {exit_code}"] += 1
         self.longest_stop = max(self.longest_stop, time.monotonic() - start)
         return exit_code
