@@ -161,7 +161,7 @@ def findings_table() -> str:
     """The table of kinds, from the docstrings that state the rules and from the treatments."""
     rows = [
         row.split(" | ", 1)
-        for documented in (data.Finding, data.inspect)
+        for documented in (data.Finding, data.inspect, data.compare_with_training)
         for row in re.findall(r"^ *\| ([a-z].*) \|$", inspect.cleandoc(documented.__doc__ or ""), re.MULTILINE)
     ]
     rules = {kind: rule for kinds, rule in rows for kind in kinds.split(", ") if kind != "kind"}

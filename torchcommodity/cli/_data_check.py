@@ -46,11 +46,13 @@ def check(
 
 
 def _unusable(panel: "Panel") -> dict[str, str]:
-    """Symbols that cannot be forecast, and why."""
+    """Symbols that cannot be forecast, in the order of the panel, and why."""
     from torchcommodity.data import inspect
 
-    reasons = ((finding, f"{finding.kind}: {finding.value}") for finding in inspect(panel) if finding.kind in UNUSABLE)
-    return {finding.symbol: reason for finding, reason in reasons}
+    reasons = {
+        finding.symbol: f"{finding.kind}: {finding.value}" for finding in inspect(panel) if finding.kind in UNUSABLE
+    }
+    return {symbol: reasons[symbol] for symbol in panel.symbols if symbol in reasons}
 
 
 def _check_json(panel: "Panel", unusable: dict[str, str]) -> str:
