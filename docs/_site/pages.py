@@ -10,6 +10,9 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PICTURE = re.compile(
+    r"(!\[[^]]*\]\(docs/assets/\w+)(\.png)\)"
+)  # the one with "-dark" in its name is for the dark scheme
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 
@@ -20,6 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    markdown = PICTURE.sub(r"\1\2#only-light)\1-dark\2#only-dark)", markdown)
     markdown = re.sub(r"^```cpp (\w+)$", r'```cpp title="\1"', markdown, flags=re.MULTILINE)
     return LINK.sub(lambda link: "](" + _target(link[1], page.file.src_uri), markdown)
 

@@ -4,15 +4,23 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
 from html import unescape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
+PAGES = ["index", "tutorials/forecast", "how-to/serving", "reference/export", "results/skill", "examples/index"]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.slow  # the examples run while the site is built
 
 
@@ -99,3 +107,66 @@ def test_reference_shows_shapes_of_signatures(site: Path) -> None:
 def test_site_downloads_nothing(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not re.search(r'<(?:script|img|iframe|link)[^>]*(?:src|href)="(?:https?:)?//', page.read_text()), page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def server(site: Path) -> Iterator[str]:
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+
+
+@pytest.mark.parametrize("origin", ["folder", "server"])
+def test_site_search_works_from_a_folder_and_from_a_server(site: Path, server: str, browser: Any, origin: str) -> None:
+    root = site.as_uri() if origin == "folder" else server
+    page = browser.new_page()
+    page.goto(f"{root}/concepts/panels.html")  # the links of the results are relative to another folder
+    page.locator("input.md-search__input").click()
+    page.get_by_text("Type to start searching").wait_for()  # the index is loaded
+    page.keyboard.type("rolling_correlation", delay=20)
+    page.locator(f".md-search-result__link[href^='{root}/reference/ops.html']").first.wait_for()
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_site_has_enough_contrast_in_both_schemes(site: Path, browser: Any, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    rules = {"runOnly": ["color-contrast", "link-in-text-block"]}
+    page = browser.new_page(color_scheme=scheme)
+    for name in PAGES:
+        page.goto((site / f"{name}.html").as_uri())
+        assert (
+            page.locator("body").get_attribute("data-md-color-scheme") == {"light": "default", "dark": "slate"}[scheme]
+        )
+        violations = axe.run(page, options=rules).response["violations"]
+        assert [(name, node["html"], node["failureSummary"]) for one in violations for node in one["nodes"]] == []
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_home_page_shows_the_picture_of_the_scheme(site: Path, browser: Any, scheme: str) -> None:
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 844})
+    page.goto((site / "index.html").as_uri())
+    pictures = page.locator("img[src*=forecast]")
+    visible = [picture.get_attribute("src") for picture in pictures.all() if picture.is_visible()]
+    assert visible == [
+        {"light": "assets/forecast.png#only-light", "dark": "assets/forecast-dark.png#only-dark"}[scheme]
+    ]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
