@@ -26,7 +26,7 @@ STALE_DAYS: dict[Frequency, int] = {"daily": 7, "weekly": 14, "monthly": 75}
 
 @dataclass(frozen=True)
 class OutlookRange:
-    """80 % range of the price at one horizon; NaN where the forecast lacks the quantile level.
+    """80 % range of the price at one horizon; NaN where the forecast lacks the quantile level or the symbol a price.
 
     Args:
         rows: the horizon.
@@ -207,7 +207,7 @@ def _range(forecast: Forecast, previous: Forecast | None, i: int, n: int, covera
     median_change = width_change = None
     if previous is not None:
         old_low, old_median, old_high = _prices(previous, i, n)
-        median_change, width_change = median / old_median - 1, (high - low) / (old_high - old_low) - 1
+        median_change, width_change = _change(median, old_median), _change(high - low, old_high - old_low)
     return OutlookRange(
         rows=forecast.horizons[i],
         name=forecast.calendar.name(forecast.horizons[i]),
@@ -219,6 +219,11 @@ def _range(forecast: Forecast, previous: Forecast | None, i: int, n: int, covera
         width_change=width_change,
         coverage=coverage,
     )
+
+
+def _change(value: float, before: float) -> float:
+    """Relative change; NaN from zero, such as the width of a range of prices that did not move."""
+    return value / before - 1 if before else math.nan
 
 
 def _prices(forecast: Forecast, i: int, n: int) -> tuple[float, ...]:
