@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from torchcommodity.data import embedded
-from torchcommodity.forecast import fit, interpolate_quantiles
+from torchcommodity.forecast import fit, interpolate_quantiles, make_fan
 
 
 def test_interpolated_quantiles_equal_the_forecast_at_its_horizons() -> None:
@@ -32,3 +32,10 @@ def test_interpolated_quantiles_of_a_symbol_without_forecast_are_nan() -> None:
 def test_interpolate_quantiles_rejects_rows_beyond_the_horizons(row: int) -> None:
     with pytest.raises(ValueError, match=f"rows must lie between 0 and 21; got {row}"):
         interpolate_quantiles(torch.zeros(2, 3), (5, 21), (row,))
+
+
+def test_fan_starts_on_the_day_of_the_last_price_where_the_exchange_is_closed() -> None:
+    panel = embedded(["BRENT"]).between("2014-01-01", "2016-11-24")  # Thanksgiving
+    fan = make_fan(fit(panel).predict(panel), 0)
+    assert (str(fan.dates[0]), str(fan.dates[1]), fan.rows[0]) == ("2016-11-24", "2016-11-25", 0)
+    assert (fan.prices[0] == panel.values.plain()[-1, 0].item()).all()

@@ -1,5 +1,7 @@
 """The outlook has the facts of the first screen, per commodity, on real prices."""
 
+import math
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
-from torchcommodity.forecast import Coverage, Forecast, Forecaster, OutlookRow, contract_state, outlook
+from torchcommodity.forecast import Coverage, Forecast, Forecaster, OutlookRow, outlook
+from torchcommodity.forecast._contract_rolls import contract_state
 
 TODAY = date(2017, 1, 4)
 
@@ -50,6 +53,11 @@ def test_outlook_changes_are_relative_to_the_previous_forecast(
     assert wti.previous_date == "2016-12-29"
     assert month.median_change == pytest.approx(month.median / median - 1)
     assert month.width_change == pytest.approx((month.high - month.low) / (high - low) - 1)
+
+
+def test_outlook_change_of_a_range_without_width_is_unknown(forecasts: tuple[Forecast, Forecast]) -> None:
+    flat = replace(forecasts[1], prices=forecasts[1].last[None, :, None].expand_as(forecasts[1].prices))
+    assert math.isnan(outlook(forecasts[0], flat, today=TODAY).rows[0].ranges[0].width_change or 0.0)
 
 
 def test_outlook_has_coverage_where_the_caller_has_it(wti: OutlookRow) -> None:

@@ -17,8 +17,6 @@ from torchcommodity.forecast._calendar import Calendar as Calendar
 from torchcommodity.forecast._calendar import calendar as calendar
 from torchcommodity.forecast._calendar import horizon_name as horizon_name
 from torchcommodity.forecast._conformal import conformal as conformal
-from torchcommodity.forecast._contract_rolls import ContractState as ContractState
-from torchcommodity.forecast._contract_rolls import contract_state as contract_state
 from torchcommodity.forecast._contract_rolls import roll_dates as roll_dates
 from torchcommodity.forecast._correlation import CORRELATION_WINDOW as CORRELATION_WINDOW
 from torchcommodity.forecast._correlation import Correlation as Correlation
@@ -26,8 +24,6 @@ from torchcommodity.forecast._correlation import correlation as correlation
 from torchcommodity.forecast._correlation import pairs_by_strength as pairs_by_strength
 from torchcommodity.forecast._coverage import Coverage as Coverage
 from torchcommodity.forecast._coverage import count_independent as count_independent
-from torchcommodity.forecast._decimals import forecast_decimals as forecast_decimals
-from torchcommodity.forecast._decimals import quoted_decimals as quoted_decimals
 from torchcommodity.forecast._fan import interpolate_quantiles as interpolate_quantiles
 from torchcommodity.forecast._fan_chart import Fan as Fan
 from torchcommodity.forecast._fan_chart import fan_chart as fan_chart
@@ -80,7 +76,6 @@ __all__ = [
     "CacheEntry",
     "Calendar",
     "Chart",
-    "ContractState",
     "Correlation",
     "Coverage",
     "Fan",
@@ -105,7 +100,6 @@ __all__ = [
     "clear_cache",
     "code_hash",
     "conformal",
-    "contract_state",
     "correlation",
     "count_independent",
     "data_hash",
@@ -113,7 +107,6 @@ __all__ = [
     "diebold_mariano",
     "fan_chart",
     "fit",
-    "forecast_decimals",
     "format_age",
     "horizon_name",
     "interpolate_quantiles",
@@ -127,7 +120,6 @@ __all__ = [
     "palette_css",
     "predict",
     "previous_forecast",
-    "quoted_decimals",
     "roll_dates",
     "score",
     "statistical",

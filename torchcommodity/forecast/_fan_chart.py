@@ -1,5 +1,6 @@
 """Fan chart of a forecast: recent prices, the median and the intervals of every day ahead."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,13 +44,19 @@ class Fan(NamedTuple):
         return [float(f"{price:.6g}") for price in self.prices[:, index]]
 
 
-def make_fan(forecast: "Forecast", n: int) -> Fan:
-    """Quantiles of symbol n at the horizons and in between, on the calendar of its exchange."""
-    even = np.linspace(0, np.sqrt(forecast.horizons[-1]), STEPS) ** 2
-    rows = np.unique([*even.round().astype(int), *forecast.horizons])
-    quantiles = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows.tolist())
-    dates = forecast.calendar.rows.following(forecast.origins[n], rows, forecast.history.contracts[n])
-    return Fan(rows, dates, (forecast.last[n] * quantiles.exp()).numpy())
+def make_fan(forecast: "Forecast", n: int, rows: Sequence[int] | None = None) -> Fan:
+    """Quantiles of symbol n at the horizons and in between, on the calendar of its exchange.
+
+    Args:
+        forecast: quantiles at the horizons.
+        n: number of the symbol.
+        rows: ascending rows after the last price, from 0 to the last horizon; default: about 50, enough for a chart.
+    """
+    rows, origin = _chart_rows(forecast.horizons) if rows is None else rows, forecast.origins[n]
+    quantiles = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
+    # the last price may be on a day that the calendar lacks, such as a holiday
+    ahead = forecast.calendar.rows.following(origin, rows[1:], forecast.history.contracts[n])
+    return Fan(np.array(rows), np.append(origin, ahead), (forecast.last[n] * quantiles.exp()).numpy())
 
 
 def fan_chart(forecast: "Forecast", n: int) -> Chart:
@@ -72,6 +79,12 @@ def fan_chart(forecast: "Forecast", n: int) -> Chart:
     layout = chart_layout(xaxis={"type": "date"}, yaxis={"title": {"text": title}} | (log_axis() if is_log else {}))
     layout["shapes"], layout["annotations"] = [date_line(origin, MUTED)], [_last_price_label(origin)]
     return {"data": traces, "layout": layout}
+
+
+def _chart_rows(horizons: Sequence[int]) -> list[int]:
+    even = np.linspace(0, np.sqrt(horizons[-1]), STEPS) ** 2
+    rows: list[int] = np.unique([*even.round().astype(int), *horizons]).tolist()
+    return rows
 
 
 def _bands(fan: Fan, index: dict[float, int]) -> list[Chart]:
@@ -111,7 +124,7 @@ def _rolls(forecast: "Forecast", n: int, fan: Fan, index: dict[float, int]) -> C
     """Marks on the line of prices, and on the median for rolls to come."""
     panel = forecast.history
     prices = panel.values.plain()[:, n].numpy()
-    known = np.isfinite(prices)
+    known = np.isfinite(prices) & (panel.dates <= fan.dates[0])  # zero and negative prices may follow the last one
     days = np.concatenate([panel.dates[known], fan.dates[1:]])
     middle = fan.prices[:, index[0.5]] if 0.5 in index else fan.prices.mean(1)
     values = np.concatenate([prices[known], middle[1:]])

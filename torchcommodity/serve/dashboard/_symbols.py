@@ -16,8 +16,8 @@ from torchcommodity.forecast import (
     Forecast,
     OutlookRow,
     format_age,
-    interpolate_quantiles,
     level_index,
+    make_fan,
     outlook,
     roll_dates,
 )
@@ -121,13 +121,12 @@ def _quantiles(forecast: Forecast, h: int, n: int) -> Record:
 
 def _fan(forecast: Forecast, n: int) -> Record:
     """Quantiles of the bands on every row from the last price to the last horizon."""
-    rows, origin = range(forecast.horizons[-1] + 1), forecast.origins[n]
-    ahead = forecast.calendar.rows.following(origin, np.array(rows[1:]), forecast.history.contracts[n])
-    log_returns = interpolate_quantiles(forecast.log_returns[:, n], forecast.horizons, rows)
-    prices, index = forecast.last[n] * log_returns.exp(), level_index(forecast.levels)
+    fan, index = make_fan(forecast, n, range(forecast.horizons[-1] + 1)), level_index(forecast.levels)
     return {
-        "dates": [str(origin), *map(str, ahead)],
-        "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(BAND_LEVELS) if level in index},
+        "dates": list(map(str, fan.dates)),
+        "quantiles": {
+            str(level): fan.prices[:, index[level]].tolist() for level in sorted(BAND_LEVELS) if level in index
+        },
     }
 
 
