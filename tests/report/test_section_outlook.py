@@ -23,7 +23,7 @@ def rows(report: ReportData) -> Outlook:
 @pytest.mark.parametrize(
     "text",
     ["WTI crude oil, Cushing", "45.15 $/bbl", "2018-12-28", "years", "1 week", "6 months", "2019-07-01 (passed)",
-     "median 45.2, \u22121.0 %", "width \u22121.0 %", "inside 79 % of 12", "since the forecast of 2018-12-27",
+     "median 45.2, \u22121.0 %", "width \u22121.0 %", "inside 79 %, n = 12", "since the forecast of 2018-12-27",
      "target: 80 %"],
 )  # fmt: skip
 def test_outlook_shows(rows: Outlook, text: str) -> None:

@@ -50,7 +50,7 @@ def _reading(outlook: Outlook) -> str:
         previous = f"the forecast of {max(map(str, days))}" if len(days) == 1 else "the forecast one row earlier"
         text += f" Signed percentages: change of the median and of the range's width since {previous}."
     if any(item.coverage for item in ranges):
-        text += " Inside: share of past outcomes in the range, of so many independent forecasts; target: 80 %."
+        text += " Inside: share of past outcomes in their range, target: 80 %; n: number of forecasts that do not overlap."
     return text
 
 
@@ -84,7 +84,7 @@ def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:
         lines.append(_small(f"median {median}, {format_change(item.median_change)}"))
         lines.append(_small(f"width {format_change(item.width_change)}"))
     if item.coverage:
-        lines.append(_small(f"inside {100 * item.coverage.share:.0f} % of {item.coverage.independent:,}"))
+        lines.append(_small(f"inside {100 * item.coverage.share:.0f} %, n = {item.coverage.independent:,}"))
     return join(lines)
 
 

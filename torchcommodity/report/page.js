@@ -13,10 +13,12 @@ function save(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-// Charts have the light colors; in a dark scheme each is replaced by the dark one of the same name.
+// Charts have the light colors; in a dark scheme each is replaced by the dark one of the same name. A hidden chart is drawn
+// when it is shown, also after a change of scheme.
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 const {light, dark} = JSON.parse(read("palette"));
 const darkOf = Object.fromEntries(Object.entries(light).map(([name, color]) => [color, dark[name]]));
+const schemeName = () => (scheme.matches ? "dark" : "light");
 const figures = () => JSON.parse(read("figures"), (_, value) => (scheme.matches && darkOf[value]) || value);
 
 async function loadPlotly() {
@@ -42,14 +44,14 @@ async function draw(boxes) {
     if (!box.dataset.drawn) box.textContent = "";
     const config = {responsive: true, displaylogo: false, displayModeBar: true, modeBarButtons: BUTTONS, toImageButtonOptions: {filename: fileName(box), scale: 2}};
     await Plotly.react(box, data, {...layout, ...(touch ? {dragmode: false} : {})}, config);
-    box.dataset.drawn = "yes";
+    box.dataset.drawn = schemeName();
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
   document.documentElement.dataset.charts = document.querySelectorAll("[data-drawn]").length;
 }
 
 const boxes = () => [...document.querySelectorAll(".chart")];
-const drawShown = () => draw(boxes().filter((box) => isShown(box) && !box.dataset.drawn));
+const drawShown = () => draw(boxes().filter((box) => isShown(box) && box.dataset.drawn !== schemeName()));
 
 // The 80 % interval of a fan chart on a day, between the points of the chart in the square root of time.
 function rangeOn(figure, day, digits) {
@@ -69,7 +71,7 @@ function dayInput(box) {
   const output = tag("output", {}), input = tag("input", {type: "date", min: fan.x[1], max: fan.x.at(-1), value: fan.x.at(-1)});
   const show = () => {
     const isInside = input.value >= input.min && input.value <= input.max;
-    output.textContent = isInside ? rangeOn(figure, input.value, +box.dataset.decimals) : `choose a day from ${input.min} to ${input.max}`;
+    output.textContent = isInside ? rangeOn(figure, input.value, +box.dataset.decimals) : `Choose a day from ${input.min} to ${input.max}, where the forecast ends.`;
   };
   input.oninput = show;
   show();
@@ -141,5 +143,5 @@ function limitRows() {
   addDayInputs();
   await drawShown();
   for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", drawShown);
-  scheme.addEventListener("change", () => draw(boxes().filter((box) => box.dataset.drawn && isShown(box))));
+  scheme.addEventListener("change", drawShown);
 })();

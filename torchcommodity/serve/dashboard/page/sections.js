@@ -59,7 +59,7 @@ function dayField(symbol, date) {
   const input = element("input", {type: "date", id: "day", min: dates[1], max: dates.at(-1), value: date}), output = element("output", {for: "day"});
   const show = () => {
     const row = dates.findLastIndex((day) => day <= input.value), outside = row < 1 || input.value > dates.at(-1);
-    output.textContent = outside ? `Choose a day from ${dates[1]} to ${dates.at(-1)}.`
+    output.textContent = outside ? `Choose a day from ${dates[1]} to ${dates.at(-1)}, where the forecast ends.`
       : `${dates[row]}: ${range(quantiles[main[0]][row], quantiles[main[1]][row], symbol.decimals)}`;
   };
   input.addEventListener("input", show);
