@@ -25,9 +25,9 @@ export function outlook(page, selected, horizon, linkTo) {
     name(one, linkTo(one, horizon), one === selected), last(one, lastDate), ...page.horizons.map((_, h) => ahead(one, h, dates[h], dateText)),
     coverage(one, horizon), ...(contracts ? [contract(one)] : []),
   ]);
-  const days = page.horizons.map((one, h) => `${one.name} to ${dates[h] && dateText(dates[h])}`).join(", ");
+  const days = page.horizons.flatMap((one, h) => (dates[h] ? `${one.name} to ${dateText(dates[h])}` : [])).join(", ");
   return [
-    table(["80 % range of the price at each horizon", element("span", {class: "phone"}, `: ${days}`)], headers, rows,
+    table(["80 % range of the price at each horizon", days ? element("span", {class: "phone"}, `: ${days}`) : ""], headers, rows,
       {texts: contracts ? [0, headers.length - 1] : [0], current: page.symbols.indexOf(selected), stacked: true}),
     element("div", {class: "tools"}, csvButton("outlook", "the ranges of all commodities")),
     element("p", {class: "explanation"}, explanation(page, horizon)),

@@ -31,7 +31,8 @@ export async function draw(figures) {
 export function zoomIn(id) {
   const box = boxOf(id);
   if (!box?.dataset.drawn) return;
-  const [start, end] = box.layout.xaxis.range.map((day) => Date.parse(`${day}`.replace(" ", "T")));
+  // plotly's times have no zone; without one Date.parse reads days in UTC, times in the zone of the reader
+  const [start, end] = box.layout.xaxis.range.map((day) => Date.parse(`${day}`.replace(/ (.*)/, "T$1Z")));
   const from = new Date(end - (end - start) / 2).toISOString(), to = new Date(end).toISOString();
   const shown = box.data.filter((trace) => trace.yaxis !== "y2")
     .flatMap((trace) => trace.y.filter((value, k) => value !== null && trace.x[k] >= from.slice(0, 10) && trace.x[k] <= to));
