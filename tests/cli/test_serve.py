@@ -71,7 +71,8 @@ def test_fit_export_serve_on_the_default_data_show_a_page(tmp_path: Path) -> Non
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as server:
         try:
             wait("/health")
-            document = json.loads(wait("/dashboard"))
+            while (document := json.loads(wait("/dashboard")))["state"] == "outlook":
+                time.sleep(0.2)
             metrics = wait("/metrics").decode()
         finally:
             server.send_signal(signal.SIGTERM)

@@ -50,11 +50,22 @@ def with_markup(panel: Panel) -> Panel:
     return Panel.from_pandas(frame, units=[MARKUP, "<b>"], provenance=[Provenance(*[MARKUP] * 7)] * 2)
 
 
+def complete(dashboard: Dashboard) -> Callable[[], dict[str, Any]]:
+    """The dashboard without the outlook before its first complete document."""
+
+    def make_document() -> dict[str, Any]:
+        while (document := dashboard())["state"] == "outlook":
+            pass
+        return document
+
+    return make_document
+
+
 @dataclass
 class FailingDashboard:
     """Dashboard that fails while `failing` is set."""
 
-    dashboard: Dashboard
+    dashboard: Callable[[], dict[str, Any]]
     failing: bool = True
 
     def __call__(self) -> dict[str, Any]:
@@ -70,30 +81,33 @@ class Site:
     address: str
     failing: FailingDashboard
     finished: threading.Event
+    checked: threading.Event
 
 
 def serve_states(panel: Panel) -> Iterator[Site]:
     """Run the server of all states."""
-    normal = make_dashboard(panel)
+    dashboard = make_dashboard(panel)
+    artifact, normal, stages = dashboard.artifact, complete(dashboard), make_dashboard(panel)
     values = panel.values.plain().clone()
     values[:-100, 1] = np.nan
-    late = Dashboard(normal.artifact, lambda: replace(panel, values=values).between(START), "embedded")
-    failing, finished = FailingDashboard(normal), threading.Event()
+    late = Dashboard(artifact, lambda: replace(panel, values=values).between(START), "embedded")
+    failing, finished, checked = FailingDashboard(normal), threading.Event(), threading.Event()
     states: dict[str, Callable[[], dict[str, Any]]] = {
         "normal": normal,
         "token": normal,
-        "empty": Dashboard(normal.artifact),
+        "empty": Dashboard(artifact),
         "error": failing,
-        "late": late,
+        "late": complete(late),
         "slow": lambda: normal() if finished.wait(60) else {},
-        "single": make_dashboard(panel.select(["WTI"])),
-        "futures": make_dashboard(panel.select(["WTI"]).with_contracts({"WTI": "CL"})),
-        "markup": make_dashboard(with_markup(panel)),
-        "many": make_dashboard(repeat_symbol(panel, 40)),
+        "stages": lambda: stages() if not stages._document or checked.wait(60) else {},
+        "single": complete(make_dashboard(panel.select(["WTI"]))),
+        "futures": complete(make_dashboard(panel.select(["WTI"]).with_contracts({"WTI": "CL"}))),
+        "markup": complete(make_dashboard(with_markup(panel))),
+        "many": complete(make_dashboard(repeat_symbol(panel, 40))),
     }
     app = FastAPI()
     for name, dashboard in states.items():
-        app.include_router(make_router(model_card(normal.artifact.metadata), dashboard), prefix=f"/{name}")
+        app.include_router(make_router(model_card(artifact.metadata), dashboard), prefix=f"/{name}")
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
@@ -107,8 +121,9 @@ def serve_states(panel: Panel) -> Iterator[Site]:
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield Site(f"http://127.0.0.1:{listener.getsockname()[1]}", failing, finished)
+    yield Site(f"http://127.0.0.1:{listener.getsockname()[1]}", failing, finished, checked)
     finished.set()
+    checked.set()
     server.should_exit = True
     thread.join(10)
 

@@ -1,5 +1,6 @@
 """Background refresh reports errors and keeps the last document."""
 
+import threading
 from typing import Any
 
 from torchcommodity.serve.dashboard._background_refresh import BackgroundRefresh
@@ -29,3 +30,22 @@ def test_background_refresh_reports_errors_and_keeps_the_document() -> None:
     document, message = finished()
     assert document == {"state": "ready"}
     assert message == "internal error while refreshing the dashboard; see the server's log"
+
+
+def test_background_refresh_completes_an_outlook_without_another_request() -> None:
+    documents, completing, checked = [{"state": "outlook"}, {"state": "ready"}], threading.Event(), threading.Event()
+
+    def make_document() -> dict[str, Any]:
+        if len(documents) == 1:
+            completing.set()
+            checked.wait(60)
+        return documents.pop(0)
+
+    refresh = BackgroundRefresh(make_document)
+    refresh.snapshot()
+    assert completing.wait(60)
+    assert refresh.snapshot() == ({"state": "outlook"}, "", True)
+    checked.set()
+    while (snapshot := refresh.snapshot()).refreshing:
+        pass
+    assert snapshot == ({"state": "ready"}, "", False)

@@ -2,17 +2,18 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
 import torch
 
 from torchcommodity.data import CONTRACTS, Finding, Panel, embedded
-from torchcommodity.export import Artifact, RawPriceForecaster, export, make_metadata
+from torchcommodity.export import Artifact, Metadata, RawPriceForecaster, export, make_metadata
 from torchcommodity.forecast import fit
 from torchcommodity.serve.dashboard import Dashboard, empty_document, make_document
 from torchcommodity.serve.dashboard._past_forecasts import OUTCOME_ROWS
@@ -270,11 +271,54 @@ def test_outcomes_of_a_front_month_include_roll_gaps(panel: Panel, short_panel: 
 def test_dashboard_is_cached_until_prices_change(artifact: Artifact, short_panel: Panel) -> None:
     panels = [short_panel]
     dashboard = Dashboard(artifact, lambda: panels[0], "embedded")
+    assert dashboard()["state"] == "outlook"
     first = dashboard()
     assert dashboard() is first
     panels[0] = replace(short_panel, findings=(Finding("gap", "WTI", "2018-01-02", 0, "", ""),))
     assert dashboard()["findings"]
     assert dashboard() is not first
+
+
+def test_outlook_comes_first_and_equals_that_of_the_complete_document(artifact: Artifact, short_panel: Panel) -> None:
+    lengths: list[int] = []
+
+    def forecast(prices: torch.Tensor, days: torch.Tensor) -> torch.Tensor:
+        lengths.append(prices.shape[1])
+        return artifact(prices, days)
+
+    rows = len(short_panel)
+    panels = [short_panel.between(None, short_panel.dates[-2]), short_panel]
+    dashboard = Dashboard(cast("Artifact", Counted(artifact.metadata, forecast)), lambda: panels[0], "embedded")
+    outlook = dashboard()
+    assert lengths == [rows - 2, rows - 1]
+    document = dashboard()
+    assert sorted(lengths) == list(range(min(lengths), rows))  # none twice
+    expected = make_document(artifact, panels[0], "embedded", date.fromisoformat(document["created"][:10]))
+    assert document | {"created": ""} == expected | {"created": ""}
+    assert (outlook["state"], document["state"], outlook["coverage"]) == ("outlook", "ready", [])
+    for name in ("prices", "horizons", "correlation", "findings", "model"):
+        assert outlook[name] == document[name]
+    for early, late in zip(outlook["symbols"], document["symbols"]):
+        assert all(not one["target"] for one in early["past"])
+        assert without_coverage(early) == without_coverage(late)
+    lengths.clear()
+    del panels[0]  # a new row
+    assert (dashboard()["state"], lengths) == ("ready", [rows])
+
+
+class Counted(NamedTuple):
+    """Artifact that calls a function."""
+
+    metadata: Metadata
+    call: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+    def __call__(self, prices: torch.Tensor, days: torch.Tensor) -> torch.Tensor:
+        return self.call(prices, days)
+
+
+def without_coverage(symbol: dict[str, Any]) -> dict[str, Any]:
+    ranges = [one | {"coverage": None, "in_sample": None} for one in symbol["ranges"]]
+    return symbol | {"ranges": ranges, "past": None}
 
 
 def test_dashboard_without_prices_is_the_empty_document(artifact: Artifact) -> None:

@@ -186,6 +186,19 @@ def test_page_shows_progress_while_loading(open_page: Callable[..., Page], site:
     assert page.locator("progress").is_hidden()
 
 
+def test_page_shows_the_outlook_before_the_past_forecasts(open_page: Callable[..., Page], site: Site) -> None:
+    page = open_page("stages/")
+    assert "computing…" in page.locator("#outlook tbody").inner_text()
+    for section in ("past", "coverage"):
+        assert page.locator(f"#{section} .body").inner_text() == "Past forecasts are being computed…"
+    assert_accessible(page)
+    page.set_viewport_size(PHONE)
+    assert_fits(page)
+    site.checked.set()
+    page.wait_for_selector("#past table", timeout=60_000)
+    assert " independent" in page.locator("#outlook tbody").inner_text()
+
+
 def test_page_never_parses_data_as_markup(open_page: Callable[..., Page]) -> None:
     page = open_page("markup/", DRAWN.format("matrix"), charts=True, size=PHONE)
     assert page.locator("main img, main b, main script").count() == 0

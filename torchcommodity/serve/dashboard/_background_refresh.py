@@ -34,7 +34,8 @@ class BackgroundRefresh:
     """Calls `make_document` in a thread when a document is requested and the latest one is old.
 
     Args:
-        make_document: reads the prices and makes the document; slow.
+        make_document: reads the prices and makes the document; slow. It is called again at once after a document whose
+            `state` is `outlook`, which lacks the past forecasts.
         interval_seconds: minimum time between two refreshes.
     """
 
@@ -59,6 +60,11 @@ class BackgroundRefresh:
             return Snapshot(self._document, self._error, self._thread is not None)
 
     def _refresh(self) -> None:
+        while self._make_document():
+            pass
+
+    def _make_document(self) -> bool:
+        """Make the document; True if it has to be called again for the complete one."""
         document, message = None, ""
         try:
             document = self.make_document()
@@ -67,7 +73,10 @@ class BackgroundRefresh:
         except Exception:
             log.exception("dashboard: refresh failed")
             message = "internal error while refreshing the dashboard; see the server's log"
+        unfinished = document is not None and document["state"] == "outlook"
         with self._lock:
             self._document, self._error = document or self._document, message
-            self._due = time.monotonic() + (RETRY_SECONDS if message else self.interval_seconds)
-            self._thread = None
+            if not unfinished:
+                self._due = time.monotonic() + (RETRY_SECONDS if message else self.interval_seconds)
+                self._thread = None
+        return unfinished

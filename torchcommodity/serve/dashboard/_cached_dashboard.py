@@ -1,4 +1,4 @@
-"""Dashboard document, cached until the prices or the date change."""
+"""Dashboard document, the outlook first, cached until the prices or the date change."""
 
 import hashlib
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from datetime import date
 
 from torchcommodity.data import Panel, utc_now
 from torchcommodity.export import Artifact
+from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
 from torchcommodity.serve.dashboard._document import Document, make_document
 from torchcommodity.serve.dashboard._empty_document import empty_document
 
@@ -15,7 +16,9 @@ from torchcommodity.serve.dashboard._empty_document import empty_document
 class Dashboard:
     """Function that reads the prices and returns the dashboard's document.
 
-    A document takes seconds to make. It is cached while prices and date (UTC) stay the same.
+    The first call returns the outlook, whose `state` says so, and the next one the complete document for the same
+    prices, which takes many seconds to make. It is cached while prices and date (UTC) stay the same; after new prices
+    only the forecasts from new rows are computed.
 
     Args:
         artifact: makes the forecasts.
@@ -28,14 +31,21 @@ class Dashboard:
     source: str = ""
     _key: str = field(default="", init=False)
     _document: Document = field(default_factory=dict, init=False)
+    _unfinished: Panel | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._forecasts = CachedArtifact(self.artifact)
 
     def __call__(self) -> Document:
-        """The document for the current prices."""
+        """The document for the current prices; before the first complete one, the outlook."""
         if self.read_prices is None:
             return empty_document(self.artifact.metadata)
-        panel, today = self.read_prices(), date.fromisoformat(utc_now()[:10])
+        panel, today = self._unfinished or self.read_prices(), date.fromisoformat(utc_now()[:10])
+        self._unfinished = None
         if (key := f"{today} {_digest(panel)}") != self._key:
-            self._document, self._key = make_document(self.artifact, panel, self.source, today), key
+            outlook_only = not self._document
+            self._document = make_document(self._forecasts, panel, self.source, today, outlook_only=outlook_only)
+            self._key, self._unfinished = ("", panel) if outlook_only else (key, None)
         return self._document
 
 

@@ -18,6 +18,7 @@ from torchcommodity.forecast import (
     format_age,
     pairs_by_strength,
 )
+from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
 from torchcommodity.serve.dashboard._coverage import coverage
 from torchcommodity.serve.dashboard._empty_document import FORMAT
 from torchcommodity.serve.dashboard._model_card import model_card
@@ -29,7 +30,14 @@ CORRELATION_ROWS = 1260  # about five years
 CORRELATION_POINTS = 700  # of the line; more cannot be told apart on a screen
 
 
-def make_document(artifact: Artifact, prices: Panel, source: str, today: date | None = None) -> Document:
+def make_document(
+    artifact: Artifact | CachedArtifact,
+    prices: Panel,
+    source: str,
+    today: date | None = None,
+    *,
+    outlook_only: bool = False,
+) -> Document:
     """Forecasts, past forecasts and outcomes, coverage, correlation, provenance and model card; NaN becomes None.
 
     Args:
@@ -37,6 +45,8 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
         prices: panel with the artifact's symbols.
         source: name of the source of the prices.
         today: date from which the age of the prices is counted; default: the current date in UTC.
+        outlook_only: leave out past forecasts and coverage: two calls of the artifact, not hundreds. The `state` is
+            then `outlook`, else `ready`.
 
     Raises:
         ValueError: the panel is synthetic, lacks a symbol, or has too few rows.
@@ -44,13 +54,14 @@ def make_document(artifact: Artifact, prices: Panel, source: str, today: date | 
     check_not_synthetic("dashboard", prices)
     metadata = artifact.metadata
     panel = align_panel(prices, metadata.symbols, metadata.contracts, metadata.frequency)
-    past, days_ahead = past_forecasts(artifact, panel), calendar(panel.dates)
+    past = past_forecasts(artifact, panel, 0 if outlook_only else None)
+    days_ahead = calendar(panel.dates)
     findings = (*panel.findings, *compare_with_training(panel, metadata.training_prices))
     created, coverage_records = utc_now(), coverage(past, panel, metadata)
     today = today or date.fromisoformat(created[:10])
     document = {
         "format": FORMAT,
-        "state": "ready",
+        "state": "outlook" if outlook_only else "ready",
         "created": created,
         "model": model_card(metadata),
         "prices": _prices(panel, source, today),

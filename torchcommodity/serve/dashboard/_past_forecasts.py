@@ -10,9 +10,11 @@ from torch import Tensor
 
 from torchcommodity.data import Panel
 from torchcommodity.export import Artifact
+from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
 from torchcommodity.training import one_thread, target_rows, targets
 
 OUTCOME_ROWS = {"daily": 250, "weekly": 104, "monthly": 60}  # about one year of trading days
+OUTLOOK_ORIGINS = 2  # the newest row, and the one before it for the change since the previous forecast
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,11 @@ class PastForecasts:
 
 
 @one_thread()
-def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int | None = None) -> PastForecasts:
+def past_forecasts(artifact: Artifact | CachedArtifact, panel: Panel, outcome_rows: int | None = None) -> PastForecasts:
     """Forecasts for the last `outcome_rows` rows at all horizons; the last origin is the newest row.
 
-    By default a year of days, two years of weeks or five years of months.
+    By default a year of days, two years of weeks or five years of months. With 0 only the last two forecasts, of which
+    the outlook is made, and no outcomes.
 
     There is no look-ahead: the forecast at row t is a call of the artifact with the rows up to t only. Each origin is
     one call, which takes milliseconds with `pt2` and some tenths of a second with `onnx`.
@@ -53,7 +56,8 @@ def past_forecasts(artifact: Artifact, panel: Panel, outcome_rows: int | None = 
     max_horizon, last = max(artifact.metadata.horizons), len(panel) - 1
     outcome_rows = OUTCOME_ROWS[artifact.metadata.frequency] if outcome_rows is None else outcome_rows
     first_outcome = max(last + 1 - outcome_rows, 0)
-    first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - max_horizon), last)
+    rows_before = max_horizon if outcome_rows else OUTLOOK_ORIGINS
+    first_origin = min(max(artifact.metadata.min_rows - 1, first_outcome - rows_before), last)
     origins = _until_exit(range(first_origin, len(panel)))
     quantiles = torch.cat([artifact(prices[:, : t + 1], days[:, : t + 1]) for t in origins])
     outcomes, ends = (f(prices[0], artifact.metadata.horizons)[first_origin:] for f in (targets, target_rows))

@@ -47,13 +47,13 @@ def make_router(model_card: dict[str, Any], dashboard: Callable[[], dict[str, An
 
     `/` and the files contain no prices and need no token. Where `/dashboard` responds with 401, the page asks for the
     token. `/dashboard` responds with 200 and the document, whose `refreshing` says whether a newer one is being made
-    and whose `refresh_error` why the latest refresh failed; with 202 while the first document is made; with 503 and
-    the error if it cannot be made.
+    and whose `refresh_error` why the latest refresh failed; with 202 while the first one, the outlook, is made; with
+    503 and the error if it cannot be made.
 
     Args:
         model_card: of the artifact; shown while the first document is made.
-        dashboard: makes the document in seconds. It runs in a thread, at most once a minute and only on request. The
-            messages of its ValueError, TypeError and OSError are shown on the page.
+        dashboard: makes the document, slowly, the outlook first. It runs in a thread, at most once a minute and only
+            on request. The messages of its ValueError, TypeError and OSError are shown on the page.
     """
     router, refresh = APIRouter(include_in_schema=False), BackgroundRefresh(dashboard)
 

@@ -23,7 +23,7 @@ export function outlook(page, selected, horizon, linkTo) {
     head("Coverage", `${horizon.name}, Target: 80 %`), ...(contracts ? [head("Contract")] : [])];
   const rows = page.symbols.map((one) => [
     name(one, linkTo(one, horizon), one === selected), last(one, lastDate), ...page.horizons.map((_, h) => ahead(one, h, dates[h], dateText)),
-    coverage(one, horizon), ...(contracts ? [contract(one)] : []),
+    coverage(one, horizon, page.state === "outlook"), ...(contracts ? [contract(one)] : []),
   ]);
   const days = page.horizons.flatMap((one, h) => (dates[h] ? `${one.name} to ${dateText(dates[h])}` : [])).join(", ");
   return [
@@ -60,9 +60,9 @@ function ahead(symbol, h, usualDate, dateText) {
     one.date === usualDate ? "" : smallLine(dateText(one.date))];
 }
 
-function coverage(symbol, horizon) {
+function coverage(symbol, horizon, pending) {
   const one = symbol.ranges.find((each) => each.rows === horizon.rows);
-  if (!one?.coverage) return "none yet";
+  if (!one?.coverage) return pending ? "computing…" : "none yet";
   return [line(`${percent(one.coverage.share)} of ${one.coverage.forecasts}`), smallLine(`${one.coverage.independent} independent`),
     one.in_sample ? smallLine("Out of sample: no") : ""];
 }

@@ -69,7 +69,7 @@ async function load({quiet = false} = {}) {
       continue;
     }
     byId("waiting").hidden = true;
-    if (status === 200 && content.state === "ready") update(content); else if (status === 200) showEmpty(content); else showError(status, content);
+    if (status === 200 && content.state !== "empty") update(content); else if (status === 200) showEmpty(content); else showError(status, content);
     if (status !== 200 || !content.refreshing) return;
     await sleep(2 * POLL_MS);
   }

@@ -8,6 +8,8 @@ const ROWS = {daily: "day", weekly: "week", monthly: "month"};
 const levelHeader = (level) => (level === "0.5" ? "Median" : `${Math.round(100 * level)} %`);
 const horizonName = (page, rows) => page.horizons.find((horizon) => horizon.rows === rows).name;
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+// The server sends the outlook before the past forecasts.
+const waiting = (page) => paragraph(page.refresh_error ? "Past forecasts could not be computed; the error is at the top of the page." : "Past forecasts are being computed…");
 const tools = (...buttons) => element("div", {class: "tools"}, buttons);
 const rangesAt = (quantiles, k, decimals) => bands(quantiles).map(([low, high]) => range(quantiles[low][k], quantiles[high][k], decimals));
 const rangeHeaders = (quantiles) => bands(quantiles).map(([, , width]) => `${width} % range`);
@@ -89,6 +91,7 @@ function trainingNote(trainedThrough, first, last) {
 
 export function past(page, symbol, horizon) {
   if (symbol.missing) return [paragraph("No forecasts to check yet.")];
+  if (page.state === "outlook") return [waiting(page)];
   const forecasts = symbol.past.find((one) => one.rows === horizon.rows), count = forecasts.target.length;
   if (!count) return [paragraph(`No forecast of ${symbol.name} ${horizon.name} ahead has an outcome yet.`)];
   const day = (row) => page.days[row], last = count - 1, q = forecasts.quantiles;
@@ -126,6 +129,7 @@ export function coverageRecords(page, symbol) {
 }
 
 export function coverage(page, symbol) {
+  if (page.state === "outlook") return [waiting(page)];
   const own = page.coverage.filter((one) => one.symbol === symbol.symbol);
   const together = page.symbols.length > 1 ? page.coverage.filter((one) => one.symbol === null) : [];
   if (!own.length && !together.length) return [paragraph("No forecast has an outcome yet.")];

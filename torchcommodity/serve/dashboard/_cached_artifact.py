@@ -1,0 +1,46 @@
+"""Artifact that remembers its latest forecasts: a new price costs one call, not one for every past origin."""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from torchcommodity.export import Artifact, Metadata
+
+KEPT = 512  # more than a document needs: a year of outcomes and half a year of horizons
+
+
+@dataclass
+class CachedArtifact:
+    """Artifact whose forecasts from the same rows are computed once.
+
+    Args:
+        artifact: makes the forecasts.
+    """
+
+    artifact: Artifact
+    _kept: OrderedDict[bytes, Tensor] = field(default_factory=OrderedDict, init=False)
+
+    @property
+    def metadata(self) -> Metadata:
+        """Metadata of the artifact."""
+        return self.artifact.metadata
+
+    def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
+        """Cumulative log-return quantiles (B, H, N, Q), as of the artifact."""
+        key = _digest(prices, days)
+        if key not in self._kept:
+            self._kept[key] = self.artifact(prices, days)
+        self._kept.move_to_end(key)
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key]
+
+
+def _digest(*tensors: Tensor) -> bytes:
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(repr(tuple(tensor.shape)).encode())
+        digest.update(tensor.contiguous().numpy().data)
+    return digest.digest()
