@@ -89,6 +89,13 @@ class RunningServer:
             assert time.monotonic() < deadline
             time.sleep(0.1)
 
+    def wait_for_calls(self, n: int) -> None:
+        """Wait until the artifact has been called n times, or is being called the last time."""
+        deadline = time.monotonic() + 30
+        while self.gauge("batch_instances_count") < n:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
     def requests_in_flight(self) -> int:
         return int(self.gauge("requests_in_flight")) - 1  # this one
 
@@ -98,12 +105,11 @@ class RunningServer:
 
     def kill_worker_during_a_request(self) -> tuple[int, dict[str, str], Any]:
         """Response to a request that a worker has received when it is killed."""
-        worker = self.worker_pid()
+        worker, calls = self.worker_pid(), int(self.gauge("batch_instances_count"))
         os.kill(worker, signal.SIGSTOP)  # so that it has received the request but does not respond
         with ThreadPoolExecutor(1) as client:
             response = client.submit(self.predict, 300)
-            self.wait_for_requests(1)
-            time.sleep(0.5)  # until the request is in the worker's pipe
+            self.wait_for_calls(calls + 1)
             os.kill(worker, signal.SIGKILL)
             return response.result(30)
 

@@ -294,7 +294,10 @@ def test_openapi_documents_request_and_all_responses(server: RunningServer) -> N
 def test_spare_answers_the_request_of_a_worker_that_dies_and_without_one_it_gets_503(server: RunningServer) -> None:
     server.wait_for_spare()
     assert server.kill_worker_during_a_request()[0] == 200
-    status, headers, content = server.kill_worker_during_a_request()  # the next spare is still loading
+    spare = server.child_pids()[1]
+    os.kill(spare, signal.SIGSTOP)  # so that it is still loading when its turn comes
+    status, headers, content = server.kill_worker_during_a_request()
+    os.kill(spare, signal.SIGCONT)
     assert (status, headers["retry-after"]) == (503, "1")
     assert "no worker is running" in content["error"]["message"]
     server.wait_until_healthy()

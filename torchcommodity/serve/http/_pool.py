@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import connection, get_context
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,14 @@ class Worker:
     @property
     def loaded(self) -> bool:
         """Whether the process runs and has loaded the artifact."""
-        return self.process.is_alive() and (self._artifact is not None or self.connection.poll())
+        with suppress(OSError):  # the pipe is being closed in another thread
+            return not self.ended and (self._artifact is not None or self.connection.poll())
+        return False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, by its sentinel as in `Pool._watching`; `is_alive` may differ for a moment."""
+        return bool(connection.wait([self.process.sentinel], timeout=0))
 
     def forecast(self, batch: Batch) -> list[bytes] | None:
         """Predictions as JSON, or None if the artifact failed on the batch; EOFError if the process dies."""
@@ -160,6 +167,14 @@ class Pool:
         """Send instances to the workers; `healthy` is true once all have loaded the artifact."""
         self._tasks = [asyncio.create_task(self._supervise(number)) for number in self._workers]
         self._tasks.append(asyncio.create_task(self._observe_regularly()))
+        for task in self._tasks:
+            task.add_done_callback(self._stop_on_error)
+
+    def _stop_on_error(self, task: "asyncio.Task[None]") -> None:
+        """Stop the server if a process cannot be started, such as for lack of memory: its worker would never return."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.critical("the workers cannot be kept running; the server stops", exc_info=error)
+            self.on_failure()
 
     async def _observe_regularly(self) -> None:
         """Keep the gauges up to date for the metrics that other front processes respond with."""
@@ -172,8 +187,12 @@ class Pool:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.close(timeout=1.0)
+
+    def close(self, timeout: float = 0.0) -> None:
+        """End all worker processes; kill those that have not ended after `timeout` seconds each."""
         for worker in (*self._workers.values(), *self._spares):
-            worker.close(timeout=1.0)
+            worker.close(timeout)
         self._threads.shutdown()
 
     async def forecast(self, windows: list[Window], selection: OutputSelection) -> list[bytes]:
@@ -263,15 +282,15 @@ class Pool:
                     predictions = await asyncio.wait_for(asyncio.shield(forecast), self.limits.timeout)
             except (EOFError, OSError, asyncio.TimeoutError) as error:
                 worker.process.kill()
-                self._retry(batch)
+                await self._retry(batch)
                 raise EOFError from error
-            self._deliver(batch, predictions)
+            await self._deliver(batch, predictions)
 
     async def _next_batch(self, worker: Worker) -> list[Job]:
         """The oldest job and those that can be batched with it, in their order; EOFError if the worker is dead."""
         async with self._queued:
             while True:
-                if not worker.process.is_alive():
+                if worker.ended:
                     raise EOFError
                 pending = [job for job in self.queue if not job.future.done()]
                 batch = [job for job in pending if job is pending[0] or job.can_join(pending[0])][
@@ -283,27 +302,33 @@ class Pool:
                     return batch
                 await self._queued.wait()
 
-    def _retry(self, batch: list[Job]) -> None:
+    async def _retry(self, batch: list[Job]) -> None:
         """Queue jobs again on which a worker died, each alone; those of which it is the second fail."""
         message = "predict: two workers died on this request; try again"
         _fail(
             (job for job in batch if job.retried),
             RequestError(503, message, None, RETRY_AFTER, cause="worker_died"),
         )
-        for job in reversed(batch):
-            job.alone = job.retried = True
-            self.queue.appendleft(job)
+        for job in batch:
+            job.retried = True
+        await self._queue_alone(batch)
 
-    def _deliver(self, batch: list[Job], predictions: list[bytes] | None) -> None:
+    async def _queue_alone(self, batch: list[Job]) -> None:
+        """Queue jobs again before all others, each for a call of its own."""
+        for job in batch:
+            job.alone = True
+        async with self._queued:
+            self.queue.extendleft(reversed(batch))
+            self._queued.notify_all()  # idle workers do not look at the queue by themselves
+
+    async def _deliver(self, batch: list[Job], predictions: list[bytes] | None) -> None:
         """Answer the jobs of a batch; if the artifact failed on several, each is tried again alone."""
         if predictions is not None:
             for job, prediction in zip(batch, predictions):
                 if not job.future.done():
                     job.future.set_result(prediction)
         elif len(batch) > 1:
-            for job in reversed(batch):
-                job.alone = True
-                self.queue.appendleft(job)
+            await self._queue_alone(batch)
         else:
             _fail(batch, RequestError(500, "predict: the artifact failed on this instance", cause="artifact"))
 
