@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -43,6 +44,22 @@ def server(artifact: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_serve_refuses_to_keep_series_in_several_fronts(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected one front process to keep series"):
         serve(tmp_path / "model.pt2", fronts=2, max_series=1)
+
+
+def test_serve_refuses_the_port_of_another_server_also_with_several_fronts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other, pytest.raises(OSError, match="in use"):
+        serve(tmp_path / "model.pt2", fronts=2, port=other.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_sigterm_while_loading_ends_all_fronts(artifact: Path, tmp_path: Path) -> None:
+    running = RunningServer(artifact, tmp_path, "--fronts", "2")
+    try:
+        wait_for(running.child_pids)
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(60) == 0, Path(running.log.name).read_text()
+    finally:
+        running.stop()
 
 
 def test_import_of_the_server_needs_no_torch() -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from starlette.types import ASGIApp
+
 from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
 from torchcommodity.serve.http._api_page import PAGE
@@ -48,14 +50,14 @@ class Settings:
 
 
 def run_front(
-    settings: Settings, listener: socket.socket, number: int = 0, on_start: Callable[[], None] = lambda: None
+    settings: Settings, listener: socket.socket, check_prices: bool = True, on_start: Callable[[], None] = lambda: None
 ) -> bool:
     """Serve the connections of a listening socket until SIGTERM or SIGINT.
 
     Args:
         settings: of the server.
         listener: the socket; other front processes may listen on it too.
-        number: of the process; the first one checks the dashboard's prices.
+        check_prices: whether prices that the dashboard cannot be made of are an error at start.
         on_start: called when the artifact is loaded, before the first connection is accepted.
 
     Returns:
@@ -64,22 +66,32 @@ def run_front(
     Raises:
         ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
     """
-    routes, limits = settings.routes, settings.limits
-    with logging_to_stderr(), _processes(settings, check_prices=number == 0) as processes:
-        artifact, metrics, server = processes.artifact, Metrics(processes.artifact), Server(limits.timeout)
-        pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
-        router = make_router(artifact.empty_document["model"], _observed(processes.dashboard, metrics))
-        series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
-        app = make_app(artifact, pool, metrics, limits, routes, router, requires_token, series)
-        public_paths = (routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
-        authentication = Authentication(settings.tokens, public_paths, metrics)
-        negotiation = CompressionMiddleware(ConditionalMiddleware(app))
-        admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
-        log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
-        on_start()
-        with _frozen_garbage_collector():
-            server.serve_app(allow_origins(admission, settings.cors_origins), listener)
+    with logging_to_stderr(), _processes(settings, check_prices) as processes:
+        return _serve(settings, listener, processes, on_start)
+
+
+def _serve(settings: Settings, listener: socket.socket, processes: "Processes", on_start: Callable[[], None]) -> bool:
+    """Serve connections with these processes; False if the workers could not be started again."""
+    artifact, limits, server = processes.artifact, settings.limits, Server(settings.limits.timeout)
+    metrics = Metrics(artifact)
+    pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
+    router = make_router(artifact.empty_document["model"], _observed(processes.dashboard, metrics))
+    series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
+    app = make_app(artifact, pool, metrics, limits, settings.routes, router, requires_token, series)
+    log.info("listening on http://%s:%d, artifact %s", *listener.getsockname()[:2], artifact.sha256)
+    on_start()
+    with contextlib.closing(pool), _frozen_garbage_collector():  # Ctrl-C twice skips the shutdown, which closes it too
+        server.serve_app(_add_middleware(app, settings, metrics, server), listener)
     return not server.failed
+
+
+def _add_middleware(app: ASGIApp, settings: Settings, metrics: Metrics, server: Server) -> ASGIApp:
+    """The application with what all routes share."""
+    public_paths = (settings.routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
+    authentication = Authentication(settings.tokens, public_paths, metrics)
+    negotiation = CompressionMiddleware(ConditionalMiddleware(app))
+    admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
+    return allow_origins(admission, settings.cors_origins)
 
 
 class Processes(NamedTuple):

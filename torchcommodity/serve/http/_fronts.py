@@ -34,17 +34,18 @@ def run_fronts(settings: Settings, listeners: list[socket.socket]) -> bool:
         ValueError: the artifact cannot be loaded, or its dashboard cannot be made.
     """
     with logging_to_stderr(), _metrics_folder(), _Fronts(settings, listeners) as fronts:
-        fronts.check_start()
+        fronts.start()
         return fronts.keep_running()
 
 
 class _Front:
     """A front process, and the pipe on which it reports its start."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, number: int) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, number: int, check_prices: bool) -> None:
         self.number = number
         self.connection, remote = spawn.Pipe(duplex=False)
-        self.process = spawn.Process(target=_run, args=(remote, settings, listener, number), name=f"front-{number}")
+        arguments = remote, settings, listener, check_prices
+        self.process = spawn.Process(target=_run, args=arguments, name=f"front-{number}")
         self.process.start()
         remote.close()
 
@@ -61,25 +62,26 @@ class _Fronts:
     """Front processes; a context manager that ends them."""
 
     def __init__(self, settings: Settings, listeners: list[socket.socket]) -> None:
-        self.settings, self.listeners, self.stopping = settings, listeners, False
-        self.fronts: list[_Front] = []
+        self.settings, self.listeners = settings, listeners
+        self.starting = self.stopping = False
+        self.fronts: dict[int, _Front] = {}
         self.handlers = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGINT)}
-        for number in range(len(listeners)):
-            self.fronts.append(self._start(number))
 
     def __enter__(self) -> "_Fronts":
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._stop()
-        for front in self.fronts:
+        self._end()
+        for front in self.fronts.values():
             front.process.join()
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
-    def check_start(self) -> None:
-        """Raise ValueError if a front does not start."""
-        for front in self.fronts:
+    def start(self) -> None:
+        """Start the fronts side by side; ValueError if one does not start."""
+        for number in range(len(self.listeners)):
+            self._start(number, check_prices=number == 0)
+        for front in self.fronts.values():
             if (error := front.start_error()) and not self.stopping:
                 raise ValueError(error)
 
@@ -87,33 +89,50 @@ class _Fronts:
         """Replace fronts that die until the server stops; False if they cannot be started again."""
         failures = 0
         while failures < MAX_FAILED_STARTS:
-            connection.wait([front.process.sentinel for front in self.fronts])
+            if not self.stopping:
+                connection.wait([front.process.sentinel for front in self.fronts.values()])
             if self.stopping:
                 return True
-            for front in [front for front in self.fronts if not front.process.is_alive()]:
-                log.error("front process %d died with exit code %s", front.number, front.process.exitcode)
-                mark_process_dead(front.process.pid)  # type: ignore[no-untyped-call]
-                self.fronts[front.number] = self._start(front.number)
-                error = self.fronts[front.number].start_error()
-                failures = failures + 1 if error else 0
+            for front in [front for front in self.fronts.values() if not front.process.is_alive()]:
+                failures = 0 if self._replace(front) else failures + 1
         log.critical("front processes cannot be started; the server stops")
         return False
 
-    def _start(self, number: int) -> _Front:
-        return _Front(self.settings, self.listeners[number], number)
+    def _replace(self, front: _Front) -> bool:
+        """Start a front in place of a dead one; whether it has started."""
+        log.error("front process %d died with exit code %s", front.number, front.process.exitcode)
+        mark_process_dead(front.process.pid)  # type: ignore[no-untyped-call]
+        self._start(front.number, check_prices=False)  # prices that have become unreadable are no reason to stop
+        if (error := self.fronts[front.number].start_error()) and not self.stopping:
+            log.error("%s", error)
+        return not error
 
-    def _stop(self, _number: int = signal.SIGTERM, _frame: FrameType | None = None) -> None:
+    def _start(self, number: int, check_prices: bool) -> None:
+        """Start a front, unless the server stops."""
+        self.starting = True  # a signal must not close the socket that is being passed on
+        if not self.stopping:
+            self.fronts[number] = _Front(self.settings, self.listeners[number], number, check_prices)
+        self.starting = False
+        if self.stopping:
+            self._end()
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self.stopping = True
-        for front in self.fronts:
+        if not self.starting:
+            self._end()
+
+    def _end(self) -> None:
+        self.stopping = True
+        for front in self.fronts.values():
             front.process.terminate()
         for listener in self.listeners:
             listener.close()  # the fronts respond to the connections in their queues, and close them
 
 
-def _run(start: Connection, settings: Settings, listener: socket.socket, number: int) -> None:
+def _run(start: Connection, settings: Settings, listener: socket.socket, check_prices: bool) -> None:
     """Run a front in its process, and report its start."""
     try:
-        stopped_on_request = run_front(settings, listener, number, lambda: start.send(""))
+        stopped_on_request = run_front(settings, listener, check_prices, lambda: start.send(""))
     except (ValueError, OSError) as error:
         start.send(str(error))
         raise SystemExit(1) from None

@@ -72,6 +72,10 @@ def serve(
 def _listen(host: str, port: int, count: int) -> Iterator[socket.socket]:
     """Sockets on one port, among which the kernel distributes connections."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if count > 1:  # `reuse_port` would share the port with another server of the same user too
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
     for _ in range(count):
         listener = socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS, reuse_port=count > 1)
         port = listener.getsockname()[1]
