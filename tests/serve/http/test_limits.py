@@ -14,6 +14,7 @@ def test_routes_are_two_different_paths() -> None:
     with pytest.raises(ValueError, match="health route: expected a path that begins with /; got 'health'"):
         Routes(health="health")
     with pytest.raises(ValueError, match="predict route: must differ from the health route"):
-        Routes(health="/", predict="/")
-    with pytest.raises(ValueError, match="health route: expected another path than /live and /ready; got '/live'"):
-        Routes(health="/live")
+        Routes(health="/ping", predict="/ping")
+    for path in ("/live", "/docs", "/page/predict", "/"):  # none of them needs a token
+        with pytest.raises(ValueError, match=f"predict route: expected a path that the server has no .*; got '{path}'"):
+            Routes(predict=path)

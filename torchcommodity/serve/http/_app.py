@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
-from torchcommodity.serve.http._api_page import make_api_page
+from torchcommodity.serve.http._api_page import PAGE, make_api_page
 from torchcommodity.serve.http._body import read_body
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._messages import OutputSelection, Window
@@ -41,11 +41,13 @@ ERRORS = {
 }
 LOADING = "the artifact is still loading; try again"
 PROBES = LIVE, READY = "/live", "/ready"
+OTHER_PATHS = "/", "/metrics", "/openapi.json", "/dashboard", PAGE
+OTHER_FOLDERS = "/page/", f"{PAGE}/"  # public, as are "/" and PAGE
 
 
 @dataclass(frozen=True)
 class Routes:
-    """Paths of the two routes of the Vertex AI contract; both differ from `/live` and `/ready`."""
+    """Paths of the two routes of the Vertex AI contract; both differ from the server's other paths."""
 
     health: str = "/health"
     predict: str = "/predict"
@@ -54,8 +56,8 @@ class Routes:
         for name, path in vars(self).items():
             if not path.startswith("/") or set("{}?# ") & set(path):
                 raise ValueError(f"{name} route: expected a path that begins with /; got {path!r}")
-            if path in PROBES:
-                raise ValueError(f"{name} route: expected another path than {LIVE} and {READY}; got {path!r}")
+            if path in (*PROBES, *OTHER_PATHS) or path.startswith(OTHER_FOLDERS):
+                raise ValueError(f"{name} route: expected a path that the server has no other route for; got {path!r}")
         if self.health == self.predict:
             raise ValueError(f"predict route: must differ from the health route; got {self.predict!r} for both")
 
