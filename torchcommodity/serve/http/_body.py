@@ -26,6 +26,7 @@ async def read_body(request: Request, uploads: Uploads) -> bytes:
     upload = Upload(uploads.limits.timeout)
     await uploads.run(upload, _receive(request, upload, uploads))
     if upload.size > max_bytes:
+        upload.body.clear()  # no longer counted in the memory of uploads while the rest is discarded
         raise await _too_large(request, uploads)
     body = _decompress(bytes(upload.body), max_bytes) if is_gzip else bytes(upload.body)
     if not body:
