@@ -27,7 +27,7 @@ FIRST_SCREEN = (
     "width",
     "inside",
     "Feb 2019",
-    "next roll 2019-01-23",
+    "rolled 2019-01-23",
 )
 OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter((element) => {
   const box = element.getBoundingClientRect(), style = getComputedStyle(element);

@@ -1,6 +1,7 @@
 """The first screen: every fact that a reader asks for, per commodity, and a first line where prices are old."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -38,10 +39,11 @@ def test_outlook_shows_the_80_percent_range_with_the_decimals_of_the_price(rows:
 def test_outlook_shows_contract_month_and_next_roll_of_futures(report: ReportData) -> None:
     forecast = report.forecast
     futures = replace(forecast, history=forecast.history.with_contracts({"WTI": "CL"}))
-    text = plain_text(outlook_section(outlook(futures)))
+    text = plain_text(outlook_section(outlook(futures, today=date(2018, 12, 31))))
     assert "WTI, CL, NYMEX" in text
     assert "Feb 2019next roll 2019-01-23" in text
     assert "spot price" in text
+    assert "Feb 2019rolled 2019-01-23" in plain_text(outlook_section(outlook(futures, today=date(2019, 1, 23))))
 
 
 def test_outlook_says_where_no_price_has_come_since_the_previous_forecast(report: ReportData) -> None:

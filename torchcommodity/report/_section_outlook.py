@@ -50,13 +50,13 @@ def _reading(outlook: Outlook) -> str:
         previous = f"the forecast of {max(map(str, days))}" if len(days) == 1 else "the forecast one row earlier"
         text += f" Signed percentages: change of the median and of the range's width since {previous}."
     if any(item.coverage for item in ranges):
-        text += " Inside: share of past outcomes in their range, target: 80 %; n: number of forecasts that do not overlap."
+        text += " Inside: share of past outcomes in their range, target: 80 %; n: number of independent forecasts."
     return text
 
 
 def _cells(n: int, row: OutlookRow, today: str, dates: Sequence[str], has_rolls: bool) -> list[Markup]:
     cells = [_range_cell(row, item, "" if day else _target(item, today)) for item, day in zip(row.ranges, dates)]
-    return [_name_cell(n, row), _price_cell(row), *cells, *([_contract_cell(row)] if has_rolls else [])]
+    return [_name_cell(n, row), _price_cell(row), *cells, *([_contract_cell(row, today)] if has_rolls else [])]
 
 
 def _name_cell(n: int, row: OutlookRow) -> Markup:
@@ -88,11 +88,14 @@ def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:
     return join(lines)
 
 
-def _contract_cell(row: OutlookRow) -> Markup:
+def _contract_cell(row: OutlookRow, today: str) -> Markup:
     if row.contract_month is None:
         return Markup("no roll calendar" if row.contract else "spot price")
     month = date.fromisoformat(f"{row.contract_month}-01").strftime("%b %Y")
-    return join([element("strong", month), _small(f"next roll {row.next_roll}" if row.next_roll else "")])
+    if row.next_roll is None:
+        return element("strong", month)
+    roll = "rolled" if row.next_roll <= today else "next roll"  # of old prices, the contract may be another by now
+    return join([element("strong", month), _small(f"{roll} {row.next_roll}")])
 
 
 def _common_dates(outlook: Outlook) -> list[str]:

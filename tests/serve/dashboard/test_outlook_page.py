@@ -68,7 +68,7 @@ def test_first_screen_of_futures_has_contract_month_and_next_roll(open_page: Cal
     row = page.locator("#outlook tbody tr")
     expect(row).to_contain_text("WTI crude oil")
     expect(row).to_contain_text("Feb 2019")
-    expect(row).to_contain_text("rolls 2019-01-23")
+    expect(row).to_contain_text("rolled 2019-01-23")
     marks = page.evaluate("document.getElementById('chart-fan').data.find((one) => one.name === 'contract roll').x")
     assert "2019-01-23" in marks
 

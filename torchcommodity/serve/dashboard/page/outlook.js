@@ -23,7 +23,7 @@ export function outlook(page, selected, horizon, linkTo) {
     head("Coverage", `${horizon.name}, Target: 80 %`), ...(contracts ? [head("Contract")] : [])];
   const rows = page.symbols.map((one) => [
     name(one, linkTo(one, horizon), one === selected), last(one, lastDate), ...page.horizons.map((_, h) => ahead(one, h, dates[h], dateText)),
-    coverage(one, horizon, page.state === "outlook"), ...(contracts ? [contract(one)] : []),
+    coverage(one, horizon, page.state === "outlook"), ...(contracts ? [contract(one, today)] : []),
   ]);
   const days = page.horizons.flatMap((one, h) => (dates[h] ? `${one.name} to ${dateText(dates[h])}` : [])).join(", ");
   return [
@@ -67,9 +67,9 @@ function coverage(symbol, horizon, pending) {
     one.in_sample ? smallLine("Out of sample: no") : ""];
 }
 
-function contract(symbol) {
+function contract(symbol, today) {
   if (!symbol.contract) return "spot";
-  return [line(symbol.contract_month ? month(symbol.contract_month) : symbol.contract), symbol.next_roll ? smallLine(`rolls ${symbol.next_roll}`) : ""];
+  return [line(symbol.contract_month ? month(symbol.contract_month) : symbol.contract), symbol.next_roll ? smallLine(`${symbol.next_roll <= today ? "rolled" : "rolls"} ${symbol.next_roll}`) : ""];
 }
 
 // First line of the page if forecasts start from old prices, else nothing.

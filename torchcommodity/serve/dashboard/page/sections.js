@@ -49,7 +49,7 @@ function numbers(page, symbol, horizon, q, date) {
     definitions([
       ["Last price", `${lastPrice(symbol)} on ${symbol.last_date}, ${ago(symbol.age)}`],
       ["Change", unchanged ? "no new price" : changeOf(one) && `${changeOf(one)} since ${symbol.previous_date}`], ["Coverage", past], ...others, ["Median", price(q["0.5"], symbol.decimals)],
-      ["Contract", [contractName(page, symbol), symbol.contract_month ? month(symbol.contract_month) : ""].filter(Boolean).join(", ")], ["Next roll", symbol.next_roll],
+      ["Contract", [contractName(page, symbol), symbol.contract_month ? month(symbol.contract_month) : ""].filter(Boolean).join(", ")], ["Next roll", symbol.next_roll && `${symbol.next_roll}${symbol.next_roll <= page.created.slice(0, 10) ? " (passed)" : ""}`],
     ]),
     dayField(symbol, date));
 }
