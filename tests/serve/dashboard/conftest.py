@@ -23,7 +23,7 @@ def site(unchecked_names: Callable[[], AbstractContextManager[None]]) -> Iterato
         yield from serve_states(panel)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an open driver would keep tests of other files from starting theirs
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -34,9 +34,9 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def context(browser: Any) -> Iterator[Any]:
-    """Shared by all tests, so that plotly is fetched once."""
+    """Shared by the tests of a file, so that plotly is fetched once."""
     shared = browser.new_context()
     yield shared
     shared.close()
