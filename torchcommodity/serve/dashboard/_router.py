@@ -13,19 +13,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from plotly.offline import get_plotlyjs
 
+from torchcommodity.serve._page_headers import PAGE_HEADERS
 from torchcommodity.serve._request_error import RequestError, error_document
 from torchcommodity.serve.dashboard._background_refresh import BackgroundRefresh, Snapshot
 
 CONTENT_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOLDER = Path(__file__).parent / "page"
 PLOTLY = "plotly.min.js"
-HEADERS = {
-    # plotly adds inline styles; scripts come from files of the page only
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 STATIC_CACHING = "no-cache"  # browsers keep the file and revalidate it by its ETag
 DOCUMENT_CACHING = "no-store"
 
@@ -81,15 +75,15 @@ def _document_response(snapshot: Snapshot, model_card: dict[str, Any]) -> Respon
         status, content = (503, error_document(503, snapshot.error)) if snapshot.error else (202, {"state": "loading"})
         content = {**content, "model": model_card}
     body = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    return Response(body, status, {**HEADERS, "Cache-Control": DOCUMENT_CACHING}, "application/json")
+    return Response(body, status, {**PAGE_HEADERS, "Cache-Control": DOCUMENT_CACHING}, "application/json")
 
 
 def _file_response(request: Request, name: str) -> Response:
     if name not in _file_names():
-        return RequestError(404, "file not found", None, HEADERS).response()
+        return RequestError(404, "file not found", None, PAGE_HEADERS).response()
     with _loading:  # else concurrent first requests would all compress the file
         file = _load_file(name)
-    headers = {**HEADERS, "Cache-Control": STATIC_CACHING, "ETag": file.etag, "Vary": "Accept-Encoding"}
+    headers = {**PAGE_HEADERS, "Cache-Control": STATIC_CACHING, "ETag": file.etag, "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(file.gzipped, 200, {**headers, "Content-Encoding": "gzip"}, file.content_type)
     return Response(file.plain, 200, headers, file.content_type)

@@ -7,17 +7,12 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 from starlette.exceptions import HTTPException
 
+from torchcommodity.serve._page_headers import PAGE_HEADERS
+
 PAGE = "/docs"
 FOLDER = Path(__file__).parent / "api_page"
 SWAGGER_UI = ("swagger-ui-bundle.js", "swagger-ui.css")
-HEADERS = {
-    # Swagger UI adds inline styles; scripts come from files of the page only
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
+HEADERS = PAGE_HEADERS | {"Cache-Control": "no-cache"}
 
 
 def make_api_page() -> APIRouter:
