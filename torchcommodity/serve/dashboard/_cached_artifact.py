@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchcommodity.export import Artifact, Metadata
 
-KEPT = 512  # more than a document needs: a year of outcomes and half a year of horizons
+CAPACITY = 512  # more than a document needs: a year of outcomes and half a year of horizons
 
 
 @dataclass
@@ -20,7 +20,7 @@ class CachedArtifact:
     """
 
     artifact: Artifact
-    _kept: OrderedDict[bytes, Tensor] = field(default_factory=OrderedDict, init=False)
+    _forecasts: OrderedDict[bytes, Tensor] = field(default_factory=OrderedDict, init=False)
 
     @property
     def metadata(self) -> Metadata:
@@ -30,12 +30,12 @@ class CachedArtifact:
     def __call__(self, prices: Tensor, days: Tensor) -> Tensor:
         """Cumulative log-return quantiles (B, H, N, Q), as of the artifact."""
         key = _digest(prices, days)
-        if key not in self._kept:
-            self._kept[key] = self.artifact(prices, days)
-        self._kept.move_to_end(key)
-        if len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
-        return self._kept[key]
+        if key not in self._forecasts:
+            self._forecasts[key] = self.artifact(prices, days)
+        self._forecasts.move_to_end(key)
+        if len(self._forecasts) > CAPACITY:
+            self._forecasts.popitem(last=False)
+        return self._forecasts[key]
 
 
 def _digest(*tensors: Tensor) -> bytes:

@@ -77,7 +77,7 @@ async function load({quiet = false} = {}) {
 
 // An unchanged document is not drawn again, so that the reader keeps the place.
 function update(content) {
-  const unchanged = page?.created === content.created && page.refresh_error === content.refresh_error;
+  const unchanged = ["created", "state", "refresh_error"].every((name) => page?.[name] === content[name]);
   page = content;
   if (unchanged && !byId("alert").hasChildNodes()) return;
   clearAlert();
