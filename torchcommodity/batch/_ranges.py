@@ -54,7 +54,7 @@ def find_shard(connection: Any, shard: Shard, spill: Path) -> PanelRange:
         shards AS (SELECT panel, start * ? // total + 1 AS shard FROM starts)
         SELECT count(*) FILTER (shard < ?), last(panel ORDER BY panel NULLS FIRST) FILTER (shard < ?),
                count(*) FILTER (shard = ?), last(panel ORDER BY panel NULLS FIRST) FILTER (shard = ?) FROM shards"""
-    before, previous, count, last = connection.execute(query, [shard.total, *[shard.number] * 4]).fetchone()
+    before, previous, count, last = connection.execute(query, [shard.total, *[shard.number] * 4]).fetchall()[0]
     first = PanelRange().after(previous) if before else PanelRange()
     return first.through(last) if count else NO_PANELS
 

@@ -203,5 +203,5 @@ def _select_panels(connection: Any, table: Source, shard: Shard, partial: Partia
 
 def _count_rows(connection: Any, panels: PanelRange) -> int:
     query = f"SELECT count(*) FROM panels WHERE {panels.condition}"
-    rows: int = connection.execute(query, list(panels.parameters)).fetchone()[0]
+    rows: int = connection.execute(query, list(panels.parameters)).fetchall()[0][0]
     return rows
