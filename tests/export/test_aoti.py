@@ -58,12 +58,10 @@ def test_aoti_equals_predict_and_bundles_the_operators(
     subprocess.run(command, check=True)
 
 
-def test_aoti_without_a_compiler_is_refused_before_any_work(
-    forecaster: Forecaster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch._inductor.config.cpp, "cxx", ("no-such-compiler",))
+def test_aoti_without_a_compiler_is_refused_before_any_work(forecaster: Forecaster, tmp_path: Path) -> None:
     stages: list[str] = []
-    with pytest.raises(ValueError, match=r"needs a C\+\+ compiler.*; use format 'pt2' or 'onnx'"):
+    no_compiler = torch._inductor.config.patch({"cpp.cxx": ("no-such-compiler",)})
+    with no_compiler, pytest.raises(ValueError, match=r"needs a C\+\+ compiler.*; use format 'pt2' or 'onnx'"):
         export(forecaster, tmp_path / "x", "aoti", progress=lambda done, total, stage: stages.append(stage))
     assert not stages
     assert not list(tmp_path.iterdir())
