@@ -16,7 +16,7 @@ CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-netwo
 PLOTLY_STUB = "window.Plotly = {react() {}}"  # for tests without charts: plotly takes a second to load
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it runs, names are unchecked, which tests of other files would notice
 def site(unchecked_names: Callable[[], AbstractContextManager[None]]) -> Iterator[Site]:
     panel = embedded(["WTI", "BRENT"]).between("2015-01-01", "2018-12-31")
     with unchecked_names():  # panels are made on request: the page has to escape names on its own
