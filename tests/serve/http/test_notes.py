@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_request
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,21 +20,15 @@ from torchcommodity.serve.http._prediction import encode_prediction
 
 SYMBOLS = ("WTI", "BRENT", "HENRY_HUB")
 PANEL = data.embedded(SYMBOLS).between("2012-01-01", "2018-12-31").drop_empty_rows()
-METADATA = Metadata(
-    format="pt2",
+METADATA = replace(
+    small_request.METADATA,
     symbols=SYMBOLS,
     units=("", "", ""),
     contracts=(None, None, None),
     horizons=(5,),
     levels=(0.5,),
     warmup=252,
-    calendar=("1970-01-01", "2060-12-31"),
-    provenance=(),
     trained_through="2017-12-29",
-    model="har-garch",
-    note="",
-    version="0",
-    torch="2",
     training_prices=data.price_statistics(PANEL.between(None, "2017-12-31")),
 )
 

@@ -6,31 +6,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from small_request import DATES, METADATA, PRICES
 
-from torchcommodity.export import Metadata
 from torchcommodity.serve.http import Limits
 from torchcommodity.serve.http._example import example_request
 from torchcommodity.serve.http._openapi import request_body, request_schemas
 from torchcommodity.serve.http._worker import served_artifact
 
-ARTIFACT = Metadata(
-    format="pt2",
-    symbols=("WTI", "BRENT"),
-    units=("$/bbl", "$/bbl"),
-    contracts=(None, None),
-    horizons=(5, 21),
-    levels=(0.1, 0.5, 0.9),
-    warmup=2,
-    calendar=("1970-01-01", "2060-12-31"),
-    provenance=(),
-    trained_through="2018-12-31",
-    model="har-garch",
-    note="",
-    version="0",
-    torch="2",
-)
-DATES = ["2018-12-27", "2018-12-28", "2018-12-31"]
-PRICES = [[44.6, 51.49], [45.1, 50.57], [None, 53.8]]
 VALID: dict[str, Any] = {
     "instances": [{"prices": PRICES, "dates": DATES}],
     "parameters": {"levels": [0.1], "horizons": [5.0]},
@@ -38,7 +20,7 @@ VALID: dict[str, Any] = {
 
 
 def is_valid(request: Any, keeps_series: bool = False) -> bool:
-    schemas = request_schemas(served_artifact(ARTIFACT), Limits(max_rows=4), keeps_series)
+    schemas = request_schemas(served_artifact(METADATA), Limits(max_rows=4), keeps_series)
     schema = schemas["PredictRequest"] | {"components": {"schemas": schemas}}
     return bool(jsonschema.Draft202012Validator(schema).is_valid(request))
 
@@ -83,8 +65,8 @@ def test_openapi_schema_has_series_if_the_server_keeps_them() -> None:
 
 
 def test_example_request_has_embedded_prices_of_the_minimum_length() -> None:
-    example = example_request(ARTIFACT)
+    example = example_request(METADATA)
     assert example is not None
     assert is_valid(example)
-    assert request_body(served_artifact(ARTIFACT))["content"]["application/json"]["example"] == example
-    assert example_request(replace(ARTIFACT, symbols=("WTI", "GOLD"))) is None
+    assert request_body(served_artifact(METADATA))["content"]["application/json"]["example"] == example
+    assert example_request(replace(METADATA, symbols=("WTI", "GOLD"))) is None

@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from small_request import DATES, METADATA, PRICES
 
-from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
 from torchcommodity.serve.http._messages import Window
@@ -19,25 +19,7 @@ from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._windows import make_windows, select_outputs
 from torchcommodity.serve.http._worker import served_artifact
 
-ARTIFACT = Metadata(
-    format="pt2",
-    symbols=("WTI", "BRENT"),
-    units=("$/bbl", ""),
-    contracts=(None, None),
-    horizons=(5, 21),
-    levels=(0.1, 0.5, 0.9),
-    warmup=2,
-    calendar=("1970-01-01", "2060-12-31"),
-    provenance=(),
-    trained_through="2018-12-31",
-    model="har-garch",
-    note="",
-    version="0",
-    torch="2",
-)
-METADATA = served_artifact(ARTIFACT)
-DATES = ["2018-12-27", "2018-12-28", "2018-12-31"]
-PRICES = [[44.6, 51.49], [45.1, 50.57], [None, 53.8]]
+ARTIFACT = served_artifact(METADATA)
 
 
 def request(**fields: Any) -> bytes:
@@ -57,8 +39,8 @@ def cell(text: str) -> bytes:
 
 def windows(body: bytes) -> list[Window]:
     parsed = parse_request(body)
-    select_outputs(parsed.parameters, METADATA)
-    return make_windows(parsed, METADATA, Limits(max_rows=4, max_instances=3), SeriesCache(0))
+    select_outputs(parsed.parameters, ARTIFACT)
+    return make_windows(parsed, ARTIFACT, Limits(max_rows=4, max_instances=3), SeriesCache(0))
 
 
 def test_make_windows_of_rows_equal_those_of_prices_by_symbol() -> None:
@@ -160,8 +142,8 @@ def test_any_body_makes_windows_or_a_request_error(body: bytes) -> None:
 
 
 def predict(window: Window, quantiles: Any, parameters: Parameters | None = None) -> Any:
-    selection = select_outputs(parameters, METADATA)
-    return json.loads(encode_prediction(ARTIFACT, window, selection, torch.from_numpy(quantiles)))
+    selection = select_outputs(parameters, ARTIFACT)
+    return json.loads(encode_prediction(METADATA, window, selection, torch.from_numpy(quantiles)))
 
 
 def test_prediction_is_null_with_a_note_during_warmup() -> None:

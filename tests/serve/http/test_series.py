@@ -1,12 +1,14 @@
 """Rows that the server keeps: new rows give the window of the full request; errors name the field."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import small_request
+from small_request import METADATA
 
-from torchcommodity.export import Metadata
 from torchcommodity.serve._request_error import RequestError
 from torchcommodity.serve.http import Limits
 from torchcommodity.serve.http._messages import Window
@@ -15,31 +17,14 @@ from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._windows import make_windows
 from torchcommodity.serve.http._worker import served_artifact
 
-METADATA = served_artifact(
-    Metadata(
-        format="pt2",
-        symbols=("WTI", "BRENT"),
-        units=("$/bbl", ""),
-        contracts=(None, None),
-        horizons=(5, 21),
-        levels=(0.1, 0.5, 0.9),
-        warmup=1,  # a history has three rows
-        calendar=("1970-01-01", "2060-12-31"),
-        provenance=(),
-        trained_through="2018-12-31",
-        model="har-garch",
-        note="",
-        version="0",
-        torch="2",
-    )
-)
-DATES = ["2018-12-26", "2018-12-27", "2018-12-28", "2018-12-31"]
-PRICES = [[46.2, 54.5], [44.6, 51.49], [45.1, 50.57], [None, 53.8]]
+ARTIFACT = served_artifact(replace(METADATA, warmup=1))  # a history has three rows
+DATES = ["2018-12-26", *small_request.DATES]
+PRICES = [[46.2, 54.5], *small_request.PRICES]
 
 
 def window(cache: SeriesCache, rows: slice, **fields: Any) -> Window:
     body = json.dumps({"instances": [{"prices": PRICES[rows], "dates": DATES[rows], **fields}]}).encode()
-    (result,) = make_windows(parse_request(body), METADATA, Limits(max_rows=4), cache)
+    (result,) = make_windows(parse_request(body), ARTIFACT, Limits(max_rows=4), cache)
     return result
 
 
