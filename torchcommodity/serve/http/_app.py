@@ -42,7 +42,8 @@ ERRORS = {
 LOADING = "the artifact is still loading; try again"
 PROBES = LIVE, READY = "/live", "/ready"
 OTHER_PATHS = "/", "/metrics", "/openapi.json", "/dashboard", PAGE
-OTHER_FOLDERS = "/page/", f"{PAGE}/"  # public, as are "/" and PAGE
+OTHER_FOLDERS = "/page/", f"{PAGE}/"
+PUBLIC_PATHS = *PROBES, "/", PAGE, *OTHER_FOLDERS  # without prices: they need no token
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from starlette.types import ASGIApp
 
 from torchcommodity.serve.dashboard._router import make_router
 from torchcommodity.serve.http._admission import AdmissionMiddleware
-from torchcommodity.serve.http._api_page import PAGE
-from torchcommodity.serve.http._app import PROBES, Routes, make_app
+from torchcommodity.serve.http._app import PUBLIC_PATHS, Routes, make_app
 from torchcommodity.serve.http._authentication import Authentication
 from torchcommodity.serve.http._compression import CompressionMiddleware
 from torchcommodity.serve.http._conditional import ConditionalMiddleware
@@ -88,8 +87,7 @@ def _serve(settings: Settings, listener: socket.socket, processes: "Processes", 
 
 def _add_middleware(app: ASGIApp, settings: Settings, metrics: Metrics, server: Server) -> ASGIApp:
     """The application with what all routes share."""
-    public_paths = (settings.routes.health, *PROBES, PAGE, f"{PAGE}/", "/", "/page/")
-    authentication = Authentication(settings.tokens, public_paths, metrics)
+    authentication = Authentication(settings.tokens, (settings.routes.health, *PUBLIC_PATHS), metrics)
     negotiation = CompressionMiddleware(ConditionalMiddleware(app))
     admission = AdmissionMiddleware(negotiation, metrics, authentication, lambda: server.should_exit)
     return allow_origins(admission, settings.cors_origins)
