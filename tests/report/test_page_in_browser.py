@@ -14,6 +14,7 @@ from torchcommodity.report import ReportData, RunRecord, package_versions, to_ht
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
@@ -73,7 +74,7 @@ def page(browser: Any, path: Path, request: pytest.FixtureRequest) -> Iterator[P
 def open_everything(page: Page) -> None:
     """All details and their charts, so that a check sees every part of the page."""
     page.evaluate("document.querySelectorAll('details').forEach((element) => { element.open = true; })")
-    page.wait_for_function("[...document.querySelectorAll('details .chart')].every((box) => box.dataset.drawn)")
+    expect(page.locator("details .chart:not([data-drawn])")).to_have_count(0, timeout=60_000)
 
 
 def test_phone_shows_every_fact_without_scrolling_sideways(page: Page) -> None:
@@ -107,17 +108,17 @@ def test_range_on_a_day_equals_the_forecast_at_a_horizon(page: Page) -> None:
     shown = page.locator("#outlook td .range").nth(2).inner_text()
     day = page.locator("#forecast-0 thead th .small").nth(2).inner_text()
     page.locator("#forecast-0 input[type=date]").fill(day)
-    assert page.locator("#forecast-0 output").inner_text().startswith(f"80 % range {shown}, median ")
+    expect(page.locator("#forecast-0 output")).to_contain_text(f"80 % range {shown}, median ")
 
 
 def test_commodity_can_be_chosen_by_keyboard_and_by_link(page: Page) -> None:
     page.set_viewport_size(DESKTOP)
     page.locator("#selection select").select_option("forecast-1")
     page.wait_for_selector("#chart-fan-1[data-drawn]", timeout=30_000)
-    assert page.locator("#forecast-0").is_hidden()
+    expect(page.locator("#forecast-0")).to_be_hidden()
     page.locator("#outlook a").first.press("Enter")
-    assert page.locator("#forecast-0").is_visible()
-    assert page.locator("#forecast-1").is_hidden()
+    expect(page.locator("#forecast-0")).to_be_visible()
+    expect(page.locator("#forecast-1")).to_be_hidden()
 
 
 def test_table_can_be_saved_as_csv(page: Page) -> None:

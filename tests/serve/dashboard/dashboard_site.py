@@ -134,6 +134,15 @@ def assert_accessible(page: Page) -> None:
     assert [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in violations] == []
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Poll from outside: the page's security policy forbids the `eval` of `page.wait_for_function`."""
+    for _ in range(600):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"the page never reached {condition}")
+
+
 def drawn(page: Page, chart: str, name: str) -> list[float]:
     """Values of one line of a chart."""
     values: list[float] = page.evaluate(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert_accessible
+from dashboard_site import DESKTOP, DOCUMENT, DRAWN, MARKUP, PHONE, Page, assert_accessible, wait_until
 
 from torchcommodity.data import embedded
 from torchcommodity.forecast import PALETTE, fit, outlook
@@ -100,9 +100,9 @@ def test_chart_zooms_and_resets(open_page: Callable[..., Page]) -> None:
     full = page.evaluate(RANGE_DAYS)
     past = page.locator("#past")
     past.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function(f"{RANGE_DAYS} < {0.6 * full}")
+    wait_until(page, f"{RANGE_DAYS} < {0.6 * full}")
     past.get_by_role("button", name="Reset zoom").click()
-    page.wait_for_function(f"{RANGE_DAYS} === {full}")
+    wait_until(page, f"{RANGE_DAYS} === {full}")
 
 
 def test_csv_files_have_the_numbers_of_the_document(open_page: Callable[..., Page]) -> None:
@@ -171,7 +171,7 @@ def test_range_on_another_day_is_that_of_the_fan(open_page: Callable[..., Page])
 def test_numbers_of_the_heat_map_can_be_read_on_their_colors(open_page: Callable[..., Page], scheme: str) -> None:
     page = open_page("normal/", DRAWN.format("matrix"), charts=True)
     page.emulate_media(color_scheme=scheme)
-    page.wait_for_function(f"document.getElementById('chart-matrix').data[0].colorscale[2][1] === '{ACCENT[scheme]}'")
+    wait_until(page, f"document.getElementById('chart-matrix').data[0].colorscale[2][1] === '{ACCENT[scheme]}'")
     chart = page.evaluate("(({data, layout}) => ({scale: data[0].colorscale, z: data[0].z, marks: layout.annotations}))"
                           "(document.getElementById('chart-matrix'))")  # fmt: skip
     low, middle, high = (color for _, color in chart["scale"])

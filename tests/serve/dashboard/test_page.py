@@ -96,11 +96,11 @@ def test_keyboard_reaches_all_controls(open_page: Callable[..., Page]) -> None:
     page.locator("#horizon input:checked").focus()
     page.keyboard.press("ArrowRight")
     expect(page).to_have_title("WTI, 3 months · Price forecasts")
-    assert page.evaluate("document.activeElement.value") == "3m"
+    expect(page.locator("#horizon input[value='3m']")).to_be_focused()
     page.evaluate("document.body.tabIndex = -1; document.body.focus()")
     page.locator(".skip").focus()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    expect(page.locator("#main")).to_be_focused()
     assert page.url.endswith("#WTI/3m")
 
 
@@ -109,7 +109,7 @@ def test_page_without_prices_shows_how_to_provide_them(open_page: Callable[..., 
     page = open_page("empty/", "#empty:not([hidden])", size=size)
     assert "--data prices.csv" in page.locator("#empty").inner_text()
     assert "does not forecast direction" in page.locator("#source").inner_text()
-    assert page.locator("#selection").is_hidden()
+    expect(page.locator("#selection")).to_be_hidden()
     assert page.title() == "No prices · Price forecasts"
     assert_fits(page)
     assert_accessible(page)
@@ -121,7 +121,7 @@ def test_page_shows_an_error_with_a_retry_button(open_page: Callable[..., Page],
     assert "prices.csv, line 7: expected a price for 'WTI'; got 'n.a.'" in alert
     assert "Traceback" not in page.content()
     assert page.title() == "Error · Price forecasts"
-    assert page.locator("#source").is_visible()
+    expect(page.locator("#source")).to_be_visible()
     assert_fits(page)
     assert_accessible(page)
     site.failing.failing = False
@@ -171,7 +171,7 @@ def test_page_asks_for_the_token_and_keeps_it_in_the_tab(open_page: Callable[...
     page.get_by_label("Access token").fill("right")
     page.get_by_role("button", name="Show forecasts").click()
     page.wait_for_selector(VISIBLE, timeout=60_000)
-    assert page.locator("#token").is_hidden()
+    expect(page.locator("#token")).to_be_hidden()
     page.reload()
     page.wait_for_selector(VISIBLE)
 
@@ -183,7 +183,7 @@ def test_page_shows_progress_while_loading(open_page: Callable[..., Page], site:
     assert_accessible(page)
     site.finished.set()
     page.wait_for_selector(VISIBLE, timeout=60_000)
-    assert page.locator("progress").is_hidden()
+    expect(page.locator("progress")).to_be_hidden()
 
 
 def test_page_shows_the_outlook_before_the_past_forecasts(open_page: Callable[..., Page], site: Site) -> None:
