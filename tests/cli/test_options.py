@@ -30,7 +30,7 @@ def test_options_of_one_name_have_one_meaning() -> None:
     functions = {
         name: getattr(__import__(f"torchcommodity.cli._{name}", fromlist=[name]), name, None) for name in COMMANDS
     }
-    shared = {"symbols", "contracts", "curve", "config", "executor", "address", "seed", "quiet"}
+    shared = {"symbols", "contracts", "curve", "config", "horizons", "levels", "executor", "address", "seed", "quiet"}
     for name, function in functions.items():
         for parameter in inspect.signature(function).parameters.values() if callable(function) else ():
             if parameter.name in shared:

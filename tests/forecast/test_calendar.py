@@ -12,7 +12,7 @@ CASES = {  # last rows of the panel; the date one row ahead; name and code of a 
     "first of month": (["2024-05-01", "2024-06-01", "2024-07-01"], "2024-08-01", 1, "1 month", "1m"),
     "fifteenth": (["2024-05-15", "2024-06-15", "2024-07-15"], "2024-08-15", 12, "12 months", "12m"),
     "month ends": (["2024-05-31", "2024-06-30", "2024-07-31"], "2024-08-31", 6, "6 months", "6m"),
-    "last weekdays": (["2024-03-29", "2024-04-30", "2024-05-31"], "2024-06-28", 2, "2 rows", "2 rows"),
+    "last weekdays": (["2024-03-29", "2024-04-30", "2024-05-31"], "2024-06-28", 2, "2 months", "2m"),
     "last business days": (["2024-03-28", "2024-04-30", "2024-05-31"], "2024-06-28", 3, "3 months", "3m"),
 }
 
@@ -28,7 +28,7 @@ def test_calendar_follows_the_spacing_of_the_rows(case: str) -> None:
 def test_calendar_of_prices_on_weekends_counts_every_day() -> None:
     result = calendar(np.arange("2024-06-01", "2024-07-04", dtype="datetime64[D]"))
     assert result.ahead("2024-07-03", 1) == "2024-07-04"
-    assert (result.name(5), result.name(1)) == ("5 rows", "1 row")
+    assert (result.name(5), result.name(1)) == ("5 days", "1 day")
 
 
 def test_calendar_of_a_product_has_the_holidays_of_its_exchange() -> None:

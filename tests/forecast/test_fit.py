@@ -12,7 +12,7 @@ import torch
 from torchcommodity import data, forecast
 from torchcommodity.data import Panel
 from torchcommodity.forecast import Forecaster
-from torchcommodity.models import HarConfig, HarLstmConfig
+from torchcommodity.models import HarLstmConfig
 from torchcommodity.training import FitConfig, TrainConfig, usable_symbols
 
 
@@ -112,8 +112,6 @@ def test_fit_rejects_unusable_prices_by_name(panel: Panel) -> None:
     late.iloc[:200] = panel["WTI"].to_pandas().iloc[:200]
     with pytest.raises(ValueError, match=r"fit: a symbol must have .* that vary after the first 252; got WTI 1774"):
         forecast.fit(late)
-    with pytest.raises(ValueError, match="levels must be symmetric about 1/2"):
-        FitConfig(model=HarLstmConfig(HarConfig(levels=(0.1, 0.5))))
 
 
 def test_fit_names_a_few_short_symbols_and_says_how_to_exclude_them(panel: Panel) -> None:

@@ -27,10 +27,7 @@ def test_train_config_rejects_values_out_of_range(name: str, value: Any, message
         TrainConfig(**{name: value})
 
 
-def test_fit_config_symmetry_needs_symmetric_levels() -> None:
-    model = HarLstmConfig(HarConfig(levels=(0.1, 0.5)))
-    with pytest.raises(ValueError, match="levels must be symmetric about 1/2"):
-        FitConfig(model)
-    assert FitConfig(model, symmetry=0.0).symmetry == 0
+def test_fit_config_symmetry_takes_levels_that_are_not_symmetric() -> None:
+    assert FitConfig(HarLstmConfig(HarConfig(levels=(0.1, 0.5)))).symmetry == 0.5
     with pytest.raises(ValueError, match=r"symmetry must be in \[0, 1\]; got 2"):
         FitConfig(symmetry=2)

@@ -16,6 +16,8 @@ def backtest(
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
     config: options.Config = None,
+    horizons: options.Horizons = None,
+    levels: options.Levels = None,
     first_year: options.FirstYear = None,
     out: options.OutTable = None,
     executor: options.Executor = "local",
@@ -35,7 +37,7 @@ def backtest(
 
     screen = output.console(quiet)
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(model, config, panel.frequency)
+    settings = options.read_settings(panel, model, config, horizons, levels)
     check_file(out)
     output.print_reading(screen, panel)
     with make_executor(executor, address) as workers, output.progress_bar(screen, "Walk-forward") as progress:

@@ -58,6 +58,8 @@ def fit(
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
     config: options.Config = None,
+    horizons: options.Horizons = None,
+    levels: options.Levels = None,
     drop_unusable: options.DropUnusable = False,
     out: Out = Path("out/model.safetensors"),
     seed: options.Seed = 0,
@@ -84,7 +86,7 @@ def fit(
     from torchcommodity.training import to_toml
 
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(model, config, panel.frequency)
+    settings = options.read_settings(panel, model, config, horizons, levels)
     if device is not None:
         settings = replace(settings, train=replace(settings.train, device=device))
     if print_config:

@@ -31,6 +31,8 @@ def forecast(
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
+    horizons: options.Horizons = None,
+    levels: options.Levels = None,
     drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
@@ -38,8 +40,9 @@ def forecast(
 ) -> None:
     """Fit, test and forecast in one step, with a report.
 
-    Forecasts prices one week to six months ahead, monthly ones one month to one year; writes forecast.csv,
-    forecast.json and report.html. Fits and tests are cached by prices, settings and seed, see torchcommodity cache.
+    Forecasts prices one week to six months ahead, monthly ones one month to one year, or over --horizons; writes
+    forecast.csv, forecast.json and report.html. Fits and tests are cached by prices, settings and seed, see
+    torchcommodity cache.
     """
     from torchcommodity.data import utc_now
     from torchcommodity.forecast import data_hash, previous_forecast
@@ -53,10 +56,9 @@ def forecast(
         to_json,
         write_files,
     )
-    from torchcommodity.training import FitConfig
 
     screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
-    config = FitConfig.for_frequency(panel.frequency)
+    config = options.read_settings(panel, horizons=horizons, levels=levels)
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     if drop_unusable:

@@ -110,7 +110,7 @@ def _fitted(path: Path | None, panel: "Panel", config: Path | None, first_year: 
     if config is None:
         settings = to_config({"model": {"name": "har-lstm", "hidden": HIDDEN}}, frequency=panel.frequency)
     else:
-        settings = options.read_settings(None, config, panel.frequency)
+        settings = options.read_settings(panel, config=config)
     return cached_fit(panel.between(None, f"{first_year - 1}-12-31"), settings, seed=seed)[0]
 
 

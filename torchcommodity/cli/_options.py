@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from torchcommodity.cli._layout import DETECTED, Layout
-from torchcommodity.cli._parse import parse_contracts, parse_names
+from torchcommodity.cli._parse import parse_contracts, parse_levels, parse_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,6 +108,20 @@ def check_contracts(contracts: str | None) -> str | None:
     return contracts
 
 
+def check_horizons(horizons: str | None) -> str | None:
+    """Reject empty `--horizons` before torch is imported."""
+    if horizons is not None:
+        parse_names(horizons, "--horizons")
+    return horizons
+
+
+def check_levels(levels: str | None) -> str | None:
+    """Reject malformed `--levels` before torch is imported."""
+    if levels is not None:
+        parse_levels(levels)
+    return levels
+
+
 def check_curve(curve: str | None) -> str | None:
     """Reject a missing file of `--curve` before torch is imported."""
     if curve is None or curve == "eia:" or os.path.isfile(curve):
@@ -179,6 +193,24 @@ Config = Annotated[
         help="Settings: a TOML file (omitted keys keep their defaults) or a fitted model",
     ),
 ]
+Horizons = Annotated[
+    str | None,
+    typer.Option(
+        "--horizons",
+        metavar="10,2w,12m",
+        callback=check_horizons,
+        help="Horizons in rows, or in days, weeks, months or years (d, w, m, y); default: by the frequency",
+    ),
+]
+Levels = Annotated[
+    str | None,
+    typer.Option(
+        "--levels",
+        metavar="0.05,0.5,0.95",
+        callback=check_levels,
+        help="Quantile levels between 0 and 1; default: 0.05, 0.10 to 0.95",
+    ),
+]
 FirstYear = Annotated[
     int | None,
     typer.Option(
@@ -246,12 +278,26 @@ def drop_unusable(panel: "Panel", settings: "FitConfig", screen: "Console") -> "
 
 
 def read_settings(
-    model: str | None, config: Path | None, frequency: "Frequency" = "daily", default: str = DEFAULT_MODEL
+    panel: "Panel",
+    model: str | None = None,
+    config: Path | None = None,
+    horizons: str | None = None,
+    levels: str | None = None,
+    default: str = DEFAULT_MODEL,
 ) -> "FitConfig":
-    """Settings of `--model` and `--config` (TOML or a fitted model); if both name a model, it must be the same.
+    """Settings of `--model`, `--config`, `--horizons` and `--levels` for the prices.
 
-    The defaults are those for prices of `frequency`.
+    If `--model` and `--config` (TOML or a fitted model) both name a model, it must be the same. The defaults are those
+    for the frequency of the prices.
     """
+    from torchcommodity.training import check_config
+
+    settings = _model_settings(model, config, panel.frequency, default)
+    names = None if horizons is None else parse_names(horizons, "--horizons")
+    return check_config("settings", settings, panel, names, None if levels is None else parse_levels(levels))
+
+
+def _model_settings(model: str | None, config: Path | None, frequency: "Frequency", default: str) -> "FitConfig":
     from torchcommodity.training import from_toml, load_config, to_config
 
     if config is None:

@@ -40,6 +40,18 @@ def parse_names(text: str, option: str = "--symbols") -> list[str]:
     return names
 
 
+def parse_levels(text: str) -> list[float]:
+    """Parse `0.05, 0.5` to numbers.
+
+    >>> parse_levels("0.05, 0.5, 0.95")
+    [0.05, 0.5, 0.95]
+    """
+    try:
+        return [float(level) for level in parse_names(text, "--levels")]
+    except ValueError:
+        raise ValueError(f"--levels: expected numbers separated by commas, as in 0.05,0.5,0.95; got {text!r}") from None
+
+
 def import_object(path: str) -> Any:
     """Import the object `package.module:name`; the current folder is searched too."""
     if ":" not in path:

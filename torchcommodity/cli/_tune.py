@@ -36,6 +36,8 @@ def tune(
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
     config: options.Config = None,
+    horizons: options.Horizons = None,
+    levels: options.Levels = None,
     trials: Trials = 20,
     budget_seconds: Budget = None,
     through: Through = None,
@@ -58,7 +60,7 @@ def tune(
     from torchcommodity.training import tune as search
 
     screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(model, config, panel.frequency, options.DEFAULT_NETWORK)
+    settings = options.read_settings(panel, model, config, horizons, levels, options.DEFAULT_NETWORK)
     check_file(out)
     output.print_reading(screen, panel)
     if through is None:

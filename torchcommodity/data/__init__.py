@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._futures.roll_rule import RollRule as RollRule
     from torchcommodity.data._futures.rolls import roll_days as roll_days
     from torchcommodity.data._futures.rolls import roll_months as roll_months
+    from torchcommodity.data._horizons import Horizon as Horizon
+    from torchcommodity.data._horizons import horizon_code as horizon_code
+    from torchcommodity.data._horizons import horizon_rows as horizon_rows
     from torchcommodity.data._inspect.inspect import inspect as inspect
     from torchcommodity.data._inspect.inspect import inspect_prices as inspect_prices
     from torchcommodity.data._inspect.statistics import PriceStatistics as PriceStatistics
@@ -110,6 +113,7 @@ __all__ = [
     "Finding",
     "Format",
     "Frequency",
+    "Horizon",
     "Http",
     "Layout",
     "Panel",
@@ -144,6 +148,8 @@ __all__ = [
     "frequency_mismatch",
     "get_contract",
     "hold_out",
+    "horizon_code",
+    "horizon_rows",
     "infer_frequency",
     "inspect",
     "inspect_prices",

@@ -1,6 +1,6 @@
 """Walk-forward backtest: every year is forecast by models fitted on earlier rows only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
+from torchcommodity.data import Horizon, Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
 from torchcommodity.forecast._baselines import baselines as default_baselines
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
@@ -134,6 +134,8 @@ def backtest(
     prices: Any,
     config: FitConfig | None = None,
     *,
+    horizons: Horizon | Iterable[Horizon] | None = None,
+    levels: Iterable[float] | None = None,
     first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
@@ -149,6 +151,9 @@ def backtest(
     Args:
         prices: raw prices, anything that `data.to_panel` takes.
         config: model and fit settings; the defaults for the frequency of the prices if None.
+        horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
+            `config`.
+        levels: quantile levels strictly between 0 and 1. Default: those of `config`.
         first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
             short panel.
         refit_network: years between trainings of the network.
@@ -173,7 +178,7 @@ def backtest(
     """
     panel = to_panel(prices, operation="backtest").drop_empty_rows()
     check_not_synthetic("backtest", panel)
-    config = check_config("backtest", config, panel)
+    config = check_config("backtest", config, panel, horizons, levels)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     check_history("backtest", panel, config.model.har, allow_short=True)

@@ -5,15 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torchcommodity.data import Frequency, RowCalendar, row_calendar
+from torchcommodity.data import Frequency, RowCalendar, horizon_code, row_calendar
 
 Dates = npt.NDArray[np.datetime64]
 
-HORIZON_NAMES: dict[Frequency, dict[int, str]] = {
-    "daily": {5: "1 week", 21: "1 month", 63: "3 months", 126: "6 months"},
-    "weekly": {1: "1 week", 4: "1 month", 13: "3 months", 26: "6 months"},
-    "monthly": {1: "1 month", 3: "3 months", 6: "6 months", 12: "12 months"},
-}
+UNITS = {"d": "day", "w": "week", "m": "month"}
 RULES = {
     "every day": "the data have prices on weekends, so dates ahead count every day",
     "weekday": "dates ahead are trading days of the exchange; for spot prices, of the New York Stock Exchange",
@@ -45,17 +41,13 @@ class Calendar:
         return str(self.rows.following(origin, rows, contract))
 
     def name(self, rows: int) -> str:
-        """`1 month` for 21 trading days, else `21 rows`."""
-        return self._names.get(rows, f"{rows} row{'s' * (rows != 1)}")
+        """`1 month` for 21 trading days, `2 weeks` for 10."""
+        code = self.code(rows)
+        return f"{code[:-1]} {UNITS[code[-1]]}{'s' * (code[:-1] != '1')}"
 
     def code(self, rows: int) -> str:
-        """`1m` for 21 trading days, else `21 rows`."""
-        count, _, unit = self.name(rows).partition(" ")
-        return f"{count}{unit[0]}" if rows in self._names else self.name(rows)
-
-    @property
-    def _names(self) -> dict[int, str]:
-        return {} if self.rows.day == "every day" else HORIZON_NAMES[self.rows.frequency]
+        """`1m` for 21 trading days; see `data.horizon_code`."""
+        return horizon_code(rows, self.rows)
 
 
 def calendar(dates: Dates) -> Calendar:
@@ -72,6 +64,6 @@ def horizon_name(rows: int, frequency: Frequency) -> str:
     """Name of a horizon of `rows` rows.
 
     >>> horizon_name(21, "daily"), horizon_name(12, "monthly"), horizon_name(2, "weekly")
-    ('1 month', '12 months', '2 rows')
+    ('1 month', '12 months', '2 weeks')
     """
     return Calendar(RowCalendar(frequency)).name(rows)

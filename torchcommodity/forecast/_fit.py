@@ -1,11 +1,12 @@
 """Fit a forecaster: calibrate the econometric part, and train the network that corrects its scale, if any."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import check_not_synthetic, price_statistics, to_panel
+from torchcommodity.data import Horizon, check_not_synthetic, price_statistics, to_panel
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
 from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
@@ -29,6 +30,8 @@ def fit(
     prices: Any,
     config: FitConfig | None = None,
     *,
+    horizons: Horizon | Iterable[Horizon] | None = None,
+    levels: Iterable[float] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
@@ -42,6 +45,9 @@ def fit(
         prices: raw prices, anything that `data.to_panel` takes. Missing, zero and negative prices are skipped: the next
             return spans the gap.
         config: model and fit settings; the defaults for the frequency of the prices if None.
+        horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
+            `config`.
+        levels: quantile levels strictly between 0 and 1. Default: those of `config`.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
@@ -58,7 +64,7 @@ def fit(
         TypeError: `prices` or `config` has another type.
         ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the
             checkpoint is damaged or belongs to another run; the panel is synthetic; the settings are for prices of
-            another frequency.
+            another frequency; an invalid horizon or level.
 
     Example:
         >>> from torchcommodity import data
@@ -68,7 +74,7 @@ def fit(
     panel = to_panel(prices, operation="fit").drop_empty_rows()
     check_not_synthetic("fit", panel)
     panel = panel if through is None else panel.between(None, through)
-    config = check_config("fit", config, panel)
+    config = check_config("fit", config, panel, horizons, levels)
     check_history("fit", panel, config.model.har)
     check_past("fit", panel, config.model.har, rows=len(panel))
     inputs = model_inputs(panel, config.model.har.horizons[-1])

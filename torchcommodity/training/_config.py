@@ -1,11 +1,11 @@
 """Settings of training and fitting."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from torchcommodity.data import Panel
+from torchcommodity.data import Horizon, Panel, horizon_rows, row_calendar
 from torchcommodity.models import Frequency, HarGarchConfig, ModelConfig, default_config, model_name
 from torchcommodity.training._runtime import Device, MatmulPrecision, Precision
 
@@ -68,14 +68,9 @@ class FitConfig:
 
     model: ModelConfig = field(default_factory=HarGarchConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    symmetry: float = 0.5  # share of the past drift removed from the quantiles; requires levels symmetric about 1/2
+    symmetry: float = 0.5  # share of the past drift removed from the quantiles
 
     def __post_init__(self) -> None:
-        levels = np.array(self.model.har.levels)
-        if self.symmetry and not np.allclose(levels + levels[::-1], 1):
-            raise ValueError(
-                f"FitConfig: levels must be symmetric about 1/2 unless symmetry is 0; got {self.model.har.levels}"
-            )
         if not 0 <= self.symmetry <= 1:
             raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
 
@@ -94,17 +89,25 @@ class FitConfig:
         return cls(default_config(model, frequency), TrainConfig.for_frequency(frequency))
 
 
-def check_config(operation: str, config: Any, panel: Panel) -> FitConfig:
+def check_config(
+    operation: str,
+    config: Any,
+    panel: Panel,
+    horizons: Horizon | Iterable[Horizon] | None = None,
+    levels: Iterable[float] | None = None,
+) -> FitConfig:
     """Return the config, or the default one for the frequency of the panel if it is None.
 
     Args:
         operation: public function that was called, for the error message.
         config: settings of a fit, or None.
         panel: raw prices.
+        horizons: in place of those of the config: rows, or texts such as "2w"; see `data.horizon_rows`.
+        levels: quantile levels in place of those of the config, in any order.
 
     Raises:
         TypeError: another type; for the config of a model the message says how to wrap it.
-        ValueError: settings for prices of another frequency.
+        ValueError: settings for prices of another frequency; an invalid horizon or level.
 
     Example:
         >>> from torchcommodity import data
@@ -114,7 +117,7 @@ def check_config(operation: str, config: Any, panel: Panel) -> FitConfig:
         TypeError: fit: config must be a FitConfig; got HarLstmConfig; use FitConfig(model=HarLstmConfig(...))
     """
     if config is None:
-        return FitConfig.for_frequency(panel.frequency)
+        config = FitConfig.for_frequency(panel.frequency)
     if not isinstance(config, FitConfig):
         name = type(config).__name__
         hint = f"; use FitConfig(model={name}(...))" if hasattr(config, "har") else ""
@@ -125,4 +128,28 @@ def check_config(operation: str, config: Any, panel: Panel) -> FitConfig:
             f"{config.model.har.frequency!r}; start from FitConfig.for_frequency({panel.frequency!r}, "
             f"{model_name(config.model)!r})"
         )
-    return config
+    changes: dict[str, Any] = {}
+    if horizons is not None:
+        changes["horizons"] = horizon_rows(horizons, row_calendar(panel.dates))
+    if levels is not None:
+        changes["levels"] = check_levels(operation, levels)
+    model: Any = config.model  # a dataclass, as every config of a model
+    return replace(config, model=replace(model, har=replace(model.har, **changes))) if changes else config
+
+
+def check_levels(operation: str, levels: Any) -> tuple[float, ...]:
+    """Quantile levels, ascending, each once.
+
+    Raises:
+        ValueError: no level, or one that is not a number strictly between 0 and 1.
+
+    Example:
+        >>> check_levels("fit", [0.95, 0.5, 0.05])
+        (0.05, 0.5, 0.95)
+    """
+    values = [levels] if isinstance(levels, float) else list(levels)
+    numbers = [isinstance(level, Real) and 0 < float(level) < 1 for level in values]
+    if not values or not all(numbers):
+        got = repr(values[numbers.index(False)]) if values else "none"
+        raise ValueError(f"{operation}: levels must be numbers strictly between 0 and 1; got {got}")
+    return tuple(sorted({float(level) for level in values}))

@@ -31,7 +31,7 @@ function prices({prices: all, symbols, findings}) {
 function model(card) {
   const trained = card.provenance.map((one) => [one.symbol, one.publisher, one.license, one.location, code(one.sha256.slice(0, 16))]);
   const commodities = card.symbols.map((name, n) => (card.contract_names[n] ? `${name} (${card.contract_names[n]})` : name));
-  const horizons = card.horizons.map((rows, i) => (card.horizon_names[i].endsWith("rows") ? card.horizon_names[i] : `${card.horizon_names[i]} (${plural(rows, "row")})`));
+  const horizons = card.horizons.map((rows, i) => `${card.horizon_names[i]} (${plural(rows, "row")})`);
   return [
     element("h3", null, "Model"),
     definitions([
