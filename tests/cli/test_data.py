@@ -43,6 +43,17 @@ def test_data_check_prints_findings_of_usable_prices(run: Run, prices: Path) -> 
     assert "Usable, 3 warnings." in result.stdout  # its origin is not stated, and it is old
 
 
+def test_data_check_shows_when_covariates_were_known(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
+    pd.read_csv(prices)[["date", "BRENT"]].to_csv(path := tmp_path / "brent.csv", index=False)
+    result = run("data", "check", prices, "--covariates", path, "--lag", "1B")
+    assert re.search(r"BRENT +lag 1B +2015-07-02 +\d+ +1 d +0 +\d\d\d", result.stdout)
+    document = json.loads(run("data", "check", prices, "--covariates", path, "--lag", "1B", "--json").stdout)
+    assert [record["name"] for record in document["covariates"]] == ["BRENT"]
+    assert "a column published; got none of them" in error(run("data", "check", prices, "--covariates", path))
+    assert "--lag: expected --covariates SOURCE" in error(run("data", "check", prices, "--lag", "1D"))
+    assert "expected level, changes, volatility" in error(run("data", "check", prices, "--transform", "log"))
+
+
 def test_data_sources_prints_span_publisher_license_and_credit(run: Run, error: Error) -> None:
     text = run("data", "sources").stdout
     assert re.search(r"JET_FUEL_USGC +\$/gal .* 1990-04-02 +2025-12-08", text)

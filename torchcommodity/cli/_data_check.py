@@ -7,23 +7,26 @@ import typer
 from torchcommodity.cli import _data_store as store
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._covariates import NONE, CovariateOptions, print_checks, with_covariates
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
-    from torchcommodity.data import Panel
+    from torchcommodity.data import CovariateCheck, Panel
 
 # findings of symbols that `fit` rejects
 UNUSABLE = ("no positive price", "short history", "constant price", "mixed frequency")
 
 
 @with_layout
+@with_covariates
 def check(
     source: store.Source,
     publisher: options.Publisher = None,
     layout: Layout = DETECTED,
+    covariates: CovariateOptions = NONE,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document, with every finding")] = False,
 ) -> None:
-    """Check prices and print data-quality warnings.
+    """Check prices and print data-quality warnings; with --covariates, when each covariate was known.
 
     Exit code 0: the prices can be forecast; 2: they cannot, and the message says why.
     """
@@ -31,12 +34,16 @@ def check(
 
     screen = output.console()
     panel = options.read_prices(source, publisher=publisher, layout=layout)
-    unusable = _unusable(panel)
+    unusable, known = _unusable(panel), covariates.read()
+    checks = () if known is None else known.check(panel.dates)
     if json:
-        screen.print_json(_check_json(panel, unusable))
+        screen.print_json(_check_json(panel, unusable, checks))
     else:
         output.print_line(screen, repr(panel))
         output.print_reading(screen, panel, max_rows=None)
+        if known is not None:
+            print_checks(screen, checks)
+            output.print_findings(screen, known.findings(panel.dates[-1]))
     if unusable:
         others = "" if len(unusable) == len(panel.symbols) else "; forecast --drop-unusable drops them"
         raise ValueError(f"data check: cannot be forecast: {summarize_names(unusable)}{others}")
@@ -55,7 +62,7 @@ def _unusable(panel: "Panel") -> dict[str, str]:
     return {symbol: reasons[symbol] for symbol in panel.symbols if symbol in reasons}
 
 
-def _check_json(panel: "Panel", unusable: dict[str, str]) -> str:
+def _check_json(panel: "Panel", unusable: dict[str, str], checks: "tuple[CovariateCheck, ...]") -> str:
     from dataclasses import asdict
     from json import dumps
 
@@ -73,4 +80,7 @@ def _check_json(panel: "Panel", unusable: dict[str, str]) -> str:
         "unusable": unusable,
         "findings": [asdict(finding) for finding in panel.findings],
     }
+    if checks:
+        # JSON has no NaN: the age of a covariate that is never used
+        document["covariates"] = [c._asdict() | {"age": c.age if c.rows else None} for c in checks]
     return dumps(document, allow_nan=False)

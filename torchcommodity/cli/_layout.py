@@ -1,12 +1,11 @@
 """Options that say how a source is to be read, as one bundle for every command that reads prices."""
 
-import inspect
-from collections.abc import Callable
 from datetime import datetime
-from functools import wraps
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import typer
+
+from torchcommodity.cli._bundle import bundle
 
 FORMATS = (
     "yfinance", "databento", "contracts", "pysystemtrade", "pysystemtrade-adjusted", "stooq-bulk", "nasdaq-data-link",
@@ -89,21 +88,5 @@ OPTIONS = {
     "as_of": AsOf,
 }  # fmt: skip
 
-
-def with_layout(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of `Layout`; it takes them as one argument `layout`."""
-
-    @wraps(command)
-    def run(*args: Any, **settings: Any) -> Any:
-        layout = Layout(**{name: settings.pop(name) for name in OPTIONS})
-        return command(*args, layout=layout, **settings)
-
-    signature = inspect.signature(command, eval_str=True)
-    parameters = [parameter for name, parameter in signature.parameters.items() if name != "layout"]
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in OPTIONS.items()
-    ]
-    run.__signature__ = signature.replace(parameters=[*parameters, *options])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *options)}
-    return run
+with_layout = bundle("layout", Layout, OPTIONS)
+"""Give a command the options of `Layout`; it takes them as one argument `layout`."""

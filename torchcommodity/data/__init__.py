@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from torchcommodity.data._columns.cells import parse_date as parse_date
     from torchcommodity.data._columns.cells import parse_price as parse_price
     from torchcommodity.data._columns.cells import parse_prices as parse_prices
+    from torchcommodity.data._covariates.covariate import Covariate as Covariate
+    from torchcommodity.data._covariates.covariate import CovariateSpec as CovariateSpec
+    from torchcommodity.data._covariates.covariates import CovariateCheck as CovariateCheck
+    from torchcommodity.data._covariates.covariates import Covariates as Covariates
+    from torchcommodity.data._covariates.covariates import KnownValues as KnownValues
+    from torchcommodity.data._covariates.to_covariates import to_covariates as to_covariates
     from torchcommodity.data._csv_text import frame_to_csv as frame_to_csv
     from torchcommodity.data._csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._embedded.embedded import embedded as embedded
@@ -108,6 +114,10 @@ __all__ = [
     "Bars",
     "Contract",
     "ContractPrices",
+    "Covariate",
+    "CovariateCheck",
+    "CovariateSpec",
+    "Covariates",
     "Curve",
     "DataError",
     "Finding",
@@ -115,6 +125,7 @@ __all__ = [
     "Frequency",
     "Horizon",
     "Http",
+    "KnownValues",
     "Layout",
     "Panel",
     "PriceStatistics",
@@ -178,6 +189,7 @@ __all__ = [
     "summarize_names",
     "symbol_problem",
     "synthetic_symbol",
+    "to_covariates",
     "to_panel",
     "trading_calendar",
     "updatable_symbols",

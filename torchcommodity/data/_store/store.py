@@ -42,6 +42,13 @@ QUALIFY row_number() OVER cell > 1
 ORDER BY o.vintage, o.series, date, nth
 """
 
+OBSERVATIONS = """
+SELECT date, known_from AS published, symbol, price AS value
+FROM observations o JOIN series USING (panel, series) JOIN vintages v USING (panel, vintage)
+WHERE o.panel = ? AND nth = 0
+ORDER BY known_from, o.series, date
+"""
+
 
 class StoreEntry(NamedTuple):
     """A stored panel as listed by `Store.list()`, as of its last vintage.
@@ -171,6 +178,19 @@ class Store:
                 known = summarize_names((row[0] for row in symbols), limit=20)
                 raise DataError(f"revisions: expected a symbol of {name!r} ({known}); got {symbol!r}")
             return connection.execute(REVISIONS, [state.panel, symbol, symbol]).df()
+
+    def observations(self, name: str) -> "pd.DataFrame":
+        """Every price of a panel with the time from which it was known: a table of vintages, for `to_covariates`.
+
+        Columns: `date`, `published` (UTC), `symbol` and `value`, a row for each new, revised or withdrawn (NaN) price.
+
+        Raises:
+            DataError: an unknown name.
+        """
+        self._check_file(name)
+        with transaction(self.path) as connection:
+            state = self._state(connection, name)
+            return connection.execute(OBSERVATIONS, [state.panel]).df()
 
     def list(self) -> "list[StoreEntry]":
         """List the stored panels in the order in which they were added; empty if there is no file."""

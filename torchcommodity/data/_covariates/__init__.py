@@ -1,0 +1,1 @@
+"""Covariates with the days on which their values were published."""

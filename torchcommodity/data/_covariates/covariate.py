@@ -1,0 +1,109 @@
+"""One column of observations, each with the day from which it may be used."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from torchcommodity.data._covariates.release import Dates
+from torchcommodity.data._errors import DataError
+from torchcommodity.data._frequency import median_spacing
+from torchcommodity.data._names import check_names
+
+Transform = Literal["level", "changes", "volatility"]
+Values = np.ndarray[Any, np.dtype[np.float64]]
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+IN_ADVANCE = "known in advance"
+VINTAGES = "vintages"
+MIN_LIFE, SPACINGS = 10, 3  # days; usual distances of two observations
+
+
+class CovariateSpec(NamedTuple):
+    """What a model must know of a covariate, so that a forecast reads it as the fit did."""
+
+    name: str
+    rule: str  # "lag 7D", "vintages" or "known in advance"
+    transform: str
+
+
+@dataclass(frozen=True, eq=False)
+class Covariate:
+    """M observations of one variable, and when each was published.
+
+    Args:
+        name: by the rules of the symbols of a `Panel`.
+        dates: `(M,) datetime64[D]`, the day that each value is about.
+        published: `(M,) datetime64[D]`, the first day whose row may use it.
+        values: `(M,)` float64, finite and not negative; positive for the transforms "changes" and "volatility".
+        rule: how `published` was found: "lag 7D", "vintages", or "known in advance".
+        transform: how it enters the variance, see `Covariates.variances`.
+
+    Observations are sorted by `published`, then by date.
+
+    Raises:
+        DataError: no observation, a value out of range, or two values of one date that were published on one day.
+    """
+
+    name: str
+    dates: Dates
+    published: Dates
+    values: Values
+    rule: str
+    transform: Transform = "level"
+
+    def __post_init__(self) -> None:
+        check_names((self.name,), ("",))
+        order = np.lexsort((self.dates, self.published))
+        for field in ("dates", "published", "values"):
+            array = np.array(getattr(self, field))[order]
+            array.flags.writeable = False
+            object.__setattr__(self, field, array)  # the dataclass is frozen; this is its constructor
+        self._check()
+
+    @property
+    def spec(self) -> CovariateSpec:
+        """Name, rule of publication and transform."""
+        return CovariateSpec(self.name, self.rule, self.transform)
+
+    @property
+    def life(self) -> int:
+        """Days after its publication for which a value is used: three times the usual distance of two, at least 10."""
+        return max(MIN_LIFE, int(SPACINGS * median_spacing(np.unique(self.dates))))
+
+    def in_use(self, rows: Dates) -> Indices:
+        """Index `(T,)` of the observation in use on each day: of the latest date published so far, its last value.
+
+        -1 before the first. A revision of an older date changes nothing.
+        """
+        last = np.searchsorted(self.published, rows, side="right") - 1
+        return np.where(last >= 0, self.latest[last], -1)
+
+    @cached_property
+    def latest(self) -> Indices:
+        """Index `(M,)` of the observation in use once the m-th is published."""
+        newest = self.dates == np.maximum.accumulate(self.dates)
+        return np.maximum.accumulate(np.where(newest, np.arange(len(self.dates)), 0))
+
+    def _check(self) -> None:
+        if not len(self.dates):
+            raise DataError(f"covariates: {self.name!r} must have a value; got none")
+        if self.transform not in get_args(Transform):
+            expected = ", ".join(get_args(Transform))
+            raise DataError(f"covariates: transform of {self.name!r} must be one of {expected}; got {self.transform!r}")
+        positive = self.transform != "level"
+        valid = np.isfinite(self.values) & ((self.values > 0) | ((self.values == 0) & (not positive)))
+        if not valid.all():
+            bad, word = int(np.argmin(valid)), "positive" if positive else "not negative"
+            raise DataError(
+                f"covariates: values of {self.name!r} must be finite and {word} for the transform "
+                f"{self.transform!r}; got {self.values[bad]:g} on {self.dates[bad]}; transform the column first, for "
+                "example to its absolute value"
+            )
+        repeated = (self.published[1:] == self.published[:-1]) & (self.dates[1:] == self.dates[:-1])
+        if repeated.any():
+            m = int(np.argmax(repeated))
+            raise DataError(
+                f"covariates: {self.name!r} must have one value for each date and day of publication; got two for "
+                f"{self.dates[m]}, published on {self.published[m]}"
+            )
