@@ -24,10 +24,15 @@ from torchcommodity.training import HAR_GARCH, Baseline, FitConfig
 
 FIRST_YEAR, LAST_YEAR = 2010, 2016
 HAR = HarConfig()
+NONE = {"shape_prior": math.inf, "mix_prior": math.inf, "gap_variance_prior": math.inf, "gap_prior": math.inf}
 SETTINGS = {  # settings and symmetry
-    "default: half of a past gap, half of the past drift": (HAR, 0.5),
-    "full past gap": (replace(HAR, gap_weight=1.0), 0.5),
-    "no past gap": (replace(HAR, gap_weight=0.0), 0.5),
+    "default": (HAR, 0.5),
+    "pooled shape of the quantiles": (replace(HAR, shape_prior=math.inf), 0.5),
+    "coefficients not drawn toward equal ones": (replace(HAR, mix_prior=math.inf), 0.5),
+    "variance of a gap: twice that of a return": (replace(HAR, gap_variance_prior=math.inf), 0.5),
+    "past gaps whatever the evidence": (replace(HAR, gap_prior=1e-9), 0.5),
+    "no past gap": (replace(HAR, gap_prior=math.inf), 0.5),
+    "none of the four": (replace(HAR, **NONE), 0.5),
     "full past drift": (HAR, 0.0),
     "no drift": (HAR, 1.0),
     "returns capped at 15 %": (replace(HAR, cap=0.15), 0.5),

@@ -25,8 +25,7 @@ def test_har_quantiles_are_finite_after_the_warmup(prices: Tensor) -> None:
 
 
 def test_har_variance_terms_carry_over_missing_prices(prices: Tensor) -> None:
-    returns, _, no_rolls = Har(2).adjust_rolls(prices)
-    variances = Har(2).variance_terms(returns, no_rolls)[0, :, 0, 0]
+    variances = Har(2).variance_terms(Har(2).adjust_rolls(prices))[0, :, 0, 0]
     torch.testing.assert_close(variances[401], variances[399])
 
 
@@ -37,12 +36,12 @@ def test_har_is_scale_invariant(prices: Tensor) -> None:
 
 def test_har_garch_term_is_the_mean_of_the_expected_variances(prices: Tensor) -> None:
     har = Har(2)
-    returns, _, no_rolls = har.adjust_rolls(prices)
+    adjusted = har.adjust_rolls(prices)
     omega, alpha, beta = (x.tolist() for x in har.garch_parameters())
-    terms = har.variance_terms(returns, no_rolls)[0, :, :, :, -2]
+    terms = har.variance_terms(adjusted)[0, :, :, :, -2]
     for n in range(2):
         h = omega[n] / (1 - alpha[n] - beta[n])
-        for r in filter(math.isfinite, returns[0, :, n].tolist()):
+        for r in filter(math.isfinite, adjusted.returns[0, :, n].tolist()):
             h = omega[n] + alpha[n] * r * r + beta[n] * h
         for i, horizon in enumerate(har.config.horizons):
             expected, total = h, 0.0
@@ -105,7 +104,8 @@ def test_har_rejects_bad_input(prices: Tensor) -> None:
     [
         ({"horizons": (5, 5)}, r"horizons must be positive and strictly increasing; got \(5, 5\)"),
         ({"levels": (0.5, 1.0)}, "levels must lie strictly between 0 and 1"),
-        ({"shrink": 7.0}, r"cap, floor and bound must be > 0, gap_weight >= 0, shrink in \[0, 1\]; got"),
+        ({"shrink": 7.0}, r"shrink must be in \[0, 1\]; got 7.0"),
+        ({"gap_prior": 0.0}, "gap_prior must be positive; got 0.0"),
         ({"warmup": 0}, "warmup must be at least 1; got 0"),
     ],
 )

@@ -8,11 +8,21 @@ from torch import Tensor
 
 from torchcommodity import data
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.models._rolls import PRIOR, RollsAhead, curve_shift, gaps_in_returns, list_rolls, rolls_ahead
+from torchcommodity.models._rolls import (
+    PRIOR,
+    GapPriors,
+    RollsAhead,
+    curve_shift,
+    list_rolls,
+    rolls_ahead,
+    rolls_passed,
+)
 from torchcommodity.opkit import Past
 from torchcommodity.ops import log_returns
 
 HORIZONS = (2, 4)
+LONG_RUN = 4e-4
+PRIORS = GapPriors(location=6.0, variance=5.0)
 
 
 def column(*values: float) -> Tensor:  # (1, T, 1)
@@ -40,18 +50,29 @@ def gappy() -> tuple[Tensor, Tensor, Tensor]:
     return log_returns(prices), prices > 0, panel.roll_calendar(HORIZONS[-1])[None]
 
 
-def effects(returns: Tensor, has_price: Tensor, rolls: Tensor, last_rows: int | None = None) -> RollsAhead:
-    return rolls_ahead(list_rolls(rolls, has_price), returns, HORIZONS, last_rows)
+def effects(
+    returns: Tensor, has_price: Tensor, rolls: Tensor, last_rows: int | None = None, past: Past | None = None
+) -> RollsAhead:
+    long_run = torch.full_like(returns if last_rows is None else returns[:, -last_rows:], LONG_RUN)
+    listed = list_rolls(rolls, has_price, past)
+    return rolls_ahead(listed, rolls_passed(listed, returns.shape[1]), returns, long_run, HORIZONS, PRIORS, past)
 
 
-def loop(returns: list[float], has_price: list[bool], rolls: list[int], t: int, h: int) -> tuple[int, float]:
-    """Number and expected gaps of the rolls h rows ahead of row t of one series, roll by roll."""
+def loop(returns: list[float], has_price: list[bool], rolls: list[int], t: int, h: int) -> tuple[int, float, float]:
+    """Number and expected gaps of the rolls h rows ahead of row t of one series, roll by roll; variance of a gap."""
     T = len(returns)
     passed = {s: next((n for n in range(s, T) if has_price[n]), T) for s in range(len(rolls)) if rolls[s]}
     ahead = [rolls[s] for s in passed if s <= t + h and passed[s] > t]
-    gaps = [(rolls[s], returns[n]) for s, n in passed.items() if n <= t and math.isfinite(returns[n])]
-    by_month = {month: [gap for m, gap in gaps if m == month] for month in ahead}
-    return len(ahead), sum(sum(by_month[month]) / (len(by_month[month]) + PRIOR) for month in ahead)
+    by_month: dict[int, list[float]] = {}
+    for s, n in passed.items():
+        if n <= t and math.isfinite(returns[n]):
+            by_month.setdefault(rolls[s], []).append(returns[n])
+    within = sum((gap - sum(gaps) / len(gaps)) ** 2 for gaps in by_month.values() for gap in gaps)
+    freedom = sum(len(gaps) - 1 for gaps in by_month.values())
+    variance = (within + 10 * LONG_RUN) / (freedom + 5)
+    f = sum(sum(gaps) ** 2 / len(gaps) for gaps in by_month.values()) / max(len(by_month), 1) / variance
+    means = {month: sum(gaps) / (len(gaps) + PRIOR) for month, gaps in by_month.items()}
+    return len(ahead), f / (f + 6) * sum(means.get(month, 0.0) for month in ahead), variance
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -61,9 +82,19 @@ def test_rolls_ahead_equal_a_loop_over_rolls(gappy: tuple[Tensor, Tensor, Tensor
     for t in range(7, returns.shape[1], 53):
         last = effects(returns[:, : t + 1], has_price[:, : t + 1], rolls[:, : t + 1 + HORIZONS[-1]], 1)
         for i, h in enumerate(HORIZONS):
-            count, shift = loop(*(column[: t + 1] for column in columns[:2]), columns[2], t, h)
+            count, shift, variance = loop(*(column[: t + 1] for column in columns[:2]), columns[2], t, h)
             assert last.counts[0, 0, i, n] == panel.counts[0, t, i, n] == count
             assert last.shift[0, 0, i, n] == panel.shift[0, t, i, n] == pytest.approx(shift, abs=1e-15)
+            assert last.gap_variance[0, 0, n] == panel.gap_variance[0, t, n] == pytest.approx(variance, rel=1e-12)
+
+
+def test_gap_priors_limit_what_past_gaps_tell(gappy: tuple[Tensor, Tensor, Tensor]) -> None:
+    returns, has_price, rolls = gappy
+    listed, long_run = list_rolls(rolls, has_price), torch.full_like(returns, LONG_RUN)
+    passed = rolls_passed(listed, returns.shape[1])
+    ignored = rolls_ahead(listed, passed, returns, long_run, HORIZONS, GapPriors(math.inf, math.inf))
+    assert ignored.shift.abs().max() == 0
+    torch.testing.assert_close(ignored.gap_variance, 2 * long_run)
 
 
 @pytest.mark.parametrize("last_rows", [1, 5, 64])
@@ -78,14 +109,14 @@ def test_rolls_ahead_have_the_same_bits_row_by_row(gappy: tuple[Tensor, Tensor, 
     past = Past({})
     for first, last in ((0, row), (row, row + 1), (row + 1, returns.shape[1])):
         rows, ahead = slice(first, last), slice(first, last + HORIZONS[-1])
-        past = Past(past.tensors)
-        listed = list_rolls(rolls[:, ahead], has_price[:, rows], past)
-        live = rolls_ahead(listed, returns[:, rows], HORIZONS, 1, past)
+        before = past.tensors
+        past = Past(before)
+        live = effects(returns[:, rows], has_price[:, rows], rolls[:, ahead], 1, past)
         whole = effects(returns[:, :last], has_price[:, :last], rolls[:, : last + HORIZONS[-1]], 1)
-        assert torch.equal(live.counts, whole.counts)
-        assert torch.equal(live.shift, whole.shift)
-        in_return = gaps_in_returns(list_rolls(rolls, has_price), returns.shape[1])[:, rows]
-        assert torch.equal(gaps_in_returns(listed, last - first), in_return)
+        assert all(map(torch.equal, live, whole))
+        listed = list_rolls(rolls[:, ahead], has_price[:, rows], Past(before))
+        in_return = rolls_passed(list_rolls(rolls, has_price), returns.shape[1])[:, rows]
+        assert torch.equal(rolls_passed(listed, last - first), in_return)
 
 
 def test_shift_of_the_last_row_has_the_gradient_of_all_rows(gappy: tuple[Tensor, Tensor, Tensor]) -> None:
@@ -105,8 +136,8 @@ def test_a_roll_is_passed_by_the_next_price() -> None:
     rolls = torch.tensor([0, 0, 3, 0, 0, 4, 0, 0, 0, 0])[None, :, None]
     has_price = torch.tensor([True, True, False, True, True, True])[None, :, None]
     listed = list_rolls(rolls, has_price)
-    assert gaps_in_returns(listed, 6)[0, :, 0].tolist() == [False, False, False, True, False, True]
-    ahead = rolls_ahead(listed, torch.zeros(1, 6, 1), HORIZONS).counts[0, :, :, 0]
+    assert rolls_passed(listed, 6)[0, :, 0].tolist() == [0, 0, 0, 1, 0, 1]
+    ahead = effects(torch.zeros(1, 6, 1), has_price, rolls).counts[0, :, :, 0]
     assert ahead[:, 0].tolist() == [1, 1, 1, 1, 1, 0]  # at row 2 the last price is still that of the old contract
     assert ahead[:, 1].tolist() == [1, 2, 2, 1, 1, 0]
 
@@ -115,10 +146,12 @@ def test_gap_shift_is_the_shrunk_mean_of_past_gaps_of_the_month() -> None:
     rolls = torch.tensor([0, 3, 0, 4, 0, 3, 0, 3, 0, 0, 0])[None, :, None]
     returns = column(math.nan, 0.1, 0.5, 0.2, 0.5, 0.3, 0.5)
     shift = effects(returns, torch.ones(1, 7, 1, dtype=torch.bool), rolls).shift[0, :, :, 0]
-    march = [0.0, 0.1 / 4, 0.1 / 4, 0.1 / 4, 0.1 / 4, 0.4 / 5, 0.4 / 5]
-    assert shift[4, 0].item() == pytest.approx(march[4])  # one March roll within two rows
-    assert shift[4, 1].item() == pytest.approx(2 * march[4])
-    assert shift[5, 0].item() == pytest.approx(march[5])
+    march = 2 * [0.1 / 4] + [0.4 / 5]
+    variance = [10 * LONG_RUN / 5, (0.02 + 10 * LONG_RUN) / 6]  # two March gaps, 0.1 and 0.3: 0.02 within
+    f = [(0.1**2 + 0.2**2) / 2 / variance[0], (0.4**2 / 2 + 0.2**2) / 2 / variance[1]]
+    assert shift[4, 0].item() == pytest.approx(f[0] / (f[0] + 6) * march[0])  # one March roll within two rows
+    assert shift[4, 1].item() == pytest.approx(2 * f[0] / (f[0] + 6) * march[0])
+    assert shift[5, 0].item() == pytest.approx(f[1] / (f[1] + 6) * march[2])
     assert shift[2, 0].item() == 0  # an April roll, with no April gap observed
 
 
@@ -140,7 +173,7 @@ def test_har_variances_leave_out_roll_days(panel: data.Panel) -> None:
     with_gaps = prices.clone()
     for row in torch.nonzero(rolls[0, : len(panel), 0]).flatten().tolist():
         with_gaps[:, row:] *= 1.1
-    har = Har(1, HarConfig(gap_weight=0.0))
+    har = Har(1, HarConfig(gap_prior=math.inf))
     before, after = har(prices, rolls), har(with_gaps, rolls)
     torch.testing.assert_close(after.log_scale, before.log_scale, equal_nan=True)
     assert (after.returns.isnan() == before.returns.isnan()).all()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchcommodity.models import Frequency, Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance, riskmetrics_variance
-from torchcommodity.training import Baseline, Prediction, fit_mix, standard_quantiles, targets
+from torchcommodity.training import Baseline, Prediction, fit_mix, pool_rows, standard_quantiles, targets
 
 RISKMETRICS = {"daily": 0.94, "weekly": 0.94, "monthly": 0.97}  # lambda: half-lives of 11.2 and 22.8 rows
 QUARTER = {"daily": 63, "weekly": 13, "monthly": 3}  # rows
@@ -67,14 +67,11 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
 def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     """HAR mix of EWMA variances and the long-run variance by non-negative least squares, without GARCH and rolls."""
     model = Har(prices.shape[1], config)
-    returns, _, unpriced_rolls = model.adjust_rolls(prices[None])
-    terms = model.variance_terms(returns, unpriced_rolls)[0][
-        ..., : len(config.halflives) + 1
-    ].detach()  # (T, H, N, K - 2)
+    terms = model.variance_terms(model.adjust_rolls(prices[None]))[0][..., : len(config.halflives) + 1].detach()
     past = targets(prices[:start], config.horizons)
     columns = []
     for i, h in enumerate(config.horizons):
-        c = fit_mix(terms[:start, i], past[:, i], h, scale=len(config.halflives) - 1)
+        c = fit_mix(pool_rows(terms[:start, i], past[:, i], h, scale=len(config.halflives) - 1))
         columns.append(h * (terms[:, i] * c).sum(-1))
     return _scaled(prices, start, torch.stack(columns, 1), config)
 

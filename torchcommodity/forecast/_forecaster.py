@@ -25,7 +25,7 @@ from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
 
-FORMAT = "torchcommodity.forecaster.3"
+FORMAT = "torchcommodity.forecaster.4"
 
 
 @dataclass(frozen=True)

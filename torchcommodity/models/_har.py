@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
-from torchcommodity.models._rolls import curve_shift, gaps_in_returns, list_rolls, rolls_ahead, tail
+from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
 from torchcommodity.nn import PERSISTENCE
 from torchcommodity.opkit import Past
 from torchcommodity.ops import ewm_mean, garch_variance, log_returns
@@ -36,7 +36,10 @@ class HarConfig:
     cap: float = 0.25  # log-returns are clipped to +-cap in variances and features: limits the weight of a single day
     floor: float = 1e-10  # minimum variance per row (0.001 % a day), so that the scale of constant prices is positive
     warmup: int = 252  # returns that a symbol needs before its first forecast
-    gap_weight: float = 0.5  # weight of a symbol's own past roll gaps where no curve is known
+    gap_prior: float = 6.0  # F at which half of a symbol's past mean gaps is expected where no curve is known
+    gap_variance_prior: float = 5.0  # gaps that twice the variance of a return counts for
+    shape_prior: float = 20.0  # independent outcomes for which the pooled shape of the quantiles counts; inf: pooled
+    mix_prior: float = 63.0  # rows of a horizon at which coefficients are drawn half-way to equal ones; inf: not drawn
     bound: float = 0.3  # limit of a network's correction of log sigma before it is multiplied by shrink
     shrink: float = 0.5  # factor applied to a learned correction: 0.5 limits the damage of overfitting
     frequency: Frequency = "daily"  # of the prices: what a row is
@@ -48,9 +51,12 @@ class HarConfig:
                 raise ValueError(f"HarConfig: {name} must be positive and strictly increasing; got {values}")
         if self.levels[-1] >= 1:
             raise ValueError(f"HarConfig: levels must lie strictly between 0 and 1; got {self.levels}")
-        if not (min(self.cap, self.floor, self.bound) > 0 and self.gap_weight >= 0 and 0 <= self.shrink <= 1):
-            rule = "cap, floor and bound must be > 0, gap_weight >= 0, shrink in [0, 1]"
-            raise ValueError(f"HarConfig: {rule}; got {self}")
+        positive = ("cap", "floor", "bound", "gap_prior", "gap_variance_prior", "shape_prior", "mix_prior")
+        for name in positive:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"HarConfig: {name} must be positive; got {getattr(self, name)}")
+        if not 0 <= self.shrink <= 1:
+            raise ValueError(f"HarConfig: shrink must be in [0, 1]; got {self.shrink}")
         if self.warmup < 1:
             raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
         frequency_settings("har", self.frequency)  # raises for an unknown frequency
@@ -74,6 +80,16 @@ class HarConfig:
     def features(self) -> int:
         """F: ratios of neighboring variance terms, absolute last return, absolute trends."""
         return len(self.terms) - 1 + len(self.trends)
+
+
+class AdjustedReturns(NamedTuple):
+    """Returns without the gaps of contract rolls, and what is expected of the coming gaps; L last rows."""
+
+    returns: Tensor  # (B, T, N) capped log-returns; NaN where a price is missing or the contract rolled
+    observations: Tensor  # (B, T, N) number of returns up to each row
+    long_run: Tensor  # (B, T, N) their mean square
+    shift: Tensor  # (B, L, H, N) m
+    gap_variance: Tensor  # (B, L, H, N) variance of the sum of the coming gaps that no curve gives
 
 
 class HarOutput(NamedTuple):
@@ -114,7 +130,7 @@ class Har(nn.Module):
     """
 
     mix: Tensor  # (H, K), >= 0
-    z: Tensor  # (H, Q), increasing along Q
+    z: Tensor  # (H, N, Q), increasing along Q
     shrink: Tensor  # (H,)
     long_run: Tensor  # (N,) variance per row, the mean of GARCH
 
@@ -125,7 +141,7 @@ class Har(nn.Module):
         mix = torch.zeros(horizons, len(config.terms), dtype=torch.double)
         mix[:, len(config.halflives) - 1] = 1.0
         self.register_buffer("mix", mix)
-        self.register_buffer("z", torch.special.ndtri(levels).repeat(horizons, 1))
+        self.register_buffer("z", torch.special.ndtri(levels).repeat(horizons, assets, 1))
         self.register_buffer("shrink", torch.full((horizons,), config.shrink, dtype=torch.double))
         self.register_buffer("long_run", torch.full((assets,), 2e-4, dtype=torch.double))
         # logits of (alpha + beta) / PERSISTENCE and of alpha / (alpha + beta)
@@ -157,16 +173,18 @@ class Har(nn.Module):
         """
         self._check(prices, rolls, curve)
         past = past or Past()
-        returns, shift, unpriced_rolls = self.adjust_rolls(prices, rolls, curve, last_rows, past)
-        own = own_rows(returns)
-        terms = self.variance_terms(returns, unpriced_rolls, past, own)
-        features, log_scale = self.features(returns, terms, past, own), self.mix_variances(terms).log() / 2
-        return HarOutput(tail(prices, last_rows), tail(returns, last_rows), features, shift, log_scale)
+        adjusted = self.adjust_rolls(prices, rolls, curve, last_rows, past)
+        own = own_rows(adjusted.returns)
+        terms = self.variance_terms(adjusted, past, own)
+        features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
+        return HarOutput(
+            tail(prices, last_rows), tail(adjusted.returns, last_rows), features, adjusted.shift, log_scale
+        )
 
     def quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, T, H, N, Q)
         """Quantiles of the cumulative log-return after every row; see `corrected_log_scale`."""
         scale = self.corrected_log_scale(har_output, raw_correction).exp().unsqueeze(-1)
-        return har_output.shift.unsqueeze(-1) + scale * self.z[:, None, :].to(scale)
+        return har_output.shift.unsqueeze(-1) + scale * self.z.to(scale)
 
     def last_quantiles(self, har_output: HarOutput, raw_correction: Tensor | None = None) -> Tensor:  # (B, H, N, Q)
         """`quantiles` of the last row."""
@@ -198,47 +216,57 @@ class Har(nn.Module):
         curve: Tensor | None = None,
         last_rows: int | None = None,
         past: Past | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:  # (B, T, N), (B, L, H, N), (B, L, H, N)
-        """Returns, NaN on days with a roll; m_h; and the number of upcoming rolls whose gap the curve does not give.
+    ) -> AdjustedReturns:
+        """Returns without the gaps of contract rolls, and the effect of the upcoming rolls at the last rows.
 
-        The latter two are for the last L rows, by default all rows.
+        The curve gives the gaps that it prices. Any other gap is expected to be the mean of the symbol's past gaps of
+        that month, shrunk to zero unless they differ by month, see `rolls_ahead`, and adds its own variance.
         """
         past = past or Past()
-        returns, (B, _, N) = self.returns(prices, past), prices.shape
+        returns, (B, T, N) = self.returns(prices, past), prices.shape
         if rolls is None:
             zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
-            return returns, zeros, zeros
-        T, has_price = prices.shape[1], (prices > 0) & (prices < torch.inf)
+            return AdjustedReturns(returns, *self._mean_square(returns, past), zeros, zeros)
+        has_price = (prices > 0) & (prices < torch.inf)
         listed = list_rolls(rolls[:, : T + self.config.horizons[-1]], has_price, past)
-        ahead = rolls_ahead(listed, returns, self.config.horizons, last_rows, past)
-        shift, unpriced = self.config.gap_weight * ahead.shift, ahead.counts.to(ahead.shift)
+        passed = rolls_passed(listed, T)
+        clean = torch.where(passed > 0, torch.nan, returns)
+        count, long_run = self._mean_square(clean, past)
+        priors = GapPriors(self.config.gap_prior, self.config.gap_variance_prior)
+        ahead = rolls_ahead(listed, passed, returns, tail(long_run, last_rows), self.config.horizons, priors, past)
+        shift, variance = ahead.shift, ahead.counts * ahead.gap_variance.unsqueeze(2)
         if curve is not None:
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)
             shift = torch.where(priced.isfinite(), priced, shift)
-            unpriced = torch.where(priced.isfinite(), 0.0, unpriced)
-        return torch.where(gaps_in_returns(listed, T), torch.nan, returns), shift, unpriced
+            variance = torch.where(priced.isfinite(), 0.0, variance)
+        return AdjustedReturns(clean, count, long_run, shift, variance)
 
     def variance_terms(
-        self, returns: Tensor, unpriced_rolls: Tensor, past: Past | None = None, own: OwnRows | None = None
-    ) -> Tensor:  # (B, T, N), (B, L, H, N) -> (B, L, H, N, K)
-        """The K variances per row of the mix; NaN during warm-up. `own`: `own_rows(returns)`, if known already."""
-        past, rows, valid = past or Past(), unpriced_rolls.shape[1], torch.isfinite(returns)
-        count = past.cumsum("count", valid)
-        squared = torch.where(valid, returns, 0.0).square()
+        self, adjusted: AdjustedReturns, past: Past | None = None, own: OwnRows | None = None
+    ) -> Tensor:  # (B, L, H, N, K)
+        """The K variances per row of the mix; NaN during warm-up. `own`: `own_rows(adjusted.returns)`, if known."""
+        past, returns, rows = past or Past(), adjusted.returns, adjusted.gap_variance.shape[1]
         # as `riskmetrics_variance`, which would square the returns for each half-life
-        observed = squared.where(valid, torch.nan)
+        valid = torch.isfinite(returns)
+        observed = torch.where(valid, returns, 0.0).square().where(valid, torch.nan)
         shared = [
             past.call(f"ewm{halflife}", ewm_mean, observed, halflife=halflife, ignore_na=True)
             for halflife in self.config.halflives
         ]
-        shared.append(past.cumsum("squares", squared) / count.clamp(min=1))
+        shared.append(adjusted.long_run)
         garch = self._garch_term(own or own_rows(returns), rows, past)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
-        terms = terms.clamp(min=self.config.floor)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
-        roll_variance = unpriced_rolls / horizons * terms[..., len(self.config.halflives)]
-        warm = tail(count >= self.config.warmup, rows)[..., None, :, None]
-        return torch.where(warm, torch.cat([terms, roll_variance.unsqueeze(-1)], -1), torch.nan)
+        gaps = (adjusted.gap_variance / horizons).unsqueeze(-1)
+        warm = tail(adjusted.observations >= self.config.warmup, rows)[..., None, :, None]
+        return torch.where(warm, torch.cat([terms.clamp(min=self.config.floor), gaps], -1), torch.nan)
+
+    def _mean_square(self, returns: Tensor, past: Past) -> tuple[Tensor, Tensor]:  # (B, T, N) each
+        """Number and mean square of the returns up to each row."""
+        valid = torch.isfinite(returns)
+        count = past.cumsum("count", valid)
+        squares = past.cumsum("squares", torch.where(valid, returns, 0.0).square())
+        return count, (squares / count.clamp(min=1)).clamp(min=self.config.floor)
 
     def garch_parameters(self) -> tuple[Tensor, Tensor, Tensor]:  # (N,) each
         """omega, alpha, beta of every asset: stationary, with the variance targeted at `long_run`."""

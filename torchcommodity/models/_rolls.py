@@ -5,6 +5,7 @@ on a row without a roll and else the calendar month, 1 to 12, of the roll; its l
 roll is passed by the first row with a price on or after its day: the return of that row contains the gap.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from torchcommodity.opkit import Past
 from torchcommodity.ops import linear_recurrence
 
 MONTHS = 12
-PRIOR = 3  # zero gaps added to the observed ones: shrinks a mean of few observations
+PRIOR = 3  # zero gaps added to those of a month: shrinks a mean of few observations
 
 
 class Rolls(NamedTuple):
@@ -34,11 +35,27 @@ class Rolls(NamedTuple):
         return torch.cat([values[:, :MONTHS] * self.earlier.to(values), values[:, MONTHS:]], 1)
 
 
+class PastGaps(NamedTuple):
+    """Gaps up to each of the last rows: their number and sum by calendar month, and the sum of all squares."""
+
+    counts: Tensor  # (B, 12, L, N) float64
+    sums: Tensor  # (B, 12, L, N) float64
+    squares: Tensor  # (B, L, N) float64
+
+
+class GapPriors(NamedTuple):
+    """How much evidence of past gaps weighs; infinity: no past gap is used."""
+
+    location: float  # a symbol's gaps are expected to the share F / (F + location) of their past means
+    variance: float  # number of gaps that twice the variance of a return counts for
+
+
 class RollsAhead(NamedTuple):
     """Rolls between the last priced row and the row h ahead, for each of the last rows."""
 
     counts: Tensor  # (B, L, H, N) int64
-    shift: Tensor  # (B, L, H, N) their expected gaps: the symbol's mean past gap of the same month, shrunk to zero
+    shift: Tensor  # (B, L, H, N) their expected gaps, from the symbol's past gaps of the same months
+    gap_variance: Tensor  # (B, L, N) of one gap about the mean of its month
 
 
 def list_rolls(rolls: Tensor, has_price: Tensor, past: Past | None = None) -> Rolls:  # (B, T + A, N), (B, T, N) bool
@@ -57,34 +74,37 @@ def list_rolls(rolls: Tensor, has_price: Tensor, past: Past | None = None) -> Ro
     )
 
 
-def gaps_in_returns(rolls: Rolls, T: int) -> Tensor:  # (B, T, N) bool
-    """Whether the return of each row contains a gap; False where there is no price."""
+def rolls_passed(rolls: Rolls, T: int) -> Tensor:  # (B, T, N) float64
+    """Number of rolls whose gaps the return of each row contains; 0 where there is no price."""
     B, _, N = rolls.months.shape
-    passed = rolls.months.new_zeros(B, T + 1, N).scatter_add_(1, rolls.passed_by, rolls.weigh(rolls.months))
-    return passed[:, :T] > 0
+    ones = rolls.weigh((rolls.months > 0).double())
+    return ones.new_zeros(B, T + 1, N).scatter_add_(1, rolls.passed_by, ones)[:, :T]
 
 
 def rolls_ahead(
     rolls: Rolls,
+    passed: Tensor,  # (B, T, N) see `rolls_passed`
     returns: Tensor,  # (B, T, N)
+    long_run: Tensor,  # (B, L, N) mean variance of the returns that contain no gap
     horizons: Sequence[int],
-    last_rows: int | None = None,
+    priors: GapPriors,
     past: Past | None = None,
 ) -> RollsAhead:
-    """Number and expected gaps of the rolls ahead of each of the last rows, by default of all rows."""
+    """Number and expected gaps of the rolls ahead of each of the last L rows, and the variance of a gap."""
     past, T = past or Past(), returns.shape[1]
-    L, A = T if last_rows is None else min(last_rows, T), horizons[-1]
+    L, A = long_run.shape[1], horizons[-1]
     ones = rolls.weigh(returns.new_ones((), dtype=torch.double).expand(rolls.months.shape))
     scheduled = _month_sums(ones, _cells(rolls.rows + (L - T), rolls.months, L + A), L + A)
     cells = _cells(rolls.passed_by + (L - T), rolls.months, L)
-    passed = _month_sums(ones, cells, L)
-    past.keep("unpassed", scheduled[:, :, L - 1] - passed[:, :, -1])
-    mean = _mean_gaps(rolls, returns, cells, L, past)
-    ahead = [(scheduled[:, :, h : h + L] - passed).to(returns) for h in horizons]
+    done = _month_sums(ones, cells, L)
+    past.keep("unpassed", scheduled[:, :, L - 1] - done[:, :, -1])
+    gaps = _past_gaps(rolls, passed, returns, cells, L, past)
+    evidence, variance = _gap_evidence(gaps, long_run, priors)
+    mean = gaps.sums.to(returns) / (gaps.counts.to(returns) + PRIOR)
+    ahead = [(scheduled[:, :, h : h + L] - done).to(returns) for h in horizons]
     counts = torch.stack([number.sum(1) for number in ahead], 2).long()
-    # sums over contiguous months: otherwise the order of additions depends on the number of rows
-    gaps = [(number * mean).movedim(1, -1).contiguous() for number in ahead]
-    return RollsAhead(counts, torch.stack([gap.sum(-1) for gap in gaps], 2))
+    shift = torch.stack([_sum_months(number * mean) for number in ahead], 2)
+    return RollsAhead(counts, evidence.unsqueeze(2) * shift, variance)
 
 
 def curve_shift(
@@ -123,14 +143,31 @@ def _next_price(has_price: Tensor, rows: Tensor) -> Tensor:  # (B, T, N) bool, (
     return linear_recurrence(1 - here, here * rows.flip(0), none).flip(1).long()
 
 
-def _mean_gaps(rolls: Rolls, returns: Tensor, cells: Tensor, L: int, past: Past) -> Tensor:  # (B, 12, L, N)
-    """Mean gap of each month up to each of the last rows, shrunk to zero; a roll before the first return has none."""
+def _past_gaps(rolls: Rolls, passed: Tensor, returns: Tensor, cells: Tensor, L: int, past: Past) -> PastGaps:
+    """Sums of the gaps up to each of the last rows; a roll before the first return has no gap."""
     gaps = F.pad(returns, (0, 0, 0, 1), value=torch.nan).gather(1, rolls.passed_by).double()
-    total = _month_sums(rolls.weigh(gaps.nan_to_num(0.0)), cells, L, past.get("gaps"))
-    count = _month_sums(rolls.weigh((~gaps.isnan()).double()), cells, L, past.get("gap_count"))
-    past.keep("gaps", total[:, :, -1].clone())
-    past.keep("gap_count", count[:, :, -1].clone())
-    return total.to(returns) / (count.to(returns) + PRIOR)
+    counts = _month_sums(rolls.weigh((~gaps.isnan()).double()), cells, L, past.get("gap_count"))
+    sums = _month_sums(rolls.weigh(gaps.nan_to_num(0.0)), cells, L, past.get("gaps"))
+    squares = past.cumsum("gap_squares", passed * returns.double().nan_to_num(0.0).square())
+    past.keep("gaps", sums[:, :, -1].clone())
+    past.keep("gap_count", counts[:, :, -1].clone())
+    return PastGaps(counts, sums, squares[:, -L:])
+
+
+def _gap_evidence(gaps: PastGaps, long_run: Tensor, priors: GapPriors) -> tuple[Tensor, Tensor]:  # (B, L, N) each
+    """Share of the past mean gaps to expect, and the variance of a gap about the mean of its month.
+
+    The variance within months is drawn toward twice that of a return: a gap is the difference of two prices. F, the
+    ratio of the variance of the monthly means to it, is about one for a series whose gaps have no seasonal pattern.
+    """
+    months = gaps.counts.clamp(max=1)
+    between = _sum_months(gaps.sums.square() / gaps.counts.clamp(min=1))
+    within = (gaps.squares - between).clamp(min=0)
+    freedom = _sum_months(gaps.counts - months)
+    p = priors.variance
+    variance = 2 * long_run.double() if math.isinf(p) else (within + 2 * p * long_run) / (freedom + p)
+    f = between / _sum_months(months).clamp(min=1) / variance
+    return (f / (f + priors.location)).to(long_run), variance.to(long_run)
 
 
 def _cells(rows: Tensor, months: Tensor, L: int) -> Tensor:  # (B, R, N) or (R, 1), (B, R, N) -> (B, R, N) int64
@@ -148,3 +185,8 @@ def _month_sums(
         table.unflatten(1, (MONTHS + 1, -1))[:, 1:, 0] = before
     sums: Tensor = table.scatter_add_(1, cells, values).unflatten(1, (MONTHS + 1, -1))
     return sums[:, 1:, :L].cumsum(2)
+
+
+def _sum_months(x: Tensor) -> Tensor:  # (B, 12, L, N) -> (B, L, N)
+    """Sum over contiguous months: otherwise the order of additions depends on the number of rows."""
+    return x.movedim(1, -1).contiguous().sum(-1)

@@ -4,6 +4,7 @@ from torchcommodity.training._batches import TrainingBatch as TrainingBatch
 from torchcommodity.training._batches import make_splits as make_splits
 from torchcommodity.training._calibration import calibrate as calibrate
 from torchcommodity.training._calibration import fit_mix as fit_mix
+from torchcommodity.training._calibration import pool_rows as pool_rows
 from torchcommodity.training._calibration import standard_quantiles as standard_quantiles
 from torchcommodity.training._checkpoint import Checkpoint as Checkpoint
 from torchcommodity.training._checkpoint import training_fingerprint as training_fingerprint
@@ -93,6 +94,7 @@ __all__ = [
     "non_roll_returns",
     "one_thread",
     "parse_tensor_file",
+    "pool_rows",
     "read_tensor_file",
     "roll_adjusted_returns",
     "roll_gaps",

@@ -5,16 +5,19 @@ so training rows up to the first test row imply an embargo of one horizon.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from torchcommodity.losses import qlike
-from torchcommodity.models import Har, own_rows
+from torchcommodity.models import Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._targets import targets
+
+MIN_ROWS = 250  # rows of an asset above which the quantiles have a shape of its own
 
 
 def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
@@ -28,18 +31,19 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
     Raises:
         ValueError: no price changes over one of the horizons.
     """
-    returns, shift, unpriced_rolls = har.adjust_rolls(*inputs.batch())
-    fit_garch(har, returns[0])
+    adjusted = har.adjust_rolls(*inputs.batch())
+    fit_garch(har, adjusted.returns[0])
     with torch.no_grad():
-        terms = har.variance_terms(returns, unpriced_rolls)
-        target = targets(inputs.prices, har.config.horizons) - shift[0]
-        for i, h in enumerate(har.config.horizons):
-            har.mix[i] = fit_mix(terms[0, :, i], target[:, i], h, scale=len(har.config.halflives) - 1)
+        terms, config = har.variance_terms(adjusted), har.config
+        target = targets(inputs.prices, config.horizons) - adjusted.shift[0]
+        for i, h in enumerate(config.horizons):
+            pooled = pool_rows(terms[0, :, i], target[:, i], h, scale=len(config.halflives) - 1)
+            har.mix[i] = shrink_mix(fit_mix(pooled), pooled, weight=1 / (1 + config.mix_prior / h))
         standard = target / har.mix_variances(terms)[0].sqrt()
         empty = ~torch.isfinite(standard).any(2).any(0)  # (H,)
-        if rows := [h for h, is_empty in zip(har.config.horizons, empty.tolist()) if is_empty]:
+        if rows := [h for h, is_empty in zip(config.horizons, empty.tolist()) if is_empty]:
             raise ValueError(f"fit: prices must change over every horizon; got no change over {rows[0]} rows")
-        har.z.copy_(standard_quantiles(standard, har.config.levels, symmetry))
+        har.z.copy_(own_quantiles(standard, config, symmetry))
 
 
 def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
@@ -65,30 +69,67 @@ def fit_garch(har: Har, returns: Tensor) -> None:  # (T, N)
     optimizer.zero_grad()
 
 
-def fit_mix(
+class PooledRows(NamedTuple):
+    """Rows of all assets with a target, relative to a slow variance, so that calm and volatile periods weigh alike."""
+
+    terms: Tensor  # (R, K) v_k / v_slow
+    realized: Tensor  # (R,) target^2 / (h v_slow)
+
+
+def pool_rows(
     terms: Tensor,  # (T, N, K)
     target: Tensor,  # (T, N)
     horizon: int,
     *,
     scale: int,
-) -> Tensor:  # (K,)
-    """Coefficients c >= 0 of target^2 / h = sum_k c_k v_k by non-negative least squares, pooled over assets.
-
-    Both sides are divided by term `scale`, a slow variance, so that calm and volatile periods have equal weight.
+) -> PooledRows:
+    """Regressors and outcomes of the mix of one horizon, pooled over assets.
 
     Args:
         terms: variances per row v_k; NaN during warm-up.
         target: cumulative log-returns over the horizon; NaN is ignored.
         horizon: h, rows.
-        scale: index of the term that both sides are divided by.
+        scale: index of the slow term that both sides are divided by.
     """
-    from scipy.optimize import nnls
-
     valid = torch.isfinite(target) & torch.isfinite(terms).all(-1)
     slow = terms[valid][:, scale]
-    realized = target[valid].square() / horizon / slow
-    coefficients, _ = nnls((terms[valid] / slow[:, None]).numpy(), realized.numpy())
+    return PooledRows(terms[valid] / slow[:, None], target[valid].square() / horizon / slow)
+
+
+def fit_mix(rows: PooledRows) -> Tensor:  # (K,)
+    """Coefficients c >= 0 of target^2 / h = sum_k c_k v_k by non-negative least squares."""
+    from scipy.optimize import nnls
+
+    coefficients, _ = nnls(rows.terms.numpy(), rows.realized.numpy())
     return torch.from_numpy(coefficients)
+
+
+def shrink_mix(coefficients: Tensor, rows: PooledRows, weight: float) -> Tensor:  # (K,)
+    """Draw the coefficients of the variance terms toward equal ones with the mean of the outcomes.
+
+    c <- (1 - w) c + w kappa / K, kappa = mean outcome over mean of the K terms. The last term, the variance of contract
+    rolls, keeps its coefficient. The terms are strongly correlated, so that least squares picks a few of them; over a
+    long horizon its choice rests on few independent outcomes.
+    """
+    K = len(coefficients) - 1
+    if len(rows.realized) == 0:
+        return coefficients
+    equal = rows.realized.mean() / rows.terms[:, :K].mean() / K
+    return torch.cat([(1 - weight) * coefficients[:K] + weight * equal, coefficients[K:]])
+
+
+def own_quantiles(standard: Tensor, config: HarConfig, symmetry: float) -> Tensor:  # (T, H, N) -> (H, N, Q)
+    """Quantiles of each asset, drawn toward those pooled over all assets.
+
+    z_n = Q + n_e / (n_e + shape_prior) (Q_n - Q) with n_e = rows / h, the number of outcomes that do not overlap. An
+    asset with no more than 250 rows has the pooled quantiles.
+    """
+    pooled = standard_quantiles(standard, config.levels, symmetry)
+    rows = standard.isfinite().sum(0)  # (H, N)
+    outcomes = rows / torch.tensor(config.horizons)[:, None]
+    weight = torch.where(rows > MIN_ROWS, outcomes / (outcomes + config.shape_prior), 0.0)
+    own = torch.stack([standard_quantiles(x[..., None], config.levels, symmetry) for x in standard.unbind(-1)], 1)
+    return pooled[:, None] + torch.where(weight[..., None] > 0, weight[..., None] * (own - pooled[:, None]), 0.0)
 
 
 def standard_quantiles(
@@ -99,9 +140,11 @@ def standard_quantiles(
     """Empirical quantiles pooled over rows and assets, averaged with their mirror image with weight `symmetry`.
 
     Q(tau) = (1 - w) q(tau) + w (q(tau) - q(1 - tau)) / 2. w = 1 removes the past drift, which is a poor
-    predictor. NaN targets are ignored.
+    predictor. NaN targets are ignored; NaN without any target.
     """
     samples = standard.transpose(0, 1).flatten(1).numpy()
-    pairs = np.stack([np.quantile(x[np.isfinite(x)], [*levels, *(1 - np.array(levels))]) for x in samples])
+    both = [*levels, *(1 - np.array(levels))]
+    finite = [x[np.isfinite(x)] for x in samples]
+    pairs = np.stack([np.quantile(x, both) if len(x) else np.full(len(both), np.nan) for x in finite])
     q, mirrored = np.split(pairs, 2, axis=1)
     return torch.from_numpy((1 - symmetry) * q + symmetry * (q - mirrored) / 2)

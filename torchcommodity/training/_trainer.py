@@ -136,7 +136,7 @@ class Trainer:
         levels = torch.tensor(har.config.levels).to(scale)
         soft = None if self.teacher is None else self._scale(self.teacher.model, batch, teacher_correction).to(scale)
         sums = []
-        for h, z in enumerate(har.z.to(scale)):
+        for h, z in enumerate(har.z.to(scale)):  # (N, Q)
             quantiles, target = scale[:, :, h].unsqueeze(-1) * z, batch.targets[:, :, h].to(scale)
             if self.teacher is None or soft is None:
                 sums.append(pinball(quantiles, target, levels, reduction="sum"))
