@@ -8,12 +8,12 @@ from arch import arch_model
 from torchcommodity.data import Panel, embedded
 from torchcommodity.forecast import baselines
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.training import targets
+from torchcommodity.training import ModelInputs, targets
 
 
 def test_unconditional_baseline_is_the_empirical_quantiles_of_the_past(backtest_panel: Panel) -> None:
     prices, start = backtest_panel.values.plain(), 1000
-    result = baselines()["unconditional"](prices, start, HarConfig())
+    result = baselines()["unconditional"](ModelInputs(prices), start, HarConfig())
     past = targets(prices[:start], [21])[:, 0, 1]
     expected = np.quantile(past[past.isfinite()].numpy(), HarConfig().levels)
     np.testing.assert_allclose(result.quantiles[7, 1, 1].numpy(), expected)
@@ -27,7 +27,7 @@ def test_garch_baseline_is_the_forecast_of_arch(backtest_panel: Panel) -> None:
     model = arch_model(returns, mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False)
     fitted = arch_model(returns[:past], mean="Zero", vol="GARCH", p=1, q=1, dist="t", rescale=False).fit(disp="off")
     variance = model.fix(fitted.params).forecast(horizon=5, start=len(returns) - 1, reindex=False).variance
-    result = baselines()["garch"](prices, past + 1, config)
+    result = baselines()["garch"](ModelInputs(prices), past + 1, config)
     assert result.variance[-1, 0, 0].item() == pytest.approx(variance.to_numpy().sum().item() / 1e4, rel=1e-6)
 
 
@@ -35,7 +35,7 @@ def test_garch_baseline_of_monthly_prices_ignores_years_of_one_price() -> None:
     """Gas, nickel and urea stood for up to 47 months at one price; a fit to the zeros has log-returns in thousands."""
     panel = embedded(["NATURAL_GAS_US", "NICKEL", "UREA"], frequency="monthly")
     config = HarConfig.for_frequency("monthly")
-    result = baselines("monthly")["garch"](panel.values.plain(), len(panel) - 24, config)
+    result = baselines("monthly")["garch"](ModelInputs(panel.values.plain()), len(panel) - 24, config)
     year = config.horizons.index(12)
     width = result.quantiles[:, year, :, -1] - result.quantiles[:, year, :, 0]
     volatility = result.variance[:, year].sqrt()
@@ -45,7 +45,7 @@ def test_garch_baseline_of_monthly_prices_ignores_years_of_one_price() -> None:
 
 def test_ewma_baseline_is_riskmetrics(backtest_panel: Panel) -> None:
     prices, config = backtest_panel.values.plain()[:, :1], HarConfig()
-    result = baselines()["ewma"](prices, 1000, config)
+    result = baselines()["ewma"](ModelInputs(prices), 1000, config)
     squared = pd.Series(Har(1, config).returns(prices)[:, 0].numpy()) ** 2
     v = squared.ewm(alpha=0.06, ignore_na=True).mean().iloc[-1]
     assert result.variance[-1, 2, 0].item() == pytest.approx(63 * v, rel=1e-9)

@@ -13,7 +13,7 @@ from torchcommodity.data import Panel
 from torchcommodity.forecast import statistical
 from torchcommodity.forecast._statistical import INTERVALS, MAX_PAST, MIN_PAST, MODELS, Z, fit_and_update
 from torchcommodity.models import HarConfig
-from torchcommodity.training import Baseline, Prediction
+from torchcommodity.training import Baseline, ModelInputs, Prediction
 
 CONFIG = HarConfig()
 
@@ -44,7 +44,7 @@ def random_walk() -> Baseline:
 
 def test_random_walk_is_its_formula(backtest_panel: Panel, random_walk: Baseline) -> None:
     prices, start = backtest_panel.values.plain(), 1500
-    result = random_walk(prices, start, CONFIG)
+    result = random_walk(ModelInputs(prices), start, CONFIG)
     assert result.quantiles.shape == (len(prices) - start, 4, 2, 19)
     past = np.log(prices[:start, 1][prices[:start, 1] > 0].numpy())
     np.testing.assert_array_equal(RandomWalk.fitted[1], past[-MAX_PAST:])
@@ -58,7 +58,7 @@ def test_fit_and_update_skips_missing_prices(random_walk: Baseline) -> None:
     wti = data.embedded(["WTI"]).between("2010-01-01", "2014-12-31").values.plain()
     dense = wti[torch.isfinite(wti[:, 0])]
     sparse = torch.cat([dense[:600], torch.tensor([[torch.nan], [-37.63], [0.0]]).double(), dense[600:]])
-    expected, result = random_walk(dense, 500, CONFIG), random_walk(sparse, 500, CONFIG)
+    expected, result = (random_walk(ModelInputs(prices), 500, CONFIG) for prices in (dense, sparse))
     torch.testing.assert_close(result.quantiles[103:], expected.quantiles[100:])
     assert torch.equal(result.quantiles[100:103], result.quantiles[99].expand(3, -1, -1, -1))
 
@@ -66,7 +66,7 @@ def test_fit_and_update_skips_missing_prices(random_walk: Baseline) -> None:
 def test_fit_and_update_of_a_symbol_that_starts_too_late_is_nan(backtest_panel: Panel, random_walk: Baseline) -> None:
     prices = backtest_panel.values.plain().clone()
     prices[: 1500 - MIN_PAST + 1, 0] = torch.nan
-    result = random_walk(prices, 1500, CONFIG)
+    result = random_walk(ModelInputs(prices), 1500, CONFIG)
     assert result.quantiles[:, :, 0].isnan().all()
     assert result.quantiles[:, :, 1].isfinite().all()
 
@@ -90,7 +90,7 @@ def other_futures(prices: torch.Tensor, cut: int) -> list[torch.Tensor]:
 
 def looks_ahead(baseline: Baseline, prices: torch.Tensor, start: int, cut: int) -> bool:
     expected, *others = (
-        baseline(rows, start, CONFIG).quantiles[: cut - start].nan_to_num()
+        baseline(ModelInputs(rows), start, CONFIG).quantiles[: cut - start].nan_to_num()
         for rows in [prices, *other_futures(prices, cut)]
     )
     assert expected[0].any()
@@ -106,8 +106,8 @@ def test_statistical_does_not_look_ahead(backtest_panel: Panel, name: str, rando
 
 
 def test_looks_ahead_detects_a_scale_of_all_rows(backtest_panel: Panel, random_walk: Baseline) -> None:
-    def leaky(prices: torch.Tensor, start: int, config: HarConfig) -> Prediction:
-        result, scale = random_walk(prices, start, config), prices.log().diff(dim=0).nan_to_num().std()
+    def leaky(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
+        result, scale = random_walk(inputs, start, config), inputs.prices.log().diff(dim=0).nan_to_num().std()
         return Prediction(result.quantiles * scale, result.variance)
 
     assert looks_ahead(leaky, backtest_panel.values.plain()[:400, 1:], 300, 360)
@@ -121,7 +121,7 @@ def test_statistical_first_forecast_is_that_of_statsforecast(backtest_panel: Pan
     kind, settings = MODELS[name]
     forward = getattr(models, kind)(**settings).fit(y[:-1]).forward(y, 63, level=[90])
     expected = {key: np.asarray(path) for key, path in forward.items()}
-    quantiles = statistical(name, step=1000)(prices, start, HarConfig(horizons=(63,))).quantiles[0, 0, 0]
+    quantiles = statistical(name, step=1000)(ModelInputs(prices), start, HarConfig(horizons=(63,))).quantiles[0, 0, 0]
     tolerance = 0.12 if name == "theta" else 1e-6  # Theta's intervals are quantiles of 200 random paths
     width = expected["hi-90"][-1] - expected["lo-90"][-1]
     assert quantiles[9].item() == pytest.approx(expected["mean"][-1] - y[-1], abs=1e-12)
@@ -135,7 +135,7 @@ def test_statistical_without_statsforecast_names_the_extra(
     with pytest.raises(
         ImportError, match=r"autoets: needs statsforecast; pip install 'torchcommodity\[statsforecast\]'"
     ):
-        statistical("autoets")(backtest_panel.values.plain(), 1500, CONFIG)
+        statistical("autoets")(ModelInputs(backtest_panel.values.plain()), 1500, CONFIG)
 
 
 def test_statistical_rejects_bad_arguments() -> None:

@@ -12,15 +12,16 @@ from torch import Tensor
 
 from torchcommodity.models import Frequency, Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance, riskmetrics_variance
-from torchcommodity.training import Baseline, Prediction, fit_mix, pool_rows, standard_quantiles, targets
+from torchcommodity.training import Baseline, ModelInputs, Prediction, fit_mix, pool_rows, standard_quantiles, targets
 
 RISKMETRICS = {"daily": 0.94, "weekly": 0.94, "monthly": 0.97}  # lambda: half-lives of 11.2 and 22.8 rows
 QUARTER = {"daily": 63, "weekly": 13, "monthly": 3}  # rows
 MIN_RETURNS = 100  # returns of a symbol for a GARCH fit
 
 
-def unconditional(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+def unconditional(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
     """Empirical quantiles of each symbol's past cumulative log-returns, the same on every row."""
+    prices = inputs.prices
     past = targets(prices[:start], config.horizons)
     rows = len(prices) - start
     quantiles = np.stack([_empirical(past[:, :, n], config.levels) for n in range(past.shape[2])], axis=1)  # (H, N, Q)
@@ -31,14 +32,14 @@ def unconditional(prices: Tensor, start: int, config: HarConfig) -> Prediction:
 def ewma(halflife: float) -> Baseline:
     """RiskMetrics: variance h v_t with v_t exponentially weighted."""
 
-    def baseline(prices: Tensor, start: int, config: HarConfig) -> Prediction:
-        v = riskmetrics_variance(_returns(prices, config), halflife)  # (T, N)
-        return _scaled(prices, start, torch.tensor(config.horizons)[:, None] * v[:, None, :], config)
+    def baseline(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
+        v = riskmetrics_variance(_returns(inputs.prices, config), halflife)  # (T, N)
+        return _scaled(inputs.prices, start, torch.tensor(config.horizons)[:, None] * v[:, None, :], config)
 
     return baseline
 
 
-def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+def garch(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
     """GARCH(1,1)-t of each symbol, fitted by `arch` on the past; the variance is updated on every later row.
 
     The fit to weekly and monthly prices leaves out returns of zero: a price that stands for weeks was set, not traded,
@@ -46,7 +47,7 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
     freedom, with a variance of nearly zero. That zeros are missing values is the proposal of Sucarrat and Escribano
     (2018), Estimation of log-GARCH models in the presence of zero returns, European Journal of Finance 24(10).
     """
-    returns = _returns(prices, config)
+    returns = _returns(inputs.prices, config)
     traded = returns[:start] if config.frequency == "daily" else returns[:start].where(returns[:start] != 0, torch.nan)
     parameters = torch.stack([_arch_parameters(column) for column in traded.T])
     fitted = torch.isfinite(parameters).all(-1)  # (N,)
@@ -61,11 +62,12 @@ def garch(prices: Tensor, start: int, config: HarConfig) -> Prediction:
         step = omega + (alpha + beta) * step
         if day in config.horizons:
             sums.append(total)
-    return _scaled(prices, start, torch.stack(sums, 1), config)
+    return _scaled(inputs.prices, start, torch.stack(sums, 1), config)
 
 
-def har(prices: Tensor, start: int, config: HarConfig) -> Prediction:
+def har(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
     """HAR mix of EWMA variances and the long-run variance by non-negative least squares, without GARCH and rolls."""
+    prices = inputs.prices
     model = Har(prices.shape[1], config)
     terms = model.variance_terms(model.adjust_rolls(prices[None]))[0][..., : len(config.halflives) + 1].detach()
     past = targets(prices[:start], config.horizons)

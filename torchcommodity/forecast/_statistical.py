@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from torchcommodity.models import HarConfig
-from torchcommodity.training import Baseline, Prediction
+from torchcommodity.training import Baseline, ModelInputs, Prediction
 
 MAX_PAST = 1260  # prices on which a model is selected and fitted, five years of daily ones
 MIN_PAST = 100  # prices before the first fit
@@ -40,7 +39,7 @@ def statistical(name: str, step: int = 1) -> Baseline:
         step: forecast every `step`-th row only, the others are NaN; a row takes milliseconds.
 
     Returns:
-        A function of prices (T, N), start and settings that returns quantiles of the cumulative log-return from the
+        A function of inputs, start and settings that returns quantiles of the cumulative log-return from the
         last positive price: mean + deviation x normal quantile, with mean and deviation from the model's prediction
         intervals. NaN for a symbol with fewer than 100 positive prices before `start`.
 
@@ -67,15 +66,17 @@ def statistical(name: str, step: int = 1) -> Baseline:
     return partial(_forecast, name, step)
 
 
-def _forecast(name: str, step: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
-    return fit_and_update(partial(_create, name, SEASONS[config.frequency]), step, prices, start, config)
+def _forecast(name: str, step: int, inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
+    return fit_and_update(partial(_create, name, SEASONS[config.frequency]), step, inputs, start, config)
 
 
-def fit_and_update(create: Callable[[], Any], step: int, prices: Tensor, start: int, config: HarConfig) -> Prediction:
+def fit_and_update(
+    create: Callable[[], Any], step: int, inputs: ModelInputs, start: int, config: HarConfig
+) -> Prediction:
     """Forecasts of `create()`, a model with statsforecast's `fit(y)` and `forward(y, h, level=...)`, per symbol."""
-    columns = [_forecast_symbol(create, step, column, start, config) for column in prices.T.numpy()]
-    mean, deviation = torch.from_numpy(np.stack(columns, -1)).to(prices)  # each (T - start, H, N)
-    z = torch.special.ndtri(torch.tensor(config.levels).to(prices))
+    columns = [_forecast_symbol(create, step, column, start, config) for column in inputs.prices.T.numpy()]
+    mean, deviation = torch.from_numpy(np.stack(columns, -1)).to(inputs.prices)  # each (T - start, H, N)
+    z = torch.special.ndtri(torch.tensor(config.levels).to(inputs.prices))
     return Prediction(mean.unsqueeze(-1) + deviation.unsqueeze(-1) * z, deviation.square())
 
 

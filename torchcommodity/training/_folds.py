@@ -24,7 +24,7 @@ class Prediction(NamedTuple):
     variance: Tensor  # (T - start, H, N) of the cumulative log-return
 
 
-Baseline = Callable[[Tensor, int, HarConfig], Prediction]  # prices (T, N), start, settings
+Baseline = Callable[[ModelInputs, int, HarConfig], Prediction]  # inputs, start, settings
 
 
 class Fold(NamedTuple):
@@ -76,7 +76,7 @@ def _predict(model: Any, inputs: ModelInputs, start: int, baselines: Mapping[str
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         predictions[name] = Prediction(model.har.quantiles(har_output, raw)[0, start:], variance[0, start:])
     config = model.har.config
-    return predictions | {name: baseline(inputs.prices, start, config) for name, baseline in baselines.items()}
+    return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
 
 
 def _concatenate(predictions: list[Prediction]) -> Prediction:

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from torchcommodity.data import Panel
 from torchcommodity.ops import log_returns
+from torchcommodity.training._inputs import ModelInputs, model_inputs
 
 
 def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
@@ -32,25 +33,17 @@ def roll_gaps(panel: Panel) -> Tensor:  # (T, N)
     >>> roll_gaps(panel.with_contracts({"WTI": "CL"}))[:, 0].tolist()  # treated as a front month without a curve
     [0.0, 0.0, nan, 0.0]
     """
-    last_rows = _last_priced_rows(panel)
-    counts = _rolls_since(panel, last_rows)
-    if panel.curve is None:
-        return torch.where(counts > 0, torch.nan, torch.zeros_like(panel.values.plain()))
-    contracts = panel.curve.shape[-1]
-    curve = panel.curve.plain().gather(0, last_rows[..., None].expand(-1, -1, contracts))
-    curve = torch.cat([curve, torch.full_like(curve[..., :1], torch.nan)], -1)  # NaN beyond the curve
-    entered = curve.gather(-1, counts.clamp(max=contracts)[..., None]).squeeze(-1)
-    return torch.where(counts > 0, _log(entered) - _log(curve[..., 0]), 0.0)
+    return _gaps(model_inputs(panel, ahead=0))
 
 
-def roll_adjusted_returns(panel: Panel) -> Tensor:  # (T, N)
+def roll_adjusted_returns(panel: Panel | ModelInputs) -> Tensor:  # (T, N)
     """Log-returns of the contract held, without roll gaps: the returns that an investor can earn.
 
     r_t = ln F_1(t) - ln F_{1+n}(s), with s the row of the last positive price and n the number of rolls since; the
     log-return of the price on rows without a roll.
 
     Args:
-        panel: prices with `contracts`, and `curve` where it is known.
+        panel: prices with `contracts`, and `curve` where it is known; or the inputs of a model.
 
     Returns:
         (T, N) float64, log-return. NaN where the log-return of the price is missing, and on a roll beyond the curve:
@@ -61,7 +54,8 @@ def roll_adjusted_returns(panel: Panel) -> Tensor:  # (T, N)
     >>> [round(r, 3) for r in roll_adjusted_returns(panel)[:, 0].tolist()]
     [nan, 0.039, nan, -0.006]
     """
-    return log_returns(panel.values.plain()) - roll_gaps(panel)
+    inputs = model_inputs(panel, ahead=0) if isinstance(panel, Panel) else panel
+    return log_returns(inputs.prices) - _gaps(inputs)
 
 
 def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
@@ -84,18 +78,32 @@ def non_roll_returns(panel: Panel) -> Tensor:  # (T, N)
     return torch.where(is_roll, torch.nan, log_returns(panel.values.plain()))
 
 
-def _last_priced_rows(panel: Panel) -> Tensor:  # (T, N)
+def _gaps(inputs: ModelInputs) -> Tensor:  # (T, N)
+    if inputs.rolls is None:
+        return torch.zeros_like(inputs.prices)
+    last_rows = _last_priced_rows(inputs.prices)
+    counts = _rolls_since(inputs.prices, inputs.rolls, last_rows)
+    if inputs.curve is None:
+        return torch.where(counts > 0, torch.nan, torch.zeros_like(inputs.prices))
+    contracts = inputs.curve.shape[-1]
+    curve = inputs.curve.gather(0, last_rows[..., None].expand(-1, -1, contracts))
+    curve = torch.cat([curve, torch.full_like(curve[..., :1], torch.nan)], -1)  # NaN beyond the curve
+    entered = curve.gather(-1, counts.clamp(max=contracts)[..., None]).squeeze(-1)
+    return torch.where(counts > 0, _log(entered) - _log(curve[..., 0]), 0.0)
+
+
+def _last_priced_rows(prices: Tensor) -> Tensor:  # (T, N)
     """Row of the last positive price before each row, or the row itself."""
-    rows = torch.arange(len(panel))[:, None].expand(panel.values.shape)
-    latest = torch.where(panel.values.plain() > 0, rows, -1).cummax(0).values
+    rows = torch.arange(len(prices))[:, None].expand(prices.shape)
+    latest = torch.where(prices > 0, rows, -1).cummax(0).values
     before = torch.cat([torch.full_like(latest[:1], -1), latest[:-1]])
     return torch.where(before < 0, rows, before)
 
 
-def _rolls_since(panel: Panel, rows: Tensor) -> Tensor:  # (T, N), (T, N) -> (T, N)
+def _rolls_since(prices: Tensor, rolls: Tensor, rows: Tensor) -> Tensor:  # (T, N), (T + A, N), (T, N) -> (T, N)
     """Number of rolls between `rows` and each priced row; 0 where there is no price."""
-    counts = (panel.roll_calendar(ahead=0) > 0).long().cumsum(0)
-    return torch.where(panel.values.plain() > 0, counts - counts.gather(0, rows), 0)
+    counts = (rolls[: len(prices)] > 0).long().cumsum(0)
+    return torch.where(prices > 0, counts - counts.gather(0, rows), 0)
 
 
 def _log(prices: Tensor) -> Tensor:
