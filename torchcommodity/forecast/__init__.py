@@ -43,6 +43,7 @@ from torchcommodity.forecast._outlook import outlook as outlook
 from torchcommodity.forecast._outlook import previous_forecast as previous_forecast
 from torchcommodity.forecast._palette import PALETTE as PALETTE
 from torchcommodity.forecast._palette import palette_css as palette_css
+from torchcommodity.forecast._pipelines import QuantilePipeline as QuantilePipeline
 from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
 from torchcommodity.forecast._plot import INTERVAL as INTERVAL
@@ -54,6 +55,8 @@ from torchcommodity.forecast._plot import level_index as level_index
 from torchcommodity.forecast._plot import line_trace as line_trace
 from torchcommodity.forecast._plot import log_axis as log_axis
 from torchcommodity.forecast._predict import predict as predict
+from torchcommodity.forecast._pretrained import PretrainedModel as PretrainedModel
+from torchcommodity.forecast._pretrained import pretrained as pretrained
 from torchcommodity.forecast._score import Score as Score
 from torchcommodity.forecast._score import Scores as Scores
 from torchcommodity.forecast._score import diebold_mariano as diebold_mariano
@@ -85,6 +88,8 @@ __all__ = [
     "Outlook",
     "OutlookRange",
     "OutlookRow",
+    "PretrainedModel",
+    "QuantilePipeline",
     "Score",
     "Scores",
     "align_panel",
@@ -119,6 +124,7 @@ __all__ = [
     "pairs_by_strength",
     "palette_css",
     "predict",
+    "pretrained",
     "previous_forecast",
     "roll_dates",
     "score",
