@@ -18,7 +18,8 @@ BARS = (
     "Date;Open;High;Low;Close;Volume\n02/01/2024;71,7;73,6;70,1;70,38;293361\n03/01/2024;70,4;73,2;69,3;72,7;351912\n"
 )
 COMMANDS = (
-    "backtest", "batch", "fit", "forecast", "optimize", "portfolio", "predict", "profile", "scenarios", "serve", "tune",
+    "backtest", "batch", "fit", "forecast", "optimize", "portfolio", "predict", "profile", "scenarios", "serve",
+    "simulate", "tune",
 )  # fmt: skip
 
 

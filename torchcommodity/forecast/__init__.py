@@ -61,6 +61,7 @@ from torchcommodity.forecast._score import Score as Score
 from torchcommodity.forecast._score import Scores as Scores
 from torchcommodity.forecast._score import diebold_mariano as diebold_mariano
 from torchcommodity.forecast._score import score as score
+from torchcommodity.forecast._simulation import Simulation as Simulation
 from torchcommodity.forecast._statistical import statistical as statistical
 from torchcommodity.forecast._summary import BacktestSummary as BacktestSummary
 from torchcommodity.forecast._summary import summarize as summarize
@@ -92,6 +93,7 @@ __all__ = [
     "QuantilePipeline",
     "Score",
     "Scores",
+    "Simulation",
     "align_panel",
     "backtest",
     "backtest_span",

@@ -11,6 +11,7 @@ import torch
 
 from torchcommodity.data import (
     Frequency,
+    Horizon,
     Panel,
     PriceStatistics,
     check_frequency,
@@ -21,6 +22,8 @@ from torchcommodity.data import (
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._live import LiveState, start, step
 from torchcommodity.forecast._predict import predict
+from torchcommodity.forecast._simulate import simulate
+from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
 from torchcommodity.training import parse_tensor_file, tensor_file_bytes
@@ -89,6 +92,50 @@ class Forecaster:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
         return predict(self, prices)
 
+    def simulate(self, prices: Any, paths: int = 1000, *, horizon: Horizon | None = None, seed: int = 0) -> Simulation:
+        """Joint price paths of all symbols after the last row of `prices`, by filtered historical simulation.
+
+        The shocks are past days: their returns over the GARCH volatility that was expected of them. The residuals of
+        a day stay together, and days are drawn in blocks (stationary bootstrap), from the rows on which every symbol
+        has a return. A path multiplies them by its own GARCH volatility, which each of its steps updates. Rolls are on
+        the days of the calendar, with the gap that the model expects. At the forecaster's horizons the margins of
+        each symbol are then those of `predict`: a monotone map gives the paths the published quantiles and keeps
+        their ranks, hence their dependence over time and among symbols; between horizons the map is interpolated.
+
+        Row t is a symbol's t-th own row after its last positive price, as for the horizons of `predict`. Only rows up
+        to the last one of `prices`, and the calendar, are used. The same seed gives the same bits on the CPU.
+
+        Args:
+            prices: as for `predict`.
+            paths: P, number of paths. The margins are matched over at least 1000 paths, of which these are the first.
+            horizon: T, rows per path, or a text such as "2w", up to the longest horizon of the forecaster, the default.
+            seed: random seed.
+
+        Returns:
+            `Simulation` with prices (P, T, N), float64, marked as synthetic.
+
+        Raises:
+            TypeError: `prices` has another type.
+            ValueError: `paths` or `horizon` is out of range, too few rows have a return of every symbol, or as for
+                `predict`.
+
+        References:
+            Barone-Adesi, Giannopoulos, Vosper (1999). VaR without correlations for portfolios of derivative securities.
+            Journal of Futures Markets 19(5). Filtered historical simulation.
+            Politis, Romano (1994). The stationary bootstrap. JASA 89. doi:10.1080/01621459.1994.10476870.
+            Schefzik, Thorarinsdottir, Gneiting (2013). Uncertainty quantification in complex simulation models using
+            ensemble copula coupling. Statistical Science 28(4). doi:10.1214/13-STS443. Margins from one forecast, ranks
+            from another.
+
+        Example:
+            >>> from torchcommodity import data, forecast
+            >>> oil = data.embedded(["WTI", "BRENT"]).between("2012-01-01", "2018-12-31")
+            >>> simulation = forecast.fit(oil).simulate(oil, horizon=21)
+            >>> simulation.prices.shape
+            torch.Size([1000, 21, 2])
+        """
+        return simulate(self, prices, paths, horizon=horizon, seed=seed)
+
     def start(self, prices: Any) -> LiveState:
         """The state after the rows of `prices`, a dict of tensors, for forecasts row by row; see `step`.
 
@@ -126,9 +173,9 @@ class Forecaster:
         """SHA-256 of the content of the file that `save` writes."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
-    def align_panel(self, panel: Panel) -> Panel:
+    def align_panel(self, panel: Panel, *, operation: str = "predict") -> Panel:
         """Select the forecaster's symbols from a panel, in its order and with its contracts; see `align_panel`."""
-        return align_panel(panel, self.symbols, self.contracts, self.frequency)
+        return align_panel(panel, self.symbols, self.contracts, self.frequency, operation=operation)
 
     def save(self, path: str | Path) -> None:
         """Write the forecaster to one safetensors file, atomically, with settings, symbols, record and a checksum.

@@ -1,4 +1,4 @@
-"""Losses for quantile forecasts, variance forecasts and portfolio returns after costs, as functions and as Modules.
+"""Losses for quantile, variance and joint forecasts and for portfolio returns after costs, as functions and Modules.
 
 NaN marks a missing target or return: it is excluded from the loss and receives no gradient.
 """
@@ -14,6 +14,8 @@ from torchcommodity.losses._distillation import DistillationLoss as Distillation
 from torchcommodity.losses._distillation import distillation_loss as distillation_loss
 from torchcommodity.losses._drawdown import DrawdownLoss as DrawdownLoss
 from torchcommodity.losses._drawdown import drawdown_loss as drawdown_loss
+from torchcommodity.losses._multivariate import energy_score as energy_score
+from torchcommodity.losses._multivariate import variogram_score as variogram_score
 from torchcommodity.losses._pooled_sharpe import PooledSharpe as PooledSharpe
 from torchcommodity.losses._quantiles import CRPSLoss as CRPSLoss
 from torchcommodity.losses._quantiles import PinballLoss as PinballLoss
@@ -47,6 +49,7 @@ __all__ = [
     "cvar_loss",
     "distillation_loss",
     "drawdown_loss",
+    "energy_score",
     "net_returns",
     "pinball",
     "qlike",
@@ -55,4 +58,5 @@ __all__ = [
     "sortino_loss",
     "turnover",
     "turnover_cost",
+    "variogram_score",
 ]
