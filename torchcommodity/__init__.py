@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torchcommodity import optimize as optimize
     from torchcommodity import portfolio as portfolio
     from torchcommodity import report as report
+    from torchcommodity import risk as risk
     from torchcommodity import scenarios as scenarios
     from torchcommodity import serve as serve
     from torchcommodity import training as training
@@ -55,6 +56,7 @@ __all__ = [
     "predict",
     "read",
     "report",
+    "risk",
     "scenarios",
     "serve",
     "training",

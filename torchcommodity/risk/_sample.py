@@ -1,0 +1,86 @@
+"""Value at risk and expected shortfall of a sample of returns or P&L."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.losses import cvar_loss
+from torchcommodity.opkit.arguments import raise_invalid
+
+
+def value_at_risk(
+    returns: Tensor,  # (..., T)
+    level: float = 0.95,
+) -> Tensor:  # (...)
+    """Value at risk of a sample: the smallest loss that at least a share `level` of the losses do not exceed.
+
+    VaR = inf {x : P(-r <= x) >= level}, an order statistic of the sample. Losses are positive: 0.03 is a loss of 3 %.
+    Positively homogeneous and translation equivariant, VaR(a r + b) = a VaR(r) - b; not subadditive.
+
+    Args:
+        returns: T returns, P&L or simulated outcomes, in any unit; NaN is ignored.
+        level: confidence level in [0, 1), the share of outcomes outside the tail.
+
+    Returns:
+        VaR in the unit of `returns`; NaN where every return is NaN. Negative if even the tail is a gain.
+
+    Raises:
+        ValueError: `returns` is not floating point (..., T) with T >= 1, or `level` is outside [0, 1).
+
+    References:
+        Artzner, Delbaen, Eber, Heath (1999). Coherent measures of risk. Mathematical Finance 9(3).
+        doi:10.1111/1467-9965.00068.
+
+    Example:
+        >>> import torch
+        >>> value_at_risk(torch.tensor([0.01, -0.04, 0.02, -0.02]), level=0.75)
+        tensor(0.0200)
+    """
+    check_sample("value_at_risk", returns, level)
+    missing = returns.isnan()
+    count = (~missing).sum(-1)
+    losses = torch.where(missing, torch.inf, -returns).sort(-1).values
+    # 1e-9: 0.9 * 110 is 99.00000000000001
+    index = ((level * count.double() - 1e-9).ceil().long() - 1).clamp(min=0)
+    return torch.where(count > 0, losses.gather(-1, index.unsqueeze(-1)).squeeze(-1), torch.nan)
+
+
+def expected_shortfall(
+    returns: Tensor,  # (..., T)
+    level: float = 0.95,
+) -> Tensor:  # (...)
+    """Expected shortfall of a sample, the mean of the worst `1 - level` of the outcomes: CVaR.
+
+    ES = VaR + mean(max(-r - VaR, 0)) / (1 - level), which is `losses.cvar_loss` of each sample: the observation at the
+    edge of the tail counts with the part of it that is inside. Losses are positive. Coherent: ES >= VaR, positively
+    homogeneous, translation equivariant and subadditive. Differentiable in the returns.
+
+    Args:
+        returns: T returns, P&L or simulated outcomes, in any unit; NaN is ignored.
+        level: confidence level in [0, 1), the share of outcomes outside the tail.
+
+    Returns:
+        ES in the unit of `returns`; NaN where every return is NaN.
+
+    Raises:
+        ValueError: `returns` is not floating point (..., T) with T >= 1, or `level` is outside [0, 1).
+
+    References:
+        Acerbi, Tasche (2002). On the coherence of expected shortfall. J. Banking & Finance 26(7).
+        doi:10.1016/S0378-4266(02)00283-2.
+
+    Example:
+        >>> import torch
+        >>> expected_shortfall(torch.tensor([0.01, -0.04, 0.02, -0.02]), level=0.75)
+        tensor(0.0400)
+    """
+    check_sample("expected_shortfall", returns, level)
+    return cvar_loss(returns, level, threshold=value_at_risk(returns, level), reduction="none")
+
+
+def check_sample(operation: str, returns: Tensor, level: float) -> None:
+    """Raise ValueError for returns that are not floating point (..., T), and for a level outside [0, 1)."""
+    if returns.dim() < 1 or returns.shape[-1] < 1 or not returns.is_floating_point():
+        rule = "returns must be floating point (..., T) with T >= 1"
+        raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)
+    if not 0 <= level < 1:
+        raise_invalid(operation, "level must be in [0, 1)", level=level)
