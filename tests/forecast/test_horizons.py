@@ -1,5 +1,6 @@
 """Horizons and quantile levels of the caller's choice, from fit to forecast."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -62,3 +63,13 @@ def test_a_horizon_longer_than_the_history_is_refused(wti: Panel) -> None:
 def test_levels_outside_the_unit_interval_are_refused(wti: Panel, levels: list[float]) -> None:
     with pytest.raises(ValueError, match="fit: levels must be numbers strictly between 0 and 1; got"):
         forecast.fit(wti, levels=levels)
+
+
+def test_coverage_of_the_90_percent_interval_needs_its_levels(wti: Panel) -> None:
+    result = forecast.backtest(wti, horizons=["2w"], levels=[0.01, 0.1, 0.9, 0.99], first_year=2016)
+    summary = forecast.summarize(result)
+    assert np.isnan([row.coverage90 for row in summary.scores]).all()
+    assert np.isnan(summary.coverage["WTI"]["10"])
+    assert summary.interval_coverage["WTI"]["10"].share > 0.5  # of 80 %
+    inner = forecast.summarize(forecast.backtest(wti, levels=[0.01, 0.05, 0.95, 0.99], first_year=2016, horizons=[10]))
+    assert 0.5 < inner.scores[0].coverage90 < 1

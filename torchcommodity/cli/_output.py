@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchcommodity.forecast import BacktestSummary, Calendar, Forecast
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+MAX_LEVELS = 7  # printed if a forecast has no more, else those of `LEVELS`
 MAX_ROWS = 10  # findings, symbols or trials printed; files and reports hold all of them
 
 
@@ -83,8 +84,9 @@ def print_forecast(screen: Console, forecast: "Forecast") -> None:
     """Print a table of price quantiles for each of the first `MAX_ROWS` symbols."""
     from torchcommodity.report import format_price
 
-    levels = [(q, level) for q, level in enumerate(forecast.levels) if round(level, 3) in LEVELS]
-    heads = ["horizon", "date", *("median" if level == 0.5 else f"{level:.0%}" for _, level in levels)]
+    few = len(forecast.levels) <= MAX_LEVELS
+    levels = [(q, level) for q, level in enumerate(forecast.levels) if few or round(level, 3) in LEVELS]
+    heads = ["horizon", "date", *("median" if level == 0.5 else f"{round(100 * level, 2):g}%" for _, level in levels)]
     for n, symbol in enumerate(forecast.symbols[:MAX_ROWS]):
         origin, unit = str(forecast.origins[n]), forecast.units[n]
         rows = [
@@ -126,7 +128,7 @@ def print_findings(screen: Console, findings: "Sequence[Finding]", max_rows: int
 
 def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calendar") -> None:
     """Print the walk-forward scores of every model."""
-    from torchcommodity.report import describe_comparison, describe_scores
+    from torchcommodity.report import describe_comparison, describe_scores, format_percent
 
     heads = ("model", "pinball 1e-4", "skill", "in 90 %", f"DM test of {summary.model}")
     result = table(f"Walk-forward, {summary.first} to {summary.last}", heads, (), (0, 4))
@@ -137,7 +139,7 @@ def print_backtest(screen: Console, summary: "BacktestSummary", calendar: "Calen
                 plain(score.model),
                 f"{1e4 * score.pinball:.2f}",
                 f"{score.skill:+.2f} %",
-                f"{100 * score.coverage90:.1f} %",
+                format_percent(score.coverage90),
                 describe_comparison(score, summary.model),
             )
         result.add_section()

@@ -35,6 +35,11 @@ from torchcommodity.forecast._forecaster import Forecaster as Forecaster
 from torchcommodity.forecast._forecaster import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
+from torchcommodity.forecast._intervals import Interval as Interval
+from torchcommodity.forecast._intervals import interval_name as interval_name
+from torchcommodity.forecast._intervals import intervals as intervals
+from torchcommodity.forecast._intervals import level_index as level_index
+from torchcommodity.forecast._intervals import main_interval as main_interval
 from torchcommodity.forecast._outlook import STALE_DAYS as STALE_DAYS
 from torchcommodity.forecast._outlook import Outlook as Outlook
 from torchcommodity.forecast._outlook import OutlookRange as OutlookRange
@@ -44,14 +49,11 @@ from torchcommodity.forecast._outlook import previous_forecast as previous_forec
 from torchcommodity.forecast._palette import PALETTE as PALETTE
 from torchcommodity.forecast._palette import palette_css as palette_css
 from torchcommodity.forecast._pipelines import QuantilePipeline as QuantilePipeline
-from torchcommodity.forecast._plot import BANDS as BANDS
 from torchcommodity.forecast._plot import COLORS as COLORS
-from torchcommodity.forecast._plot import INTERVAL as INTERVAL
 from torchcommodity.forecast._plot import MUTED as MUTED
 from torchcommodity.forecast._plot import Chart as Chart
 from torchcommodity.forecast._plot import chart_layout as chart_layout
 from torchcommodity.forecast._plot import date_line as date_line
-from torchcommodity.forecast._plot import level_index as level_index
 from torchcommodity.forecast._plot import line_trace as line_trace
 from torchcommodity.forecast._plot import log_axis as log_axis
 from torchcommodity.forecast._predict import predict as predict
@@ -67,10 +69,8 @@ from torchcommodity.forecast._summary import BacktestSummary as BacktestSummary
 from torchcommodity.forecast._summary import summarize as summarize
 
 __all__ = [
-    "BANDS",
     "COLORS",
     "CORRELATION_WINDOW",
-    "INTERVAL",
     "MUTED",
     "PALETTE",
     "STALE_DAYS",
@@ -86,6 +86,7 @@ __all__ = [
     "FitRecord",
     "Forecast",
     "Forecaster",
+    "Interval",
     "Outlook",
     "OutlookRange",
     "OutlookRow",
@@ -117,10 +118,13 @@ __all__ = [
     "format_age",
     "horizon_name",
     "interpolate_quantiles",
+    "interval_name",
+    "intervals",
     "last_prices",
     "level_index",
     "line_trace",
     "log_axis",
+    "main_interval",
     "make_fan",
     "outlook",
     "pairs_by_strength",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from torchcommodity.forecast._plot import INTERVAL, level_index
+from torchcommodity.forecast._intervals import level_index, main_interval
 
 if TYPE_CHECKING:
     from torchcommodity.forecast._backtest import Backtest
@@ -42,15 +42,15 @@ def count_independent(periods: Iterable[tuple[int, int]]) -> int:
 
 
 def backtest_coverage(backtest: "Backtest") -> dict[str, dict[str, Coverage]]:
-    """Coverage of the tested model's 80 % interval: symbol -> horizon in rows -> Coverage.
+    """Coverage of the tested model's `main_interval`: symbol -> horizon in rows -> Coverage.
 
-    Empty where the model has no such interval; horizons without an outcome are left out.
+    Empty where the levels have no such interval; horizons without an outcome are left out.
     """
-    index = level_index(backtest.levels)
-    if not all(level in index for level in INTERVAL):
+    index, interval = level_index(backtest.levels), main_interval(backtest.levels)
+    if interval is None:
         return {}
     quantiles = backtest.quantiles[backtest.model]
-    low, high = (quantiles[..., index[level]] for level in INTERVAL)  # (T, H, N)
+    low, high = (quantiles[..., index[level]] for level in interval)  # (T, H, N)
     known = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
     inside = (backtest.targets >= low) & (backtest.targets <= high)
     ends = np.searchsorted(backtest.origins, backtest.target_dates)

@@ -10,8 +10,8 @@ from torchcommodity.forecast._calendar import Dates
 from torchcommodity.forecast._contract_rolls import roll_dates
 from torchcommodity.forecast._decimals import forecast_decimals, quoted_decimals
 from torchcommodity.forecast._fan import interpolate_quantiles
+from torchcommodity.forecast._intervals import interval_name, intervals, level_index, main_interval
 from torchcommodity.forecast._plot import (
-    BANDS,
     INK,
     LIGHT,
     MUTED,
@@ -19,7 +19,6 @@ from torchcommodity.forecast._plot import (
     Chart,
     chart_layout,
     date_line,
-    level_index,
     line_trace,
     log_axis,
 )
@@ -60,12 +59,12 @@ def make_fan(forecast: "Forecast", n: int, rows: Sequence[int] | None = None) ->
 
 
 def fan_chart(forecast: "Forecast", n: int) -> Chart:
-    """Recent prices of symbol n, the median and the 50, 80 and 90 % intervals of its forecast, and its rolls."""
+    """Recent prices of symbol n, the median and the `intervals` of its forecast, and its rolls."""
     fan, origin, index = make_fan(forecast, n), str(forecast.origins[n]), level_index(forecast.levels)
     history = forecast.history.values.plain()[:, n].numpy()
     quoted = quoted_decimals(history)
     decimals = forecast_decimals(forecast.last[n].item(), quoted)
-    traces = _bands(fan, index)
+    traces = _bands(fan, forecast.levels)
     rows = np.isfinite(history)  # the line connects across missing prices
     past = line_trace(list(map(str, forecast.history.dates[rows])), history[rows], INK, "price", digits=6)
     traces.append({**past, "legendrank": 1, "hovertemplate": f"%{{y:,.{quoted}f}}"})
@@ -87,15 +86,14 @@ def _chart_rows(horizons: Sequence[int]) -> list[int]:
     return rows
 
 
-def _bands(fan: Fan, index: dict[float, int]) -> list[Chart]:
+def _bands(fan: Fan, levels: Sequence[float]) -> list[Chart]:
     """Opaque, so that each has the color of its legend; the widest first, below the others."""
     traces: list[Chart] = []
-    dates = list(map(str, fan.dates))
-    for rank, ((low, high), color) in reversed(list(enumerate(zip(BANDS, BAND_COLORS), start=3))):
-        if low not in index or high not in index:
-            continue
-        name = f"{100 * (high - low):.0f} % interval"
-        edge = {**line_trace(dates, (), color, name), "line": {"color": color, "width": 0}, "hoverinfo": "skip"}
+    dates, index, main = list(map(str, fan.dates)), level_index(levels), main_interval(levels)
+    for rank, ((low, high), color) in reversed(list(enumerate(zip(intervals(levels), BAND_COLORS), start=3))):
+        name, meta = f"{interval_name((low, high))} interval", {"meta": "main"} if (low, high) == main else {}
+        line = {"line": {"color": color, "width": 0}, "hoverinfo": "skip"}
+        edge = {**line_trace(dates, (), color, name), **line, **meta}
         traces.append({**edge, "y": fan.quantile(index[low]), "showlegend": False})
         fill = {"fill": "tonexty", "fillcolor": color, "legendrank": rank}
         traces.append({**edge, **fill, "y": fan.quantile(index[high])})
@@ -106,17 +104,17 @@ def _median(forecast: "Forecast", fan: Fan, index: dict[float, int], decimals: i
     """The median, with markers at the horizons and the intervals in the text of each point."""
     trace = line_trace(list(map(str, fan.dates)), fan.prices[:, index[0.5]], LIGHT["median"], "median", "lines+markers")
     sizes = np.where(np.isin(fan.rows, forecast.horizons), 6, 0).tolist()
-    texts = [_point_text(prices, index, decimals) for prices in fan.prices]
+    texts = [_point_text(prices, forecast.levels, decimals) for prices in fan.prices]
     marker = {**trace["marker"], "size": sizes, "opacity": 1}
     return {**trace, "legendrank": 2, "marker": marker, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _point_text(prices: np.ndarray, index: dict[float, int], decimals: int) -> str:
+def _point_text(prices: np.ndarray, levels: Sequence[float], decimals: int) -> str:
+    index = level_index(levels)
     lines = [f"median {prices[index[0.5]]:,.{decimals}f}"]
-    for low, high in BANDS:
-        if low in index and high in index:
-            bounds = f"{prices[index[low]]:,.{decimals}f} to {prices[index[high]]:,.{decimals}f}"
-            lines.append(f"{100 * (high - low):.0f} %: {bounds}")
+    for low, high in intervals(levels):
+        bounds = f"{prices[index[low]]:,.{decimals}f} to {prices[index[high]]:,.{decimals}f}"
+        lines.append(f"{interval_name((low, high))}: {bounds}")
     return "<br>".join(lines)
 
 

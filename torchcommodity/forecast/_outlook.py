@@ -13,7 +13,7 @@ from torchcommodity.forecast._contract_rolls import contract_state
 from torchcommodity.forecast._coverage import Coverage
 from torchcommodity.forecast._decimals import forecast_decimals, quoted_decimals
 from torchcommodity.forecast._forecast import Forecast
-from torchcommodity.forecast._plot import INTERVAL, level_index
+from torchcommodity.forecast._intervals import Interval, interval_name, level_index, main_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ STALE_DAYS: dict[Frequency, int] = {"daily": 7, "weekly": 14, "monthly": 75}
 
 @dataclass(frozen=True)
 class OutlookRange:
-    """80 % range of the price at one horizon; NaN where the forecast lacks the quantile level or the symbol a price.
+    """Range of the price at one horizon; NaN where the forecast lacks the quantile level or the symbol a price.
 
     Args:
         rows: the horizon.
@@ -92,10 +92,22 @@ class OutlookRow:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Forecast, age, change and coverage of every commodity, as `outlook` returns it."""
+    """Forecast, age, change and coverage of every commodity, as `outlook` returns it.
+
+    Args:
+        today: date from which ages are counted.
+        interval: levels of the bounds of the ranges, see `main_interval`; None = the forecast has no such levels.
+        rows: one per commodity.
+    """
 
     today: str
+    interval: Interval | None
     rows: tuple[OutlookRow, ...]
+
+    @property
+    def interval_name(self) -> str:
+        """Nominal coverage of the ranges, `80 %`; "" without an interval."""
+        return interval_name(self.interval) if self.interval else ""
 
     @property
     def stale(self) -> tuple[OutlookRow, ...]:
@@ -122,7 +134,7 @@ def outlook(
     Args:
         forecast: the latest forecast.
         previous: the forecast of the same model made one row earlier; None = no changes.
-        coverage: (symbol, horizon in rows) -> coverage of the 80 % interval in past forecasts.
+        coverage: (symbol, horizon in rows) -> coverage of `main_interval` in past forecasts.
         today: date from which the age of the prices is counted; default: the current date in UTC.
 
     Raises:
@@ -142,7 +154,7 @@ def outlook(
             raise ValueError(f"outlook: previous must have the {name} of forecast, {expected}; got {received}")
     today = today or date.fromisoformat(utc_now()[:10])
     rows = tuple(_row(forecast, previous, n, coverage or {}, today) for n in range(len(forecast.symbols)))
-    return Outlook(today.isoformat(), rows)
+    return Outlook(today.isoformat(), main_interval(forecast.levels), rows)
 
 
 def previous_forecast(forecaster: "Forecaster", prices: Panel) -> Forecast | None:
@@ -228,6 +240,6 @@ def _change(value: float, before: float) -> float:
 
 def _prices(forecast: Forecast, i: int, n: int) -> tuple[float, ...]:
     """The bounds of the interval and the median in between."""
-    index = level_index(forecast.levels)
-    levels = (INTERVAL[0], 0.5, INTERVAL[1])
+    index, (low, high) = level_index(forecast.levels), main_interval(forecast.levels) or (math.nan, math.nan)
+    levels = (low, 0.5, high)
     return tuple(forecast.prices[i, n, index[level]].item() if level in index else math.nan for level in levels)

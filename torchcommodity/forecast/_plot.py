@@ -14,8 +14,6 @@ Chart = dict[str, Any]
 LIGHT = PALETTE["light"]  # a page with a dark scheme replaces each color by the dark one of the same name
 INK, MUTED, PAPER = LIGHT["ink"], LIGHT["muted"], LIGHT["paper"]
 COLORS = tuple(LIGHT[name] for name in ("accent", "mark", "series3", "series4", "series5", "series6"))
-INTERVAL = (0.10, 0.90)  # quantile levels of the 80 % interval, which tables show
-BANDS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
 
 def figure(chart: Chart, title: str) -> Any:
@@ -44,15 +42,6 @@ def skill_chart(scores: Sequence[Score]) -> Chart:
         xaxis={"type": "category", "title": {"text": "horizon"}}, yaxis={"title": {"text": "skill, % of pinball loss"}}
     )
     return {"data": traces, "layout": {**layout, "barmode": "group", "colorway": list(COLORS)}}
-
-
-def level_index(levels: Sequence[float]) -> dict[float, int]:
-    """Index of each quantile level.
-
-    >>> level_index((0.05, 0.5, 0.95))[0.95]
-    2
-    """
-    return {round(level, 3): index for index, level in enumerate(levels)}
 
 
 def line_trace(

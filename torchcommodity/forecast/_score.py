@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from torchcommodity.data import check_not_synthetic
+from torchcommodity.forecast._intervals import inside_90
 from torchcommodity.losses import pinball, qlike
 from torchcommodity.training import one_thread
 
@@ -28,7 +29,7 @@ class Score:
     pinball: float  # mean over the levels, in log-return
     skill: float  # reduction of the reference model's pinball loss, percent
     crps: float  # 2 x pinball
-    coverage90: float  # share of targets between the outermost levels (0.05 and 0.95 by default)
+    coverage90: float  # share of targets between the quantiles 0.05 and 0.95; NaN where they are not among the levels
     qlike: float  # of the variance forecast against the squared cumulative log-return
     dm: float  # Diebold-Mariano statistic of the tested model against this one; negative: the tested model is better
     dm_p: float  # two-sided p-value of dm; both are NaN for identical forecasts and for fewer than 5 dates
@@ -91,7 +92,6 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
         loss = {name: pinball(q, target, levels, reduction="none").mean(-1) for name, q in quantiles.items()}  # (T, N)
         for name, q in quantiles.items():
             mean = loss[name].nanmean().item()
-            inside = (target >= q[..., 0]) & (target <= q[..., -1])
             differences = (loss[model] - loss[name]).nanmean(1).numpy()
             dm, p = diebold_mariano(differences, overlap) if dates >= MIN_DATES else (math.nan, math.nan)
             rows.append(
@@ -101,7 +101,7 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
                     pinball=mean,
                     skill=100 * (1 - mean / loss[reference].nanmean().item()),
                     crps=2 * mean,
-                    coverage90=(inside.sum() / valid.sum()).item(),
+                    coverage90=inside_90(target, q, backtest.levels).nanmean().item(),
                     qlike=qlike(backtest.variances[name][:, i], target.square()).item(),
                     dm=dm,
                     dm_p=p,

@@ -8,6 +8,7 @@ import torch
 
 from torchcommodity.forecast._backtest import Backtest
 from torchcommodity.forecast._coverage import Coverage, backtest_coverage
+from torchcommodity.forecast._intervals import inside_90
 from torchcommodity.forecast._score import Score, score
 
 
@@ -23,9 +24,9 @@ class BacktestSummary:
         scores: one row per horizon and model.
         levels: nominal quantile levels `(Q,)`.
         calibration: horizon in rows -> share of targets at or below each quantile of `model`, `(Q,)`.
-        coverage: symbol -> horizon in rows -> share of targets between the outermost quantiles of `model`.
+        coverage: symbol -> horizon in rows -> share of targets in the 90 % interval of `model`; NaN without one.
         fits: outcome of each training of the network, in words.
-        interval_coverage: symbol -> horizon in rows -> coverage of the 80 % interval, with the size of the sample.
+        interval_coverage: symbol -> horizon in rows -> coverage of the `main_interval`, with the size of the sample.
     """
 
     model: str
@@ -77,9 +78,8 @@ def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSum
     quantiles = backtest.quantiles[backtest.model]  # (T, H, N, Q)
     valid = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
     below = (backtest.targets.unsqueeze(-1) <= quantiles) & valid.unsqueeze(-1)
-    inside = (backtest.targets >= quantiles[..., 0]) & (backtest.targets <= quantiles[..., -1]) & valid
     calibration = below.sum((0, 2)) / valid.sum((0, 2)).unsqueeze(-1)  # (H, Q)
-    coverage = inside.sum(0) / valid.sum(0)  # (H, N)
+    coverage = inside_90(backtest.targets, quantiles, backtest.levels).nanmean(0)  # (H, N)
     return BacktestSummary(
         model=backtest.model,
         first=scores.first,

@@ -1,5 +1,6 @@
 """A forecast, a portfolio or scenarios as tables, JSON and one self-contained HTML page."""
 
+from torchcommodity.report._blocks import format_percent as format_percent
 from torchcommodity.report._blocks import format_price as format_price
 from torchcommodity.report._comparisons import describe_comparison as describe_comparison
 from torchcommodity.report._comparisons import describe_scores as describe_scores
@@ -31,6 +32,7 @@ __all__ = [
     "describe_evaluation",
     "describe_results",
     "describe_scores",
+    "format_percent",
     "format_price",
     "package_versions",
     "portfolio_days",

@@ -1,9 +1,10 @@
 """Past forecasts section: coverage and calibration out of sample, and scores against every baseline."""
 
+import math
 from itertools import groupby
 
 from torchcommodity.data import summarize_names
-from torchcommodity.forecast import BacktestSummary, Calendar, Score
+from torchcommodity.forecast import BacktestSummary, Calendar, Score, interval_name, main_interval
 from torchcommodity.report._blocks import details, figure, format_percent, paragraph, section
 from torchcommodity.report._comparisons import compare, describe_comparison, describe_scores
 from torchcommodity.report._markup import Markup, element
@@ -38,8 +39,6 @@ def backtest_section(report: ReportData) -> Markup:
     summary, calendar = report.backtest, report.forecast.calendar
     if summary is None:
         return section("backtest", HEADING, paragraph(f"There is no backtest: {report.no_backtest}"))
-    columns = ["Symbol", *map(calendar.name, summary.horizons)]
-    coverage = [(symbol, *map(format_percent, shares.values())) for symbol, shares in summary.coverage.items()]
     return section(
         "backtest",
         HEADING,
@@ -47,11 +46,7 @@ def backtest_section(report: ReportData) -> Markup:
         paragraph(element("strong", describe_scores(summary))),
         _horizons(summary, calendar),
         details("Calibration", figure("calibration", _description(summary, calendar), CALIBRATION, square=True)),
-        details(
-            "Coverage of the 90 % interval by commodity",
-            table("Share of outcomes inside the 90 % interval, by commodity", columns, coverage),
-            paragraph(COVERAGE, class_="lead"),
-        ),
+        _coverage(summary, calendar),
         details(
             "Scores of every model",
             score_table(summary, calendar),
@@ -72,13 +67,28 @@ def score_table(summary: BacktestSummary, calendar: Calendar) -> Markup:
     return table_box(caption, columns, bodies, text_columns=(0, 1), stack="scores")
 
 
+def _coverage(summary: BacktestSummary, calendar: Calendar) -> Markup | str:
+    if all(math.isnan(share) for shares in summary.coverage.values() for share in shares.values()):
+        return ""  # the forecast has no 90 % interval
+    columns = ["Symbol", *map(calendar.name, summary.horizons)]
+    coverage = [(symbol, *map(format_percent, shares.values())) for symbol, shares in summary.coverage.items()]
+    return details(
+        "Coverage of the 90 % interval by commodity",
+        table("Share of outcomes inside the 90 % interval, by commodity", columns, coverage),
+        paragraph(COVERAGE, class_="lead"),
+    )
+
+
 def _horizons(summary: BacktestSummary, calendar: Calendar) -> Markup:
     """How the tested model did at each horizon, over all commodities."""
+    interval = main_interval(summary.levels)
+    name = interval_name(interval) if interval else "interval"
+    targets = " and ".join(dict.fromkeys((name, "90 %")))
     caption = (
-        f"Share of outcomes inside the intervals of {summary.model}, all commodities. Target: 80 % and 90 %. "
+        f"Share of outcomes inside the intervals of {summary.model}, all commodities. Target: {targets}. "
         "Skill: loss saved against unconditional quantiles"
     )
-    columns = ("Horizon", "Inside 80 %", "Inside 90 %", "Independent forecasts", "Skill")
+    columns = ("Horizon", f"Inside {name}", "Inside 90 %", "Independent forecasts", "Skill")
     scores = [score for score in summary.scores if score.model == summary.model]
     return table(caption, columns, [_horizon_cells(summary, calendar, score) for score in scores])
 

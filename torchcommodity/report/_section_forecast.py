@@ -8,7 +8,7 @@ from torchcommodity.report._tables import table
 
 LEVELS = (0.05, 0.10, 0.25, 0.5, 0.75, 0.90, 0.95)
 CAPTION = (
-    "Prices, then the median and the 50, 80 and 90 % intervals, which widen with the square root of time between the "
+    "Prices, then the median and the intervals ahead, which widen with the square root of time between the "
     "horizons (dots). The dotted line is the day of the last price."
 )
 
@@ -62,11 +62,11 @@ def _quantiles(forecast: Forecast, row: OutlookRow, n: int) -> Markup:
     columns = ["Quantile", *(join([item.name, " ", element("span", item.date, class_="small")]) for item in row.ranges)]
     rows = [
         (
-            "median" if level == 0.5 else f"{100 * level:.0f} %",
+            "median" if level == 0.5 else f"{round(100 * level, 2):g} %",
             *(format_number(price, row.decimals) for price in forecast.prices[:, n, q].tolist()),
         )
         for q, level in enumerate(forecast.levels)
-        if round(level, 3) in LEVELS
+        if len(forecast.levels) <= len(LEVELS) or round(level, 3) in LEVELS
     ]
     caption = f"Quantiles of the price of {row.name}{f', {row.unit}' if row.unit else ''}"
     return table(caption, columns, rows)

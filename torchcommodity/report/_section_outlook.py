@@ -1,5 +1,6 @@
 """First screen: one row per commodity with last price, ranges ahead, changes, coverage and next roll."""
 
+import math
 from collections.abc import Sequence
 from datetime import date
 
@@ -8,8 +9,6 @@ from torchcommodity.report._blocks import format_change, format_number, paragrap
 from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._tables import table
 
-HEADING = "80 % range of prices ahead"
-CAPTION = "80 % range of the price at each horizon, one row per commodity"
 MAX_NAMES = 3  # old prices named one by one
 
 
@@ -22,8 +21,8 @@ def outlook_section(outlook: Outlook) -> Markup:
     rows = [_cells(n, row, outlook.today, dates, has_rolls) for n, row in enumerate(outlook.rows)]
     return section(
         "outlook",
-        HEADING,
-        table(CAPTION, columns, rows, text_columns=range(len(columns)), stack="outlook"),
+        f"{outlook.interval_name} range of prices ahead" if outlook.interval else "Prices ahead",
+        table(_caption(outlook), columns, rows, text_columns=range(len(columns)), stack="outlook"),
         paragraph(_reading(outlook), class_="lead"),
     )
 
@@ -41,16 +40,22 @@ def stale_note(outlook: Outlook) -> str:
     return f"Old prices: the last price of {names} is {age}. The ranges start there, not today."
 
 
+def _caption(outlook: Outlook) -> str:
+    subject = f"{outlook.interval_name} range of the price" if outlook.interval else "Median of the price"
+    return f"{subject} at each horizon, one row per commodity"
+
+
 def _reading(outlook: Outlook) -> str:
     """How to read a cell of the table."""
-    text = "In 8 of 10 cases the price is expected inside the range."
+    text = f"In {outlook.interval_name} of cases the price is expected inside the range." if outlook.interval else ""
     ranges = [item for row in outlook.rows for item in row.ranges]
     if any(item.median_change is not None for item in ranges):
         days = {row.previous_date for row in outlook.rows}
         previous = f"the forecast of {max(map(str, days))}" if len(days) == 1 else "the forecast one row earlier"
         text += f" Signed percentages: change of the median and of the range's width since {previous}."
     if any(item.coverage for item in ranges):
-        text += " Inside: share of past outcomes in their range, target: 80 %; n: number of independent forecasts."
+        text += f" Inside: share of past outcomes in their range, target: {outlook.interval_name}; "
+        text += "n: number of independent forecasts."
     return text
 
 
@@ -75,7 +80,8 @@ def _price_cell(row: OutlookRow) -> Markup:
 
 def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:
     low, median, high = (format_number(price, row.decimals) for price in (item.low, item.median, item.high))
-    lines = [element("strong", f"{low} to {high}", class_="range"), _small(target)]
+    bounds = [] if math.isnan(item.low) else [element("strong", f"{low} to {high}", class_="range")]
+    lines = [*bounds, _small(target)]
     if item.median_change is None or item.width_change is None:
         lines.append(_small(f"median {median}"))
     elif row.previous_date == row.last_date:

@@ -53,20 +53,20 @@ async function draw(boxes) {
 const boxes = () => [...document.querySelectorAll(".chart")];
 const drawShown = () => draw(boxes().filter((box) => isShown(box) && box.dataset.drawn !== schemeName()));
 
-// The 80 % interval of a fan chart on a day, between the points of the chart in the square root of time.
+// The main interval of a fan chart on a day, between the points of the chart in the square root of time.
 function rangeOn(figure, day, digits) {
-  const [low, high] = figure.data.filter((trace) => trace.name === "80 % interval");
+  const [low, high] = figure.data.filter((trace) => trace.meta === "main");
   const median = figure.data.find((trace) => trace.name === "median");
   const time = (text) => Math.sqrt(Math.max(0, Date.parse(text) - Date.parse(low.x[0])));
   const right = Math.max(1, low.x.findIndex((date) => date >= day));
   const weight = (time(day) - time(low.x[right - 1])) / (time(low.x[right]) - time(low.x[right - 1]));
   const at = (y) => Math.exp((1 - weight) * Math.log(y[right - 1]) + weight * Math.log(y[right]))
     .toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits});
-  return `80 % range ${at(low.y)} to ${at(high.y)}, median ${at(median.y)}`;
+  return `${low.name.replace("interval", "range")} ${at(low.y)} to ${at(high.y)}, median ${at(median.y)}`;
 }
 
 function dayInput(box) {
-  const figure = figures()[box.id], fan = figure.data.find((trace) => trace.name === "80 % interval");
+  const figure = figures()[box.id], fan = figure.data.find((trace) => trace.meta === "main");
   if (!fan || !figure.data.some((trace) => trace.name === "median")) return [];
   const output = tag("output", {}), input = tag("input", {type: "date", min: fan.x[1], max: fan.x.at(-1), value: fan.x.at(-1)});
   const show = () => {

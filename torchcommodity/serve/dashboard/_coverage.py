@@ -8,7 +8,7 @@ from scipy import stats
 
 from torchcommodity.data import Panel
 from torchcommodity.export import Metadata
-from torchcommodity.forecast import BANDS, count_independent, level_index
+from torchcommodity.forecast import count_independent, intervals, level_index
 from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
 
 Origins = Sequence[tuple[int, int]]  # (row of the origin, symbol)
@@ -58,9 +58,7 @@ def _record(past: PastForecasts, h: int, group: Origins, panel: Panel, metadata:
     quantiles = past.quantiles[rows - past.first_origin, h, symbols]
     independent = count_independent(set(zip(rows.tolist(), ends)))
     bands = []
-    for low, high in BANDS:
-        if low not in index or high not in index:
-            continue
+    for low, high in intervals(metadata.levels):
         inside = (outcomes >= quantiles[:, index[low]]) & (outcomes <= quantiles[:, index[high]])
         counts = stats.binom.ppf((0.025, 0.975), independent, high - low)
         bands.append(

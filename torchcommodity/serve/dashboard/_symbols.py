@@ -1,5 +1,6 @@
 """Commodities of the dashboard's document: outlook, forecasts, fan, recent prices and past forecasts of each."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -10,13 +11,13 @@ import torch
 from torchcommodity.data import Panel
 from torchcommodity.export import Metadata
 from torchcommodity.forecast import (
-    BANDS,
-    INTERVAL,
     Coverage,
     Forecast,
     OutlookRow,
     format_age,
+    intervals,
     level_index,
+    main_interval,
     make_fan,
     outlook,
     roll_dates,
@@ -25,7 +26,6 @@ from torchcommodity.serve.dashboard._past_forecasts import PastForecasts
 
 Record = dict[str, Any]
 HISTORY_ROWS = 260  # recent prices of a commodity: about one year of trading days; the page shows fewer of months
-BAND_LEVELS = (*(low for low, _ in BANDS), 0.5, *(high for _, high in BANDS))
 
 
 def symbol_records(
@@ -42,7 +42,7 @@ def symbol_records(
     """
     forecast = _forecast(past, panel, metadata, -1)
     previous = _forecast(past, panel, metadata, -2) if len(past.quantiles) > 1 else None
-    in_sample, shares = _coverage_of_ranges(coverage)
+    in_sample, shares = _coverage_of_ranges(coverage, metadata)
     rows = outlook(forecast, previous, coverage=shares, today=today).rows
     return [_record(row, forecast, past, metadata, panel, in_sample, n) for n, row in enumerate(rows)]
 
@@ -55,13 +55,15 @@ def _forecast(past: PastForecasts, panel: Panel, metadata: Metadata, origin: int
     )
 
 
-def _coverage_of_ranges(coverage: list[Record]) -> tuple[dict[tuple[str, int], bool], dict[tuple[str, int], Coverage]]:
-    """Coverage of the 80 % range by symbol and horizon, out of sample where any outcome is, and whether it is not."""
+def _coverage_of_ranges(
+    coverage: list[Record], metadata: Metadata
+) -> tuple[dict[tuple[str, int], bool], dict[tuple[str, int], Coverage]]:
+    """Coverage of the main range by symbol and horizon, out of sample where any outcome is, and whether it is not."""
     in_sample, shares = {}, {}
+    low, high = main_interval(metadata.levels) or (0.0, 0.0)
     for record in sorted(coverage, key=lambda record: not record["in_sample"]):
-        nominal = round(INTERVAL[1] - INTERVAL[0], 3)
         for band in record["bands"]:
-            if band["nominal"] == nominal and record["symbol"] is not None:
+            if band["nominal"] == round(high - low, 3) and record["symbol"] is not None:
                 key = record["symbol"], record["horizon"]
                 shares[key] = Coverage(band["coverage"], record["forecasts"], record["independent"])
                 in_sample[key] = record["in_sample"]
@@ -121,19 +123,16 @@ def _quantiles(forecast: Forecast, h: int, n: int) -> Record:
 
 def _fan(forecast: Forecast, n: int) -> Record:
     """Quantiles of the bands on every row from the last price to the last horizon."""
-    fan, index = make_fan(forecast, n, range(forecast.horizons[-1] + 1)), level_index(forecast.levels)
+    fan = make_fan(forecast, n, range(forecast.horizons[-1] + 1))
     return {
         "dates": list(map(str, fan.dates)),
-        "quantiles": {
-            str(level): fan.prices[:, index[level]].tolist() for level in sorted(BAND_LEVELS) if level in index
-        },
+        "quantiles": {str(level): fan.prices[:, q].tolist() for level, q in _drawn_levels(forecast.levels)},
     }
 
 
 def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int) -> Record:
     """Past forecasts of one symbol and horizon with a known outcome, oldest first; rows index `days`."""
-    horizon, index = metadata.horizons[h], level_index(metadata.levels)
-    origins = past.known_origins(h, n)
+    horizon, origins = metadata.horizons[h], past.known_origins(h, n)
     start, rows = panel.values.plain()[origins, n], torch.from_numpy(origins - past.first_origin)
     prices = start[:, None] * past.quantiles[rows, h, n].exp()
     return {
@@ -141,5 +140,11 @@ def _past(past: PastForecasts, panel: Panel, metadata: Metadata, h: int, n: int)
         "origin": rows.tolist(),
         "target": (past.target_rows[rows, h, n] - past.first_origin).tolist(),
         "outcomes": (start * past.outcomes[rows, h, n].exp()).tolist(),
-        "quantiles": {str(level): prices[:, index[level]].tolist() for level in sorted(BAND_LEVELS) if level in index},
+        "quantiles": {str(level): prices[:, q].tolist() for level, q in _drawn_levels(metadata.levels)},
     }
+
+
+def _drawn_levels(levels: Sequence[float]) -> list[tuple[float, int]]:
+    """Levels of the intervals and of the median, ascending, with their index."""
+    index, drawn = level_index(levels), {0.5, *(level for interval in intervals(levels) for level in interval)}
+    return [(levels[index[level]], index[level]) for level in sorted(drawn) if level in index]

@@ -12,10 +12,12 @@ function line(x, y, lineColor, name, options = {}) {
   return {type: "scatter", mode: "lines", connectgaps: true, x, y, name, line: {color: lineColor, width: 1.8}, ...options};
 }
 
+const BAND_COLORS = ["band50", "band80", "band90"]; // from the narrowest
+
 // Opaque, so that the legend shows the color of the band; the widest is drawn first.
 function bandTraces(x, quantiles) {
-  return bands(quantiles).reverse().flatMap(([low, high, width]) => {
-    const fill = color(`band${width}`), edge = {line: {width: 0, color: fill}, hoverinfo: "skip", legendrank: 1000 + width}, name = `${width} % range`;
+  return bands(quantiles).map((band, rank) => [...band, BAND_COLORS[rank]]).reverse().flatMap(([low, high, width, bandColor]) => {
+    const fill = color(bandColor), edge = {line: {width: 0, color: fill}, hoverinfo: "skip", legendrank: 1000 + width}, name = `${width} % range`;
     return [line(x, quantiles[low], fill, name, {...edge, showlegend: false}), line(x, quantiles[high], fill, name, {...edge, fill: "tonexty", fillcolor: fill})];
   });
 }

@@ -1,5 +1,7 @@
 // CSV files of the numbers on the page, unrounded.
 
+import {sortedLevels} from "./format.js";
+
 const yesNo = (value) => (value === null || value === undefined ? null : value ? "yes" : "no");
 
 // Text that a spreadsheet would run as a formula is quoted, by the rule of `data.quote_spreadsheet_cell`.
@@ -30,8 +32,6 @@ function forecast(page, symbol) {
   return serialize(["symbol", "unit", "origin", "horizon", "date", "level", "price"], symbol.forecasts.flatMap((one) =>
     Object.entries(one.quantiles).map(([level, price]) => [symbol.symbol, symbol.unit, symbol.last_date, one.rows, one.date, Number(level), price])));
 }
-
-const sortedLevels = (quantiles) => Object.keys(quantiles).sort((a, b) => a - b);
 
 // The forecast on every row ahead, interpolated between the horizons.
 function fan(page, symbol) {

@@ -32,9 +32,37 @@ export function changeOf(one) {
   return `${change(one.median_change)}, ${direction}`;
 }
 
-// Ranges between quantiles: [lower level, upper level, percent].
-const BANDS = [["0.25", "0.75", 50], ["0.1", "0.9", 80], ["0.05", "0.95", 90]];
-export const bands = (quantiles) => BANDS.filter(([low, high]) => low in quantiles && high in quantiles);
+export const sortedLevels = (quantiles) => Object.keys(quantiles).sort((a, b) => a - b);
+
+// Ranges between quantiles, narrowest first: [lower level, upper level, percent]. The rule of `forecast.intervals`: 50, 80 and
+// 90 % where all their levels are known, else those nearest to 50 and to 80 %, and the widest.
+const STANDARD = [50, 80, 90], MAIN = 80;
+const nearest = (pairs, percent) => pairs.reduce((a, b) => (Math.abs(b[2] - percent) < Math.abs(a[2] - percent) ? b : a));
+
+// Of ascending levels, those whose mirror image is a level too, widest first.
+function pairsOf(levels) {
+  return levels.flatMap((low) => {
+    const high = low < 0.5 ? levels.find((level) => Math.abs(1 - low - level) < 1e-6) : undefined;
+    return high === undefined ? [] : [[low, high, Math.round(1e4 * (high - low)) / 100]];
+  });
+}
+
+export function bands(quantiles) {
+  const pairs = pairsOf(sortedLevels(quantiles)), standard = pairs.filter(([, , width]) => STANDARD.includes(width)).reverse();
+  if (standard.length === STANDARD.length || !pairs.length) return standard;
+  return [...new Set([nearest(pairs, 50), nearest(pairs, MAIN), pairs[0]])].sort((a, b) => a[2] - b[2]);
+}
+
+// The range of the tables: the one nearest to 80 %; nothing where the levels have none.
+export function mainBand(quantiles) {
+  const ranges = bands(quantiles);
+  return ranges.length ? nearest(ranges, MAIN) : undefined;
+}
+// Its name on the whole page, "80 % range".
+export function mainRange(page) {
+  const pairs = pairsOf(page.model.levels.map(String));
+  return pairs.length ? `${nearest(pairs, MAIN)[2]} %` : "";
+}
 
 // The narrowest range that contains the k-th outcome; width 0 = outside all, null = there are no ranges.
 export function position(past, k) {

@@ -1,7 +1,7 @@
 // The first screen: one row per commodity with its last price, ranges ahead, changes, coverage and contract.
 
 import {csvButton, element, paragraph, table} from "./dom.js";
-import {ago, changeOf, lastPrice, month, percent, range} from "./format.js";
+import {ago, changeOf, lastPrice, mainRange, month, percent, price, range} from "./format.js";
 
 const line = (...content) => element("span", {class: "line"}, ...content);
 const smallLine = (...content) => element("span", {class: "line small"}, ...content);
@@ -20,14 +20,14 @@ export function outlook(page, selected, horizon, linkTo) {
   const today = page.created.slice(0, 10), dateText = (day) => (day <= today ? `${day} (passed)` : day);
   const head = (text, detail) => ({label: text, content: [line(text), detail ? smallLine(detail) : ""]});
   const headers = ["Commodity", head("Last price", lastDate), ...page.horizons.map((one, h) => head(one.name, dates[h] && dateText(dates[h]))),
-    head("Coverage", `${horizon.name}, Target: 80 %`), ...(contracts ? [head("Contract")] : [])];
+    head("Coverage", mainRange(page) && `${horizon.name}, Target: ${mainRange(page)}`), ...(contracts ? [head("Contract")] : [])];
   const rows = page.symbols.map((one) => [
     name(one, linkTo(one, horizon), one === selected), last(one, lastDate), ...page.horizons.map((_, h) => ahead(one, h, dates[h], dateText)),
     coverage(one, horizon, page.state === "outlook"), ...(contracts ? [contract(one, today)] : []),
   ]);
   const days = page.horizons.flatMap((one, h) => (dates[h] ? `${one.name} to ${dateText(dates[h])}` : [])).join(", ");
   return [
-    table(["80 % range of the price at each horizon", days ? element("span", {class: "phone"}, `: ${days}`) : ""], headers, rows,
+    table([mainRange(page) ? `${mainRange(page)} range of the price at each horizon` : "Median of the price at each horizon", days ? element("span", {class: "phone"}, `: ${days}`) : ""], headers, rows,
       {texts: contracts ? [0, headers.length - 1] : [0], current: page.symbols.indexOf(selected), stacked: true}),
     element("div", {class: "tools"}, csvButton("outlook", "the ranges of all commodities")),
     element("p", {class: "explanation"}, explanation(page, horizon)),
@@ -36,8 +36,10 @@ export function outlook(page, selected, horizon, linkTo) {
 
 function explanation(page, horizon) {
   const previous = usual(page.symbols.filter((one) => !one.missing && one.previous_date !== one.last_date).map((one) => one.previous_date));
-  return `Four of five prices should end inside an 80 % range. Beside it: how its median and its width have changed since the previous forecast${previous ? ` (${previous})` : ""}. `
-    + `Coverage: share of past prices inside the 80 % range forecast for them ${horizon.name} earlier. Forecasts that overlap say little new, so the number of independent ones is the size of the sample.`;
+  const main = mainRange(page);
+  if (!main) return "Median of each forecast; it has no quantile levels for a range.";
+  return `Of all prices, ${main} should end inside a range of ${main}. Beside it: how its median and its width have changed since the previous forecast${previous ? ` (${previous})` : ""}. `
+    + `Coverage: share of past prices inside the ${main} range forecast for them ${horizon.name} earlier. Forecasts that overlap say little new, so the number of independent ones is the size of the sample.`;
 }
 
 function name(symbol, address, current) {
@@ -56,7 +58,7 @@ function ahead(symbol, h, usualDate, dateText) {
   if (symbol.missing) return "none yet";
   const one = symbol.ranges[h];
   const unchanged = symbol.previous_date === symbol.last_date;
-  return [line(element("strong", null, range(one.low, one.high, symbol.decimals))), smallLine(unchanged ? "no new price" : changeOf(one)),
+  return [line(element("strong", null, one.low === null ? price(one.median, symbol.decimals) : range(one.low, one.high, symbol.decimals))), smallLine(unchanged ? "no new price" : changeOf(one)),
     one.date === usualDate ? "" : smallLine(dateText(one.date))];
 }
 

@@ -1,11 +1,11 @@
 // Sections of the selected commodity and horizon: forecast, past forecasts, calibration; and the correlations.
 
 import {csvButton, definitions, details, element, figure, paragraph, small, table} from "./dom.js";
-import {ago, bands, change, changeOf, coefficient, lastPrice, month, percent, plural, position, price, range, title, unitSuffix, yesNo} from "./format.js";
+import {ago, bands, change, changeOf, coefficient, lastPrice, mainBand, mainRange, month, percent, plural, position, price, range, sortedLevels, title, unitSuffix, yesNo} from "./format.js";
 
 const TABLE_LEVELS = ["0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95"];
 const ROWS = {daily: "day", weekly: "week", monthly: "month"};
-const levelHeader = (level) => (level === "0.5" ? "Median" : `${Math.round(100 * level)} %`);
+const levelHeader = (level) => (level === "0.5" ? "Median" : `${Math.round(1e4 * level) / 100} %`);
 const horizonName = (page, rows) => page.horizons.find((horizon) => horizon.rows === rows).name;
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 // The server sends the outlook before the past forecasts.
@@ -38,10 +38,10 @@ export function forecast(page, symbol, horizon) {
 }
 
 function numbers(page, symbol, horizon, q, date) {
-  const main = bands(q).find(([, , width]) => width === 80) ?? bands(q).at(-1), one = symbol.ranges.find((each) => each.rows === horizon.rows);
+  const main = mainBand(q), one = symbol.ranges.find((each) => each.rows === horizon.rows);
   const relative = (value) => change(value / symbol.last_price - 1);
-  const others = bands(q).filter((band) => band !== main).map(([low, high, width]) => [`${width} % range`, range(q[low], q[high], symbol.decimals)]);
-  const past = one.coverage && `${percent(one.coverage.share)} of ${one.coverage.forecasts}, ${one.coverage.independent} independent${one.in_sample ? ", in sample" : ""}. Target: 80 %`;
+  const others = bands(q).filter((band) => band[2] !== main[2]).map(([low, high, width]) => [`${width} % range`, range(q[low], q[high], symbol.decimals)]);
+  const past = one.coverage && `${percent(one.coverage.share)} of ${one.coverage.forecasts}, ${one.coverage.independent} independent${one.in_sample ? ", in sample" : ""}. Target: ${mainRange(page)}`;
   const unchanged = symbol.previous_date === symbol.last_date;
   return element("div", {class: "numbers"},
     main ? element("p", {class: "big"}, small(`${main[2]} % range on ${date}`), element("strong", null, range(q[main[0]], q[main[1]], symbol.decimals)), unitSuffix(symbol),
@@ -56,7 +56,7 @@ function numbers(page, symbol, horizon, q, date) {
 
 // Range on any day up to the last horizon: that of the last row of the fan on or before the day.
 function dayField(symbol, date) {
-  const {dates, quantiles} = symbol.fan, main = bands(quantiles).find(([, , width]) => width === 80);
+  const {dates, quantiles} = symbol.fan, main = mainBand(quantiles);
   if (!main) return "";
   const input = element("input", {type: "date", id: "day", min: dates[1], max: dates.at(-1), value: date}), output = element("output", {for: "day"});
   const show = () => {
@@ -66,12 +66,12 @@ function dayField(symbol, date) {
   };
   input.addEventListener("input", show);
   show();
-  return element("div", {class: "day"}, element("label", {for: "day"}, "80 % range on another day"), input, output);
+  return element("div", {class: "day"}, element("label", {for: "day"}, `${main[2]} % range on another day`), input, output);
 }
 
 // Horizons are columns, so that the table fits a phone.
 function quantileTable(page, symbol, horizon) {
-  const {forecasts} = symbol, levels = TABLE_LEVELS.filter((level) => level in forecasts[0].quantiles);
+  const {forecasts} = symbol, known = sortedLevels(forecasts[0].quantiles), levels = known.length <= TABLE_LEVELS.length ? known : TABLE_LEVELS.filter((level) => known.includes(level));
   const rows = [["Date", ...forecasts.map((one) => one.date)], ...levels.map((level) => [levelHeader(level), ...forecasts.map((one) => price(one.quantiles[level], symbol.decimals))])];
   return table(`Quantiles of the price of ${symbol.name}${symbol.unit ? `, in ${symbol.unit}` : ""}`,
     ["Quantile", ...forecasts.map((one) => horizonName(page, one.rows))], rows, {stacked: false});
@@ -133,13 +133,14 @@ export function coverage(page, symbol) {
   const own = page.coverage.filter((one) => one.symbol === symbol.symbol);
   const together = page.symbols.length > 1 ? page.coverage.filter((one) => one.symbol === null) : [];
   if (!own.length && !together.length) return [paragraph("No forecast has an outcome yet.")];
+  const targets = [...own, ...together][0].bands.map((band) => band.nominal);
   const cell = (record, nominal) => {
     const band = record.bands.find((one) => one.nominal === nominal);
     return band ? [percent(band.coverage, 1), " ", small(`${band.expected_range.map((share) => Math.round(100 * share)).join(" to ")} %`)] : "none";
   };
   const rows = (records) => records.map((one) => [horizonName(page, one.horizon), yesNo(!one.in_sample), `${one.first} to ${one.last}`,
-    one.forecasts.toLocaleString("en"), String(one.independent), ...[0.5, 0.8, 0.9].map((nominal) => cell(one, nominal))]);
-  const headers = ["Horizon", "Out of sample", "Dates", "Forecasts", "Independent", "Target: 50 %", "Target: 80 %", "Target: 90 %"];
+    one.forecasts.toLocaleString("en"), String(one.independent), ...targets.map((nominal) => cell(one, nominal))]);
+  const headers = ["Horizon", "Out of sample", "Dates", "Forecasts", "Independent", ...targets.map((nominal) => `Target: ${percent(nominal)}`)];
   const coverageTable = (caption, records) => (records.length ? table(caption, headers, rows(records), {texts: [0, 1, 2]}) : "");
   const fewest = [...own, ...together].reduce((smallest, one) => (one.independent < smallest.independent ? one : smallest));
   const few = fewest.independent < 30 ? ` Some samples are small (${plural(fewest.independent, "independent forecast")} ${horizonName(page, fewest.horizon)} ahead), so the share may differ widely from its target by chance.` : "";

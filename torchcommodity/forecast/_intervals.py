@@ -1,0 +1,74 @@
+"""Central intervals that a set of quantile levels has: pairs (tau, 1 - tau)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+Interval = tuple[float, float]  # lower and upper level
+
+STANDARD = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
+MAIN, NARROW = 0.8, 0.5
+
+
+def level_index(levels: Sequence[float]) -> dict[float, int]:
+    """Index of each quantile level.
+
+    >>> level_index((0.05, 0.5, 0.95))[0.95]
+    2
+    """
+    return {round(level, 6): index for index, level in enumerate(levels)}
+
+
+def intervals(levels: Sequence[float]) -> tuple[Interval, ...]:
+    """At most three central intervals for charts and tables, narrowest first.
+
+    The intervals of 50, 80 and 90 %; where a level of them is missing, those nearest to 50 and to 80 %, and the widest.
+
+    >>> intervals((0.01, 0.05, 0.5, 0.95, 0.99)), intervals((0.1, 0.5))
+    (((0.05, 0.95), (0.01, 0.99)), ())
+    """
+    pairs = _pairs(levels)
+    if not pairs or all(pair in pairs for pair in STANDARD):
+        return STANDARD if pairs else ()
+    selected = {_nearest(pairs, NARROW), _nearest(pairs, MAIN), pairs[0]}
+    return tuple(sorted(selected, reverse=True))
+
+
+def main_interval(levels: Sequence[float]) -> Interval | None:
+    """The central interval nearest to 80 %, which the outlook shows; None if the levels have none.
+
+    >>> main_interval((0.05, 0.5, 0.95)), main_interval((0.5,))
+    ((0.05, 0.95), None)
+    """
+    pairs = _pairs(levels)
+    return _nearest(pairs, MAIN) if pairs else None
+
+
+def inside_90(targets: Tensor, quantiles: Tensor, levels: Sequence[float]) -> Tensor:  # (...), (..., Q) -> (...)
+    """1 where a target is in the 90 % interval, 0 where it is not; NaN without a target, a forecast or such levels."""
+    index, (low, high) = level_index(levels), STANDARD[-1]
+    if low not in index or high not in index:
+        return torch.full_like(targets, torch.nan)
+    inside = (targets >= quantiles[..., index[low]]) & (targets <= quantiles[..., index[high]])
+    known = targets.isfinite() & quantiles.isfinite().all(-1)
+    return torch.where(known, inside.to(targets), torch.nan)
+
+
+def interval_name(interval: Interval) -> str:
+    """Nominal coverage in words.
+
+    >>> interval_name((0.1, 0.9)), interval_name((0.005, 0.995))
+    ('80 %', '99 %')
+    """
+    return f"{round(100 * (interval[1] - interval[0]), 2):g} %"
+
+
+def _pairs(levels: Sequence[float]) -> list[Interval]:
+    """Levels below 1/2 whose mirror image is a level too, widest first."""
+    index = level_index(levels)
+    return [(low, round(1 - low, 6)) for low in index if low < 0.5 and round(1 - low, 6) in index]
+
+
+def _nearest(pairs: Sequence[Interval], coverage: float) -> Interval:
+    return min(pairs, key=lambda pair: (round(abs(pair[1] - pair[0] - coverage), 6), pair))
