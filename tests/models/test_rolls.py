@@ -142,6 +142,16 @@ def test_a_roll_is_passed_by_the_next_price() -> None:
     assert ahead[:, 1].tolist() == [1, 2, 2, 1, 1, 0]
 
 
+def test_horizons_count_the_days_on_which_the_market_is_open() -> None:
+    rolls = torch.tensor([0, 0, -1, -1, 3, 0, 0, 0, 4, 0])
+    counts = effects(torch.zeros(1, 6, 1), (rolls[:6] >= 0)[None, :, None], rolls[None, :, None]).counts[0, :, :, 0]
+    assert counts[:, 0].tolist() == [1, 1, 1, 1, 0, 0]  # row 4 is the second open row after row 0
+    assert counts[:, 1].tolist() == [1, 1, 1, 1, 1, 1]
+    closed = rolls[rolls >= 0]
+    expected = effects(torch.zeros(1, 4, 1), torch.ones(1, 4, 1) > 0, closed[None, :, None]).counts[0, :, :, 0]
+    assert torch.equal(counts[rolls[:6] >= 0], expected)
+
+
 def test_gap_shift_is_the_shrunk_mean_of_past_gaps_of_the_month() -> None:
     rolls = torch.tensor([0, 3, 0, 4, 0, 3, 0, 3, 0, 0, 0])[None, :, None]
     returns = column(math.nan, 0.1, 0.5, 0.2, 0.5, 0.3, 0.5)

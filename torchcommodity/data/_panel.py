@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
+from torchcommodity.data._calendar import trading_calendar
 from torchcommodity.data._errors import DataError, Finding, summarize_names
 from torchcommodity.data._frequency import Frequency, infer_frequency
 from torchcommodity.data._futures.curve import Curve, check_curve, check_same_series
@@ -219,6 +220,25 @@ class Panel(FrameConversions):
         """
         deliveries = [None] * len(self.symbols) if self.deliveries is None else list(self.deliveries.T)
         columns = [roll_calendar(code, self.dates, months, ahead) for code, months in zip(self.contracts, deliveries)]
+        return torch.from_numpy(np.stack(columns, axis=1))
+
+    def open_days(self) -> torch.Tensor:
+        """Whether the market of each column is open on each row, by the exchange's calendar alone; `(T, N)` bool.
+
+        A daily panel of several exchanges has rows on which some of them are closed. A spot price, and a row of weekly
+        or monthly prices, is always open.
+
+        >>> from torchcommodity import data
+        >>> wti = data.embedded(["WTI"]).between("2018-12-20", "2018-12-27").with_contracts({"WTI": "CL"})
+        >>> bool(wti.open_days().all())  # the panel has no row on Christmas Day
+        True
+        """
+        columns = [
+            np.ones(len(self), dtype=bool)
+            if code is None or self.frequency != "daily"
+            else np.is_busday(self.dates, busdaycal=trading_calendar(code))
+            for code in self.contracts
+        ]
         return torch.from_numpy(np.stack(columns, axis=1))
 
     @property

@@ -28,6 +28,8 @@ def day_range(calendar: tuple[str, str]) -> tuple[int, int]:
 class RollCalendar(nn.Module):
     """`data.roll_months` of N contracts as a table lookup: (B, T) days to (B, T + ahead, N) rolls.
 
+    A row on which the contract's market is closed is -1, as in the inputs of a model.
+
     Args:
         contracts: N product codes, keys of `data.CONTRACTS`; None = spot, which never rolls.
         ahead: business days of each contract's market to append after the last row.
@@ -71,7 +73,15 @@ class RollCalendar(nn.Module):
         spot = torch.zeros_like(codes[0])
         panel = torch.stack([spot if product is None else codes[product] for product in self.columns], -1)
         is_roll = panel[:, 1:] != panel[:, :-1]
-        return (is_roll * (panel[:, 1:] & (MONTH_BASE - 1))).to(torch.int64)
+        is_closed = torch.stack([self._closed(product, rows) for product in self.columns], -1)
+        months = (panel[:, 1:] & (MONTH_BASE - 1)).to(torch.int64)
+        return torch.where(is_roll, months, -is_closed.to(torch.int64))
+
+    def _closed(self, product: int | None, rows: list[Tensor]) -> Tensor:  # (B, 1 + T + ahead) each -> (B, T + ahead)
+        if product is None:
+            return torch.zeros_like(rows[0][:, 1:], dtype=torch.bool)
+        counts, days = self.open_counts[self.markets[product]], rows[self.markets[product]][:, 1:]
+        return counts[days] == counts[days - 1]
 
     def _next_open_days(self, market: int, last: Tensor) -> Tensor:  # (B, 1) -> (B, ahead)
         ordinal = self.open_counts[market][last].to(torch.int64) + torch.arange(self.ahead, device=last.device)

@@ -161,8 +161,9 @@ class Har(nn.Module):
 
         Args:
             prices: (B, T, N) floating point.
-            rolls: (B, T + A, N) int64, A at least the longest horizon: 0, or the calendar month of a contract roll on
-                that row; the last A rows are the next trading days. None: no symbol rolls.
+            rolls: (B, T + A, N) int64, A at least the longest horizon: the calendar month of a contract roll on that
+                row, 0 without one, -1 on a row on which the symbol's market is closed, which no horizon counts; the
+                last A rows are the next trading days. None: no symbol rolls.
             curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Requires `rolls`.
             last_rows: return only this number of last rows, with the same bits. The recurrences still run over all
                 rows.

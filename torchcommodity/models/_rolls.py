@@ -1,8 +1,9 @@
 """Effect of contract rolls on a front-month series: dates and expected sizes of the price gaps.
 
-Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts, L last rows. `rolls` (B, T + A, N) is 0
-on a row without a roll and else the calendar month, 1 to 12, of the roll; its last A rows are the next trading days. A
-roll is passed by the first row with a price on or after its day: the return of that row contains the gap.
+Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts, L last rows. `rolls` (B, T + A, N) is
+the calendar month of a roll, 1 to 12, 0 on a row without a roll, and -1 where the symbol's market is closed, a row that
+no horizon counts; its last A rows are the next trading days. A roll is passed by the first row with a price on or after
+its day: the return of that row contains the gap.
 """
 
 import math
@@ -26,6 +27,7 @@ class Rolls(NamedTuple):
     months: Tensor  # (B, R, N) int64, 1 to 12; 0 = no roll
     rows: Tensor  # (R, 1) int64, row of the roll
     passed_by: Tensor  # (B, R, N) int64, row that passes it; T = none yet
+    is_open: Tensor  # (B, T + A, N) bool, whether the market trades on the row
     earlier: Tensor | None  # (B, 12, N) float64, numbers of rolls of the first 12 entries, if they are of earlier rows
 
     def weigh(self, values: Tensor) -> Tensor:  # (B, R, N)
@@ -60,16 +62,18 @@ class RollsAhead(NamedTuple):
 
 def list_rolls(rolls: Tensor, has_price: Tensor, past: Past | None = None) -> Rolls:  # (B, T + A, N), (B, T, N) bool
     """Find the row that passes each roll."""
+    is_open, rolls = rolls >= 0, rolls.clamp(min=0)
     rows = torch.arange(rolls.shape[1], device=rolls.device).unsqueeze(-1)
     passed_by = _next_price(has_price, rows)
     earlier = None if past is None else past.get("unpassed")
     if earlier is None:
-        return Rolls(rolls, rows, passed_by, None)
+        return Rolls(rolls, rows, passed_by, is_open, None)
     months = torch.arange(1, MONTHS + 1, device=rolls.device).unsqueeze(-1)
     return Rolls(
         torch.cat([months.expand_as(earlier), rolls], 1),
         torch.cat([0 * months, rows]),
         torch.cat([passed_by[:, :1].expand_as(earlier), passed_by], 1),
+        is_open,
         earlier,
     )
 
@@ -101,7 +105,8 @@ def rolls_ahead(
     gaps = _past_gaps(rolls, passed, returns, cells, L, past)
     evidence, variance = _gap_evidence(gaps, long_run, priors)
     mean = gaps.sums.to(returns) / (gaps.counts.to(returns) + PRIOR)
-    ahead = [(scheduled[:, :, h : h + L] - done).to(returns) for h in horizons]
+    ends = _open_rows_ahead(rolls.is_open[:, T - L : T + A], horizons, L)
+    ahead = [(scheduled.gather(2, end.unsqueeze(1).expand_as(done)) - done).to(returns) for end in ends.unbind(2)]
     counts = torch.stack([number.sum(1) for number in ahead], 2).long()
     shift = torch.stack([_sum_months(number * mean) for number in ahead], 2)
     return RollsAhead(counts, evidence.unsqueeze(2) * shift, variance)
@@ -141,6 +146,17 @@ def _next_price(has_price: Tensor, rows: Tensor) -> Tensor:  # (B, T, N) bool, (
     none = torch.arange(T, T + 1, dtype=here.dtype, device=here.device)
     # a recurrence backward in time, exact on integers, since ONNX has no running minimum
     return linear_recurrence(1 - here, here * rows.flip(0), none).flip(1).long()
+
+
+def _open_rows_ahead(is_open: Tensor, horizons: Sequence[int], L: int) -> Tensor:  # (B, L + A, N) -> (B, L, H, N)
+    """Row of the h-th open row after each of the first L rows."""
+    R = is_open.shape[1]
+    count = is_open.cumsum(1)
+    rows = torch.arange(R, device=is_open.device).unsqueeze(-1).expand_as(count)
+    # closed rows go to the last entry; an entry without an open row stays at the last row
+    places = torch.full_like(F.pad(count, (0, 0, 0, 1)), R - 1)
+    places.scatter_(1, torch.where(is_open, count - 1, R), rows)
+    return torch.stack([places.gather(1, (count[:, :L] + h - 1).clamp(max=R - 1)) for h in horizons], 2)
 
 
 def _past_gaps(rolls: Rolls, passed: Tensor, returns: Tensor, cells: Tensor, L: int, past: Past) -> PastGaps:

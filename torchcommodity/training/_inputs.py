@@ -11,7 +11,8 @@ class ModelInputs(NamedTuple):
     """Inputs of a model without their batch axis."""
 
     prices: Tensor  # (T, N)
-    rolls: Tensor | None = None  # (T + A, N) int64: 0, or the calendar month of the roll; the last A rows are ahead
+    # (T + A, N) int64: month of a roll, 0 without one, -1 where the market is closed; the last A rows are ahead
+    rolls: Tensor | None = None
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
 
     def before(self, stop: int) -> "ModelInputs":
@@ -49,4 +50,6 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     if not any(panel.contracts) and panel.deliveries is None:
         return ModelInputs(prices)
     rolls = panel.roll_calendar(ahead)
+    closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
+    rolls[: len(panel)][closed] = -1
     return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())

@@ -64,7 +64,9 @@ def parse_tensor_file(
             f"{owner}.load: {label} must be a file written by {owner}.save; got another or a damaged file"
         ) from error
     if file_kind != kind:
-        raise ValueError(f"{owner}.load: {label} must have format {kind}; got {file_kind!r}")
+        name = kind.rpartition(".")[0]
+        hint = ", written by another version: create it again" if file_kind.rpartition(".")[0] == name else ""
+        raise ValueError(f"{owner}.load: {label} must have format {kind}; got {file_kind!r}{hint}")
     if sha256 != _checksum(kind, tensors, metadata):
         raise ValueError(f"{owner}.load: {label} is damaged (checksum mismatch)")
     return tensors, metadata
