@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from arch import arch_model
 
 from torchcommodity.data import Panel, embedded
@@ -49,3 +50,15 @@ def test_ewma_baseline_is_riskmetrics(backtest_panel: Panel) -> None:
     squared = pd.Series(Har(1, config).returns(prices)[:, 0].numpy()) ** 2
     v = squared.ewm(alpha=0.06, ignore_na=True).mean().iloc[-1]
     assert result.variance[-1, 2, 0].item() == pytest.approx(63 * v, rel=1e-9)
+
+
+def test_baselines_are_calibrated_on_the_rows_after_the_warmup(backtest_panel: Panel) -> None:
+    prices, config, start = backtest_panel.values.plain(), HarConfig(), 1000
+    result = baselines()["ewma"](ModelInputs(prices), start, config)
+    everything = baselines()["ewma"](ModelInputs(prices), 1, config).variance[: start - 1, 1].sqrt()  # from row 1 on
+    warm = Har(2, config).returns(prices)[1:start].isfinite().cumsum(0) >= config.warmup
+    assert torch.equal(everything.isfinite(), warm)
+    standard = targets(prices[:start], config.horizons)[1:, 1] / everything
+    expected = np.quantile(standard[standard.isfinite()].numpy(), config.levels)
+    z = result.quantiles[7, 1, 1] / result.variance[7, 1, 1].sqrt()
+    np.testing.assert_allclose(z.numpy(), expected)

@@ -1,5 +1,6 @@
 """Settings as TOML: round trips, and errors that name the key and suggest another."""
 
+import math
 import re
 import string
 from dataclasses import replace
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchcommodity.models import MODELS, config_from_dict
-from torchcommodity.training import TrainConfig, from_toml, load_config, to_config, to_toml, to_values
+from torchcommodity.training import FitConfig, TrainConfig, from_toml, load_config, to_config, to_toml, to_values
 
 INVALID: dict[str, tuple[str, str]] = {
     "unknown key": ("[train]\nepoch = 3", "unknown key 'train.epoch'; did you mean 'train.epochs'?"),
@@ -63,3 +64,9 @@ def test_config_from_dict_suggests_a_known_key(key: str) -> None:
     with pytest.raises(ValueError, match=r"unknown key .*; did you mean ") as error:
         config_from_dict(TrainConfig, {key: 1})
     assert str(error.value).split("'")[3] in known
+
+
+def test_infinite_settings_survive_a_round_trip() -> None:
+    config = FitConfig.for_frequency("monthly")
+    assert config.model.har.shape_prior == math.inf
+    assert from_toml(to_toml(config)) == config

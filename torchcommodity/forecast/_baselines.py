@@ -1,7 +1,7 @@
 """Baseline forecasts: fitted on the rows before `start`, for the rows from `start` on.
 
-All but `unconditional` forecast a variance per horizon and multiply its square root by empirical quantiles of past
-scaled targets, pooled over symbols. They differ in their variance only.
+All but `unconditional` forecast a variance per horizon, on the rows after the model's warm-up, and multiply its square
+root by empirical quantiles of past scaled targets, pooled over symbols. They differ in their variance only.
 """
 
 from collections.abc import Sequence
@@ -100,7 +100,10 @@ def _returns(prices: Tensor, config: HarConfig) -> Tensor:
 
 
 def _scaled(prices: Tensor, start: int, variance: Tensor, config: HarConfig) -> Prediction:
-    scale = variance.clamp(min=config.floor).sqrt()
+    """Quantiles of variances (T, H, N), on the rows after the warm-up, as the model has them."""
+    warm = _returns(prices, config).isfinite().cumsum(0) >= config.warmup  # (T, N)
+    variance = torch.where(warm.unsqueeze(1), variance.clamp(min=config.floor), torch.nan)
+    scale = variance.sqrt()
     z = standard_quantiles(targets(prices[:start], config.horizons) / scale[:start], config.levels, symmetry=0.0)
     return Prediction(scale[start:, ..., None] * z[:, None, :], variance[start:])
 

@@ -1,5 +1,6 @@
 """Settings that count rows, for weekly and monthly prices; the defaults of every config are those of daily prices."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ SETTINGS: dict[Frequency, dict[str, Settings]] = {
             "trends": (4, 13, 52),
             "cap": 0.5,
             "warmup": 104,
+            "mix_prior": 13.0,
         },
         "har-regime": {"window": 52, "min_periods": 34, "lag": 13},
         "garch-lstm": {"halflives": (2.0, 4.0, 13.0)},
@@ -32,6 +34,8 @@ SETTINGS: dict[Frequency, dict[str, Settings]] = {
             "trends": (1, 3, 12),
             "cap": 1.0,
             "warmup": 24,
+            "mix_prior": 3.0,
+            "shape_prior": math.inf,  # the pooled shape, see docs/results/monthly.md
         },
         "har-regime": _CORRELATION,
         "garch-lstm": {"halflives": (2.0, 6.0, 12.0)},

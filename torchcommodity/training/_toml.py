@@ -1,6 +1,7 @@
 """Read and write the settings of a fit as TOML."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -93,7 +94,7 @@ def to_toml(config: FitConfig) -> str:
 def _lines(table: dict[str, Any], name: str = "") -> Iterator[str]:
     for key, value in table.items():
         if value is not None and not isinstance(value, dict):
-            yield f"{key} = {json.dumps(value)}"
+            yield f"{key} = {'inf' if value == math.inf else json.dumps(value)}"
     for key, value in table.items():
         if isinstance(value, dict):
             path = f"{name}.{key}" if name else key
