@@ -100,3 +100,13 @@ def test_predict_names_missing_symbols_and_damaged_files(run: Run, error: Error,
         result = run("predict", tmp_path / name)
         assert result.exit_code == 2
         assert name in error(result)
+
+
+def test_fit_and_predict_with_covariates(run: Run, error: Error, prices: Path, tmp_path: Path) -> None:
+    embedded(["HENRY_HUB"]).between("2015-07-01", "2018-12-31").to_pandas().to_csv(gas := tmp_path / "gas.csv")
+    options = ("--covariates", gas, "--lag", "1B", "--transform", "changes")
+    fitted = run("fit", "--data", prices, *options, "--out", tmp_path / "model.safetensors")
+    assert "with HENRY_HUB" in fitted.stdout, fitted.output
+    assert run("predict", tmp_path / "model.safetensors", "--data", prices, *options).exit_code == 0
+    message = error(run("predict", tmp_path / "model.safetensors", "--data", prices))
+    assert "covariates must be those of the fit, HENRY_HUB; got none; pass covariates= (--covariates)" in message

@@ -4,10 +4,12 @@ from dataclasses import asdict
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 
 @with_layout
+@with_covariates
 def backtest(
     model: options.Model = None,
     data: options.Data = "embedded",
@@ -15,6 +17,7 @@ def backtest(
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
+    covariates: CovariateOptions = NONE,
     config: options.Config = None,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
@@ -38,11 +41,12 @@ def backtest(
     screen = output.console(quiet)
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(panel, model, config, horizons, levels)
+    known = covariates.read()
     check_file(out)
     output.print_reading(screen, panel)
     with make_executor(executor, address) as workers, output.progress_bar(screen, "Walk-forward") as progress:
         summary, cached = cached_backtest(
-            panel, settings, first_year=first_year, seed=seed, progress=progress, executor=workers
+            panel, settings, covariates=known, first_year=first_year, seed=seed, progress=progress, executor=workers
         )
     if cached:
         screen.print("Loaded from the cache: same prices, settings and seed.")

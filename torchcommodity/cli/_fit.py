@@ -11,6 +11,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ PrintConfig = Annotated[bool, typer.Option("--print-config", help="Print the set
 
 
 @with_layout
+@with_covariates
 def fit(
     model: options.Model = None,
     data: options.Data = "embedded",
@@ -57,6 +59,7 @@ def fit(
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
+    covariates: CovariateOptions = NONE,
     config: options.Config = None,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
@@ -92,6 +95,7 @@ def fit(
     if print_config:
         typer.echo(to_toml(settings), nl=False)
         return
+    known = covariates.read()
     is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)
     output.print_reading(screen, panel)
@@ -109,6 +113,7 @@ def fit(
         forecaster = fit_forecaster(
             panel,
             settings,
+            covariates=known,
             seed=seed,
             progress=progress,
             checkpoint=checkpoint,

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from torchcommodity.data import Panel
+    from torchcommodity.data import Covariates, Panel
     from torchcommodity.forecast import BacktestSummary, Forecaster
     from torchcommodity.training import FitConfig
 
@@ -25,12 +26,14 @@ class Test(NamedTuple):
 
 
 @with_layout
+@with_covariates
 def forecast(
     data: options.Data = "embedded",
     symbols: options.Symbols = None,
     contracts: options.Contracts = None,
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
+    covariates: CovariateOptions = NONE,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
     drop_unusable: options.DropUnusable = False,
@@ -63,11 +66,12 @@ def forecast(
     output.print_reading(screen, panel)
     if drop_unusable:
         panel = options.drop_unusable(panel, config, screen)
-    forecaster = _fit(screen, panel, config, seed)
-    test = _test(screen, panel, config, seed)
+    known = covariates.read()
+    forecaster = _fit(screen, panel, config, known, seed)
+    test = _test(screen, panel, config, known, seed)
     run = RunRecord(utc_now(), output.command_line(), data, data_hash(panel), seed, package_versions(), panel.credits())
-    previous = previous_forecast(forecaster, panel)
-    report = ReportData(panel, forecaster.predict(panel), forecaster.record, run, *test, previous)
+    previous = previous_forecast(forecaster, panel, known)
+    report = ReportData(panel, forecaster.predict(panel, known), forecaster.record, run, *test, previous)
     texts = (to_csv(report), to_json(report), to_html(report))
     write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})
     output.print_forecast(screen, report.forecast)
@@ -76,21 +80,23 @@ def forecast(
     output.print_written(screen, *(out / name for name in FILES))
 
 
-def _fit(screen: "Console", panel: "Panel", config: "FitConfig", seed: int) -> "Forecaster":
+def _fit(
+    screen: "Console", panel: "Panel", config: "FitConfig", covariates: "Covariates | None", seed: int
+) -> "Forecaster":
     from torchcommodity.forecast import cached_fit
 
     with output.progress_bar(screen, "Fitting") as progress:
-        forecaster, cached = cached_fit(panel, config, seed=seed, progress=progress)
+        forecaster, cached = cached_fit(panel, config, covariates=covariates, seed=seed, progress=progress)
     output.print_line(screen, f"{forecaster.record.note}{' (from the cache)' if cached else ''}.")
     return forecaster
 
 
-def _test(screen: "Console", panel: "Panel", config: "FitConfig", seed: int) -> Test:
+def _test(screen: "Console", panel: "Panel", config: "FitConfig", covariates: "Covariates | None", seed: int) -> Test:
     from torchcommodity.forecast import cached_backtest
 
     try:
         with output.progress_bar(screen, "Walk-forward") as progress:
-            summary, cached = cached_backtest(panel, config, seed=seed, progress=progress)
+            summary, cached = cached_backtest(panel, config, covariates=covariates, seed=seed, progress=progress)
     except ValueError as error:
         output.print_line(screen, f"No walk-forward test: {error}.")
         return Test(None, f"{error}.")

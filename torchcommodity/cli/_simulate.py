@@ -6,6 +6,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
@@ -22,19 +23,20 @@ Horizon = Annotated[
         help="Rows per path, or a text such as 2w or 3m; default: the longest horizon of the model",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed of the paths")]
 
 
 @with_layout
+@with_covariates
 def simulate(
     model: options.ModelFile,
     data: options.Data = "embedded",
     curve: options.CurveFile = None,
     layout: Layout = DETECTED,
+    covariates: CovariateOptions = NONE,
     paths: Paths = 1000,
     horizon: Horizon = None,
     out: options.OutTable = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate joint price paths with a fitted model.
@@ -49,7 +51,7 @@ def simulate(
     forecaster = Forecaster.load(model)
     panel = options.read_prices(data, curve=curve, layout=layout)
     output.print_read_as(screen, panel)
-    simulation = forecaster.simulate(panel, paths, horizon=horizon, seed=seed)
+    simulation = forecaster.simulate(panel, paths, covariates=covariates.read(), horizon=horizon, seed=seed)
     output.print_findings(screen, simulation.forecast.findings)
     screen.print(_table(simulation))
     output.print_line(screen, repr(simulation))

@@ -45,9 +45,9 @@ def export(
         The path.
 
     Raises:
-        ValueError: an unknown format, a forecaster with a curve and `without_curve=False`, or one of series that roll
-            on other days than by the exchange's rule; no C++ compiler for `aoti`; torch cannot export the model to this
-            format, or the result differs from the forecaster. No file is written.
+        ValueError: an unknown format, a forecaster with covariates, one with a curve and `without_curve=False`, or one
+            of series that roll on other days than by the exchange's rule; no C++ compiler for `aoti`; torch cannot
+            export the model to this format, or the result differs from the forecaster. No file is written.
         ImportError: `onnx` without the packages of the extra `export`.
 
     Example:

@@ -11,6 +11,7 @@ from torchcommodity.data import Frequency, PriceStatistics
 from torchcommodity.export._roll_calendar import calendar_range, day_range
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import model_name
+from torchcommodity.training import check_no_extra_terms
 
 Format = Literal["pt2", "aoti", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -80,7 +81,12 @@ def make_metadata(forecaster: Forecaster, format: Format) -> Metadata:
     Args:
         forecaster: result of `forecast.fit` or `Forecaster.load`.
         format: format of the artifact.
+
+    Raises:
+        ValueError: the forecaster was fitted with covariates.
     """
+    remedy = "an artifact takes prices only: fit without them, or use Forecaster.predict with covariates"
+    check_no_extra_terms("export", forecaster.model.har.config, remedy)
     sources = forecaster.sources
     return Metadata(
         format=format,

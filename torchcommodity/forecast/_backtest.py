@@ -21,9 +21,12 @@ from torchcommodity.training import (
     FitConfig,
     Fold,
     Progress,
+    VarianceSource,
+    add_extra_terms,
     check_config,
     check_history,
     check_past,
+    covariate_variances,
     model_inputs,
     one_thread,
     run_fold,
@@ -136,6 +139,7 @@ def backtest(
     *,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
+    covariates: VarianceSource | None = None,
     first_year: int | None = None,
     refit_network: int = 2,
     seed: int = 0,
@@ -154,6 +158,7 @@ def backtest(
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
         levels: quantile levels strictly between 0 and 1. Default: those of `config`.
+        covariates: as for `fit`. The model without them is one more row of the result, `training.WITHOUT_COVARIATES`.
         first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
             short panel.
         refit_network: years between trainings of the network.
@@ -178,14 +183,15 @@ def backtest(
     """
     panel = to_panel(prices, operation="backtest").drop_empty_rows()
     check_not_synthetic("backtest", panel)
-    config = check_config("backtest", config, panel, horizons, levels)
+    config = add_extra_terms("backtest", check_config("backtest", config, panel, horizons, levels), covariates)
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     check_history("backtest", panel, config.model.har, allow_short=True)
     baselines = default_baselines(panel.frequency) if baselines is None else baselines
     blocks = _test_blocks(panel.dates, first_year, config.model.har)
     check_past("backtest", panel, config.model.har, rows=blocks[0].start)
-    inputs = model_inputs(panel, config.model.har.horizons[-1])
+    extra = covariate_variances("backtest", panel, config.model.har, covariates)
+    inputs = model_inputs(panel, config.model.har.horizons[-1], extra)
     years = [(str(panel.dates[test.start])[:4], test) for test in blocks]
     folds = [
         Fold(inputs.before(part[-1][1].stop), dict(part), config, seed, baselines)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Panel, to_panel
+from torchcommodity.data import Covariates, Panel, to_panel
 from torchcommodity.forecast._backtest import TEST_YEARS, backtest
 from torchcommodity.forecast._cache import cache_key, load_or_compute
 from torchcommodity.forecast._fit import fit
@@ -17,19 +17,24 @@ MIN_ROWS = {"daily": 20, "weekly": 4, "monthly": 1}  # a last year with no more 
 
 
 def cached_fit(
-    prices: Any, config: FitConfig | None = None, *, seed: int = 0, progress: Progress | None = None
+    prices: Any,
+    config: FitConfig | None = None,
+    *,
+    covariates: Covariates | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> tuple[Forecaster, bool]:
     """Fit a forecaster, or load it from the cache; also return whether it was cached.
 
-    The cache key covers prices, dates, symbols, contracts, curve, settings, seed, torch version and the code of this
-    package. Arguments and errors are those of `fit`.
+    The cache key covers prices, dates, symbols, contracts, curve, covariates, settings, seed, torch version and the
+    code of this package. Arguments and errors are those of `fit`.
     """
     panel = to_panel(prices, operation="fit")
     config = check_config("fit", config, panel)
     return load_or_compute(
-        f"{cache_key(panel, config, seed, 'forecaster')}.safetensors",
+        f"{cache_key(panel, config, seed, _purpose('forecaster', covariates))}.safetensors",
         Forecaster.load,
-        lambda: fit(panel, config, seed=seed, progress=progress),
+        lambda: fit(panel, config, covariates=covariates, seed=seed, progress=progress),
         Forecaster.to_bytes,
     )
 
@@ -38,6 +43,7 @@ def cached_backtest(
     prices: Any,
     config: FitConfig | None = None,
     *,
+    covariates: Covariates | None = None,
     first_year: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -59,11 +65,13 @@ def cached_backtest(
     panel = panel.select(symbols).between(None, f"{last}-12-31")
 
     def compute() -> BacktestSummary:
-        result = backtest(panel, config, first_year=first, seed=seed, progress=progress, executor=executor)
+        result = backtest(
+            panel, config, covariates=covariates, first_year=first, seed=seed, progress=progress, executor=executor
+        )
         return summarize(result, excluded)
 
     return load_or_compute(
-        f"{cache_key(panel, config, seed, f'backtest from {first} without {excluded}')}.json",
+        f"{cache_key(panel, config, seed, _purpose(f'backtest from {first} without {excluded}', covariates))}.json",
         lambda path: BacktestSummary.from_json(path.read_text("utf-8")),
         compute,
         lambda summary: summary.to_json().encode(),
@@ -90,6 +98,10 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
         )
     earliest = max(starts[s] for s in symbols) + TRAIN_YEARS
     return symbols, (max(earliest, last - TEST_YEARS[frequency] + 1) if first_year is None else first_year, last)
+
+
+def _purpose(text: str, covariates: Covariates | None) -> str:
+    return text if covariates is None else f"{text} with {covariates.sha256}"
 
 
 def _year_of_first_price(dates: np.ndarray, prices: np.ndarray) -> int:

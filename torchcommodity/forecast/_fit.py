@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Horizon, check_not_synthetic, price_statistics, to_panel
+from torchcommodity.data import Horizon, check_not_synthetic, price_statistics, summarize_names, to_panel
+from torchcommodity.forecast._covariates import covariate_specs
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
 from torchcommodity.models import build_model, model_name
 from torchcommodity.training import (
     FitConfig,
     Progress,
     RunOptions,
+    VarianceSource,
+    add_extra_terms,
     calibrate,
     check_config,
     check_history,
     check_past,
+    covariate_variances,
     model_inputs,
     network_parameters,
     one_thread,
@@ -32,6 +36,7 @@ def fit(
     *,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
+    covariates: VarianceSource | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
@@ -48,6 +53,8 @@ def fit(
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
         levels: quantile levels strictly between 0 and 1. Default: those of `config`.
+        covariates: `data.Covariates`, each column of which adds a term to the variance, from what was published by each
+            row; or an object with the same `terms`, `ratios` and `variances`, see `training.VarianceSource`.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
         progress: called as progress(done, total, description) while the network is trained.
         checkpoint: checkpoint file of the training. The same call resumes an interrupted training, with the same bits
@@ -64,7 +71,7 @@ def fit(
         TypeError: `prices` or `config` has another type.
         ValueError: a symbol has no positive, only constant or too few prices, see `training.usable_symbols`; the
             checkpoint is damaged or belongs to another run; the panel is synthetic; the settings are for prices of
-            another frequency; an invalid horizon or level.
+            another frequency; an invalid horizon or level; the covariates have no value for the rows.
 
     Example:
         >>> from torchcommodity import data
@@ -74,16 +81,19 @@ def fit(
     panel = to_panel(prices, operation="fit").drop_empty_rows()
     check_not_synthetic("fit", panel)
     panel = panel if through is None else panel.between(None, through)
-    config = check_config("fit", config, panel, horizons, levels)
+    config = add_extra_terms("fit", check_config("fit", config, panel, horizons, levels), covariates)
     check_history("fit", panel, config.model.har)
     check_past("fit", panel, config.model.har, rows=len(panel))
-    inputs = model_inputs(panel, config.model.har.horizons[-1])
+    extra = covariate_variances("fit", panel, config.model.har, covariates)
+    inputs = model_inputs(panel, config.model.har.horizons[-1], extra)
     model = build_model(config.model, len(panel.symbols), seed)
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)
     calibrate(model.har, inputs, config.symmetry)
     count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
     note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
+    if covariates is not None:
+        note += f", with {summarize_names(covariates.terms)}"
     record = FitRecord(
         seed=seed,
         first=str(panel.dates[0]),
@@ -97,6 +107,7 @@ def fit(
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
         prices=price_statistics(panel),
+        covariates=covariate_specs(covariates),
     )
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())

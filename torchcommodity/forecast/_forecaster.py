@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchcommodity.data import (
+    CovariateSpec,
     Frequency,
     Horizon,
     Panel,
@@ -26,7 +27,7 @@ from torchcommodity.forecast._simulate import simulate
 from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
-from torchcommodity.training import parse_tensor_file, tensor_file_bytes
+from torchcommodity.training import VarianceSource, parse_tensor_file, tensor_file_bytes
 
 FORMAT = "torchcommodity.forecaster.4"
 
@@ -47,6 +48,7 @@ class FitRecord:
     own_rolls: bool = False  # whether a series rolled on other days than the exchange's rule
     settings: str = ""  # the FitConfig as TOML, for `training.from_toml`
     prices: tuple[PriceStatistics, ...] = ()  # of each symbol; none in a file of an earlier version
+    covariates: tuple[CovariateSpec, ...] = ()  # columns of the `Covariates` of the fit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,11 +90,19 @@ class Forecaster:
         levels: tuple[float, ...] = self.model.har.config.levels
         return levels
 
-    def predict(self, prices: Any) -> Forecast:
+    def predict(self, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""
-        return predict(self, prices)
+        return predict(self, prices, covariates)
 
-    def simulate(self, prices: Any, paths: int = 1000, *, horizon: Horizon | None = None, seed: int = 0) -> Simulation:
+    def simulate(
+        self,
+        prices: Any,
+        paths: int = 1000,
+        *,
+        covariates: VarianceSource | None = None,
+        horizon: Horizon | None = None,
+        seed: int = 0,
+    ) -> Simulation:
         """Joint price paths of all symbols after the last row of `prices`, by filtered historical simulation.
 
         The shocks are past days: their returns over the GARCH volatility that was expected of them. The residuals of
@@ -108,6 +118,7 @@ class Forecaster:
         Args:
             prices: as for `predict`.
             paths: P, number of paths. The margins are matched over at least 1000 paths, of which these are the first.
+            covariates: as for `predict`; they enter the margins.
             horizon: T, rows per path, or a text such as "2w", up to the longest horizon of the forecaster, the default.
             seed: random seed.
 
@@ -134,17 +145,20 @@ class Forecaster:
             >>> simulation.prices.shape
             torch.Size([1000, 21, 2])
         """
-        return simulate(self, prices, paths, horizon=horizon, seed=seed)
+        return simulate(self, prices, paths, covariates=covariates, horizon=horizon, seed=seed)
 
-    def start(self, prices: Any) -> LiveState:
+    def start(self, prices: Any, covariates: VarianceSource | None = None) -> LiveState:
         """The state after the rows of `prices`, a dict of tensors, for forecasts row by row; see `step`.
 
         Args:
             prices: as for `predict`; may have fewer rows than the warm-up.
+            covariates: as for `predict`.
         """
-        return start(self, prices)
+        return start(self, prices, covariates)
 
-    def step(self, state: LiveState, prices: Any) -> tuple[LiveState, Forecast]:
+    def step(
+        self, state: LiveState, prices: Any, covariates: VarianceSource | None = None
+    ) -> tuple[LiveState, Forecast]:
         """The state after one or more further rows, and the forecast from the last of them.
 
         It has the bits of `predict` on all rows so far. With the model `har-garch` a step costs the same after any
@@ -153,6 +167,7 @@ class Forecaster:
         Args:
             state: from `start` or `step` of this forecaster. It is not written to; safetensors can save it.
             prices: the new rows only, with the same symbols.
+            covariates: as for `predict`, with all their values.
 
         Raises:
             ValueError: the state is another forecaster's, a row is not after those of the state, or as for `predict`.
@@ -166,7 +181,7 @@ class Forecaster:
             >>> bool((live.prices == forecaster.predict(wti).prices).all())
             True
         """
-        return step(self, state, prices)
+        return step(self, state, prices, covariates)
 
     @cached_property
     def checksum(self) -> str:
@@ -223,6 +238,7 @@ class Forecaster:
             "corrected": tuple(metadata["record"]["corrected"]),
             "validation": tuple(map(tuple, metadata["record"]["validation"])),
             "prices": tuple(PriceStatistics(**record) for record in metadata["record"].get("prices", ())),
+            "covariates": tuple(CovariateSpec(*spec) for spec in metadata["record"].get("covariates", ())),
         }
         symbols, contracts, sources = (tuple(metadata[key]) for key in ("symbols", "contracts", "sources"))
         return cls(model, symbols, FitRecord(**record), contracts, sources)

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel, Provenance, compare_with_training, to_panel
+from torchcommodity.forecast._covariates import covariate_findings, forecaster_inputs
 from torchcommodity.forecast._forecast import HISTORY_ROWS, Forecast
 from torchcommodity.forecast._history import PriceRange, last_prices
 from torchcommodity.opkit import MetadataTensor, Past, decode_text, encode_text
-from torchcommodity.training import ModelInputs, model_inputs, one_thread
+from torchcommodity.training import ModelInputs, VarianceSource, one_thread
 
 if TYPE_CHECKING:
     from torchcommodity.forecast._forecaster import Forecaster
@@ -23,18 +24,20 @@ MODEL = "model."  # prefix of what the model keeps
 
 @one_thread()
 @torch.no_grad()
-def start(forecaster: "Forecaster", prices: Any) -> LiveState:
+def start(forecaster: "Forecaster", prices: Any, covariates: VarianceSource | None = None) -> LiveState:
     """The state after the rows of `prices`; see `Forecaster.start`."""
     panel = forecaster.align_panel(to_panel(prices, operation="start"))
     past = Past({})
     if hasattr(forecaster.model, "update"):
-        forecaster.model.eval().update(past, *model_inputs(panel, forecaster.horizons[-1]).batch())
+        forecaster.model.eval().update(past, *forecaster_inputs("start", forecaster, panel, covariates).batch())
     return _state(forecaster, panel, panel.dates, PriceRange.of(panel.values.plain()), past)
 
 
 @one_thread()
 @torch.no_grad()
-def step(forecaster: "Forecaster", state: LiveState, prices: Any) -> tuple[LiveState, Forecast]:
+def step(
+    forecaster: "Forecaster", state: LiveState, prices: Any, covariates: VarianceSource | None = None
+) -> tuple[LiveState, Forecast]:
     """The state after more rows, and the forecast from the last of them; see `Forecaster.step`."""
     before = _panel(forecaster, state)
     panel = forecaster.align_panel(_append(before, to_panel(prices, operation="step").select(forecaster.symbols)))
@@ -48,8 +51,10 @@ def step(forecaster: "Forecaster", state: LiveState, prices: Any) -> tuple[LiveS
         price_range.check(panel.symbols, forecaster.model.har.config.warmup)
     except ValueError as error:
         raise ValueError(f"step: {error}") from None
-    log_returns = _forecast(forecaster, past, model_inputs(panel, forecaster.horizons[-1]), len(before))
-    panel = replace(panel, findings=(*panel.findings, *compare_with_training(panel, forecaster.record.prices)))
+    inputs = forecaster_inputs("step", forecaster, panel, covariates)
+    log_returns = _forecast(forecaster, past, inputs, len(before))
+    findings = (*compare_with_training(panel, forecaster.record.prices), *covariate_findings(covariates, panel))
+    panel = replace(panel, findings=(*panel.findings, *findings))
     forecast = Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns, dates)
     return _state(forecaster, panel, dates, price_range, past), forecast
 
@@ -60,8 +65,7 @@ def _forecast(forecaster: "Forecaster", past: Past, inputs: ModelInputs, first: 
     if not hasattr(model, "update"):
         quantiles: Tensor = model(*inputs.batch())[0]
         return quantiles
-    prices, rolls, curve = (None if x is None else x[:, first:] for x in inputs.batch())
-    new_rows: Tensor = model.update(past, prices, rolls, curve)[0]
+    new_rows: Tensor = model.update(past, *(None if x is None else x[:, first:] for x in inputs.batch()))[0]
     return new_rows
 
 

@@ -14,6 +14,7 @@ from torchcommodity.forecast._coverage import Coverage
 from torchcommodity.forecast._decimals import forecast_decimals, quoted_decimals
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._intervals import Interval, interval_name, level_index, main_interval
+from torchcommodity.training import VarianceSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,16 +158,19 @@ def outlook(
     return Outlook(today.isoformat(), main_interval(forecast.levels), rows)
 
 
-def previous_forecast(forecaster: "Forecaster", prices: Panel) -> Forecast | None:
+def previous_forecast(
+    forecaster: "Forecaster", prices: Panel, covariates: VarianceSource | None = None
+) -> Forecast | None:
     """The forecast made one row earlier, for `outlook`; None where the prices before the last row are too few.
 
     Args:
         forecaster: from `fit` or `Forecaster.load`.
         prices: as for `forecaster.predict`.
+        covariates: as for `forecaster.predict`.
     """
     panel = forecaster.align_panel(prices)
     try:
-        return forecaster.predict(panel.between(None, panel.dates[-2])) if len(panel) > 1 else None
+        return forecaster.predict(panel.between(None, panel.dates[-2]), covariates) if len(panel) > 1 else None
     except ValueError:  # fewer prices than the warm-up
         return None
 

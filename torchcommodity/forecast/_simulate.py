@@ -15,7 +15,7 @@ from torchcommodity.forecast._resample import block_length, resampled_rows
 from torchcommodity.forecast._residuals import Residuals, standardized_residuals
 from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import Har
-from torchcommodity.training import ModelInputs, model_inputs, one_thread
+from torchcommodity.training import ModelInputs, VarianceSource, model_inputs, one_thread, without_extra_terms
 
 if TYPE_CHECKING:
     from torchcommodity.forecast._forecaster import Forecaster
@@ -26,7 +26,13 @@ MIN_PATHS = 1000  # paths behind the margins; fewer requested paths are the firs
 @one_thread()
 @torch.no_grad()
 def simulate(
-    forecaster: "Forecaster", prices: Any, paths: int = 1000, *, horizon: Horizon | None = None, seed: int = 0
+    forecaster: "Forecaster",
+    prices: Any,
+    paths: int = 1000,
+    *,
+    covariates: VarianceSource | None = None,
+    horizon: Horizon | None = None,
+    seed: int = 0,
 ) -> Simulation:
     """Joint price paths after the last row of `prices`; see `Forecaster.simulate`."""
     if not isinstance(paths, int) or paths < 1:
@@ -38,7 +44,7 @@ def simulate(
         check_warmup(inputs.prices, panel.symbols, har.config.warmup)
     except ValueError as error:
         raise ValueError(f"simulate: {error}") from None
-    forecast = predict(forecaster, panel)
+    forecast = predict(forecaster, panel, covariates)
     returns, shift, gap_variance = _adjust_rolls(har, inputs)
     residuals = standardized_residuals(har, returns)
     _check_residuals(residuals, har.config.warmup)
@@ -79,7 +85,7 @@ def _check_residuals(residuals: Residuals, minimum: int) -> None:
 def _adjust_rolls(har: Har, inputs: ModelInputs) -> tuple[Tensor, Tensor, Tensor]:  # (T, N), (A, N), (A, N)
     """Returns without those of roll days; expected change by rolls, and its variance, up to each row ahead."""
     every_row = tuple(range(1, har.config.horizons[-1] + 1))
-    daily = Har(har.assets, replace(har.config, horizons=every_row))
+    daily = Har(har.assets, replace(without_extra_terms(har.config), horizons=every_row))
     adjusted = daily.adjust_rolls(*inputs.batch(), last_rows=1)
     return adjusted.returns[0], adjusted.shift[0, -1], adjusted.gap_variance[0, -1]
 

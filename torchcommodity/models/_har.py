@@ -3,7 +3,7 @@
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
     m_h         expected effect of the upcoming contract rolls on the log price, 0 for a spot price
-    v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll
+    v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll; extra terms of the caller
     sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
     quantiles = m_h + sigma_h exp(correction) z_h(tau)        z empirical and sorted: quantiles cannot cross
 """
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.models._extra_terms import check_extra_variances, extra_terms
 from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
 from torchcommodity.models._rolls import GapPriors, curve_shift, list_rolls, rolls_ahead, rolls_passed, tail
@@ -43,6 +44,8 @@ class HarConfig:
     bound: float = 0.3  # limit of a network's correction of log sigma before it is multiplied by shrink
     shrink: float = 0.5  # factor applied to a learned correction: 0.5 limits the damage of overfitting
     frequency: Frequency = "daily"  # of the prices: what a row is
+    extra_terms: tuple[str, ...] = ()  # names of variance terms that the caller provides, such as of covariates
+    extra_ratios: tuple[str, ...] = ()  # those of them that are multiples of the slow variance
 
     def __post_init__(self) -> None:
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
@@ -60,6 +63,9 @@ class HarConfig:
         if self.warmup < 1:
             raise ValueError(f"HarConfig: warmup must be at least 1; got {self.warmup}")
         frequency_settings("har", self.frequency)  # raises for an unknown frequency
+        if len(set(self.terms)) < len(self.terms) or not set(self.extra_ratios) <= set(self.extra_terms):
+            rule = "extra_terms must have names of their own, and extra_ratios be among them"
+            raise ValueError(f"HarConfig: {rule}; got {self.extra_terms} and {self.extra_ratios}")
 
     @classmethod
     def for_frequency(cls, frequency: Frequency) -> "HarConfig":
@@ -74,7 +80,8 @@ class HarConfig:
     @property
     def terms(self) -> tuple[str, ...]:
         """Names of the K variance terms, in the order of their coefficients."""
-        return (*(f"ewm{halflife}" for halflife in self.halflives), "long-run", "garch", "rolls")
+        shared = (f"ewm{halflife}" for halflife in self.halflives)
+        return (*shared, "long-run", "garch", *self.extra_terms, "rolls")
 
     @property
     def features(self) -> int:
@@ -83,13 +90,14 @@ class HarConfig:
 
 
 class AdjustedReturns(NamedTuple):
-    """Returns without the gaps of contract rolls, and what is expected of the coming gaps; L last rows."""
+    """Returns without the gaps of contract rolls, what is expected of the coming gaps, and extra terms; L last rows."""
 
     returns: Tensor  # (B, T, N) capped log-returns; NaN where a price is missing or the contract rolled
     observations: Tensor  # (B, T, N) number of returns up to each row
     long_run: Tensor  # (B, T, N) their mean square
     shift: Tensor  # (B, L, H, N) m
     gap_variance: Tensor  # (B, L, H, N) variance of the sum of the coming gaps that no curve gives
+    extra_variances: Tensor | None = None  # (B, L, H, N, X) of `HarConfig.extra_terms`, as provided
 
 
 class HarOutput(NamedTuple):
@@ -153,6 +161,7 @@ class Har(nn.Module):
         prices: Tensor,
         rolls: Tensor | None = None,
         curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
         *,
         last_rows: int | None = None,
         past: Past | None = None,
@@ -165,6 +174,8 @@ class Har(nn.Module):
                 row, 0 without one, -1 on a row on which the symbol's market is closed, which no horizon counts; the
                 last A rows are the next trading days. None: no symbol rolls.
             curve: (B, T, N, C) prices of the nearby contracts, front first; NaN = unknown. Requires `rolls`.
+            extra_variances: (B, T, H, N, X) variance per row of each of `config.extra_terms`, known at the row, or
+                multiple of the slow variance; NaN = the slow variance, that of the longest half-life.
             last_rows: return only this number of last rows, with the same bits. The recurrences still run over all
                 rows.
             past: what was kept of the rows before these; see `opkit.Past`.
@@ -172,9 +183,8 @@ class Har(nn.Module):
         Raises:
             ValueError: a shape or dtype is wrong, or `rolls` ends before the longest horizon.
         """
-        self._check(prices, rolls, curve)
         past = past or Past()
-        adjusted = self.adjust_rolls(prices, rolls, curve, last_rows, past)
+        adjusted = self.adjust_rolls(prices, rolls, curve, extra_variances, last_rows=last_rows, past=past)
         own = own_rows(adjusted.returns)
         terms = self.variance_terms(adjusted, past, own)
         features, log_scale = self.features(adjusted.returns, terms, past, own), self.mix_variances(terms).log() / 2
@@ -215,6 +225,8 @@ class Har(nn.Module):
         prices: Tensor,
         rolls: Tensor | None = None,
         curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
+        *,
         last_rows: int | None = None,
         past: Past | None = None,
     ) -> AdjustedReturns:
@@ -223,11 +235,14 @@ class Har(nn.Module):
         The curve gives the gaps that it prices. Any other gap is expected to be the mean of the symbol's past gaps of
         that month, shrunk to zero unless they differ by month, see `rolls_ahead`, and adds its own variance.
         """
+        self._check(prices, rolls, curve)
+        check_extra_variances(extra_variances, prices, len(self.config.horizons), self.config.extra_terms)
+        extra = None if extra_variances is None else tail(extra_variances, last_rows)
         past = past or Past()
         returns, (B, T, N) = self.returns(prices, past), prices.shape
         if rolls is None:
             zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
-            return AdjustedReturns(returns, *self._mean_square(returns, past), zeros, zeros)
+            return AdjustedReturns(returns, *self._mean_square(returns, past), zeros, zeros, extra)
         has_price = (prices > 0) & (prices < torch.inf)
         listed = list_rolls(rolls[:, : T + self.config.horizons[-1]], has_price, past)
         passed = rolls_passed(listed, T)
@@ -240,7 +255,7 @@ class Har(nn.Module):
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)
             shift = torch.where(priced.isfinite(), priced, shift)
             variance = torch.where(priced.isfinite(), 0.0, variance)
-        return AdjustedReturns(clean, count, long_run, shift, variance)
+        return AdjustedReturns(clean, count, long_run, shift, variance, extra)
 
     def variance_terms(
         self, adjusted: AdjustedReturns, past: Past | None = None, own: OwnRows | None = None
@@ -257,6 +272,9 @@ class Har(nn.Module):
         shared.append(adjusted.long_run)
         garch = self._garch_term(own or own_rows(returns), rows, past)
         terms = torch.stack([*(tail(v, rows).unsqueeze(-2).expand_as(garch) for v in shared), garch], -1)
+        if adjusted.extra_variances is not None:
+            slow, names = terms[..., len(self.config.halflives) - 1], self.config.extra_terms
+            terms = torch.cat([terms, extra_terms(adjusted.extra_variances, slow, names, self.config.extra_ratios)], -1)
         horizons = returns.new_tensor(self.config.horizons)[:, None]
         gaps = (adjusted.gap_variance / horizons).unsqueeze(-1)
         warm = tail(adjusted.observations >= self.config.warmup, rows)[..., None, :, None]

@@ -39,13 +39,26 @@ class HarGarch(nn.Module):
         self.config = config
         self.har = Har(assets, config.har)
 
-    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
+    ) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row."""
-        return self.har.last_quantiles(self.har(prices, rolls, curve, last_rows=1))
+        return self.har.last_quantiles(self.har(prices, rolls, curve, extra_variances, last_rows=1))
 
-    def update(self, past: Past, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+    def update(
+        self,
+        past: Past,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
+    ) -> Tensor:
         """`forward` after more rows, from what was kept of the rows before; `rolls` begins at the first new row."""
-        return self.har.last_quantiles(self.har(prices, rolls, curve, last_rows=1, past=past))
+        return self.har.last_quantiles(self.har(prices, rolls, curve, extra_variances, last_rows=1, past=past))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)
         """Zero: there is no network."""

@@ -37,9 +37,15 @@ class HarLltm(nn.Module):
         self.lltm = layers.LLTM(config.har.features, config.hidden, batch_first=True)
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
-    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
+    ) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve)
+        har_output = self.har(prices, rolls, curve, extra_variances)
         return self.har.last_quantiles(har_output, self.correction(har_output))
 
     def correction(self, har_output: HarOutput) -> Tensor:  # (B, T, H, N)

@@ -56,9 +56,15 @@ class HarLstm(nn.Module):
         self.lstm = layers.LSTM(len(config.features) or config.har.features, config.hidden, batch_first=True)
         self.head = correction_head(config.hidden, len(config.har.horizons))
 
-    def forward(self, prices: Tensor, rolls: Tensor | None = None, curve: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        prices: Tensor,
+        rolls: Tensor | None = None,
+        curve: Tensor | None = None,
+        extra_variances: Tensor | None = None,
+    ) -> Tensor:
         """Quantiles (B, H, N, Q) after the last row."""
-        har_output = self.har(prices, rolls, curve, last_rows=self.config.rows or None)
+        har_output = self.har(prices, rolls, curve, extra_variances, last_rows=self.config.rows or None)
         last = HarOutput(*(x[:, -1:] for x in har_output))
         raw_correction = self.head(self.lstm(self.network_inputs(har_output))[0][:, -1:])  # (B N, 1, H)
         return self.har.quantiles(last, from_sequences(raw_correction, last).mT)[:, 0]

@@ -8,6 +8,7 @@ from torch import Tensor
 from torchcommodity.forecast import Forecaster
 from torchcommodity.models import HarLstm, build_model
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.training import check_no_extra_terms
 
 
 def require_har_lstm(operation: str, forecaster: Any) -> HarLstm:
@@ -17,6 +18,7 @@ def require_har_lstm(operation: str, forecaster: Any) -> HarLstm:
         raise_invalid(operation, rule, TypeError, forecaster=type(forecaster).__name__)
     if not isinstance(forecaster.model, HarLstm):
         raise_invalid(operation, "forecaster must have a HarLstm", model=type(forecaster.model).__name__)
+    check_no_extra_terms(operation, forecaster.model.har.config, "fit the forecaster without them")
     return forecaster.model
 
 

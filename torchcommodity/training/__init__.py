@@ -11,11 +11,17 @@ from torchcommodity.training._checkpoint import training_fingerprint as training
 from torchcommodity.training._config import FitConfig as FitConfig
 from torchcommodity.training._config import TrainConfig as TrainConfig
 from torchcommodity.training._config import check_config as check_config
+from torchcommodity.training._covariates import VarianceSource as VarianceSource
+from torchcommodity.training._covariates import add_extra_terms as add_extra_terms
+from torchcommodity.training._covariates import check_no_extra_terms as check_no_extra_terms
+from torchcommodity.training._covariates import covariate_variances as covariate_variances
+from torchcommodity.training._covariates import without_extra_terms as without_extra_terms
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
 from torchcommodity.training._executors import ExecutorName as ExecutorName
 from torchcommodity.training._executors import make_executor as make_executor
 from torchcommodity.training._folds import HAR_GARCH as HAR_GARCH
+from torchcommodity.training._folds import WITHOUT_COVARIATES as WITHOUT_COVARIATES
 from torchcommodity.training._folds import Baseline as Baseline
 from torchcommodity.training._folds import Fold as Fold
 from torchcommodity.training._folds import FoldResult as FoldResult
@@ -58,6 +64,7 @@ from torchcommodity.training._tune import tune as tune
 __all__ = [
     "HAR_GARCH",
     "LOCAL",
+    "WITHOUT_COVARIATES",
     "Baseline",
     "Checkpoint",
     "Device",
@@ -77,11 +84,15 @@ __all__ = [
     "TrainingBatch",
     "Trial",
     "TuneResult",
+    "VarianceSource",
+    "add_extra_terms",
     "calibrate",
     "check_config",
     "check_history",
+    "check_no_extra_terms",
     "check_past",
     "check_prices",
+    "covariate_variances",
     "fit_mix",
     "from_toml",
     "load_config",
@@ -110,4 +121,5 @@ __all__ = [
     "training_fingerprint",
     "tune",
     "usable_symbols",
+    "without_extra_terms",
 ]

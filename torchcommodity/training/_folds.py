@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.models import HarConfig, HarGarchConfig, build_model, model_name
+from torchcommodity.models import HarConfig, HarGarch, HarGarchConfig, build_model, model_name
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._config import FitConfig
+from torchcommodity.training._covariates import without_extra_terms
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._threads import one_thread
 from torchcommodity.training._train import train
 from torchcommodity.training._trainer import network_parameters
 
 HAR_GARCH = model_name(HarGarchConfig())  # equal to any untrained network, bit for bit
+WITHOUT_COVARIATES = f"{HAR_GARCH}, no covariates"
 
 
 class Prediction(NamedTuple):
@@ -40,7 +42,8 @@ class Fold(NamedTuple):
 class FoldResult(NamedTuple):
     """Forecasts of the test rows of a fold, and a record of its fits."""
 
-    predictions: dict[str, Prediction]  # by name: the model, `HAR_GARCH` if the model has a network, the baselines
+    # by name: the model, `HAR_GARCH` if it has a network, `WITHOUT_COVARIATES` if it has covariates, the baselines
+    predictions: dict[str, Prediction]
     fit_note: str  # first test year and the note of `TrainResult`
     mix: dict[str, Tensor]  # year: (H, K) coefficients of the variance terms
 
@@ -57,10 +60,13 @@ def run_fold(fold: Fold) -> FoldResult:
     for year, rows in fold.years.items():
         calibrate(model.har, fold.inputs.before(rows.start), fold.config.symmetry)
         mix[year] = model.har.mix.clone()
-        for name, prediction in _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines).items():
+        predictions = _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines)
+        if model.har.config.extra_terms:
+            predictions[WITHOUT_COVARIATES] = _without_covariates(fold, rows)
+        for name, prediction in predictions.items():
             parts.setdefault(name, []).append(prediction)
-    predictions = {name: _concatenate(years) for name, years in parts.items()}
-    return FoldResult(predictions, f"{first_year}: {result.note}", mix)
+    joined = {name: _concatenate(years) for name, years in parts.items()}
+    return FoldResult(joined, f"{first_year}: {result.note}", mix)
 
 
 @torch.no_grad()
@@ -75,8 +81,17 @@ def _predict(model: Any, inputs: ModelInputs, start: int, baselines: Mapping[str
     for name, raw in corrections.items():
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         predictions[name] = Prediction(model.har.quantiles(har_output, raw)[0, start:], variance[0, start:])
-    config = model.har.config
+    inputs, config = inputs._replace(extra_variances=None), without_extra_terms(model.har.config)
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
+
+
+@torch.no_grad()
+def _without_covariates(fold: Fold, rows: range) -> Prediction:
+    """Forecasts of the test rows by the same model without covariates and without a network."""
+    inputs = fold.inputs._replace(extra_variances=None)
+    model = HarGarch(inputs.prices.shape[1], HarGarchConfig(without_extra_terms(fold.config.model.har)))
+    calibrate(model.har, inputs.before(rows.start), fold.config.symmetry)
+    return _predict(model, inputs.before(rows.stop), rows.start, {})[HAR_GARCH]
 
 
 def _concatenate(predictions: list[Prediction]) -> Prediction:

@@ -1,6 +1,6 @@
 """Inputs of a model from a panel: prices, past and scheduled contract rolls, the futures curve."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -14,20 +14,21 @@ class ModelInputs(NamedTuple):
     # (T + A, N) int64: month of a roll, 0 without one, -1 where the market is closed; the last A rows are ahead
     rolls: Tensor | None = None
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
+    extra_variances: Tensor | None = None  # (T, H, N, X) of `HarConfig.extra_terms`; NaN = no information
 
     def before(self, stop: int) -> "ModelInputs":
         """Rows before `stop`, as known at that time; the roll calendar still extends A rows beyond the last price."""
         rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
-        return ModelInputs(self.prices[:stop], rolls, None if self.curve is None else self.curve[:stop])
+        curve, extra = (None if x is None else x[:stop] for x in (self.curve, self.extra_variances))
+        return ModelInputs(self.prices[:stop], rolls, curve, extra)
 
-    def batch(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Inputs with a batch axis of size one, for `model(*inputs.batch())`."""
-        prices, rolls, curve = (None if x is None else x.unsqueeze(0) for x in self)
-        assert prices is not None
-        return prices, rolls, curve
+    def batch(self) -> tuple[Any, ...]:
+        """Inputs with a batch axis of size one, for `model(*inputs.batch())`: three, or four with extra variances."""
+        fields = self[:3] if self.extra_variances is None else self
+        return tuple(None if x is None else x.unsqueeze(0) for x in fields)
 
 
-def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
+def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None) -> ModelInputs:
     """Build the inputs of a model from a panel, with the roll calendar of the next `ahead` rows.
 
     Rolls are on the dates of the calendar even where prices are missing, so that the calendar known at a row does
@@ -36,9 +37,10 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     Args:
         panel: raw prices, with `contracts` and `curve` if they are futures.
         ahead: A, at least the longest horizon of the model.
+        extra_variances: (T, H, N, X), see `covariate_variances`.
 
     Returns:
-        Prices only, for a panel without contracts; otherwise prices, rolls, and the curve if the panel has one.
+        Prices; rolls, for a panel with contracts, and the curve if it has one; the extra variances.
 
     >>> from torchcommodity import data
     >>> panel = data.embedded(["WTI"]).between("2018-01-01", "2018-12-31").with_contracts({"WTI": "CL"})
@@ -48,8 +50,8 @@ def model_inputs(panel: Panel, ahead: int) -> ModelInputs:
     """
     prices = panel.values.plain().detach()
     if not any(panel.contracts) and panel.deliveries is None:
-        return ModelInputs(prices)
+        return ModelInputs(prices, extra_variances=extra_variances)
     rolls = panel.roll_calendar(ahead)
     closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
     rolls[: len(panel)][closed] = -1
-    return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach())
+    return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach(), extra_variances)

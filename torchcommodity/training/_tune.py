@@ -13,6 +13,7 @@ from torchcommodity.data import Panel, check_not_synthetic, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarGarchConfig, build_model, model_name
 from torchcommodity.training._config import FitConfig, check_config
+from torchcommodity.training._covariates import check_no_extra_terms
 from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
 from torchcommodity.training._history import check_history, usable_symbols
@@ -171,6 +172,7 @@ def _make_fold(panel: Panel, config: FitConfig, years: int, seed: int) -> tuple[
     """Fold with the last `years` as test rows, and the symbols with too few prices before them."""
     if not network_parameters(build_model(config.model, len(panel.symbols))):
         raise ValueError(f"tune: config.model must have a network; got {model_name(config.model)}")
+    check_no_extra_terms("tune", config.model.har, "tune without extra_terms, and fit with covariates=")
     har, last = config.model.har, int(str(panel.dates[-1])[:4])
     blocks = walk_forward(panel.dates, test_start=last - years + 1, horizon=har.horizons[-1])
     start = blocks[0].test.start

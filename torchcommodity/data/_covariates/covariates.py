@@ -1,5 +1,6 @@
 """Covariates: columns of observations that are used only from the day on which they were published."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,6 +74,14 @@ class Covariates:
     def specs(self) -> tuple[CovariateSpec, ...]:
         """What a forecast must have in common with the fit."""
         return tuple(column.spec for column in self.columns)
+
+    @property
+    def sha256(self) -> str:
+        """Of names, rules, transforms, dates, days of publication and values."""
+        digest = hashlib.sha256(repr(self.specs).encode())
+        for column in self.columns:
+            digest.update(column.dates.tobytes() + column.published.tobytes() + column.values.tobytes())
+        return digest.hexdigest()
 
     def join(self, other: "Covariates") -> "Covariates":
         """The columns of both, for example with different lags."""
