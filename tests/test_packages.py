@@ -14,7 +14,8 @@ import torchcommodity
 ROOT = Path(torchcommodity.__file__).parent
 LEVELS = {
     "opkit": 0, "data": 1, "ops": 2, "losses": 2, "nn": 3, "models": 4, "training": 5, "forecast": 6, "risk": 6,
-    "scenarios": 6, "portfolio": 7, "optimize": 7, "export": 7, "batch": 8, "serve": 8, "report": 8, "cli": 9,
+    "scenarios": 6, "portfolio": 7, "optimize": 7, "export": 7, "scoreboard": 7, "batch": 8,
+    "serve": 8, "report": 8, "cli": 9,
 }  # fmt: skip
 CORE = {"opkit", "ops", "nn", "losses", "models"}
 FILES = sorted(ROOT.rglob("*.py"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchcommodity import report as report
     from torchcommodity import risk as risk
     from torchcommodity import scenarios as scenarios
+    from torchcommodity import scoreboard as scoreboard
     from torchcommodity import serve as serve
     from torchcommodity import training as training
     from torchcommodity.data import Panel as Panel
@@ -58,6 +59,7 @@ __all__ = [
     "report",
     "risk",
     "scenarios",
+    "scoreboard",
     "serve",
     "training",
 ]

@@ -11,13 +11,13 @@ from typer.core import TyperGroup
 import torchcommodity
 
 COMMANDS = (
-    "fit", "predict", "forecast", "simulate", "backtest", "tune", "portfolio", "scenarios", "optimize", "profile",
-    "export", "batch", "serve", "data", "op", "diagnose", "cache", "doctor",
+    "fit", "predict", "forecast", "simulate", "backtest", "scoreboard", "tune", "portfolio", "scenarios", "optimize",
+    "profile", "export", "batch", "serve", "data", "op", "diagnose", "cache", "doctor",
 )  # fmt: skip
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a check failed (op check, diagnose, doctor); 2 invalid input; "
-    "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose, profile); "
-    "130 interrupted."
+    "3 done, but some panels were rejected (batch); 4 the code under test crashed (op check, diagnose, profile, "
+    "scoreboard); 130 interrupted."
 )
 # typer exports BadParameter only, and has brought its own copy of click since 0.29
 UsageError: Any = typer.BadParameter.__base__

@@ -67,11 +67,23 @@ def import_object(path: str) -> Any:
 
 def call_factory(path: str) -> Any:
     """Call the function `package.module:name`; exit code 4 if it, or its module, raises."""
+    with code_errors(path):
+        return import_function(path)()
+
+
+def import_function(path: str) -> Any:
+    """Import the function `package.module:name`."""
+    function = import_object(path)
+    if not callable(function):
+        raise typer.BadParameter(f"expected a function; got {path}, of type {type(function).__name__}")
+    return function
+
+
+@contextmanager
+def code_errors(path: str) -> Iterator[None]:
+    """Report what the user's code raises in one line, with file and line; exit code 4."""
     try:
-        function = import_object(path)
-        if not callable(function):
-            raise typer.BadParameter(f"expected a function; got {path}, of type {type(function).__name__}")
-        return function()
+        yield
     except typer.BadParameter:
         raise
     except (Exception, SystemExit) as error:  # whatever the user's code raises

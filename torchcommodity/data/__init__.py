@@ -87,6 +87,9 @@ if TYPE_CHECKING:
     from torchcommodity.data._publishers.update import Update as Update
     from torchcommodity.data._publishers.update import updatable_symbols as updatable_symbols
     from torchcommodity.data._publishers.update import update as update
+    from torchcommodity.data._quantiles import QuantileTable as QuantileTable
+    from torchcommodity.data._quantiles import QuantileUnit as QuantileUnit
+    from torchcommodity.data._quantiles import read_quantiles as read_quantiles
     from torchcommodity.data._read import read as read
     from torchcommodity.data._splits import Split as Split
     from torchcommodity.data._splits import hold_out as hold_out
@@ -130,6 +133,8 @@ __all__ = [
     "Panel",
     "PriceStatistics",
     "Provenance",
+    "QuantileTable",
+    "QuantileUnit",
     "ReadOptions",
     "RollRule",
     "RowCalendar",
@@ -181,6 +186,7 @@ __all__ = [
     "read_bars",
     "read_contracts",
     "read_curve",
+    "read_quantiles",
     "roll_days",
     "roll_months",
     "row_calendar",

@@ -6,7 +6,7 @@ Models are fitted on each symbol's positive prices; missing, zero and negative p
 from the last positive price. No model is refitted after `start`; its state is updated with every later row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -31,12 +31,13 @@ INTERVALS = tuple(range(10, 100, 10))  # percent; used to estimate the deviation
 Z = torch.special.ndtri(torch.tensor(INTERVALS, dtype=torch.double) / 200 + 0.5).numpy()
 
 
-def statistical(name: str, step: int = 1) -> Baseline:
+def statistical(name: str, step: int = 1, *, rows: Iterable[int] | None = None) -> Baseline:
     """Create a baseline of `statsforecast`, for `backtest(baselines=...)`.
 
     Args:
         name: "autoarima", "autoets" or "theta".
         step: forecast every `step`-th row only, the others are NaN; a row takes milliseconds.
+        rows: forecast these rows of the prices only, counted from their first one; all of them if None.
 
     Returns:
         A function of inputs, start and settings that returns quantiles of the cumulative log-return from the
@@ -63,18 +64,27 @@ def statistical(name: str, step: int = 1) -> Baseline:
         raise ValueError(f"statistical: name must be one of {', '.join(MODELS)}; got {name!r}")
     if step < 1:
         raise ValueError(f"statistical: step must be at least 1; got {step}")
-    return partial(_forecast, name, step)
+    return partial(_forecast, name, step, rows=None if rows is None else frozenset(map(int, rows)))
 
 
-def _forecast(name: str, step: int, inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
-    return fit_and_update(partial(_create, name, SEASONS[config.frequency]), step, inputs, start, config)
+def _forecast(
+    name: str, step: int, inputs: ModelInputs, start: int, config: HarConfig, *, rows: Set[int] | None
+) -> Prediction:
+    return fit_and_update(partial(_create, name, SEASONS[config.frequency]), step, inputs, start, config, rows=rows)
 
 
 def fit_and_update(
-    create: Callable[[], Any], step: int, inputs: ModelInputs, start: int, config: HarConfig
+    create: Callable[[], Any],
+    step: int,
+    inputs: ModelInputs,
+    start: int,
+    config: HarConfig,
+    *,
+    rows: Set[int] | None = None,
 ) -> Prediction:
     """Forecasts of `create()`, a model with statsforecast's `fit(y)` and `forward(y, h, level=...)`, per symbol."""
-    columns = [_forecast_symbol(create, step, column, start, config) for column in inputs.prices.T.numpy()]
+    wanted = [row for row in range(start, len(inputs.prices), step) if rows is None or row in rows]
+    columns = [_forecast_symbol(create, wanted, column, start, config) for column in inputs.prices.T.numpy()]
     mean, deviation = torch.from_numpy(np.stack(columns, -1)).to(inputs.prices)  # each (T - start, H, N)
     z = torch.special.ndtri(torch.tensor(config.levels).to(inputs.prices))
     return Prediction(mean.unsqueeze(-1) + deviation.unsqueeze(-1) * z, deviation.square())
@@ -82,7 +92,7 @@ def fit_and_update(
 
 def _forecast_symbol(
     create: Callable[[], Any],
-    step: int,
+    rows: Sequence[int],
     prices: np.ndarray,  # (T,)
     start: int,
     config: HarConfig,
@@ -95,10 +105,10 @@ def _forecast_symbol(
         return moments
     log_prices, count = log_prices[max(past - MAX_PAST, 0) :], count - max(past - MAX_PAST, 0)
     model = create().fit(log_prices[: count[start - 1]])
-    for row in range(0, len(prices) - start, step):
-        y = log_prices[: count[start + row]]
+    for row in rows:
+        y = log_prices[: count[row]]
         forecast = model.forward(y, config.horizons[-1], level=list(INTERVALS))
-        moments[:, row] = _moments(forecast, y[-1], config.horizons)
+        moments[:, row - start] = _moments(forecast, y[-1], config.horizons)
     return moments
 
 

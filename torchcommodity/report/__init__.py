@@ -20,12 +20,16 @@ from torchcommodity.report._report_data import RunRecord as RunRecord
 from torchcommodity.report._report_data import package_versions as package_versions
 from torchcommodity.report._scenarios import describe_evaluation as describe_evaluation
 from torchcommodity.report._scenarios import scenarios_html as scenarios_html
+from torchcommodity.report._scoreboard import ScoreboardReportData as ScoreboardReportData
+from torchcommodity.report._scoreboard import scoreboard_html as scoreboard_html
+from torchcommodity.report._scoreboard import scoreboard_json as scoreboard_json
 from torchcommodity.report._sections import describe_contracts as describe_contracts
 
 __all__ = [
     "PortfolioReportData",
     "ReportData",
     "RunRecord",
+    "ScoreboardReportData",
     "check_output_folder",
     "describe_comparison",
     "describe_contracts",
@@ -40,6 +44,8 @@ __all__ = [
     "portfolio_row",
     "portfolio_weights",
     "scenarios_html",
+    "scoreboard_html",
+    "scoreboard_json",
     "to_csv",
     "to_html",
     "to_json",

@@ -36,7 +36,7 @@ def to_json(report: ReportData) -> str:
         "fit": asdict(report.record),
         "backtest": asdict(report.backtest) if report.backtest else {"missing": report.no_backtest},
     }
-    return json.dumps(_finite(document), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(finite(document), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
 
 
 def to_csv(report: ReportData) -> str:
@@ -58,9 +58,10 @@ def _symbol(report: ReportData, n: int) -> dict[str, Any]:
     }
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Replace NaN and infinity by None, and tuples by lists, for JSON."""
     if isinstance(value, dict):
-        return {str(name): _finite(item) for name, item in value.items()}
+        return {str(name): finite(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

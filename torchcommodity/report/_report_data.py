@@ -67,14 +67,14 @@ class ReportData:
         return outlook(self.forecast, self.previous, coverage=coverage, today=date.fromisoformat(self.run.created[:10]))
 
 
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that compute the numbers; `none` for one that is not installed."""
+def package_versions(*more: str) -> dict[str, str]:
+    """Versions of the packages that compute the numbers, and of `more`; `none` for one that is not installed."""
     versions = {
         "torchcommodity": torchcommodity.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
-    for name in PACKAGES:
+    for name in (*PACKAGES, *more):
         try:
             versions[name] = version(name)
         except PackageNotFoundError:

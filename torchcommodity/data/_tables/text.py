@@ -15,7 +15,9 @@ SEPARATORS = ",;\t|"
 SAMPLE = 200  # rows from which separator and header are decided
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
-DATE_NAME = re.compile(r"(.*[ _<])?(date|time|datetime|day|month|period|ds|datum|fecha|ts_event)>?", re.IGNORECASE)
+DATE_NAME = re.compile(
+    r"(.*[ _<])?(date|time|datetime|day|month|period|ds|datum|fecha|ts_event|origin|cutoff)>?", re.IGNORECASE
+)
 
 Row = tuple[int, list[str]]  # line number, cells
 

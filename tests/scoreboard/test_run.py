@@ -1,0 +1,109 @@
+"""A stranger's file through the command line, against an independent computation of its loss."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from torchcommodity.cli._application import app
+from torchcommodity.data import embedded
+from torchcommodity.scoreboard import Function, Scoreboard, Task, run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def board(task: Task, submission: pd.DataFrame, forecaster: Function) -> Scoreboard:
+    sparse = submission.drop(index=submission[submission["horizon"] == 5].index[[3]])
+    tables = {"file": sparse, "monthly": submission[submission["horizon"] == 21]}
+    return run(task, functions={"function": forecaster}, tables=tables)
+
+
+def pinball(outcomes: pd.DataFrame, submission: pd.DataFrame, horizon: int) -> float:
+    """Mean pinball loss of log-returns, one quantile at a time."""
+    table = outcomes.merge(submission, on=["origin", "symbol", "horizon"])
+    table = table[table["horizon"] == horizon]
+    target, losses = np.log(table["outcome"] / table["price"]), []
+    for level in [name for name in submission.columns if name.startswith("0.")]:
+        error = target - np.log(table[level] / table["price"])
+        losses.append(np.where(error >= 0, float(level) * error, (float(level) - 1) * error).mean())
+    return float(np.mean(losses))
+
+
+def test_loss_is_that_of_an_independent_computation(task: Task, submission: pd.DataFrame, board: Scoreboard) -> None:
+    for horizon in task.horizons:
+        score = board.score("function", horizon)
+        assert score is not None
+        assert score.pinball == pytest.approx(pinball(task.outcomes(), submission, horizon), rel=1e-9)
+    month = [board.score(name, 21) for name in ("monthly", "function")]
+    assert month[0] is not None
+    assert month[1] is not None
+    assert month[0].pinball == pytest.approx(month[1].pinball, rel=1e-12)
+
+
+def test_a_missing_forecast_is_the_reference(task: Task, board: Scoreboard) -> None:
+    score, full = (board.score(name, 5) for name in ("file", "function"))
+    assert score
+    assert full
+    assert (score.n, score.share) == (full.n, pytest.approx(1 - 1 / full.n))
+    assert score.pinball != full.pinball
+    assert abs(score.pinball - full.pinball) * full.n < 1
+
+
+def test_a_horizon_that_is_not_submitted_is_not_scored(board: Scoreboard) -> None:
+    assert [row.horizon for row in board.scores if row.model == "monthly"] == [21]
+    note = next(entry.note for entry in board.entries if entry.name == "monthly")
+    assert note == "not scored at 1 week: none; 3 months: none; 6 months: none"
+    assert board.ranking()[-1].name in ("monthly", "theta")
+    assert "| monthly | not scored |" in board.to_markdown()
+
+
+def test_reference_and_default_are_rows(board: Scoreboard) -> None:
+    reference, default = board.score("har", 5), board.score("har-garch", 5)
+    assert reference
+    assert default
+    assert (reference.skill, default.gain) == (0, 0)
+    assert np.isnan(reference.p_reference)
+    assert reference.p_default == pytest.approx(default.p_reference)
+
+
+def test_run_rejects_a_taken_name(task: Task, forecaster: Function) -> None:
+    with pytest.raises(ValueError, match=r"a name of its own, other than har-garch, .*; got garch"):
+        run(task, functions={"garch": forecaster})
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("prices") / "prices.csv"
+    embedded(["WTI", "HENRY_HUB"]).between("2010-01-01", "2016-12-31").to_pandas().to_csv(path)
+    return path
+
+
+def test_command_scores_a_file_and_a_function(prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["scoreboard", "--data", str(prices), "--first-year", "2016"]
+    done = CliRunner().invoke(app, [*command, "--template", "template.csv"])
+    assert done.exit_code == 0, done.output
+    template = pd.read_csv("template.csv")
+    levels = {f"{k / 20:g}": template["price"] * np.exp((k - 10) / 50) for k in range(1, 20)}
+    template.assign(**levels).to_csv("constant.csv", index=False)
+    Path("flat.py").write_text("def flat(panel, horizons, levels):\n    raise KeyError(panel.dates[-1])\n")
+    done = CliRunner().invoke(app, [*command, "--quantiles", "constant.csv", "--out", "out"])
+    assert done.exit_code == 0, done.output
+    assert "constant" in done.stdout
+    scores = json.loads(Path("out/scoreboard.json").read_text())
+    assert scores["fingerprint"] in done.stdout
+    assert {path.suffix for path in Path("out").iterdir()} == {".html", ".csv", ".json", ".md"}
+    done = CliRunner().invoke(app, [*command, "--function", "flat:flat"])
+    assert done.exit_code == 4
+    assert "flat:flat raises KeyError" in done.stderr
+    assert "flat.py:2" in done.stderr
+
+
+def test_command_rejects_prices_of_its_own_for_a_track() -> None:
+    done = CliRunner().invoke(app, ["scoreboard", "--symbols", "WTI"])
+    assert done.exit_code == 2
+    assert "fixed; got 'WTI' without --data" in " ".join(done.stderr.split())

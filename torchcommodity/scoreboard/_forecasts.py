@@ -1,0 +1,120 @@
+"""Forecasts of a submission, from a table of quantiles or from a function, in the order of the task."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchcommodity.data import DataError, Panel, QuantileTable, summarize_names
+from torchcommodity.scoreboard._task import Task
+from torchcommodity.training import Progress, one_thread
+
+Function = Callable[[Panel, tuple[int, ...], tuple[float, ...]], Any]
+"""A forecaster: prices up to the origin, H horizons in rows and Q levels to prices `(H, N, Q)`."""
+
+
+def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
+    """Quantiles of the cumulative log-return at the origins of a task, NaN where the table has none.
+
+    Rows of Nixtla's layout whose step is no horizon of the task are left out.
+
+    Raises:
+        DataError: with line and value: an unknown symbol or horizon, a date that is no origin, a forecast from an
+            origin without a price; or a level of the task that the table does not have.
+    """
+    levels = _level_columns(table, task)
+    known = {text: i for i, h in enumerate(task.horizons) for text in _spellings(h, task)}
+    h = np.array([known.get(text.strip().lower(), -1) for text in table.horizons])
+    columns = {symbol: n for n, symbol in enumerate(task.panel.symbols)}
+    n = np.array([columns.get(symbol, -1) for symbol in table.symbols])
+    position = np.searchsorted(task.origins, table.origins)
+    o = np.where(np.isin(table.origins, task.origins), position, -1)
+    symbols = summarize_names(task.panel.symbols, 12)
+    _reject(table, n < 0, f"a symbol of the task ({symbols})", table.symbols)
+    if not table.every_step:
+        horizons = ", ".join(map(str, task.horizons))
+        _reject(table, h < 0, f"a horizon of the task ({horizons} rows)", table.horizons)
+    days = "the last day of a week with prices" if task.panel.frequency == "daily" else "a row of the prices"
+    expected = f"an origin of the task: {days} in {task.first_year} to {task.last_year}"
+    _reject(table, (o < 0) & (h >= 0), expected, table.origins)
+    prices = task.prices.numpy()
+    _reject(table, (h >= 0) & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", table.origins)
+    wanted = h >= 0
+    o, h, n = o[wanted], h[wanted], n[wanted]
+    values = table.values[wanted][:, levels]
+    log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
+    quantiles = np.full((*task.targets.shape, len(task.levels)), np.nan)
+    quantiles[o, h, n] = log_returns
+    return torch.from_numpy(quantiles)
+
+
+@one_thread()
+def call_function(function: Function, task: Task, progress: Progress | None = None) -> Tensor:  # (O, H, N, Q)
+    """Call a forecaster once per origin, with the prices up to that origin and nothing later.
+
+    Args:
+        function: called as function(panel, horizons, levels): a `Panel` whose last row is the origin, H numbers of
+            rows, Q probabilities. It returns prices (H, N, Q), an array or a Tensor; NaN where it has no forecast.
+        task: origins, horizons and levels.
+        progress: called as progress(done, total, description) after each origin.
+
+    Raises:
+        ValueError: the result has another shape, or a quantile that is infinite, not positive, or below that of a lower
+            level; the message names the origin.
+    """
+    parts = []
+    panel = replace(task.panel, findings=())  # those of later rows would tell the future
+    for k, origin in enumerate(task.origins):
+        known = panel.between(None, origin)
+        prices = np.asarray(function(known, task.horizons, task.levels), dtype=np.float64)
+        parts.append(_checked(prices, task, str(origin)) / known.values.plain()[-1][None, :, None].numpy())
+        if progress is not None:
+            progress(k + 1, len(task.rows), str(origin))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_returns = torch.from_numpy(np.log(np.stack(parts)))
+    return torch.where(torch.isfinite(log_returns), log_returns, torch.nan)
+
+
+def _checked(prices: np.ndarray, task: Task, origin: str) -> np.ndarray:
+    shape = len(task.horizons), len(task.panel.symbols), len(task.levels)
+    if prices.shape != shape:
+        raise ValueError(f"call_function: expected prices (horizons, symbols, levels) = {shape}; got {prices.shape}")
+    missing = np.isnan(prices).all(-1)
+    for expected, defects in {
+        "a price at every level, or NaN at all of them": ~np.isfinite(prices).all(-1) & ~missing,
+        "positive prices": (prices <= 0).any(-1),
+        "quantiles that do not decrease with the level": (np.diff(prices, axis=-1) < 0).any(-1),
+    }.items():
+        if defects.any():
+            h, n = np.argwhere(defects)[0]
+            got = ", ".join(f"{price:.6g}" for price in prices[h, n])
+            where = f"from {origin}, {task.panel.symbols[n]}, horizon {task.horizons[h]}"
+            raise ValueError(f"call_function: expected {expected}; got {got} {where}")
+    return prices
+
+
+def _level_columns(table: QuantileTable, task: Task) -> list[int]:
+    columns = {round(level, 6): k for k, level in enumerate(table.levels)}
+    if missing := [level for level in task.levels if round(level, 6) not in columns]:
+        levels = ", ".join(f"{level:g}" for level in task.levels)
+        raise DataError(
+            f"{table.label}: expected the levels {levels}; got none of {', '.join(f'{level:g}' for level in missing)}"
+        )
+    return [columns[round(level, 6)] for level in task.levels]
+
+
+def _spellings(horizon: int, task: Task) -> tuple[str, ...]:
+    """`21`, `1 month` and `1m`."""
+    name = task.horizon_names()[horizon]
+    count, _, unit = name.partition(" ")
+    return str(horizon), name, re.sub("s$", "", name), f"{count}{unit[:1]}"
+
+
+def _reject(table: QuantileTable, defects: np.ndarray, expected: str, values: Sequence[Any] | np.ndarray) -> None:
+    if (rows := np.flatnonzero(defects)).size:
+        more = f"; {len(rows) - 1:,} more such rows" if len(rows) > 1 else ""
+        raise DataError(f"{table.at(rows[0])}: expected {expected}; got {str(values[rows[0]])!r}{more}")

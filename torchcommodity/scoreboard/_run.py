@@ -1,0 +1,110 @@
+"""Forecasts of every model at the origins of a task, and their scores."""
+
+from collections.abc import Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchcommodity.data import QuantileTable, read_quantiles
+from torchcommodity.forecast import Backtest, backtest, statistical
+from torchcommodity.forecast import baselines as default_baselines
+from torchcommodity.scoreboard._forecasts import Function, align_quantiles, call_function
+from torchcommodity.scoreboard._look_ahead import check_look_ahead
+from torchcommodity.scoreboard._scoreboard import Entry, Scoreboard, score_entries
+from torchcommodity.scoreboard._task import REFERENCE, Task
+from torchcommodity.training import HAR_GARCH, Baseline, FitConfig, Progress, model_inputs
+
+STATISTICAL = ("autoarima", "autoets", "theta")
+NOT_INSTALLED = "not installed: pip install 'torchcommodity[statsforecast]'"
+
+
+def run(
+    task: Task,
+    *,
+    functions: Mapping[str, Function] | None = None,
+    tables: Mapping[str, Any] | None = None,
+    baselines: Mapping[str, Baseline] | None = None,
+    progress: Progress | None = None,
+) -> Scoreboard:
+    """Score forecasters on a task, beside the default model and the baselines of the package.
+
+    The rows of the package are its default model, `forecast.baselines` (among them GARCH by `arch`) and, where it is
+    installed, AutoARIMA, AutoETS and Theta of `statsforecast`; each is fitted on the years before a test year, with an
+    embargo of one horizon. A forecast that a model does not make is scored as that of the reference, `har`; a model
+    that misses more than 2 % of a horizon is not scored there.
+
+    Args:
+        task: of `load_track` or `make_task`.
+        functions: forecasters by name, each called once per origin with the prices up to it; see `call_function`.
+        tables: quantiles by name: a file, a frame or a `QuantileTable`; see `data.read_quantiles`.
+        baselines: baselines of `training` by name, called once per test year with the prices up to its end, and checked
+            for look-ahead on the first one.
+        progress: called as progress(done, total, description).
+
+    Raises:
+        ValueError: a name is taken; what `align_quantiles`, `call_function` and `check_look_ahead` raise.
+
+    Example:
+        >>> from torchcommodity import data, forecast, scoreboard
+        >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2016-12-31")
+        >>> def fitted_once(panel, horizons, levels):
+        ...     return forecast.fit(panel.between(None, "2015-12-31")).predict(panel).prices
+        >>> board = run(scoreboard.make_task(wti, first_year=2016), functions={"fitted once": fitted_once})
+        >>> round(board.score("fitted once", 21).gain, 4) == 0  # of the default, which is fitted on the same rows
+        True
+    """
+    functions, tables, added = functions or {}, tables or {}, baselines or {}
+    library = default_baselines(task.panel.frequency)
+    _check_names([*functions, *tables, *added], [HAR_GARCH, *library, *STATISTICAL])
+    forecasts = {name: align_quantiles(_table(source, name), task) for name, source in tables.items()}
+    for name, function in functions.items():
+        forecasts[name] = call_function(function, task, _labeled(progress, name))
+    installed = STATISTICAL if find_spec("statsforecast") else ()
+    for name, baseline in added.items():
+        _check_baseline(name, baseline, task)
+    models = {**library, **{name: statistical(name, rows=task.rows) for name in installed}, **added}
+    result = backtest(
+        task.panel, first_year=task.first_year, baselines=models, progress=_labeled(progress, "models of the package")
+    )
+    forecasts |= {name: _at_origins(result, name, task) for name in result.quantiles}
+    entries = [
+        Entry(result.model, "default"),
+        *(Entry(name, "reference" if name == REFERENCE else "baseline") for name in library),
+        *(Entry(name, "baseline", "" if name in installed else NOT_INSTALLED) for name in STATISTICAL),
+        *(Entry(name, "function") for name in (*functions, *added)),
+        *(Entry(name, "file") for name in tables),
+    ]
+    return score_entries(task, tuple(entries), forecasts, result.model)
+
+
+def _table(source: Any, name: str) -> QuantileTable:
+    return source if isinstance(source, QuantileTable) else read_quantiles(source, model=name)
+
+
+def _at_origins(result: Backtest, name: str, task: Task) -> Tensor:
+    """The rows of a backtest at the origins of the task."""
+    return result.quantiles[name][torch.from_numpy(task.rows - (len(task.panel) - len(result.origins)))]
+
+
+def _check_baseline(name: str, baseline: Baseline, task: Task) -> None:
+    years = task.panel.dates.astype("datetime64[Y]").astype(int) + 1970
+    start, stop = (int((years < year).sum()) for year in (task.first_year, task.first_year + 1))
+    har = FitConfig.for_frequency(task.panel.frequency).model.har
+    inputs = model_inputs(task.panel, har.horizons[-1]).before(stop)
+    check_look_ahead(name, baseline, inputs, start, har)
+
+
+def _check_names(names: list[str], known: list[str]) -> None:
+    if taken := [name for name in names if name in known or names.count(name) > 1]:
+        raise ValueError(f"run: every model must have a name of its own, other than {', '.join(known)}; got {taken[0]}")
+
+
+def _labeled(progress: Progress | None, name: str) -> Progress | None:
+    return None if progress is None else partial(_report, progress, name)
+
+
+def _report(progress: Progress, name: str, done: int, total: int, description: str) -> None:
+    progress(done, total, f"{name}, {description}")

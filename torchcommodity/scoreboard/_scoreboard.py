@@ -1,0 +1,224 @@
+"""Scores of every model of a scoreboard, and their ranking."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from torchcommodity.forecast import Backtest, score
+from torchcommodity.losses import pinball
+from torchcommodity.scoreboard._task import REFERENCE, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_MISSING = 0.02  # share of the forecasts of a horizon that may be missing
+INTERVALS = (0.5, 0.8, 0.9)
+
+Source = Literal["reference", "default", "baseline", "function", "file"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of the scoreboard.
+
+    Args:
+        name: of the model.
+        source: "reference", "default" (the package's model), "baseline" of the package, "function" that was run here,
+            or "file" of quantiles, of which nobody can check when they were made.
+        note: why there are no scores, in words; or "".
+    """
+
+    name: str
+    source: Source
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class EntryScore:
+    """One model at one horizon, over all scored forecasts of the task; NaN where the model is not scored."""
+
+    model: str
+    horizon: int  # rows
+    pinball: float  # mean over the levels, in log-return
+    skill: float  # reduction of the reference's pinball loss, percent
+    p_reference: float  # two-sided p-value of the Diebold-Mariano test against the reference
+    gain: float  # reduction of the default model's pinball loss, percent
+    p_default: float  # p-value of the Diebold-Mariano test against the default model
+    coverage50: float  # share of outcomes inside the 50 % interval
+    coverage80: float
+    coverage90: float
+    share: float  # of the forecasts that the model made itself; the rest are the reference's
+    n: int  # number of targets
+    dates: int  # number of origins with a target
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scoreboard:
+    """Scores of every model on one task."""
+
+    task: Task
+    default: str  # name of the package's model
+    entries: tuple[Entry, ...]
+    scores: tuple[EntryScore, ...]
+    symbol_skills: dict[str, Tensor]  # model: (H, N) reduction of the reference's pinball loss, percent
+
+    def score(self, model: str, horizon: int) -> EntryScore | None:
+        """The score of a model at a horizon; None if it has none."""
+        return next((s for s in self.scores if (s.model, s.horizon) == (model, horizon)), None)
+
+    def mean_skill(self, model: str) -> float:
+        """Mean of the skills at all horizons, percent; NaN if the model is not scored at one of them."""
+        skills = [s.skill for h in self.task.horizons if (s := self.score(model, h)) is not None]
+        return sum(skills) / len(skills) if len(skills) == len(self.task.horizons) else math.nan
+
+    def ranking(self) -> tuple[Entry, ...]:
+        """The models by mean skill; those that are not scored at every horizon come last."""
+
+        def place(entry: Entry) -> tuple[bool, float]:
+            skill = self.mean_skill(entry.name)
+            return math.isnan(skill), -skill if math.isfinite(skill) else 0.0
+
+        return tuple(sorted(self.entries, key=place))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Convert to a DataFrame with one row per model and horizon: the fields of `EntryScore`."""
+        import pandas as pd
+
+        columns = [field.name for field in fields(EntryScore)]
+        table: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.scores], columns=columns)
+        return table
+
+    def to_markdown(self) -> str:
+        """Convert to Markdown: what was scored, then the skill of each model by horizon, with p-value and coverage."""
+        names, task = self.task.horizon_names(), self.task
+        heads = ["", "model", *names.values(), "mean", "inside 90 %"]
+        lines = [heads, ["---:", "---", *["---:"] * (len(names) + 2)]]
+        for place, entry in enumerate(self.ranking(), 1):
+            scores = [self.score(entry.name, h) for h in names]
+            ranked = not math.isnan(self.mean_skill(entry.name))
+            mean = f"{self.mean_skill(entry.name):+.2f}" if ranked else ""
+            inside = ", ".join(f"{100 * s.coverage90:.0f}" for s in scores if s is not None)
+            cells = [_describe_skill(s) for s in scores] if any(scores) else [entry.note, *[""] * (len(names) - 1)]
+            lines.append([f"{place}" if ranked else "", entry.name, *cells, mean, inside])
+        return "\n".join(
+            [
+                f"**{task.name}**: {len(task.panel.symbols)} symbols, {len(task.rows)} origins {task.origins[0]} to "
+                f"{task.origins[-1]}, fingerprint `{task.fingerprint[:16]}`. Skill in percent of the pinball loss of "
+                f"`{REFERENCE}`, and the p-value of the difference.",
+                "",
+                *(f"| {' | '.join(cells)} |" for cells in lines),
+            ]
+        )
+
+    def __repr__(self) -> str:
+        ranking = ", ".join(f"{e.name} {self.mean_skill(e.name):+.2f}" for e in self.ranking() if not e.note)
+        return f"Scoreboard({self.task.track}; mean skill in percent: {ranking})"
+
+
+def _describe_skill(score: EntryScore | None) -> str:
+    """`+2.13 (p 0.04)`; "0" for the reference, "not scored" without a score."""
+    if score is None:
+        return "not scored"
+    return f"{score.skill:+.2f}" + ("" if math.isnan(score.p_reference) else f" (p {score.p_reference:.2f})")
+
+
+def score_entries(task: Task, entries: tuple[Entry, ...], forecasts: Mapping[str, Tensor], default: str) -> Scoreboard:
+    """Score the forecasts `(O, H, N, Q)` of all models on all targets of a task.
+
+    A missing forecast is replaced by the reference's, so that a model gains nothing by leaving one out. A model that
+    misses more than 2 % of the forecasts of a horizon is not scored there.
+
+    Raises:
+        ValueError: the reference or the default model misses a forecast.
+    """
+    scored = torch.isfinite(task.targets)  # (O, H, N)
+    own = {name: torch.isfinite(q).all(-1) & scored for name, q in forecasts.items()}
+    for name in (REFERENCE, default):
+        if not own[name][scored].all():
+            raise ValueError(
+                f"scoreboard: {name} must have every forecast; it misses {int((scored & ~own[name]).sum())}"
+            )
+    shares = {name: own[name].sum((0, 2)) / scored.sum((0, 2)) for name in forecasts}
+    complete = {name: torch.where(own[name][..., None], q, forecasts[REFERENCE]) for name, q in forecasts.items()}
+    rows, skills = [], {name: torch.full(task.targets.shape[1:], torch.nan) for name in forecasts}
+    for i, _ in enumerate(task.horizons):
+        present = {name: q[:, i] for name, q in complete.items() if shares[name][i] >= 1 - MAX_MISSING}
+        for row, skill in _score_horizon(task, i, present, default, shares):
+            rows.append(row)
+            skills[row.model][i] = skill
+    noted = tuple(_noted(entry, task, own, shares) for entry in entries)
+    return Scoreboard(task, default, noted, tuple(rows), skills)
+
+
+def _score_horizon(
+    task: Task, i: int, quantiles: Mapping[str, Tensor], default: str, shares: Mapping[str, Tensor]
+) -> Iterator[tuple[EntryScore, Tensor]]:
+    """Score and skill by symbol `(N,)` of each model, whose quantiles are (O, N, Q), at horizon number i."""
+    target, levels = task.targets[:, i], torch.tensor(task.levels, dtype=torch.double)
+    tested = {name: _backtest(task, i, quantiles, name) for name in (REFERENCE, default)}
+    references = {row.model: row for row in score(tested[REFERENCE], reference=REFERENCE).rows}
+    defaults = {row.model: row for row in score(tested[default], reference=default).rows}
+    loss = {name: pinball(q, target, levels, reduction="none").mean(-1).nanmean(0) for name, q in quantiles.items()}
+    for name, q in quantiles.items():
+        first, second = references[name], defaults[name]
+        coverage50, coverage80, coverage90 = (_coverage(q, target, task.levels, share) for share in INTERVALS)
+        row = EntryScore(
+            model=name,
+            horizon=task.horizons[i],
+            pinball=first.pinball,
+            skill=first.skill,
+            p_reference=first.dm_p,
+            gain=second.skill,
+            p_default=second.dm_p,
+            coverage50=coverage50,
+            coverage80=coverage80,
+            coverage90=coverage90,
+            share=shares[name][i].item(),
+            n=first.n,
+            dates=first.dates,
+        )
+        yield row, 100 * (1 - loss[name] / loss[REFERENCE])
+
+
+def _backtest(task: Task, i: int, quantiles: Mapping[str, Tensor], tested: str) -> Backtest:
+    """The forecasts of one horizon as a backtest, which `forecast.score` takes."""
+    horizon = slice(i, i + 1)
+    return Backtest(
+        model=tested,
+        origins=task.origins,
+        symbols=task.panel.symbols,
+        horizons=task.horizons[horizon],
+        levels=task.levels,
+        targets=task.targets[:, horizon],
+        target_dates=task.target_dates[:, horizon],
+        quantiles={name: q[:, None] for name, q in quantiles.items()},
+        variances={name: torch.full_like(task.targets[:, horizon], torch.nan) for name in quantiles},
+        fits=(),
+        mix={},
+    )
+
+
+def _coverage(quantiles: Tensor, target: Tensor, levels: tuple[float, ...], interval: float) -> float:
+    tails = (1 - interval) / 2, (1 + interval) / 2
+    low, high = (min(range(len(levels)), key=lambda k: abs(levels[k] - tail)) for tail in tails)
+    valid = torch.isfinite(target)
+    inside = (target >= quantiles[..., low]) & (target <= quantiles[..., high]) & valid
+    return (inside.sum() / valid.sum()).item()
+
+
+def _noted(entry: Entry, task: Task, own: Mapping[str, Tensor], shares: Mapping[str, Tensor]) -> Entry:
+    """The entry with a note on the horizons that are not scored, and the first forecast that is missing."""
+    if entry.name not in own:
+        return entry
+    notes = []
+    for i, (h, name) in enumerate(task.horizon_names().items()):
+        if (share := shares[entry.name][i].item()) < 1 - MAX_MISSING:
+            missing = torch.isfinite(task.targets[:, i]) & ~own[entry.name][:, i]
+            o, n = (int(index) for index in missing.nonzero()[0])
+            first = f"the first missing one is {task.origins[o]}, {task.panel.symbols[n]}, {h}"
+            notes.append(f"{name}: none" if share == 0 else f"{name}: {100 * share:.1f} % of the forecasts, {first}")
+    return Entry(entry.name, entry.source, f"not scored at {'; '.join(notes)}" if notes else "")
