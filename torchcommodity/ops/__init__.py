@@ -7,6 +7,7 @@ from torchcommodity.opkit import load_native_library
 NATIVE = load_native_library(Path(__file__).parent.parent)  # first: it defines the schemas of the operators below
 
 from torchcommodity.ops import indicators, series  # noqa: E402
+from torchcommodity.ops._correlation.dcc_correlation import dcc_correlation as dcc_correlation  # noqa: E402
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
@@ -72,6 +73,7 @@ __all__ = [
     "conv_bn",
     "correlation_matrix",
     "correlation_regime",
+    "dcc_correlation",
     "egarch_variance",
     "ewm_correlation",
     "ewm_covariance",

@@ -114,11 +114,12 @@ def batch_layout(case: Case) -> tuple[int, list[int]]:
     axes = case.num_batch_axes
     if axes < 1:
         raise SkipCheck("the sample has no batch axis")
-    length, batched = case.tensors[0].shape[0], []
+    length, width, batched = case.tensors[0].shape[0], case.tensors[0].shape[-1], []
+    one_number_each = case.op.vmap == "batch" and length != width  # else a vector may have one number for each asset
     for i, x in enumerate(case.tensors[: case.num_inputs]):
         is_panel = i in case.panel_indices
         has_axes = x is not None and (x.dim() + case.time[0] == axes if is_panel else x.dim() >= axes)
-        if has_axes and x.shape[0] == length and (is_panel or x.dim() > 1):
+        if has_axes and x.shape[0] == length and (is_panel or x.dim() > 1 or one_number_each):
             batched.append(i)
     return axes, batched
 

@@ -20,7 +20,9 @@ def resize(case: Case, *, batch: int | None = None, rows: int | None = None, ass
         is_panel = i in case.panel_indices
         if is_panel and rows is not None:
             x = repeat_to(x, case.time[0], rows)
-        if assets is not None and width > 1:
+        if assets is not None and width > 1 and not is_panel and x.shape[-2:] == (width, width):
+            x = repeat_diagonal(x, assets)
+        elif assets is not None and width > 1:
             for axis in range(1 + case.time[0] if is_panel else -1, 0):
                 x = repeat_to(x, axis, assets) if x.dim() >= -axis and x.shape[axis] == width else x
         return repeat_to(x, 0, batch) if batch is not None and has_batch_axis(i, x) else x
@@ -41,6 +43,13 @@ def repeat_to(x: Tensor, axis: int, length: int) -> Tensor:
         return x
     parts = [x, x.flip(axis)] * (length // (2 * x.shape[axis]) + 1)
     return torch.cat(parts, axis).narrow(axis, 0, length).contiguous()
+
+
+def repeat_diagonal(x: Tensor, length: int) -> Tensor:
+    """Repeat square matrices (..., N, N) along their diagonal: covariance matrices stay positive definite."""
+    copies = length // x.shape[-1] + 1
+    blocks = torch.einsum("ab,...ij->...aibj", torch.eye(copies, dtype=x.dtype, device=x.device), x)
+    return blocks.flatten(-4, -3).flatten(-2)[..., :length, :length].contiguous()
 
 
 def require_runs(case: Case) -> Case:

@@ -1,0 +1,1 @@
+"""Conditional correlations: constant (CCC) and dynamic (DCC), their likelihood and their estimation."""

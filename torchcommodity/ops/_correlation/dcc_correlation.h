@@ -1,0 +1,49 @@
+// Q_{t+1} = (1 - a - b) target + a z_t z_t' + b Q_t for one panel, in the arithmetic of float64 and the dtype of the
+// panel between rows, so that any split of the rows gives the same bits. Shared by the CPU and CUDA kernels.
+#pragma once
+#include "sweep.h"
+
+namespace commodity {
+
+template <typename scalar_t>
+struct DccRecursion {
+  const scalar_t *z, *weights, *target, *initial;
+  scalar_t* y;
+  int64_t steps, n;
+
+  COMMODITY_INLINE int64_t memory() const { return Regression::size(n); }
+
+  COMMODITY_INLINE void operator()(int64_t panel, double* memory) const {
+    const int64_t size = n * n;
+    const Regression regression(memory, n);
+    const scalar_t *x = z + panel * steps * n, *start = initial + panel * size;
+    scalar_t* q = y + panel * steps * size;
+    if (steps > 0)
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) q[i * n + j] = (start[i * n + j] + start[j * n + i]) / 2;
+    for (int64_t t = 1; t < steps; ++t, x += n, q += size) {
+      if (any_missing(x, n)) {
+        regression.fit(q, x);
+        advance(panel, q, [&](int64_t i, int64_t j) {
+          return regression.means[i] * regression.means[j] + regression.covariance(x, i, j);
+        });
+      } else {
+        advance(panel, q, [&](int64_t i, int64_t j) { return double(x[i]) * x[j]; });
+      }
+    }
+  }
+
+ private:
+  template <typename Square>
+  COMMODITY_INLINE void advance(int64_t panel, scalar_t* q, const Square& square) const {
+    const scalar_t* goal = target + panel * n * n;
+    const double a = weights[2 * panel], b = weights[2 * panel + 1], c = 1 - a - b;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        const double mean = (double(goal[i * n + j]) + goal[j * n + i]) / 2;
+        q[(n + i) * n + j] = static_cast<scalar_t>(c * mean + a * square(i, j) + b * q[i * n + j]);
+      }
+  }
+};
+
+}  // namespace commodity

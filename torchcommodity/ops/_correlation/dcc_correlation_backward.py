@@ -1,0 +1,79 @@
+"""Backward pass of `dcc_correlation`: gradients of residuals, weights, target and initial Q in one reverse pass."""
+
+import torch
+from torch import Tensor
+
+from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torchcommodity.ops._correlation.sweep import regress, symmetric
+
+
+def _reference(
+    grad: Tensor,  # (..., T, N, N), the incoming gradient of Q
+    z: Tensor,  # (..., T, N)
+    weights: Tensor,  # (..., 2): a, b
+    target: Tensor,  # (..., N, N)
+    q: Tensor,  # (..., T, N, N)
+) -> Tensor:
+    """Gradients (..., T N + 2 + 2 N^2) with respect to z, weights, target and the initial Q, flattened, in order."""
+    # With u = K z the conditional mean, C the conditional covariance and E = I - K (zero without missing residuals),
+    # dQ_{t+1} = a (du u' + u du' + E dQ E') + b dQ, du = K dz + E dQ w, where w = Q_oo^-1 z_o. The adjoint
+    # A_t = dL / dQ_t is therefore A_t = grad_t + b A + a E'A E + sym(E'g w') with A = A_{t+1} and g = 2 a A u.
+    # dz_t = K'g    da = sum <A, u u' + C - target>    db = sum <A, Q_t - target>    dtarget = (1 - a - b) sum A
+    grad, q, target = symmetric(grad), symmetric(q), symmetric(target)
+    a, b = weights[..., 0, None, None], weights[..., 1, None, None]
+    observed, coefficients, means, covariance, solution = regress(q, z)
+    rest = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device) - coefficients
+    squares = means.unsqueeze(-1) * means.unsqueeze(-2) + covariance
+    adjoint, adjoints = torch.zeros_like(target), []  # adjoints: A_{t+1}, from the last row to the first
+    for t in reversed(range(z.shape[-2])):
+        adjoints.append(adjoint)
+        g = 2 * a * (adjoint @ means[..., t, :, None])
+        e = rest[..., t, :, :]
+        through_mean = symmetric((e.mT @ g) * solution[..., t, None, :])
+        adjoint = grad[..., t, :, :] + b * adjoint + a * (e.mT @ adjoint @ e) + through_mean
+    later = torch.stack(adjoints[::-1], -3) if adjoints else torch.zeros_like(q)
+    g = 2 * a.unsqueeze(-3) * (later @ means.unsqueeze(-1))
+    d_z = torch.where(observed, (coefficients.mT @ g).squeeze(-1), 0)
+    d_weights = [(later * (x - target.unsqueeze(-3))).sum((-3, -2, -1)) for x in (squares, q)]
+    matrices = [((1 - a - b) * later.sum(-3)).flatten(-2), adjoint.flatten(-2)]
+    return torch.cat([d_z.flatten(-2), torch.stack(d_weights, -1), *matrices], -1)
+
+
+def split_gradients(gradients: Tensor, z: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of z, weights, target and the initial Q, in their shapes."""
+    steps, assets = z.shape[-2:]
+    sizes = [steps * assets, 2, assets**2, assets**2]
+    d_z, d_weights, d_target, d_initial = gradients.split(sizes, -1)
+    matrices = [x.unflatten(-1, (assets, assets)) for x in (d_target, d_initial)]
+    return d_z.reshape(z.shape), d_weights, *matrices
+
+
+def _fake(z: Tensor) -> Tensor:
+    steps, assets = z.shape[-2:]
+    return z.new_empty((*z.shape[:-2], steps * assets + 2 + 2 * assets**2))
+
+
+def _backward(
+    cotangent: Tensor, *, grad: Tensor, z: Tensor, weights: Tensor, target: Tensor, q: Tensor
+) -> tuple[Tensor, ...]:
+    return vjp(_reference, (grad, z, weights, target, q), cotangent)
+
+
+def _function(grad: Tensor, z: Tensor, weights: Tensor, target: Tensor, q: Tensor) -> Tensor:
+    gradients: Tensor = operator(grad, z, weights, target, q)
+    return gradients
+
+
+def _cases() -> Cases:
+    from torchcommodity.ops._correlation.dcc_correlation import example_parameters
+
+    generator = torch.Generator().manual_seed(0)
+    z, gaps, weights, target, initial = (x[..., :5, :] for x in example_parameters(generator))
+    grad, noise = torch.randn(2, 2, 5, 3, 3, dtype=torch.double, generator=generator)
+    q = initial.unsqueeze(1) + 0.1 * noise @ noise.mT
+    return Cases(
+        function=_function, samples=(Sample(grad, z, weights, target, q), Sample(grad, gaps, weights, target, q))
+    )
+
+
+operator = Op("dcc_correlation_backward", reference=_reference, fake=_fake, backward=_backward, cases=_cases, time=None)
