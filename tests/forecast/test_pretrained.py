@@ -201,6 +201,33 @@ def test_pretrained_rejects_bad_arguments() -> None:
         pretrained(function, step=0)
 
 
+def test_pretrained_variances_are_the_last_forecast_of_each_row(backtest_panel: Panel) -> None:
+    panel = backtest_panel.between("2008-01-01", "2010-12-31").with_contracts({"WTI": "CL"})
+    variances = pretrained(MODELS["tirex-2"], name="walk", step=7, context_length=200).variances(panel, [5, 63])
+    assert variances.shape == (len(panel), 2, 2, 1)
+    assert variances[:252].isnan().all()
+    row = 700 // 7 * 7
+    expected = non_roll_returns(panel)[: row + 1, 0]
+    expected = expected[expected.isfinite()][-199:].var()
+    torch.testing.assert_close(variances[row : row + 7, :, 0, 0], expected.expand(7, 2), rtol=1e-4, atol=0)
+    past = panel.between(None, str(panel.dates[row + 2]))
+    again = pretrained(MODELS["tirex-2"], step=7, context_length=200).variances(past, [5, 63])
+    torch.testing.assert_close(again, variances[: row + 3], rtol=0, atol=0, equal_nan=True)
+
+
+def test_pretrained_is_a_variance_term_of_a_forecaster(backtest_panel: Panel) -> None:
+    panel, walk = backtest_panel.between("2008-01-01", "2010-12-31"), pretrained(function, name="walk", step=21)
+    forecaster = forecast.fit(panel, covariates=walk)
+    har = forecaster.model.har
+    position = har.config.terms.index("walk")
+    assert position == len(har.config.terms) - 2
+    predict = forecaster.predict(panel, covariates=walk).log_returns
+    har.mix[:, position] += 1
+    assert (forecaster.predict(panel, covariates=walk).log_returns.diff(dim=-1) > predict.diff(dim=-1)).all()
+    with pytest.raises(ValueError, match="walk"):
+        forecaster.predict(panel)
+
+
 @pytest.mark.slow
 def test_pretrained_is_a_row_of_a_backtest() -> None:
     panel = data.embedded(["WTI"]).between("2010-01-01", "2014-12-31").with_contracts({"WTI": "CL"})

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torchcommodity.data import Panel
 from torchcommodity.forecast._pipelines import Pipeline, at_levels, checked_quantiles, read_pipeline
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.training import ModelInputs, Prediction, Progress, roll_adjusted_returns
+from torchcommodity.training import ModelInputs, Prediction, Progress, model_inputs, roll_adjusted_returns
 
 INTERVAL = (0.1, 0.9)  # levels that every model has
 
@@ -24,7 +25,11 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class PretrainedModel:
-    """A pretrained model that forecasts every `step`-th row of any panel; see `pretrained`."""
+    """A pretrained model that forecasts every `step`-th row of any panel: a baseline and a variance term.
+
+    See `pretrained`. As a baseline it is a row of `backtest(baselines=)`; as the `covariates=` of `fit`, `predict` and
+    `backtest` it is one more variance term of the forecaster, whose coefficient is estimated with those of the others.
+    """
 
     pipeline: Pipeline = field(repr=False)
     name: str
@@ -47,6 +52,28 @@ class PretrainedModel:
         quantiles = shift.unsqueeze(-1) + scale.unsqueeze(-1) * returns
         index = [levels.index(level) for level in config.levels]
         return Prediction(*(self._every_row(x, T - start) for x in (quantiles[..., index], variance + gap_variance)))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Name of the variance term."""
+        return (self.name,)
+
+    @property
+    def ratios(self) -> tuple[str, ...]:
+        """None: the term is a variance."""
+        return ()
+
+    @torch.no_grad()
+    def variances(self, panel: Panel, horizons: Sequence[int]) -> Tensor:  # (T, H, N, 1)
+        """Variance per row that the model's quantiles imply, without roll gaps; the last one known at each row.
+
+        NaN before a symbol's first forecast.
+        """
+        config = replace(HarConfig.for_frequency(panel.frequency), horizons=tuple(horizons), levels=INTERVAL)
+        inputs, rows = model_inputs(panel, ahead=0), range(0, len(panel), self.step)
+        variances = implied_variance(self._quantiles(inputs, rows, config), INTERVAL)
+        per_row = variances / torch.tensor(horizons)[:, None]
+        return _forward_fill(self._every_row(per_row, len(panel))).unsqueeze(-1)
 
     def _every_row(self, forecasts: Tensor, rows: int) -> Tensor:  # (R, ...) -> (rows, ...)
         result = forecasts.new_full((rows, *forecasts.shape[1:]), torch.nan)
@@ -159,6 +186,11 @@ def _list_origins(returns: Tensor, prices: Tensor, rows: range, warmup: int) -> 
     valid = (counts >= warmup) & torch.isfinite(prices) & (prices > 0)
     selected = valid[rows.start :: rows.step].nonzero().tolist()
     return [Origin(rows[i], n, int(counts[rows[i], n])) for i, n in selected]
+
+
+def _forward_fill(x: Tensor) -> Tensor:  # (T, ...)
+    rows = torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)).expand(x.shape)
+    return x.gather(0, torch.where(x.isfinite(), rows, 0).cummax(0).values)
 
 
 def implied_variance(quantiles: Tensor, levels: Sequence[float]) -> Tensor:  # (..., Q) -> (...)
