@@ -10,7 +10,8 @@ import pandas as pd
 from markdown import replace_table
 
 HEAD = (
-    "| portfolio | Sharpe | LSTM minus portfolio, 95 % interval | return | volatility | drawdown | turnover | costs |"
+    "| portfolio | Sharpe | deflated | LSTM minus portfolio, 95 % interval | return | volatility | drawdown "
+    "| turnover | costs |"
 )
 
 
@@ -25,8 +26,10 @@ def tables(folder: Path) -> str:
                 f"**{kind}, {cost:g} basis points per trade, {span}.**",
                 "",
                 HEAD,
-                "|---|" + "---:|" * 7,
+                "|---|" + "---:|" * 8,
                 *map(row, rows.to_dict("records")),
+                "",
+                selection(rows.iloc[0]),
             ]
         )
         for cost, rows in results.groupby("cost_bps")
@@ -43,6 +46,7 @@ def row(result: dict[str, float]) -> str:
     cells = (
         result["portfolio"],
         f"{result['sharpe_ratio']:+.2f}",
+        f"{result['deflated_sharpe']:.2f}",
         difference,
         f"{100 * result['annual_return']:+.1f} %",
         f"{100 * result['annual_volatility']:.1f} %",
@@ -51,6 +55,14 @@ def row(result: dict[str, float]) -> str:
         f"{100 * result['costs']:.2f} %",
     )
     return f"| {' | '.join(map(str, cells))} |"
+
+
+def selection(result: pd.Series) -> str:
+    """How much of the best portfolio of a table may be luck."""
+    return (
+        f"No portfolio better than equal weight: SPA p = {result['spa_p_value']:.2f}. "
+        f"Probability of backtest overfitting: {100 * result['overfitting']:.0f} %."
+    )
 
 
 def main() -> None:

@@ -46,6 +46,8 @@ def test_portfolio_backtest_to_pandas_and_repr(backtest: PortfolioBacktest) -> N
     table = backtest.to_pandas()
     assert table[["cost_bps", "portfolio"]].iloc[0].tolist() == [2.0, "lstm"]
     assert table["difference"].isna().sum() == 2
+    assert table["deflated_sharpe"].between(0, 1).all()
+    assert table.groupby("cost_bps")["spa_p_value"].nunique().tolist() == [1, 1]
     assert table["sharpe_ratio"].iloc[0] == backtest.results[0].performance.sharpe_ratio
     assert repr(backtest).startswith("PortfolioBacktest(WTI, BRENT, HENRY_HUB; 514 rows 2017-01-02 to 2018-12-28; lstm")
 

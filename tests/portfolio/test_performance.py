@@ -25,6 +25,7 @@ def test_performance_by_hand() -> None:
     assert result.max_drawdown == pytest.approx(0.10)
     assert result.turnover == pytest.approx(252 * 2 / 4)
     assert result.costs == pytest.approx(252 * 0.02 / 4)
+    assert result.expected_shortfall == pytest.approx(0.10)  # the worst of four rows
 
 
 def test_performance_of_cash_is_zero() -> None:

@@ -71,7 +71,14 @@ def test_page_has_a_placeholder_per_chart_and_unique_ids(page: Page) -> None:
     figures = json.loads(next(text for tag, text in page.scripts if tag == "script" and text.startswith("{")))
     placeholders = {name for name in ids if name and name.startswith("chart-")}
     assert set(figures) == placeholders
-    assert {"chart-fan-0", "chart-fan-1", "chart-calibration", "chart-correlation", "chart-matrix"} == placeholders
+    assert {
+        "chart-fan-0",
+        "chart-fan-1",
+        "chart-calibration",
+        "chart-pit",
+        "chart-correlation",
+        "chart-matrix",
+    } == placeholders
     targets = {(a.get("href") or "#")[1:] for a in page.all("a")}
     assert targets <= set(ids)
 

@@ -16,6 +16,7 @@ from torchcommodity.risk import (
     forecast_value_at_risk,
     log_score,
     probability_integral_transform,
+    simple_return_quantiles,
 )
 
 LEVELS = tuple(np.round(np.arange(0.05, 1, 0.05), 2).tolist())
@@ -118,3 +119,18 @@ def test_forecast_risk_rejects_bad_input() -> None:
         forecast_value_at_risk(NORMAL[:2], (0.5, 1.0))
     with pytest.raises(ValueError, match=r"log_score: outcomes must have the shape \(\.\.\.\) of the quantiles"):
         log_score(NORMAL, LEVELS, torch.zeros(3))
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.4])
+def test_simple_return_quantiles_give_the_shortfall_of_exponential_tails_in_logs(scale: float) -> None:
+    log_returns = scale * NORMAL
+    quantiles, levels = simple_return_quantiles(log_returns, LEVELS)
+    a = ((log_returns[1] - log_returns[0]) / math.log(2)).item()
+    q = log_returns[0].item()
+    long = forecast_expected_shortfall(quantiles, levels).item()  # E exp(x) of the tail is exp(q) / (1 + a)
+    assert long == pytest.approx(1 - math.exp(q) / (1 + a), rel=2e-3)
+    assert long < 1
+    mirrored = tuple(1 - level for level in reversed(levels))
+    short = forecast_expected_shortfall(-quantiles.flip(-1), mirrored).item()
+    assert short == pytest.approx(math.exp(-q) / (1 - a) - 1, rel=5e-3)
+    assert forecast_value_at_risk(quantiles, levels).item() == pytest.approx(-math.expm1(q))

@@ -99,9 +99,13 @@ def test_backtest_overfitting_rejects_bad_input(returns: np.ndarray, blocks: int
         probability_of_backtest_overfitting(returns, blocks=blocks)
 
 
-def test_backtest_overfitting_rejects_constant_returns_and_too_many_blocks() -> None:
-    with pytest.raises(ValueError, match="every strategy must vary in every half of the blocks"):
-        probability_of_backtest_overfitting(np.zeros((50, 2)), blocks=4)
+def test_backtest_overfitting_of_a_strategy_without_a_position_is_defined() -> None:
+    returns = np.random.default_rng(0).normal(-0.1, 1, (200, 2))
+    returns[:100, 1] = 0.0
+    assert np.isfinite(probability_of_backtest_overfitting(returns, blocks=4).logits).all()
+
+
+def test_backtest_overfitting_rejects_too_many_blocks() -> None:
     with pytest.raises(ValueError, match=r"blocks must be in \[2, 20\]; got blocks=40"):
         probability_of_backtest_overfitting(np.zeros((50, 2)), blocks=40)
 

@@ -10,7 +10,7 @@ from torchcommodity.cli import _output as output
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
-    from torchcommodity.portfolio import PortfolioBacktest, PortfolioResult
+    from torchcommodity.portfolio import PortfolioBacktest, PortfolioResult, PortfolioSelection
 
 FILES = ("portfolio.csv", "daily.csv", "weights.csv", "portfolio.html")
 
@@ -102,21 +102,23 @@ def portfolio(
 
 
 def _table(result: "PortfolioBacktest", cost: float) -> object:
-    from torchcommodity.report import describe_results
+    from torchcommodity.report import describe_results, describe_selection
 
     kind = "Long and short" if result.long_short else "Long only"
     title = f"{kind}, {1e4 * cost:g} basis points per trade, {result.dates[0]} to {result.dates[-1]}"
     heads = ("portfolio", "Sharpe", "difference", "return", "drawdown", "traded")
-    table = output.table(title, heads, map(_cells, result.at_cost(cost)))
-    table.caption, table.caption_justify = describe_results(result.at_cost(cost)), "left"
+    selection = result.selections[cost]
+    table = output.table(title, heads, (_cells(item, selection) for item in result.at_cost(cost)))
+    notes = describe_results(result.at_cost(cost)), describe_selection(selection)
+    table.caption, table.caption_justify = " ".join(filter(None, notes)), "left"
     return table
 
 
-def _cells(result: "PortfolioResult") -> tuple[str, ...]:
+def _cells(result: "PortfolioResult", selection: "PortfolioSelection") -> tuple[str, ...]:
     """The columns that fit on a terminal; the files and the report have all columns."""
     from torchcommodity.report import portfolio_row
 
-    name, sharpe, difference, interval, annual, _, drawdown, turnover, _ = portfolio_row(result)
+    name, sharpe, _, difference, interval, annual, _, drawdown, turnover, _ = portfolio_row(result, selection)
     name = name.replace("volatility", "vol.").replace("variance", "var.")
     difference = f"{difference} [{interval.replace(' to ', ' ')}]" if difference else ""
     return name, sharpe, difference, annual, drawdown, turnover

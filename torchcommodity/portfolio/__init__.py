@@ -13,6 +13,8 @@ from torchcommodity.portfolio._performance import Performance as Performance
 from torchcommodity.portfolio._performance import Series as Series
 from torchcommodity.portfolio._performance import performance as performance
 from torchcommodity.portfolio._performance import sharpe_ratio as sharpe_ratio
+from torchcommodity.portfolio._selection import PortfolioSelection as PortfolioSelection
+from torchcommodity.portfolio._selection import portfolio_selection as portfolio_selection
 from torchcommodity.portfolio._sharpe_difference import SharpeDifference as SharpeDifference
 from torchcommodity.portfolio._sharpe_difference import sharpe_difference as sharpe_difference
 from torchcommodity.portfolio._tradable_panel import TradablePanel as TradablePanel
@@ -27,6 +29,7 @@ __all__ = [
     "Performance",
     "PortfolioBacktest",
     "PortfolioResult",
+    "PortfolioSelection",
     "PortfolioTrainConfig",
     "Series",
     "SharpeDifference",
@@ -37,6 +40,7 @@ __all__ = [
     "inverse_volatility",
     "minimum_variance",
     "performance",
+    "portfolio_selection",
     "sharpe_difference",
     "sharpe_ratio",
     "time_series_momentum",

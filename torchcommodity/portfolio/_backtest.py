@@ -1,7 +1,9 @@
 """Walk-forward backtest of a trained portfolio against standard baselines."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from torchcommodity.ops import linear_recurrence
 from torchcommodity.portfolio._baselines import equal_weight, inverse_volatility, time_series_momentum
 from torchcommodity.portfolio._minimum_variance import minimum_variance
 from torchcommodity.portfolio._performance import Performance, as_series, performance
+from torchcommodity.portfolio._selection import PortfolioSelection, portfolio_selection
 from torchcommodity.portfolio._sharpe_difference import SharpeDifference, sharpe_difference
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
 from torchcommodity.portfolio._train import TRADES_PER_ROLL, PortfolioTrainConfig, train
@@ -71,17 +74,36 @@ class PortfolioBacktest:
         """Select the portfolios at one cost."""
         return [result for result in self.results if result.cost == cost]
 
+    @cached_property
+    def selections(self) -> dict[float, PortfolioSelection]:
+        """How much of the best portfolio is luck, by cost, see `portfolio_selection`."""
+        return {
+            cost: portfolio_selection(pd.DataFrame({item.name: as_series(item.net) for item in self.at_cost(cost)}))
+            for cost in dict.fromkeys(item.cost for item in self.results)
+        }
+
     def to_pandas(self) -> pd.DataFrame:
         """Convert to a DataFrame with one row per cost and portfolio.
 
-        Columns: cost_bps, portfolio, the fields of `Performance`, and the Sharpe ratio of the trained portfolio minus
-        that of the row's portfolio (`difference`) with its 95 % interval (`low`, `high`).
+        Columns: cost_bps, portfolio, the fields of `Performance`, the Sharpe ratio of the trained portfolio minus that
+        of the row's portfolio (`difference`) with its 95 % interval (`low`, `high`), and of `selections` the
+        `deflated_sharpe` of the row's portfolio, and `spa_p_value` and `overfitting` of all portfolios at its cost.
         """
         rows = []
         for result in self.results:
-            difference = asdict(result.sharpe_difference) if result.sharpe_difference else {}
-            cost_bps = round(1e4 * result.cost, 9)
-            rows.append({"cost_bps": cost_bps, "portfolio": result.name, **asdict(result.performance), **difference})
+            difference = asdict(result.sharpe_difference or SharpeDifference(math.nan, math.nan, math.nan))
+            selection = self.selections[result.cost]
+            rows.append(
+                {
+                    "cost_bps": round(1e4 * result.cost, 9),
+                    "portfolio": result.name,
+                    **asdict(result.performance),
+                    **difference,
+                    "deflated_sharpe": selection.deflated_sharpe[result.name],
+                    "spa_p_value": selection.p_value,
+                    "overfitting": selection.overfitting,
+                }
+            )
         table: pd.DataFrame = pd.DataFrame(rows)
         return table
 

@@ -1,4 +1,4 @@
-"""Performance of a portfolio after costs: Sharpe ratio, return, volatility, drawdown, turnover, costs."""
+"""Performance of a portfolio after costs: Sharpe ratio, return, volatility, losses, turnover, costs."""
 
 import math
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.losses import drawdown_loss, net_returns, turnover
+from torchcommodity.risk import expected_shortfall
 
 Series = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -24,6 +25,7 @@ class Performance:
         max_drawdown: largest loss from a peak of compounded wealth, a fraction of the peak.
         turnover: annual turnover, both sides, as a multiple of wealth.
         costs: annual costs of trades and rolls, a fraction of wealth.
+        expected_shortfall: mean loss of the worst 5 % of the rows, a fraction of wealth.
     """
 
     sharpe_ratio: float
@@ -32,6 +34,7 @@ class Performance:
     max_drawdown: float
     turnover: float
     costs: float
+    expected_shortfall: float
 
 
 def performance(
@@ -61,6 +64,7 @@ def performance(
         max_drawdown=drawdown_loss(net).item(),
         turnover=rows_per_year * turnover(weights, returns)[first_row:].sum(-1).mean().item(),
         costs=rows_per_year * (gross - net).mean().item(),
+        expected_shortfall=expected_shortfall(net, 0.95).item(),
     ), net
 
 

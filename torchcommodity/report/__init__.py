@@ -11,6 +11,7 @@ from torchcommodity.report._files import write_files as write_files
 from torchcommodity.report._page import to_html as to_html
 from torchcommodity.report._portfolio import PortfolioReportData as PortfolioReportData
 from torchcommodity.report._portfolio import describe_results as describe_results
+from torchcommodity.report._portfolio import describe_selection as describe_selection
 from torchcommodity.report._portfolio import portfolio_days as portfolio_days
 from torchcommodity.report._portfolio import portfolio_html as portfolio_html
 from torchcommodity.report._portfolio import portfolio_row as portfolio_row
@@ -36,6 +37,7 @@ __all__ = [
     "describe_evaluation",
     "describe_results",
     "describe_scores",
+    "describe_selection",
     "format_percent",
     "format_price",
     "package_versions",

@@ -1,6 +1,7 @@
 """Charts of a backtest and of correlations."""
 
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,6 +31,44 @@ def calibration_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
         yaxis={**axis, "title": {"text": "share of outcomes below"}},
     )
     return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
+
+
+def pit_chart(summary: BacktestSummary, calendar: Calendar) -> Chart:
+    """Outcomes between quantiles over those expected there; bars of a calibrated forecast end at 1."""
+    shown = _bin_edges(len(summary.levels))
+    edges = np.array([0, *(summary.levels[q] for q in shown), 1])
+    names = [f"{100 * low:.3g}\u2013{100 * high:.3g}" for low, high in pairwise(edges)]
+    traces = []
+    for (rows, shares), color in zip(summary.calibration.items(), COLORS * len(summary.calibration)):
+        below = np.array([0, *(shares[q] for q in shown), 1])
+        ratios = [None if np.isnan(x) else round(float(x), 3) for x in np.diff(below) / np.diff(edges)]
+        name = calendar.name(int(rows))
+        traces.append({"type": "bar", "x": names, "y": ratios, "name": name, "marker": {"color": color}})
+    layout = chart_layout(
+        xaxis={"type": "category", "title": {"text": "quantile levels, %"}},
+        yaxis={"rangemode": "tozero", "title": {"text": "outcomes over expected"}},
+    )
+    line = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": 1,
+        "y1": 1,
+        "line": {"color": MUTED, "dash": "dot"},
+    }
+    return {"data": traces, "layout": {**layout, "barmode": "group", "shapes": [line]}}
+
+
+def _bin_edges(levels: int) -> list[int]:
+    """Numbers of the levels between the bars, about ten of them and symmetric: every second of 19 levels.
+
+    >>> _bin_edges(5), _bin_edges(19)
+    ([0, 1, 2, 3, 4], [1, 3, 5, 7, 9, 11, 13, 15, 17])
+    """
+    step = max(1, round((levels + 1) / 10))
+    first = (levels - 1) // 2 % step
+    return list(range(first, levels, step))
 
 
 def correlation_chart(correlation: Correlation) -> Chart:

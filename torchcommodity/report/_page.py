@@ -14,7 +14,7 @@ from torchcommodity.data import frame_to_csv
 from torchcommodity.forecast import PALETTE, Chart, Correlation, correlation, fan_chart, palette_css
 from torchcommodity.report import _sections as sections
 from torchcommodity.report._blocks import paragraph
-from torchcommodity.report._charts import calibration_chart, correlation_chart, correlation_heatmap
+from torchcommodity.report._charts import calibration_chart, correlation_chart, correlation_heatmap, pit_chart
 from torchcommodity.report._markup import Markup, join
 from torchcommodity.report._report_data import ReportData, RunRecord
 from torchcommodity.report._section_backtest import backtest_section
@@ -80,6 +80,7 @@ def _figures(report: ReportData, correlations: Correlation | None, charts: int) 
     figures = {f"chart-fan-{n}": fan_chart(report.forecast, n) for n in range(charts)}
     if report.backtest:
         figures["chart-calibration"] = calibration_chart(report.backtest, report.forecast.calendar)
+        figures["chart-pit"] = pit_chart(report.backtest, report.forecast.calendar)
     if correlations:
         figures["chart-correlation"] = correlation_chart(correlations)
         figures["chart-matrix"] = correlation_heatmap(correlations)

@@ -1,5 +1,6 @@
 """Walk-forward backtest of portfolios as tables and as one self-contained page."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,8 +9,17 @@ import pandas as pd
 
 from torchcommodity.data import Panel
 from torchcommodity.forecast import PALETTE, Chart, chart_layout, line_trace, log_axis
-from torchcommodity.portfolio import TRAINED, UNTRAINED, PortfolioBacktest, PortfolioResult, Series, SharpeDifference
+from torchcommodity.portfolio import (
+    TRAINED,
+    UNTRAINED,
+    PortfolioBacktest,
+    PortfolioResult,
+    PortfolioSelection,
+    Series,
+    SharpeDifference,
+)
 from torchcommodity.report._blocks import figure, paragraph, section
+from torchcommodity.report._comparisons import SIGNIFICANCE
 from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
@@ -20,6 +30,7 @@ MAX_POINTS = 700  # points per line, about the width of a screen
 COLUMNS = (
     "Portfolio",
     "Sharpe",
+    "Deflated",
     "Difference",
     "95 % interval",
     "Return",
@@ -46,10 +57,11 @@ FILES = (
     "of the trained portfolio."
 )
 NOTES = (
-    "Sharpe ratio, return (not compounded), volatility, turnover and costs are annualized, after costs; drawdown is "
-    "the largest loss from a peak; turnover counts both sides of a trade as a multiple of wealth. The "
-    "difference is the Sharpe ratio of the LSTM minus that of the row's portfolio, with the interval of Ledoit and "
-    "Wolf, a studentized block bootstrap."
+    "Sharpe ratio, return (not compounded), volatility, turnover and costs are annualized, after costs. Deflated is "
+    "the probability that the true Sharpe ratio exceeds the one that the best of these portfolios has by luck; 0.95 "
+    "is the usual threshold. Drawdown is the largest loss from a peak; turnover counts both sides of a trade as a "
+    "multiple of wealth. The difference is the Sharpe ratio of the LSTM minus that of the row's portfolio, with the "
+    "interval of Ledoit and Wolf, a studentized block bootstrap."
 )
 
 
@@ -95,12 +107,13 @@ def portfolio_html(report: PortfolioReportData) -> str:
     return page(_title(result), _header(report), parts, _figures(result), report.run)
 
 
-def portfolio_row(result: PortfolioResult) -> tuple[str, ...]:
+def portfolio_row(result: PortfolioResult, selection: PortfolioSelection) -> tuple[str, ...]:
     """Table cells of one portfolio, as in `COLUMNS`."""
     performance, difference = result.performance, result.sharpe_difference
     return (
         LABELS.get(result.name, result.name.capitalize()),
         _signed(performance.sharpe_ratio),
+        f"{selection.deflated_sharpe[result.name]:.2f}".replace("nan", "none"),
         "" if difference is None else _signed(difference.difference),
         "" if difference is None else _interval(difference),
         f"{100 * performance.annual_return:+.1f} %",
@@ -119,6 +132,19 @@ def describe_results(results: list[PortfolioResult]) -> str:
     return (
         f"The LSTM has a higher Sharpe ratio than {higher} of {len(comparisons)} other portfolios; the difference is "
         f"significantly positive against {better} and significantly negative against {worse}."
+    )
+
+
+def describe_selection(selection: PortfolioSelection) -> str:
+    """Summarize in one sentence whether the best portfolio is more than luck; "" where that cannot be told."""
+    if math.isnan(selection.p_value):
+        return ""
+    best, benchmark = (LABELS.get(name, name) for name in (selection.best, selection.benchmark))
+    is_better = "is" if selection.p_value < SIGNIFICANCE else "is not"
+    return (
+        f"Allowing for the choice among {len(selection.deflated_sharpe)} portfolios, {best} {is_better} significantly "
+        f"better than {benchmark} (SPA test, p = {selection.p_value:.2f}); the portfolio with the best past was below "
+        f"the median afterwards in {100 * selection.overfitting:.0f} % of splits."
     )
 
 
@@ -149,12 +175,11 @@ def _header(report: PortfolioReportData) -> Markup:
 
 def _results(result: PortfolioBacktest) -> Iterator[Markup]:
     for n, cost in enumerate(_costs(result)):
-        results = result.at_cost(cost)
+        results, selection = result.at_cost(cost), result.selections[cost]
         yield element("h3", f"At {1e4 * cost:g} basis points per trade, {2e4 * cost:g} per roll")
-        yield paragraph(element("strong", describe_results(results)))
-        yield table(
-            f"Portfolios at {1e4 * cost:g} basis points", COLUMNS, map(portfolio_row, results), stack="portfolio"
-        )
+        yield paragraph(element("strong", describe_results(results)), " ", describe_selection(selection))
+        rows = (portfolio_row(item, selection) for item in results)
+        yield table(f"Portfolios at {1e4 * cost:g} basis points", COLUMNS, rows, stack="portfolio")
         final = "; ".join(f"{LABELS.get(r.name, r.name)} {100 * (_wealth(r)[-1] - 1):+.0f} %" for r in results)
         yield figure(
             f"wealth-{n}", f"Line chart of wealth after costs; final: {final}.", "Wealth after costs, compounded."

@@ -31,6 +31,13 @@ CALIBRATION = (
     "Share of outcomes at or below each quantile. A calibrated forecast is on the dotted line; below it prices were "
     "higher than forecast, above it lower."
 )
+PIT_DESCRIPTION = (
+    "Bar chart of the share of outcomes between neighboring quantiles over the share expected there, by horizon."
+)
+PIT = (
+    "PIT histogram: outcomes between two levels, over those expected there. A calibrated forecast has bars of 1. High "
+    "outer bars: the ranges were too narrow; a high middle: too wide."
+)
 COVERAGE = "Target: 90 %. Long horizons have few independent forecasts, so their shares vary more by chance."
 
 
@@ -45,7 +52,15 @@ def backtest_section(report: ReportData) -> Markup:
         paragraph(element("strong", "Out of sample: yes. "), _setting(summary)),
         paragraph(element("strong", describe_scores(summary))),
         _horizons(summary, calendar),
-        details("Calibration", figure("calibration", _description(summary, calendar), CALIBRATION, square=True)),
+        details(
+            "Calibration",
+            element(
+                "div",
+                figure("calibration", _description(summary, calendar), CALIBRATION, square=True),
+                figure("pit", PIT_DESCRIPTION, PIT, square=True),
+                class_="columns",
+            ),
+        ),
         _coverage(summary, calendar),
         details(
             "Scores of every model",

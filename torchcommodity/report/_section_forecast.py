@@ -4,6 +4,7 @@ from torchcommodity.forecast import Forecast, Outlook, OutlookRow
 from torchcommodity.report._blocks import figure, format_number, paragraph, section
 from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._report_data import ReportData
+from torchcommodity.report._section_losses import losses
 from torchcommodity.report._tables import table
 
 LEVELS = (0.05, 0.10, 0.25, 0.5, 0.75, 0.90, 0.95)
@@ -37,7 +38,8 @@ def _selection(outlook: Outlook) -> Markup:
 def _panel(forecast: Forecast, row: OutlookRow, n: int, chart: bool) -> Markup:
     description = _description(forecast, row, n)
     chart_box = figure(f"fan-{n}", description, CAPTION, decimals=row.decimals) if chart else ""
-    parts = [element("h3", _title(row)), paragraph(_origin(forecast, row)), chart_box, _quantiles(forecast, row, n)]
+    tables = _quantiles(forecast, row, n), losses(forecast, row, n)
+    parts = [element("h3", _title(row)), paragraph(_origin(forecast, row)), chart_box, *tables]
     return element("div", *parts, id=f"forecast-{n}", class_="panel")
 
 

@@ -30,6 +30,7 @@ from torchcommodity.risk._sharpe_ratios import probabilistic_sharpe_ratio as pro
 from torchcommodity.risk._sharpe_ratios import sharpe_probability as sharpe_probability
 from torchcommodity.risk._shortfall_test import AcerbiSzekelyTest as AcerbiSzekelyTest
 from torchcommodity.risk._shortfall_test import acerbi_szekely_test as acerbi_szekely_test
+from torchcommodity.risk._simple_returns import simple_return_quantiles as simple_return_quantiles
 from torchcommodity.risk._tail_evaluation import TailEvaluation as TailEvaluation
 from torchcommodity.risk._tail_evaluation import evaluate_tails as evaluate_tails
 
@@ -64,6 +65,7 @@ __all__ = [
     "probability_integral_transform",
     "probability_of_backtest_overfitting",
     "sharpe_probability",
+    "simple_return_quantiles",
     "superior_predictive_ability",
     "value_at_risk",
 ]

@@ -12,6 +12,7 @@ from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_out
 from torchcommodity.risk._fissler_ziegel import fissler_ziegel_loss
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
 from torchcommodity.risk._shortfall_test import acerbi_szekely_test
+from torchcommodity.risk._simple_returns import simple_return_quantiles
 
 Side = Literal["long", "short"]
 
@@ -90,8 +91,8 @@ def evaluate_tails(
     name = model_of("evaluate_tails", backtest, model)
     if side not in ("long", "short"):
         raise_invalid("evaluate_tails", "side must be 'long' or 'short'", side=side)
-    returns, quantiles = backtest.targets.expm1(), backtest.quantiles[name].expm1()
-    levels = backtest.levels
+    returns = backtest.targets.expm1()
+    quantiles, levels = simple_return_quantiles(backtest.quantiles[name], backtest.levels)
     if side == "short":
         returns, quantiles, levels = -returns, -quantiles.flip(-1), tuple(1 - tau for tau in reversed(levels))
     var = forecast_value_at_risk(quantiles, levels, level)  # (T, H, N)
