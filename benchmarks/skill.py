@@ -5,11 +5,13 @@ python benchmarks/skill.py --data prices.csv --symbols CORN,WTI --years 2010-201
 python benchmarks/skill.py --baselines autoarima,autoets,theta --every 5 --reference har    # needs statsforecast
 python benchmarks/skill.py --futures FOLDER --years 2017-2023 --reference har --page docs/results/skill.md --name curve
 python benchmarks/skill.py --model har-lstm                            # what a network adds to its own baseline
+python benchmarks/skill.py --data monthly --symbols all --years 2010-2026 --page docs/results/monthly.md --name test
 python benchmarks/skill.py --page README.md --name score
 """
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -19,17 +21,31 @@ from markdown import replace_table
 
 from torchcommodity import data
 from torchcommodity.forecast import Backtest, backtest, baselines, horizon_name, score, statistical
-from torchcommodity.models import MODELS, model_config
-from torchcommodity.training import HAR_GARCH, FitConfig
+from torchcommodity.models import MODELS, HarConfig, HarGarch, HarGarchConfig
+from torchcommodity.training import HAR_GARCH, FitConfig, ModelInputs, Prediction, calibrate
+
+SYMMETRY = FitConfig().symmetry
+MAX_NAMES = 12  # symbols named in the heading of a table
 
 
-def table(result: Backtest, reference: str) -> Iterator[str]:
+def without_averaging(inputs: ModelInputs, start: int, config: HarConfig) -> Prediction:
+    """The model without the expected effect of averaging, as a row of the table."""
+    model = HarGarch(inputs.prices.shape[1], HarGarchConfig(replace(config, averages=False)))
+    calibrate(model.har, inputs.before(start), SYMMETRY)
+    with torch.no_grad():
+        output = model.har(*inputs.batch())
+        return Prediction(model.har.quantiles(output)[0, start:], (2 * output.log_scale[0, start:]).exp())
+
+
+def table(result: Backtest, reference: str, frequency: data.Frequency) -> Iterator[str]:
     """One table: the skill of every model at every horizon, and its comparison with the tested model."""
     scores = score(result, reference=reference)
     frame = scores.to_pandas().set_index(["model", "horizon"])
-    yield f"**{', '.join(result.symbols)}, {scores.first} to {scores.last}.**"
+    count = len(result.symbols)
+    names = ", ".join(result.symbols) if count <= MAX_NAMES else f"{count} prices"
+    yield f"**{names}, {scores.first} to {scores.last}.**"
     yield ""
-    yield "| model | " + " | ".join(horizon_name(h, "daily") for h in result.horizons) + " |"
+    yield "| model | " + " | ".join(horizon_name(h, frequency) for h in result.horizons) + " |"
     yield "|---|" + "---:|" * len(result.horizons)
     for model in result.quantiles:
         cells = [cell(frame.loc[(model, h)], model == result.model) for h in result.horizons]
@@ -46,10 +62,10 @@ def cell(row: pd.Series, is_tested: bool) -> str:
     return f"{row.skill:+.2f} ({comparison})"
 
 
-def report(result: Backtest, years: str, reference: str) -> str:
+def report(result: Backtest, years: str, reference: str, frequency: data.Frequency) -> str:
     """The tables of all spans of years, and how to read them."""
     parts = [result.between(*map(int, span.split("-"))) for span in years.split(",")] if years else [result]
-    tables = "\n\n".join("\n".join(table(part, reference)) for part in parts)
+    tables = "\n\n".join("\n".join(table(part, reference, frequency)) for part in parts)
     fits = f"`{HAR_GARCH}` is the model without its network. Fits: {'; '.join(result.fits)}. "
     return (
         f"{tables}\n\n"
@@ -63,13 +79,16 @@ def report(result: Backtest, years: str, reference: str) -> str:
 def read_prices(options: argparse.Namespace) -> data.Panel:
     if options.futures:
         return futures(options.futures, calendar=not options.no_calendar, curve=not options.no_curve)
-    return data.read(options.data, options.symbols.split(","))
+    symbols = data.embedded_symbols("monthly") if options.symbols == "all" else options.symbols.split(",")
+    return data.read(options.data, symbols)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="embedded", help="Source of prices, as for `torchcommodity forecast`")
-    parser.add_argument("--symbols", default="WTI,BRENT,HENRY_HUB", help="Columns of --data")
+    parser.add_argument(
+        "--symbols", default="WTI,BRENT,HENRY_HUB", help="Columns of --data; all: the 71 monthly prices"
+    )
     parser.add_argument("--futures", type=Path, help="Folder with the ten futures, in place of --data; see futures.py")
     parser.add_argument("--no-curve", action="store_true", help="Use the roll calendar only")
     parser.add_argument("--no-calendar", action="store_true", help="Treat futures as spot prices")
@@ -87,10 +106,11 @@ def main() -> None:
     if years:
         panel = panel.between(None, f"{max(years)}-12-31")
     additional = {name: statistical(name, options.every) for name in options.baselines.split(",") if name}
-    config = FitConfig(model_config(options.model, {}))
-    first_year = min(years, default=None)
-    result = backtest(panel, config, first_year=first_year, seed=options.seed, baselines=baselines() | additional)
-    text = report(result, options.years, options.reference)
+    if any(panel.averages):
+        additional[f"{HAR_GARCH}, no averaging"] = without_averaging
+    config, rows = FitConfig.for_frequency(panel.frequency, options.model), baselines(panel.frequency) | additional
+    result = backtest(panel, config, first_year=min(years, default=None), seed=options.seed, baselines=rows)
+    text = report(result, options.years, options.reference, panel.frequency)
     print(text)
     if options.page:
         replace_table(options.page, options.name, text)

@@ -24,6 +24,7 @@ class Layout(NamedTuple):
     date_order: Literal["ymd", "dmy", "mdy"] | None = None
     roll: str | None = None
     adjustment: Literal["none", "panama", "ratio"] | None = None
+    averages: bool | None = None
     as_of: str | None = None
 
 
@@ -84,6 +85,13 @@ OPTIONS = {
     "adjustment": Annotated[
         Literal["none", "panama", "ratio"] | None,
         typer.Option("--adjustment", help="Back-adjustment of prices by contract; default: none"),
+    ],
+    "averages": Annotated[
+        bool | None,
+        typer.Option(
+            "--averages/--no-averages",
+            help="Prices are averages of their period, not its last ones; default: as the source says",
+        ),
     ],
     "as_of": AsOf,
 }  # fmt: skip

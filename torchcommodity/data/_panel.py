@@ -48,6 +48,9 @@ class Panel(FrameConversions):
         deliveries: delivery month of the contract behind each price `(T, N) datetime64[M]`, NaT = not known; or None.
             Where it is known, rolls are those that the series made; otherwise those of the exchange's rule.
         read_as: how a file, a frame or the store was read, such as "yfinance, column Close, 1 symbol"; else "".
+        averages: for each symbol whether its prices are averages of their period, as the World Bank's are of the month,
+            and not prices of its last day. Forecasts expect the memory of averages, see `with_averages`. Default: all
+            False.
 
     Raises:
         DataError: no row, no column, shapes that do not agree, dates not strictly increasing, a repeated symbol, an
@@ -69,6 +72,7 @@ class Panel(FrameConversions):
     findings: tuple[Finding, ...] = ()
     deliveries: Months | None = None
     read_as: str = ""
+    averages: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         symbols, units, provenance = tuple(self.symbols), tuple(self.units), tuple(self.provenance)
@@ -83,7 +87,10 @@ class Panel(FrameConversions):
         metadata = {"symbols": symbols, "units": units, "provenance": provenance}
         kind = SyntheticTensor if any(map(is_generated, symbols, provenance)) else MetadataTensor
         fields: dict[str, Any] = {**metadata, "values": kind(prices, **metadata), "dates": dates}
-        fields |= {"contracts": contracts, "findings": tuple(self.findings)}
+        averages = tuple(map(bool, self.averages)) or (False,) * len(symbols)
+        if len(averages) != len(symbols):
+            raise DataError(f"panel: expected averages of {len(symbols)} symbols; got {len(averages)}")
+        fields |= {"contracts": contracts, "findings": tuple(self.findings), "averages": averages}
         if self.curve is not None:
             fields["curve"] = MetadataTensor(check_curve(self.curve, prices, symbols, dates), **metadata)
         if self.deliveries is not None:
@@ -134,6 +141,7 @@ class Panel(FrameConversions):
             tuple(finding for finding in self.findings if finding.symbol in ("", *symbols)),
             None if self.deliveries is None else self.deliveries[:, indices],
             self.read_as,
+            tuple(self.averages[c] for c in indices),
         )
 
     def between(self, first: DateLike = None, last: DateLike = None) -> "Panel":
@@ -178,6 +186,23 @@ class Panel(FrameConversions):
         self.select(contracts or self.symbols)  # raises for an unknown symbol
         merged = {**dict(zip(self.symbols, self.contracts)), **contracts}
         return replace(self, contracts=tuple(merged.values()))
+
+    def with_averages(self, symbols: Iterable[str] | None = None) -> "Panel":
+        """Declare the prices of these symbols as averages of their period, those of all others as not.
+
+        Returns of averages are correlated: of a price that rose late in the month, a part of the rise reaches only the
+        next average. `forecast.fit` expects that part, see `training.moving_average`.
+
+        Args:
+            symbols: names; None = all symbols.
+
+        >>> from torchcommodity import data
+        >>> data.embedded(["WTI", "BRENT"]).with_averages(["BRENT"]).averages
+        (False, True)
+        """
+        names = self.symbols if symbols is None else tuple(symbols)
+        self.select(names or self.symbols)  # raises for an unknown symbol
+        return replace(self, averages=tuple(symbol in names for symbol in self.symbols))
 
     def with_curve(self, curve: "Curve | torch.Tensor") -> "Panel":
         """Add the closes of nearby contracts: a `Curve` of `data.read_curve`, or a tensor `(T, N, C)`.
@@ -250,11 +275,12 @@ class Panel(FrameConversions):
     def equals(self, other: "Panel") -> bool:
         """Whether two panels are equal, with NaN equal to NaN.
 
-        Values, dates, symbols, units, provenance, contracts, curve and deliveries are compared; findings are not.
+        Values, dates, symbols, units, provenance, contracts, averages, curve and deliveries are compared; findings
+        are not.
         """
         return (
             (self.symbols, self.units, self.provenance) == (other.symbols, other.units, other.provenance)
-            and self.contracts == other.contracts
+            and (self.contracts, self.averages) == (other.contracts, other.averages)
             and np.array_equal(self.dates, other.dates)
             and same_values(self.values, other.values)
             and same_values(self.curve, other.curve)

@@ -30,6 +30,7 @@ def read(
     contracts: Mapping[str, str | None] | None = None,
     roll: str | None = None,
     adjustment: Adjustment | None = None,
+    averages: bool | None = None,
     publisher: str = NOT_STATED,
     license: str = NOT_STATED,
     store: Store | None = None,
@@ -80,6 +81,8 @@ def read(
         contracts: product codes of the symbols that are futures, such as {"WTI": "CL"}, as for `Panel.with_contracts`.
         roll: how the contracts of a table by contract are joined, as for `ContractPrices.continuous`.
         adjustment: "none", "panama" or "ratio", likewise.
+        averages: whether prices are averages of their period, see `Panel.with_averages`; default: as the source says,
+            which only `monthly` does.
         publisher: provenance of a file without a `source` column.
         license: provenance of a file.
         store: store of the sources `auto` and `store:NAME`; default: `Store()`.
@@ -112,11 +115,17 @@ def read(
         raise DataError(f"roll: expected a file of prices by contract (date,contract,settle); got {source}")
     if source in ("embedded", "monthly"):  # most of their symbols are read by name only
         panel = embedded(symbols, frequency="monthly" if source == "monthly" else "daily")
-        return panel if contracts is None else panel.with_contracts(contracts)
+        return _declare(panel, contracts, averages)
     options = ReadOptions(format, column, decimal, date_order, roll, adjustment, contracts)
     panel = _read(source, publisher, license, store or Store(), as_of, options)
     panel = panel if symbols is None else panel.select(symbols)
-    return panel if contracts is None else panel.with_contracts(contracts)
+    return _declare(panel, contracts, averages)
+
+
+def _declare(panel: Panel, contracts: Mapping[str, str | None] | None, averages: bool | None) -> Panel:
+    """The panel with what the caller says of it."""
+    panel = panel if contracts is None else panel.with_contracts(contracts)
+    return panel if averages is None else panel.with_averages(None if averages else [])
 
 
 def _read(

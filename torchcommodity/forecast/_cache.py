@@ -85,8 +85,9 @@ def cache_key(panel: Panel, config: FitConfig, seed: int, purpose: str) -> str:
 
 
 def data_hash(panel: Panel) -> str:
-    """sha256 of prices, dates, symbols, contracts, curve and deliveries; provenance is ignored."""
-    digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *map(str, panel.dates)]).encode())
+    """sha256 of prices, dates, symbols, contracts, averages, curve and deliveries; provenance is ignored."""
+    averages = [panel.averages] if any(panel.averages) else []
+    digest = hashlib.sha256(json.dumps([panel.symbols, panel.contracts, *averages, *map(str, panel.dates)]).encode())
     for values in (panel.values, panel.curve):
         if values is not None:
             digest.update(values.plain().numpy().tobytes())

@@ -86,6 +86,8 @@ def _adjust_rolls(har: Har, inputs: ModelInputs) -> tuple[Tensor, Tensor, Tensor
     """Returns without those of roll days; expected change by rolls, and its variance, up to each row ahead."""
     every_row = tuple(range(1, har.config.horizons[-1] + 1))
     daily = Har(har.assets, replace(without_extra_terms(har.config), horizons=every_row))
+    if har.config.averages:
+        daily.theta.copy_(har.theta)
     adjusted = daily.adjust_rolls(*inputs.batch(), last_rows=1)
     return adjusted.returns[0], adjusted.shift[0, -1], adjusted.gap_variance[0, -1]
 

@@ -1,6 +1,5 @@
 """Settings that count rows, for weekly and monthly prices; the defaults of every config are those of daily prices."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -35,7 +34,7 @@ SETTINGS: dict[Frequency, dict[str, Settings]] = {
             "cap": 1.0,
             "warmup": 24,
             "mix_prior": 3.0,
-            "shape_prior": math.inf,  # the pooled shape, see docs/results/monthly.md
+            "shape_prior": 200.0,  # see docs/results/monthly.md
         },
         "har-regime": _CORRELATION,
         "garch-lstm": {"halflives": (2.0, 6.0, 12.0)},

@@ -2,7 +2,7 @@
 
 Legend: B batch, T time, A rows ahead, N assets, H horizons, Q quantiles, K variance terms, F features, C contracts.
 
-    m_h         expected effect of the upcoming contract rolls on the log price, 0 for a spot price
+    m_h         expected effect on the log price of the upcoming contract rolls and of averaging, else 0
     v_k         EWMA variances, long-run mean, GARCH(1,1), each over days without a roll; extra terms of the caller
     sigma_h^2 = h sum_k c_hk v_k,  c >= 0                     HAR mix (Corsi 2009), calibrated on past rows
     quantiles = m_h + sigma_h exp(correction) z_h(tau)        z empirical and sorted: quantiles cannot cross
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.models._averages import last_innovations
 from torchcommodity.models._extra_terms import check_extra_variances, extra_terms
 from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._own_rows import OwnRows, own_rows, return_paths
@@ -46,6 +47,7 @@ class HarConfig:
     frequency: Frequency = "daily"  # of the prices: what a row is
     extra_terms: tuple[str, ...] = ()  # names of variance terms that the caller provides, such as of covariates
     extra_ratios: tuple[str, ...] = ()  # those of them that are multiples of the slow variance
+    averages: bool = False  # whether prices are averages of their period; a fit takes it from `Panel.averages`
 
     def __post_init__(self) -> None:
         rising = {"horizons": self.horizons, "levels": self.levels, "halflives": self.halflives, "trends": self.trends}
@@ -141,6 +143,7 @@ class Har(nn.Module):
     z: Tensor  # (H, N, Q), increasing along Q
     shrink: Tensor  # (H,)
     long_run: Tensor  # (N,) variance per row, the mean of GARCH
+    theta: Tensor  # (N,) memory of averages, if config.averages
 
     def __init__(self, assets: int, config: HarConfig = HarConfig()) -> None:
         super().__init__()
@@ -152,6 +155,8 @@ class Har(nn.Module):
         self.register_buffer("z", torch.special.ndtri(levels).repeat(horizons, assets, 1))
         self.register_buffer("shrink", torch.full((horizons,), config.shrink, dtype=torch.double))
         self.register_buffer("long_run", torch.full((assets,), 2e-4, dtype=torch.double))
+        if config.averages:
+            self.register_buffer("theta", torch.zeros(assets, dtype=torch.double))
         # logits of (alpha + beta) / PERSISTENCE and of alpha / (alpha + beta)
         self.persistence = nn.Parameter(torch.full((assets,), 4.0, dtype=torch.double))
         self.reaction = nn.Parameter(torch.full((assets,), -2.5, dtype=torch.double))
@@ -242,7 +247,8 @@ class Har(nn.Module):
         returns, (B, T, N) = self.returns(prices, past), prices.shape
         if rolls is None:
             zeros = prices.new_zeros(()).expand(B, tail(prices, last_rows).shape[1], len(self.config.horizons), N)
-            return AdjustedReturns(returns, *self._mean_square(returns, past), zeros, zeros, extra)
+            shift = self._add_averaging(zeros, returns, past)
+            return AdjustedReturns(returns, *self._mean_square(returns, past), shift, zeros, extra)
         has_price = (prices > 0) & (prices < torch.inf)
         listed = list_rolls(rolls[:, : T + self.config.horizons[-1]], has_price, past)
         passed = rolls_passed(listed, T)
@@ -255,7 +261,7 @@ class Har(nn.Module):
             priced = curve_shift(tail(curve, last_rows).to(shift), ahead.counts)
             shift = torch.where(priced.isfinite(), priced, shift)
             variance = torch.where(priced.isfinite(), 0.0, variance)
-        return AdjustedReturns(clean, count, long_run, shift, variance, extra)
+        return AdjustedReturns(clean, count, long_run, self._add_averaging(shift, clean, past), variance, extra)
 
     def variance_terms(
         self, adjusted: AdjustedReturns, past: Past | None = None, own: OwnRows | None = None
@@ -279,6 +285,13 @@ class Har(nn.Module):
         gaps = (adjusted.gap_variance / horizons).unsqueeze(-1)
         warm = tail(adjusted.observations >= self.config.warmup, rows)[..., None, :, None]
         return torch.where(warm, torch.cat([terms.clamp(min=self.config.floor), gaps], -1), torch.nan)
+
+    def _add_averaging(self, shift: Tensor, returns: Tensor, past: Past) -> Tensor:  # (B, L, H, N), (B, T, N)
+        """The expected gaps, and what of the last return averages are still to follow."""
+        if not self.config.averages:
+            return shift
+        theta = self.theta.to(returns)
+        return shift + tail(theta * last_innovations(returns, theta, past), shift.shape[1]).unsqueeze(2)
 
     def _mean_square(self, returns: Tensor, past: Past) -> tuple[Tensor, Tensor]:  # (B, T, N) each
         """Number and mean square of the returns up to each row."""

@@ -44,7 +44,7 @@ def price_windows(operation: str, forecaster: Forecaster, inputs: ModelInputs) -
     realized = targets(inputs.prices.double(), har.horizons)
     ends = torch.linspace(rows, total - ahead, min(WINDOWS, total - ahead - rows + 1)).long().tolist()
     for end in ends:
-        prices, rolls, curve, _ = inputs.before(end)
+        prices, rolls, curve = inputs.before(end)[:3]
         tail = None if rolls is None else rolls[end - rows :]  # to the end: the roll calendar lies ahead
         window = ModelInputs(prices[end - rows :], tail, None if curve is None else curve[end - rows :])
         yield window.batch(), realized[end - 1 : end]

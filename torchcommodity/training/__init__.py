@@ -1,5 +1,6 @@
 """Train the network of a forecaster: configs, splits and batches, the trainer, checkpoints, tuning, executors."""
 
+from torchcommodity.training._averages import moving_average as moving_average
 from torchcommodity.training._batches import TrainingBatch as TrainingBatch
 from torchcommodity.training._batches import make_splits as make_splits
 from torchcommodity.training._calibration import calibrate as calibrate
@@ -100,6 +101,7 @@ __all__ = [
     "make_splits",
     "min_fit_rows",
     "model_inputs",
+    "moving_average",
     "network_parameters",
     "network_state",
     "non_roll_returns",

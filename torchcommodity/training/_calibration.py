@@ -14,6 +14,7 @@ from torch import Tensor
 from torchcommodity.losses import qlike
 from torchcommodity.models import Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance
+from torchcommodity.training._averages import moving_average
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._targets import targets
 
@@ -32,6 +33,9 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         ValueError: no price changes over one of the horizons.
     """
     adjusted = har.adjust_rolls(*inputs.batch())
+    if har.config.averages and inputs.averages is not None:
+        har.theta.copy_(moving_average(adjusted.returns[0], inputs.averages))
+        adjusted = har.adjust_rolls(*inputs.batch())
     fit_garch(har, adjusted.returns[0])
     with torch.no_grad():
         terms, config = har.variance_terms(adjusted), har.config

@@ -133,6 +133,8 @@ def check_config(
         changes["horizons"] = horizon_rows(horizons, row_calendar(panel.dates))
     if levels is not None:
         changes["levels"] = check_levels(operation, levels)
+    if config.model.har.averages != any(panel.averages):
+        changes["averages"] = any(panel.averages)
     model: Any = config.model  # a dataclass, as every config of a model
     return replace(config, model=replace(model, har=replace(model.har, **changes))) if changes else config
 

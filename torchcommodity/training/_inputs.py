@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel
@@ -15,16 +16,17 @@ class ModelInputs(NamedTuple):
     rolls: Tensor | None = None
     curve: Tensor | None = None  # (T, N, C) prices of nearby contracts
     extra_variances: Tensor | None = None  # (T, H, N, X) of `HarConfig.extra_terms`; NaN = no information
+    averages: Tensor | None = None  # (N,) bool: whether prices are averages of their period, for `calibrate`
 
     def before(self, stop: int) -> "ModelInputs":
         """Rows before `stop`, as known at that time; the roll calendar still extends A rows beyond the last price."""
         rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
         curve, extra = (None if x is None else x[:stop] for x in (self.curve, self.extra_variances))
-        return ModelInputs(self.prices[:stop], rolls, curve, extra)
+        return ModelInputs(self.prices[:stop], rolls, curve, extra, self.averages)
 
     def batch(self) -> tuple[Any, ...]:
         """Inputs with a batch axis of size one, for `model(*inputs.batch())`: three, or four with extra variances."""
-        fields = self[:3] if self.extra_variances is None else self
+        fields = self[: 3 if self.extra_variances is None else 4]
         return tuple(None if x is None else x.unsqueeze(0) for x in fields)
 
 
@@ -49,9 +51,11 @@ def model_inputs(panel: Panel, ahead: int, extra_variances: Tensor | None = None
     (torch.Size([249, 1]), torch.Size([375, 1]))
     """
     prices = panel.values.plain().detach()
+    averages = torch.tensor(panel.averages) if any(panel.averages) else None
     if not any(panel.contracts) and panel.deliveries is None:
-        return ModelInputs(prices, extra_variances=extra_variances)
+        return ModelInputs(prices, extra_variances=extra_variances, averages=averages)
     rolls = panel.roll_calendar(ahead)
     closed = ~panel.open_days() & (rolls[: len(panel)] == 0)
     rolls[: len(panel)][closed] = -1
-    return ModelInputs(prices, rolls, None if panel.curve is None else panel.curve.plain().detach(), extra_variances)
+    curve = None if panel.curve is None else panel.curve.plain().detach()
+    return ModelInputs(prices, rolls, curve, extra_variances, averages)

@@ -82,6 +82,7 @@ def _panel(frequency: TableFrequency, symbols: tuple[str, ...] | None) -> Panel:
         tuple(names),
         tuple(prices.units[name] for name in names),
         tuple(prices.provenance[name] for name in names),
+        averages=(frequency == "monthly",) * len(names),
     )
     findings = inspect(panel)
     reported = {finding.symbol for finding in findings if finding.kind == "ended"}

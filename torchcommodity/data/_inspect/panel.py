@@ -50,7 +50,7 @@ def _old(panel: Panel, prices: Array) -> Iterator[Finding]:
 
 
 def _month_averages(panel: Panel, prices: Array) -> Iterator[Finding]:
-    if infer_frequency(panel.dates) != "monthly":
+    if infer_frequency(panel.dates) != "monthly" or all(panel.averages):
         return
     values = list(filter(np.isfinite, map(_first_autocorrelation, prices.T)))
     if values and (median := float(np.median(values))) >= AVERAGES:
