@@ -106,11 +106,12 @@ class Forecaster:
         """Joint price paths of all symbols after the last row of `prices`, by filtered historical simulation.
 
         The shocks are past days: their returns over the GARCH volatility that was expected of them. The residuals of
-        a day stay together, and days are drawn in blocks (stationary bootstrap), from the rows on which every symbol
-        has a return. A path multiplies them by its own GARCH volatility, which each of its steps updates. Rolls are on
-        the days of the calendar, with the gap that the model expects. At the forecaster's horizons the margins of
-        each symbol are then those of `predict`: a monotone map gives the paths the published quantiles and keeps
-        their ranks, hence their dependence over time and among symbols; between horizons the map is interpolated.
+        a day stay together, and days are drawn in blocks of a quarter on average (stationary bootstrap), from the rows
+        on which every symbol has a return. A path multiplies them by its own GARCH volatility, which each of its steps
+        updates. Rolls are on the days of the calendar, with the gap that the model expects. At the forecaster's
+        horizons the margins of each symbol are then those of `predict`: a monotone map gives the paths the published
+        quantiles and keeps their ranks, hence their dependence over time and among symbols; between horizons the map is
+        interpolated.
 
         Row t is a symbol's t-th own row after its last positive price, as for the horizons of `predict`. Only rows up
         to the last one of `prices`, and the calendar, are used. The same seed gives the same bits on the CPU.

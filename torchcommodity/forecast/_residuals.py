@@ -10,19 +10,21 @@ from torchcommodity.ops import garch_variance
 
 
 class Residuals(NamedTuple):
-    """Joint residuals of the past, and the variance from which a simulation starts."""
+    """Residuals of the past, and the variance from which a simulation starts."""
 
-    rows: Tensor  # (R, N) residuals with mean 0 and variance 1, of the rows on which every symbol has one
+    rows: Tensor  # (W, N) of the rows after the warm-up; NaN where a symbol has no return
     variance: Tensor  # (N,) variance of the next return
-    warm_rows: int  # rows of the panel after the warm-up of every symbol
+
+    @property
+    def complete(self) -> Tensor:  # (W,) bool
+        """Rows on which every symbol has a residual."""
+        return self.rows.isfinite().all(1)
 
 
 def standardized_residuals(har: Har, returns: Tensor) -> Residuals:  # (T, N)
-    """Divide the returns by the GARCH volatility that the rows before forecast, and keep the complete rows.
+    """Divide the returns by the GARCH volatility that the rows before forecast; mean 0 and variance 1 per symbol.
 
-    A symbol's variance runs over its own returns, so that a holiday of one market changes nothing. The residuals of a
-    day stay together, which keeps their dependence; hence a row on which a symbol has none is left out: before its
-    warm-up is over, without a price, or with a contract roll.
+    A symbol's variance runs over its own returns, so that a holiday of one market changes nothing.
 
     Args:
         har: fitted econometric part of a forecaster.
@@ -33,8 +35,6 @@ def standardized_residuals(har: Har, returns: Tensor) -> Residuals:  # (T, N)
     own_residuals, counts = own.returns[0] / variance.sqrt(), own.counts[0]
     # the variance at index k depends on the first k returns, and return k - 1 is that of the row with count k
     residuals = torch.where(returns.isfinite(), own_residuals.gather(0, (counts - 1).clamp(min=0)), torch.nan)
-    warm = (counts > har.config.warmup).all(1)
-    rows = residuals[warm & residuals.isfinite().all(1)]
-    if len(rows) > 1:
-        rows = (rows - rows.mean(0)) / rows.std(0, correction=0)
-    return Residuals(rows, variance.gather(0, counts[-1:])[0], int(warm.sum()))
+    rows = residuals[(counts > har.config.warmup).all(1)]
+    rows = rows - rows.nanmean(0)
+    return Residuals(rows / rows.square().nanmean(0).sqrt(), variance.gather(0, counts[-1:])[0])
