@@ -19,7 +19,7 @@ BARS = (
 )
 COMMANDS = (
     "backtest", "batch", "fit", "forecast", "optimize", "portfolio", "predict", "profile", "scenarios", "serve",
-    "simulate", "tune",
+    "risk", "simulate", "tune",
 )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from typer.core import TyperGroup
 import torchcommodity
 
 COMMANDS = (
-    "fit", "predict", "forecast", "simulate", "backtest", "scoreboard", "tune", "portfolio", "scenarios", "optimize",
-    "profile", "export", "batch", "serve", "data", "op", "diagnose", "cache", "doctor",
+    "fit", "predict", "forecast", "simulate", "risk", "backtest", "scoreboard", "tune", "portfolio", "scenarios",
+    "optimize", "profile", "export", "batch", "serve", "data", "op", "diagnose", "cache", "doctor",
 )  # fmt: skip
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a check failed (op check, diagnose, doctor); 2 invalid input; "

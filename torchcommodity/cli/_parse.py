@@ -1,6 +1,7 @@
 """Texts of the command line as names, product codes and objects; nothing here imports torch or pandas."""
 
 import csv
+import math
 import os
 import pkgutil
 import sys
@@ -25,6 +26,22 @@ def parse_contracts(contracts: str) -> dict[str, str]:
     if len(codes) < len(pairs) or not all(symbol and code for symbol, code in codes.items()):
         raise ValueError(f"--contracts: expected each symbol once, as in WTI=CL,CORN=C; got {contracts!r}")
     return codes
+
+
+def parse_weights(weights: str) -> dict[str, float]:
+    """Parse `WTI=0.5,BRENT=-0.5` to symbol -> weight.
+
+    >>> parse_weights("WTI=0.5, ZC=F=-0.5")
+    {'WTI': 0.5, 'ZC=F': -0.5}
+    """
+    pairs = [name.rpartition("=") for name in parse_names(weights, "--weights")]
+    try:
+        numbers = {symbol.strip(): float(weight) for symbol, _, weight in pairs}
+    except ValueError:
+        numbers = {}
+    if len(numbers) < len(pairs) or not all(symbol and math.isfinite(x) for symbol, x in numbers.items()):
+        raise ValueError(f"--weights: expected each symbol once, as in WTI=0.5,BRENT=-0.5; got {weights!r}")
+    return numbers
 
 
 def parse_names(text: str, option: str = "--symbols") -> list[str]:

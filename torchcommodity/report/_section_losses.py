@@ -4,7 +4,7 @@ from torchcommodity.forecast import Forecast, OutlookRow
 from torchcommodity.report._blocks import details, format_percent, paragraph
 from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._tables import table
-from torchcommodity.risk import forecast_expected_shortfall, forecast_value_at_risk, simple_return_quantiles
+from torchcommodity.risk import position_losses
 
 LEVEL = 0.95
 READING = (
@@ -28,12 +28,5 @@ def losses(forecast: Forecast, row: OutlookRow, n: int) -> Markup:
 
 def _shares(forecast: Forecast, n: int) -> dict[str, list[float]]:
     """Row of the table -> share of the value at each horizon."""
-    returns, levels = simple_return_quantiles(forecast.log_returns[:, n], forecast.levels)
-    mirrored = tuple(1 - level for level in reversed(levels))
-    sides = {"Long": (returns, levels), "Short": (-returns.flip(-1), mirrored)}
-    measures = {"VaR": forecast_value_at_risk, "ES": forecast_expected_shortfall}
-    return {
-        f"{side}, {name}": measure(quantiles, levels, LEVEL).tolist()
-        for side, (quantiles, levels) in sides.items()
-        for name, measure in measures.items()
-    }
+    shares = position_losses(forecast.log_returns[:, n], forecast.levels, LEVEL)
+    return {name: share.tolist() for name, share in zip(("Long, VaR", "Long, ES", "Short, VaR", "Short, ES"), shares)}

@@ -21,6 +21,8 @@ from torchcommodity.risk._model_selection import model_confidence_set as model_c
 from torchcommodity.risk._model_selection import superior_predictive_ability as superior_predictive_ability
 from torchcommodity.risk._overfitting import BacktestOverfitting as BacktestOverfitting
 from torchcommodity.risk._overfitting import probability_of_backtest_overfitting as probability_of_backtest_overfitting
+from torchcommodity.risk._position_losses import PositionLosses as PositionLosses
+from torchcommodity.risk._position_losses import position_losses as position_losses
 from torchcommodity.risk._sample import expected_shortfall as expected_shortfall
 from torchcommodity.risk._sample import value_at_risk as value_at_risk
 from torchcommodity.risk._sharpe_ratios import DeflatedSharpeRatio as DeflatedSharpeRatio
@@ -43,6 +45,7 @@ __all__ = [
     "KupiecTest",
     "ModelConfidenceSet",
     "PitHistogram",
+    "PositionLosses",
     "SuperiorPredictiveAbility",
     "TailEvaluation",
     "acerbi_szekely_test",
@@ -61,6 +64,7 @@ __all__ = [
     "model_confidence_set",
     "pinball_by_date",
     "pit_histograms",
+    "position_losses",
     "probabilistic_sharpe_ratio",
     "probability_integral_transform",
     "probability_of_backtest_overfitting",

@@ -1,0 +1,151 @@
+"""`torchcommodity risk`: what a position or a portfolio may lose until each horizon of a fitted model."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from torchcommodity.cli import _options as options
+from torchcommodity.cli import _output as output
+from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
+from torchcommodity.cli._layout import DETECTED, Layout, with_layout
+from torchcommodity.cli._parse import parse_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchcommodity.forecast import Forecast, Simulation
+
+PORTFOLIO = "portfolio"
+PATHS = 10_000
+
+
+def check_weights(weights: str | None) -> str | None:
+    """Reject malformed `--weights` before torch is imported."""
+    if weights is not None:
+        parse_weights(weights)
+    return weights
+
+
+def check_level(level: float) -> float:
+    """Reject a confidence level outside (0, 1)."""
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"expected a number in (0, 1); got {level:g}")
+    return level
+
+
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="A=0.5,B=-0.5",
+        callback=check_weights,
+        help="Portfolio to hold, as fractions of wealth; negative for a short position",
+    ),
+]
+Level = Annotated[float, typer.Option("--level", callback=check_level, help="Confidence level")]
+
+
+@with_layout
+@with_covariates
+def risk(
+    model: options.ModelFile,
+    data: options.Data = "embedded",
+    curve: options.CurveFile = None,
+    layout: Layout = DETECTED,
+    covariates: CovariateOptions = NONE,
+    weights: Weights = None,
+    level: Level = 0.95,
+    out: options.OutTable = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Value at risk and expected shortfall until each horizon.
+
+    Prints the losses of a long and a short position in each commodity, and of a portfolio with --weights, which is held
+    along simulated paths. Losses are positive.
+    """
+    import pandas as pd
+
+    from torchcommodity.cli._tables import check_file, write_table
+    from torchcommodity.forecast import Forecaster
+
+    screen = output.console(quiet)
+    check_file(out)
+    forecaster = Forecaster.load(model)
+    panel = options.read_prices(data, curve=curve, layout=layout)
+    output.print_read_as(screen, panel)
+    known = covariates.read()
+    forecast = forecaster.predict(panel, known)
+    output.print_findings(screen, forecast.findings)
+    tables = [_positions(forecast, level)]
+    if weights is not None:
+        simulation = forecaster.simulate(panel, PATHS, covariates=known, seed=seed)
+        tables.append(_portfolio(simulation, parse_weights(weights), level))
+    losses = pd.concat(tables, ignore_index=True)
+    screen.print(_table(losses, forecast, level))
+    if out is not None:
+        write_table(losses, out)
+        output.print_written(screen, out)
+
+
+def _positions(forecast: "Forecast", level: float) -> "pd.DataFrame":
+    """One row per symbol, side and horizon."""
+    import pandas as pd
+
+    from torchcommodity.risk import position_losses
+
+    losses = position_losses(forecast.log_returns, forecast.levels, level)  # (H, N) each
+    sides = {"long": losses[:2], "short": losses[2:]}
+    table: pd.DataFrame = pd.DataFrame(
+        {
+            "symbol": symbol,
+            "side": side,
+            "horizon": horizon,
+            "value_at_risk": var[i, n].item(),
+            "expected_shortfall": es[i, n].item(),
+        }
+        for n, symbol in enumerate(forecast.symbols)
+        for side, (var, es) in sides.items()
+        for i, horizon in enumerate(forecast.horizons)
+    )
+    return table
+
+
+def _portfolio(simulation: "Simulation", weights: dict[str, float], level: float) -> "pd.DataFrame":
+    """One row per horizon; gaps at contract rolls are not earned."""
+    import pandas as pd
+    import torch
+
+    from torchcommodity.risk import expected_shortfall, holding_returns, value_at_risk
+
+    if unknown := [symbol for symbol in weights if symbol not in simulation.symbols]:
+        expected = ", ".join(simulation.symbols)
+        raise ValueError(f"--weights: expected symbols of the model, {expected}; got {', '.join(unknown)}")
+    positions = torch.tensor([weights.get(symbol, 0.0) for symbol in simulation.symbols], dtype=torch.float64)
+    earned = simulation.log_returns.plain() - simulation.roll_gaps
+    returns = [holding_returns(earned[:, :horizon], positions) for horizon in simulation.forecast.horizons]
+    table: pd.DataFrame = pd.DataFrame(
+        {
+            "symbol": PORTFOLIO,
+            "side": "",
+            "horizon": horizon,
+            "value_at_risk": value_at_risk(r, level).item(),
+            "expected_shortfall": expected_shortfall(r, level).item(),
+        }
+        for horizon, r in zip(simulation.forecast.horizons, returns)
+    )
+    return table
+
+
+def _table(losses: "pd.DataFrame", forecast: "Forecast", level: float) -> object:
+    rows = []
+    for (symbol, side), group in losses.groupby(["symbol", "side"], sort=False):
+        pairs = zip(group["value_at_risk"], group["expected_shortfall"])
+        rows.append((f"{symbol} {side}".strip(), *(f"{100 * var:.1f} / {100 * es:.1f}" for var, es in pairs)))
+    shown = rows[: 2 * output.MAX_ROWS]
+    heads = ("position", *map(forecast.calendar.name, forecast.horizons))
+    title = f"Value at risk / expected shortfall, {100 * level:g} %, from {forecast.origin}"
+    table = output.table(title, heads, shown)
+    more = f"; and {len(rows) - len(shown)} more, --out writes all of them" if len(rows) > len(shown) else ""
+    table.caption, table.caption_justify = f"Losses in percent of the position's value{more}", "left"
+    return table
