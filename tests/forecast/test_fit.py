@@ -136,3 +136,17 @@ def test_fit_does_not_record_the_time_of_retrieval(panel: Panel) -> None:
 def test_fit_rejects_the_config_of_a_model(panel: Panel) -> None:
     with pytest.raises(TypeError, match=r"fit: config must be a FitConfig; got HarLstmConfig; use FitConfig\(model="):
         forecast.fit(panel, HarLstmConfig())  # type: ignore[arg-type]
+
+
+def test_fit_keeps_the_drift_without_symmetry_and_says_so_of_an_equity_index() -> None:
+    prices = data.embedded(["WTI"]).between("2016-01-01", "2018-12-31").to_pandas()
+    index = prices.rename(columns={"WTI": "S&P 500"})  # the name alone decides what is said
+    assert "symmetry=0 keeps it" in forecast.fit(index).record.note
+    assert "drift" not in forecast.fit(prices).record.note
+    keeping, default = forecast.fit(index, symmetry=0), forecast.fit(index)
+    assert "drift" not in keeping.record.note
+    symmetric = forecast.fit(index, symmetry=1.0).model.har.z
+    torch.testing.assert_close((keeping.model.har.z + symmetric) / 2, default.model.har.z)
+    torch.testing.assert_close(symmetric, -symmetric.flip(-1))
+    with pytest.raises(ValueError, match=r"symmetry must be in \[0, 1\]; got 2"):
+        forecast.fit(index, symmetry=2)

@@ -21,6 +21,7 @@ def backtest(
     config: options.Config = None,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
+    symmetry: options.Symmetry = None,
     first_year: options.FirstYear = None,
     out: options.OutTable = None,
     executor: options.Executor = "local",
@@ -40,7 +41,7 @@ def backtest(
 
     screen = output.console(quiet)
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(panel, model, config, horizons, levels)
+    settings = options.read_settings(panel, model, config, horizons, levels, symmetry=symmetry)
     known = covariates.read()
     check_file(out)
     output.print_reading(screen, panel)

@@ -63,6 +63,7 @@ def fit(
     config: options.Config = None,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
+    symmetry: options.Symmetry = None,
     drop_unusable: options.DropUnusable = False,
     out: Out = Path("out/model.safetensors"),
     seed: options.Seed = 0,
@@ -89,7 +90,7 @@ def fit(
     from torchcommodity.training import to_toml
 
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
-    settings = options.read_settings(panel, model, config, horizons, levels)
+    settings = options.read_settings(panel, model, config, horizons, levels, symmetry=symmetry)
     if device is not None:
         settings = replace(settings, train=replace(settings.train, device=device))
     if print_config:

@@ -36,6 +36,7 @@ def forecast(
     covariates: CovariateOptions = NONE,
     horizons: options.Horizons = None,
     levels: options.Levels = None,
+    symmetry: options.Symmetry = None,
     drop_unusable: options.DropUnusable = False,
     out: options.OutFolder = Path("out"),
     seed: options.Seed = 0,
@@ -61,7 +62,7 @@ def forecast(
     )
 
     screen, panel = output.console(quiet), options.read_prices(data, symbols, contracts, curve, layout=layout)
-    config = options.read_settings(panel, horizons=horizons, levels=levels)
+    config = options.read_settings(panel, horizons=horizons, levels=levels, symmetry=symmetry)
     check_output_folder(out, FILES)
     output.print_reading(screen, panel)
     if drop_unusable:

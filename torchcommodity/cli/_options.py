@@ -211,6 +211,16 @@ Levels = Annotated[
         help="Quantile levels between 0 and 1; default: 0.05, 0.10 to 0.95",
     ),
 ]
+Symmetry = Annotated[
+    float | None,
+    typer.Option(
+        "--symmetry",
+        min=0,
+        max=1,
+        help="Share of the past drift removed from the quantiles; 0 for equity indices [default: 0.5]",
+        show_default=False,
+    ),
+]
 FirstYear = Annotated[
     int | None,
     typer.Option(
@@ -284,8 +294,9 @@ def read_settings(
     horizons: str | None = None,
     levels: str | None = None,
     default: str = DEFAULT_MODEL,
+    symmetry: float | None = None,
 ) -> "FitConfig":
-    """Settings of `--model`, `--config`, `--horizons` and `--levels` for the prices.
+    """Settings of `--model`, `--config`, `--horizons`, `--levels` and `--symmetry` for the prices.
 
     If `--model` and `--config` (TOML or a fitted model) both name a model, it must be the same. The defaults are those
     for the frequency of the prices.
@@ -294,7 +305,7 @@ def read_settings(
 
     settings = _model_settings(model, config, panel.frequency, default)
     names = None if horizons is None else parse_names(horizons, "--horizons")
-    return check_config("settings", settings, panel, names, None if levels is None else parse_levels(levels))
+    return check_config("settings", settings, panel, names, None if levels is None else parse_levels(levels), symmetry)
 
 
 def _model_settings(model: str | None, config: Path | None, frequency: "Frequency", default: str) -> "FitConfig":

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._csv_text import quote_spreadsheet_cell as quote_spreadsheet_cell
     from torchcommodity.data._embedded.embedded import embedded as embedded
     from torchcommodity.data._embedded.embedded import embedded_symbols as embedded_symbols
+    from torchcommodity.data._equity_indices import equity_indices as equity_indices
     from torchcommodity.data._errors import TREATMENTS as TREATMENTS
     from torchcommodity.data._errors import DataError as DataError
     from torchcommodity.data._errors import Finding as Finding
@@ -157,6 +158,7 @@ __all__ = [
     "eia_curve",
     "embedded",
     "embedded_symbols",
+    "equity_indices",
     "expected_range",
     "find_product",
     "frame_to_csv",

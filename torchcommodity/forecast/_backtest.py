@@ -139,6 +139,7 @@ def backtest(
     *,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
+    symmetry: float | None = None,
     covariates: VarianceSource | None = None,
     first_year: int | None = None,
     refit_network: int = 2,
@@ -158,6 +159,8 @@ def backtest(
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
         levels: quantile levels strictly between 0 and 1. Default: those of `config`.
+        symmetry: share of the past drift removed from the quantiles, in [0, 1]; 0 keeps the drift, as an equity index
+            needs. Default: that of `config`.
         covariates: as for `fit`. The model without them is one more row of the result, `training.WITHOUT_COVARIATES`.
         first_year: first test year; by default the last seven years are tested, twenty of monthly prices, or fewer in a
             short panel.
@@ -183,7 +186,9 @@ def backtest(
     """
     panel = to_panel(prices, operation="backtest").drop_empty_rows()
     check_not_synthetic("backtest", panel)
-    config = add_extra_terms("backtest", check_config("backtest", config, panel, horizons, levels), covariates)
+    config = add_extra_terms(
+        "backtest", check_config("backtest", config, panel, horizons, levels, symmetry), covariates
+    )
     if refit_network < 1:
         raise ValueError(f"backtest: refit_network must be at least 1; got {refit_network}")
     check_history("backtest", panel, config.model.har, allow_short=True)

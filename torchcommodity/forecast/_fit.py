@@ -1,12 +1,20 @@
 """Fit a forecaster: calibrate the econometric part, and train the network that corrects its scale, if any."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Horizon, check_not_synthetic, price_statistics, summarize_names, to_panel
+from torchcommodity.data import (
+    Horizon,
+    Panel,
+    check_not_synthetic,
+    equity_indices,
+    price_statistics,
+    summarize_names,
+    to_panel,
+)
 from torchcommodity.forecast._covariates import covariate_specs
 from torchcommodity.forecast._forecaster import FitRecord, Forecaster
 from torchcommodity.models import build_model, model_name
@@ -36,6 +44,7 @@ def fit(
     *,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
+    symmetry: float | None = None,
     covariates: VarianceSource | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -53,6 +62,8 @@ def fit(
         horizons: numbers of rows, or texts such as "2w", "6m" and "1y"; see `data.horizon_rows`. Default: those of
             `config`.
         levels: quantile levels strictly between 0 and 1. Default: those of `config`.
+        symmetry: share of the past drift removed from the quantiles, in [0, 1]; 0 keeps the drift, as an equity index
+            needs. Default: that of `config`.
         covariates: `data.Covariates`, each column of which adds a term to the variance, from what was published by each
             row; or an object with the same `terms`, `ratios` and `variances`, see `training.VarianceSource`.
         seed: random seed for initialization and shuffling; the same seed gives the same bits on the CPU.
@@ -81,7 +92,7 @@ def fit(
     panel = to_panel(prices, operation="fit").drop_empty_rows()
     check_not_synthetic("fit", panel)
     panel = panel if through is None else panel.between(None, through)
-    config = add_extra_terms("fit", check_config("fit", config, panel, horizons, levels), covariates)
+    config = add_extra_terms("fit", check_config("fit", config, panel, horizons, levels, symmetry), covariates)
     check_history("fit", panel, config.model.har)
     check_past("fit", panel, config.model.har, rows=len(panel))
     extra = covariate_variances("fit", panel, config.model.har, covariates)
@@ -90,10 +101,6 @@ def fit(
     options = RunOptions(progress, checkpoint, checkpoint_seconds, tensorboard)
     result = train(model, inputs, config.train, config.symmetry, seed, options)
     calibrate(model.har, inputs, config.symmetry)
-    count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
-    note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
-    if covariates is not None:
-        note += f", with {summarize_names(covariates.terms)}"
     record = FitRecord(
         seed=seed,
         first=str(panel.dates[0]),
@@ -102,7 +109,7 @@ def fit(
         epoch=result.epoch,
         corrected=result.corrected,
         validation=result.validation,
-        note=f"{note}; {result.note}" if network_parameters(model) else note,
+        note="; ".join(_notes(panel, config, covariates, result.note if network_parameters(model) else None)),
         curve=inputs.curve is not None,
         own_rolls=panel.has_own_rolls,
         settings=to_toml(config),
@@ -112,3 +119,14 @@ def fit(
     # without the time of retrieval, so that the same prices give the same file; the sha256 identifies them
     sources = tuple({k: v for k, v in source.items() if k != "retrieved"} for source in panel.sources())
     return Forecaster(model, panel.symbols, record, panel.contracts, sources)
+
+
+def _notes(panel: Panel, config: FitConfig, covariates: VarianceSource | None, training: str | None) -> Iterator[str]:
+    count = f"{len(panel.symbols)} symbol{'s' * (len(panel.symbols) > 1)}"
+    note = f"Fitted {model_name(config.model).upper()} on {count}, {panel.dates[0]} to {panel.dates[-1]}"
+    yield note if covariates is None else f"{note}, with {summarize_names(covariates.terms)}"
+    if training is not None:
+        yield training
+    if config.symmetry and (indices := equity_indices(panel.symbols)):
+        removed = f"{100 * config.symmetry:.0f} % of the past drift is removed"
+        yield f"{removed}, which costs accuracy on equity indices such as {indices[0]}: symmetry=0 keeps it"

@@ -68,7 +68,7 @@ class FitConfig:
 
     model: ModelConfig = field(default_factory=HarGarchConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    symmetry: float = 0.5  # share of the past drift removed from the quantiles
+    symmetry: float = 0.5  # share of the past drift removed from the quantiles; 0 for an equity index, whose drift pays
 
     def __post_init__(self) -> None:
         if not 0 <= self.symmetry <= 1:
@@ -95,6 +95,7 @@ def check_config(
     panel: Panel,
     horizons: Horizon | Iterable[Horizon] | None = None,
     levels: Iterable[float] | None = None,
+    symmetry: float | None = None,
 ) -> FitConfig:
     """Return the config, or the default one for the frequency of the panel if it is None.
 
@@ -104,6 +105,7 @@ def check_config(
         panel: raw prices.
         horizons: in place of those of the config: rows, or texts such as "2w"; see `data.horizon_rows`.
         levels: quantile levels in place of those of the config, in any order.
+        symmetry: share of the past drift to remove, in place of that of the config.
 
     Raises:
         TypeError: another type; for the config of a model the message says how to wrap it.
@@ -136,7 +138,9 @@ def check_config(
     if config.model.har.averages != any(panel.averages):
         changes["averages"] = any(panel.averages)
     model: Any = config.model  # a dataclass, as every config of a model
-    return replace(config, model=replace(model, har=replace(model.har, **changes))) if changes else config
+    if changes:
+        model = replace(model, har=replace(model.har, **changes))
+    return FitConfig(model, config.train, config.symmetry if symmetry is None else symmetry)
 
 
 def check_levels(operation: str, levels: Any) -> tuple[float, ...]:
