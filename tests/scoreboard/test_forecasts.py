@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
 from torchcommodity.data import DataError, Panel, read_quantiles
-from torchcommodity.forecast import baselines
+from torchcommodity.forecast import baselines, pretrained
 from torchcommodity.models import HarConfig
 from torchcommodity.scoreboard import Function, Task, align_quantiles, call_function, check_look_ahead
 from torchcommodity.training import ModelInputs, Prediction, model_inputs
@@ -31,6 +32,18 @@ def test_function_sees_no_row_after_the_origin(task: Task) -> None:
 
     assert call_function(forecast, task).isnan().all()
     assert last == list(task.origins)
+
+
+def test_pretrained_model_is_a_function(task: Task) -> None:
+    def pipeline(contexts: list[torch.Tensor], horizon: int, levels: Sequence[float]) -> torch.Tensor:
+        z, last = torch.special.ndtri(torch.tensor(levels)), torch.stack([context[-1] for context in contexts])
+        deviation = 0.02 * torch.arange(1, horizon + 1).sqrt()
+        return last[:, None, None] * (deviation[:, None] * z).exp()
+
+    quantiles = call_function(pretrained(pipeline), task)
+    expected = 0.02 * np.sqrt(21) * stats.norm.ppf(0.95)
+    scored = torch.isfinite(task.targets[:, 1])
+    assert quantiles[:, 1, :, -1][scored].numpy() == pytest.approx(expected, rel=1e-5)
 
 
 RESULTS = {
@@ -85,7 +98,8 @@ def test_align_quantiles_counts_the_steps_of_statsforecast(task: Task) -> None:
     frame = pd.DataFrame({"unique_id": "WTI", "ds": later, "cutoff": origin, "RW": np.arange(1.0, 31.0)})
     for percent in range(10, 100, 10):
         frame[f"RW-lo-{percent}"], frame[f"RW-hi-{percent}"] = frame["RW"] - percent / 1e3, frame["RW"] + percent / 1e3
-    quantiles = align_quantiles(read_quantiles(frame), task)
+    earlier = frame.assign(cutoff=task.panel.dates[task.rows[3] - 1])  # not the end of a week
+    quantiles = align_quantiles(read_quantiles(pd.concat([earlier, frame])), task)
     price = task.prices[3, 0].item()
     assert quantiles[3, :2, 0, 9].exp().mul(price).tolist() == pytest.approx([5.0, 21.0])
     assert torch.isfinite(quantiles).all(-1).sum() == 2

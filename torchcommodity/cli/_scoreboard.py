@@ -45,7 +45,7 @@ Functions = Annotated[
     typer.Option(
         "--function",
         metavar="NAME=PACKAGE.MODULE:FUNCTION",
-        help="Forecaster, called once per origin as function(panel, horizons, levels); may be repeated",
+        help="Function (panel, horizons, levels), called once per origin, or a pretrained model; may be repeated",
     ),
 ]
 Unit = Annotated[
@@ -167,8 +167,12 @@ def _last_name(path: str) -> str:
 
 
 def _function(path: str) -> Callable[..., Any]:
+    from torchcommodity.forecast import PretrainedModel
+
     with code_errors(path):
         function = import_function(path)
+    if isinstance(function, PretrainedModel):
+        return function
 
     def call(*arguments: Any) -> Any:
         with code_errors(path):

@@ -32,6 +32,8 @@ READING = (
     "better. Models are ranked by the mean over the horizons.",
     "p is the two-sided p-value of a Diebold-Mariano test, with a long-run variance for overlapping targets; colored: "
     "below 5 %. It is not corrected for the number of models: of twenty equal ones, one is below 5 % by chance.",
+    "The p of the best is that of the model confidence set, which is corrected: models at or below 0.10 are worse than "
+    "the best one. It needs 20 blocks of targets that do not overlap.",
     "A function was called with the prices up to each origin and nothing later. Nobody can check when the quantiles of "
     "a file were made.",
 )
@@ -51,7 +53,8 @@ FILES = (
     "versions, scoreboard.md is the ranking in Markdown."
 )
 HEADS = (
-    "Model", "Pinball loss, 1e-4", "Skill", "p", "Against the default", "p", "In 50 %", "In 80 %", "In 90 %", "Own",
+    "Model", "Pinball loss, 1e-4", "Skill", "p", "Against the default", "p", "p of the best", "In 50 %", "In 80 %",
+    "In 90 %", "Own",
 )  # fmt: skip
 
 
@@ -180,6 +183,7 @@ def _cells(score: EntryScore) -> tuple[object, ...]:
         _p(score.p_reference),
         _signed(score.gain),
         _p(score.p_default),
+        _p(score.p_best),
         *(format_percent(share) for share in (score.coverage50, score.coverage80, score.coverage90, score.share)),
     )
 

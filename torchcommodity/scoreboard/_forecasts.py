@@ -10,17 +10,29 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import DataError, Panel, QuantileTable, summarize_names
+from torchcommodity.forecast import PretrainedModel
 from torchcommodity.scoreboard._task import Task
-from torchcommodity.training import Progress, one_thread
+from torchcommodity.training import FitConfig, Progress, model_inputs, one_thread
 
 Function = Callable[[Panel, tuple[int, ...], tuple[float, ...]], Any]
 """A forecaster: prices up to the origin, H horizons in rows and Q levels to prices `(H, N, Q)`."""
 
 
+def pretrained_function(model: PretrainedModel) -> Function:
+    """A pretrained model, see `forecast.pretrained`, as a function that is called once per origin."""
+
+    def function(panel: Panel, horizons: tuple[int, ...], levels: tuple[float, ...]) -> Tensor:  # (H, N, Q)
+        config = replace(FitConfig.for_frequency(panel.frequency).model.har, horizons=horizons, levels=levels)
+        quantiles = model(model_inputs(panel, horizons[-1]), len(panel) - 1, config).quantiles[0]
+        return panel.values.plain()[-1][:, None] * quantiles.exp()
+
+    return function
+
+
 def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     """Quantiles of the cumulative log-return at the origins of a task, NaN where the table has none.
 
-    Rows of Nixtla's layout whose step is no horizon of the task are left out.
+    Rows of Nixtla's layout whose step is no horizon of the task, or whose cutoff is no origin, are left out.
 
     Raises:
         DataError: with line and value: an unknown symbol or horizon, a date that is no origin, a forecast from an
@@ -35,15 +47,15 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     o = np.where(np.isin(table.origins, task.origins), position, -1)
     symbols = summarize_names(task.panel.symbols, 12)
     _reject(table, n < 0, f"a symbol of the task ({symbols})", table.symbols)
+    wanted = (h >= 0) & (o >= 0)
     if not table.every_step:
         horizons = ", ".join(map(str, task.horizons))
         _reject(table, h < 0, f"a horizon of the task ({horizons} rows)", table.horizons)
-    days = "the last day of a week with prices" if task.panel.frequency == "daily" else "a row of the prices"
-    expected = f"an origin of the task: {days} in {task.first_year} to {task.last_year}"
-    _reject(table, (o < 0) & (h >= 0), expected, table.origins)
+        days = "the last day of a week with prices" if task.panel.frequency == "daily" else "a row of the prices"
+        expected = f"an origin of the task: {days} in {task.first_year} to {task.last_year}"
+        _reject(table, o < 0, expected, table.origins)
     prices = task.prices.numpy()
-    _reject(table, (h >= 0) & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", table.origins)
-    wanted = h >= 0
+    _reject(table, wanted & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", table.origins)
     o, h, n = o[wanted], h[wanted], n[wanted]
     values = table.values[wanted][:, levels]
     log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
@@ -53,12 +65,15 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
 
 
 @one_thread()
-def call_function(function: Function, task: Task, progress: Progress | None = None) -> Tensor:  # (O, H, N, Q)
+def call_function(
+    function: Function | PretrainedModel, task: Task, progress: Progress | None = None
+) -> Tensor:  # (O, H, N, Q)
     """Call a forecaster once per origin, with the prices up to that origin and nothing later.
 
     Args:
         function: called as function(panel, horizons, levels): a `Panel` whose last row is the origin, H numbers of
-            rows, Q probabilities. It returns prices (H, N, Q), an array or a Tensor; NaN where it has no forecast.
+            rows, Q probabilities. It returns prices (H, N, Q), an array or a Tensor; NaN where it has no forecast. Or
+            a pretrained model, see `forecast.pretrained`.
         task: origins, horizons and levels.
         progress: called as progress(done, total, description) after each origin.
 
@@ -66,6 +81,7 @@ def call_function(function: Function, task: Task, progress: Progress | None = No
         ValueError: the result has another shape, or a quantile that is infinite, not positive, or below that of a lower
             level; the message names the origin.
     """
+    function = pretrained_function(function) if isinstance(function, PretrainedModel) else function
     parts = []
     panel = replace(task.panel, findings=())  # those of later rows would tell the future
     for k, origin in enumerate(task.origins):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import QuantileTable, read_quantiles
-from torchcommodity.forecast import Backtest, backtest, statistical
+from torchcommodity.forecast import Backtest, PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
 from torchcommodity.scoreboard._forecasts import Function, align_quantiles, call_function
 from torchcommodity.scoreboard._look_ahead import check_look_ahead
@@ -24,7 +24,7 @@ NOT_INSTALLED = "not installed: pip install 'torchcommodity[statsforecast]'"
 def run(
     task: Task,
     *,
-    functions: Mapping[str, Function] | None = None,
+    functions: Mapping[str, Function | PretrainedModel] | None = None,
     tables: Mapping[str, Any] | None = None,
     baselines: Mapping[str, Baseline] | None = None,
     progress: Progress | None = None,
@@ -38,7 +38,8 @@ def run(
 
     Args:
         task: of `load_track` or `make_task`.
-        functions: forecasters by name, each called once per origin with the prices up to it; see `call_function`.
+        functions: forecasters or pretrained models by name, each called once per origin with the prices up to it; see
+            `call_function`.
         tables: quantiles by name: a file, a frame or a `QuantileTable`; see `data.read_quantiles`.
         baselines: baselines of `training` by name, called once per test year with the prices up to its end, and checked
             for look-ahead on the first one.

@@ -5,17 +5,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from torchcommodity.forecast import Backtest, score
 from torchcommodity.losses import pinball
+from torchcommodity.risk import model_confidence_set, pinball_by_date
 from torchcommodity.scoreboard._task import REFERENCE, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_MISSING = 0.02  # share of the forecasts of a horizon that may be missing
+MIN_BLOCKS = 20  # of a model confidence set: its bootstrap of few blocks finds differences that are none
+DIGITS = 12  # decimals of losses that are compared
 INTERVALS = (0.5, 0.8, 0.9)
 
 Source = Literal["reference", "default", "baseline", "function", "file"]
@@ -48,6 +52,7 @@ class EntryScore:
     p_reference: float  # two-sided p-value of the Diebold-Mariano test against the reference
     gain: float  # reduction of the default model's pinball loss, percent
     p_default: float  # p-value of the Diebold-Mariano test against the default model
+    p_best: float  # p-value of the model confidence set, NaN below 20 blocks; at most 0.10: worse than the best model
     coverage50: float  # share of outcomes inside the 50 % interval
     coverage80: float
     coverage90: float
@@ -162,6 +167,7 @@ def _score_horizon(
     tested = {name: _backtest(task, i, quantiles, name) for name in (REFERENCE, default)}
     references = {row.model: row for row in score(tested[REFERENCE], reference=REFERENCE).rows}
     defaults = {row.model: row for row in score(tested[default], reference=default).rows}
+    best = _confidence(tested[REFERENCE])
     loss = {name: pinball(q, target, levels, reduction="none").mean(-1).nanmean(0) for name, q in quantiles.items()}
     for name, q in quantiles.items():
         first, second = references[name], defaults[name]
@@ -174,6 +180,7 @@ def _score_horizon(
             p_reference=first.dm_p,
             gain=second.skill,
             p_default=second.dm_p,
+            p_best=best.get(name, math.nan),
             coverage50=coverage50,
             coverage80=coverage80,
             coverage90=coverage90,
@@ -200,6 +207,22 @@ def _backtest(task: Task, i: int, quantiles: Mapping[str, Tensor], tested: str) 
         fits=(),
         mix={},
     )
+
+
+def _confidence(backtest: Backtest) -> dict[str, float]:
+    """P-value of each model in the model confidence set, with blocks of the longest target; none of too few blocks."""
+    losses, ends = pinball_by_date(backtest, backtest.horizons[0]).dropna(), backtest.target_dates[:, 0]
+    rows = np.searchsorted(backtest.origins, ends) - np.arange(len(ends))[:, None]
+    block = int(rows[~np.isnat(ends)].max())
+    if len(losses) < MIN_BLOCKS * block:
+        return {}
+    distinct = losses.loc[:, ~losses.round(DIGITS).T.duplicated()]  # equal losses have no variance to divide by
+    p_values = model_confidence_set(distinct, block=block).p_values
+    twins = {
+        name: next(k for k in distinct if np.allclose(losses[name], distinct[k], rtol=0, atol=0.1**DIGITS))
+        for name in losses
+    }
+    return {name: p_values[twin] for name, twin in twins.items()}
 
 
 def _coverage(quantiles: Tensor, target: Tensor, levels: tuple[float, ...], interval: float) -> float:
