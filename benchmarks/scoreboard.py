@@ -18,11 +18,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", type=Path, help="Markdown page whose tables are replaced")
     parser.add_argument("--track", choices=TRACKS, help="Only this track")
+    parser.add_argument("--without", default="", help="Models of statsforecast to leave out: autoarima")
     options = parser.parse_args()
     versions = package_versions("statsforecast")
+    omitted = [name for name in options.without.split(",") if name]
     setting = ", ".join(f"{name} {versions[name]}" for name in PACKAGES)
     for name in [options.track] if options.track else TRACKS:
-        text = f"{run(load_track(name)).to_markdown()}\n\n{environment(setting)}"
+        text = f"{run(load_track(name), without=omitted).to_markdown()}\n\n{environment(setting)}"
         print(text)
         if options.page:
             replace_table(options.page, name, text)

@@ -75,6 +75,11 @@ def test_run_rejects_a_taken_name(task: Task, forecaster: Function) -> None:
         run(task, functions={"garch": forecaster})
 
 
+def test_run_rejects_an_unknown_model_to_leave_out(task: Task) -> None:
+    with pytest.raises(ValueError, match="without must be among autoarima, autoets, theta; got 'arima'"):
+        run(task, without=["arima"])
+
+
 @pytest.fixture(scope="module")
 def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("prices") / "prices.csv"

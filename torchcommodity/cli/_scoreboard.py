@@ -10,7 +10,7 @@ import typer
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
-from torchcommodity.cli._parse import code_errors, import_function
+from torchcommodity.cli._parse import code_errors, import_function, parse_names
 
 if TYPE_CHECKING:
     from torchcommodity.scoreboard import EntryScore, Scoreboard
@@ -61,6 +61,12 @@ Template = Annotated[
         help="Write the list of forecasts that a file must have, with the price at each origin, and exit",
     ),
 ]
+Without = Annotated[
+    str | None,
+    typer.Option(
+        "--without", metavar="A,B", help="Models of statsforecast to leave out: autoarima is slow on many symbols"
+    ),
+]
 LastYear = Annotated[int | None, typer.Option("--last-year", help="Last test year; default: that of the last price")]
 
 
@@ -78,6 +84,7 @@ def scoreboard(
     layout: Layout = DETECTED,
     first_year: options.FirstYear = None,
     last_year: LastYear = None,
+    without: Without = None,
     out: options.OutFolder = Path("out"),
     quiet: options.Quiet = False,
 ) -> None:
@@ -121,9 +128,10 @@ def scoreboard(
     tables = {name: read_quantiles(path, unit=unit, model=name) for name, path in _named(quantiles, _stem).items()}
     for table in tables.values():
         align_quantiles(table, task)  # a defect is reported before minutes of fits
+    omitted = parse_names(without, "--without") if without else []
     functions = {name: _function(path) for name, path in _named(function, _last_name).items()}
     with output.progress_bar(screen, "Scoreboard") as progress:
-        board = run(task, functions=functions, tables=tables, progress=progress)
+        board = run(task, functions=functions, tables=tables, without=omitted, progress=progress)
     versions = package_versions("statsforecast")
     source = data or f"track {task.track}"
     record = RunRecord(

@@ -17,7 +17,7 @@ from torchcommodity.report._markup import Markup, element, join
 from torchcommodity.report._page import page
 from torchcommodity.report._report_data import RunRecord
 from torchcommodity.report._sections import created, reproduce_parts, scope_note, source_parts
-from torchcommodity.report._tables import table, table_box, table_rows
+from torchcommodity.report._tables import table
 from torchcommodity.scoreboard import PROTOCOL, REFERENCE, TRACKS, EntryScore, Scoreboard
 
 SOURCES = {
@@ -53,8 +53,8 @@ FILES = (
     "versions, scoreboard.md is the ranking in Markdown."
 )
 HEADS = (
-    "Model", "Pinball loss, 1e-4", "Skill", "p", "Against the default", "p", "p of the best", "In 50 %", "In 80 %",
-    "In 90 %", "Own",
+    "Model", "Pinball loss, 1e-4", "Skill", f"p against {REFERENCE}", "Gain on default", "p against default",
+    "p of the best", "In 50 %", "In 80 %", "In 90 %", "Own",
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def scoreboard_html(report: ScoreboardReportData) -> str:
     board, run = report.board, report.run
     parts = (
         section("ranking", "Ranking", _ranking(board), *_notes(board), _chart(board)),
-        section("scores", "Scores by horizon", _scores(board)),
+        section("scores", "Scores by horizon", *_scores(board)),
         section("symbols", "Skill by symbol", *_symbols(board)),
         section("protocol", "Protocol", *_protocol(board)),
         section("source", "Prices", *source_parts(board.task.panel, run)),
@@ -164,15 +164,14 @@ def _chart(board: Scoreboard) -> Markup:
     return figure("skill", description, "Skill of each model at each horizon; right of the line is better.")
 
 
-def _scores(board: Scoreboard) -> Markup:
-    bodies = []
+def _scores(board: Scoreboard) -> Iterator[Markup]:
+    yield paragraph(
+        "Gain: share of the loss of the default model saved. Own: share of the forecasts that the model made itself."
+    )
     for h, label in board.task.horizon_names().items():
         scores = [s for entry in board.ranking() if (s := board.score(entry.name, h)) is not None]
-        count = f"{label}, {scores[0].n:,} forecasts from {scores[0].dates:,} origins"
-        head = element("tr", element("th", count, scope="rowgroup", colspan=len(HEADS)), class_="group")
-        bodies.append(element("tbody", head, *table_rows(HEADS, (_cells(score) for score in scores))))
-    caption = "Loss, tests and coverage; Own: share of the forecasts that the model made itself"
-    return table_box(caption, HEADS, bodies, stack="scores")
+        caption = f"{label}: {scores[0].n:,} forecasts from {scores[0].dates:,} origins"
+        yield details(caption, table(f"Loss, tests and coverage, {label}", HEADS, map(_cells, scores), stack="scores"))
 
 
 def _cells(score: EntryScore) -> tuple[object, ...]:

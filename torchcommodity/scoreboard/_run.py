@@ -1,6 +1,6 @@
 """Forecasts of every model at the origins of a task, and their scores."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -27,6 +27,7 @@ def run(
     functions: Mapping[str, Function | PretrainedModel] | None = None,
     tables: Mapping[str, Any] | None = None,
     baselines: Mapping[str, Baseline] | None = None,
+    without: Collection[str] = (),
     progress: Progress | None = None,
 ) -> Scoreboard:
     """Score forecasters on a task, beside the default model and the baselines of the package.
@@ -43,10 +44,11 @@ def run(
         tables: quantiles by name: a file, a frame or a `QuantileTable`; see `data.read_quantiles`.
         baselines: baselines of `training` by name, called once per test year with the prices up to its end, and checked
             for look-ahead on the first one.
+        without: models of `statsforecast` to leave out; AutoARIMA takes half an hour of the monthly track.
         progress: called as progress(done, total, description).
 
     Raises:
-        ValueError: a name is taken; what `align_quantiles`, `call_function` and `check_look_ahead` raise.
+        ValueError: a name is taken, or an unknown one is left out; what `align_quantiles`, `call_function` and `check_look_ahead` raise.
 
     Example:
         >>> from torchcommodity import data, forecast, scoreboard
@@ -63,10 +65,10 @@ def run(
     forecasts = {name: align_quantiles(_table(source, name), task) for name, source in tables.items()}
     for name, function in functions.items():
         forecasts[name] = call_function(function, task, _labeled(progress, name))
-    installed = STATISTICAL if find_spec("statsforecast") else ()
+    available = _available(without)
     for name, baseline in added.items():
         _check_baseline(name, baseline, task)
-    models = {**library, **{name: statistical(name, rows=task.rows) for name in installed}, **added}
+    models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **added}
     result = backtest(
         task.panel, first_year=task.first_year, baselines=models, progress=_labeled(progress, "models of the package")
     )
@@ -74,11 +76,21 @@ def run(
     entries = [
         Entry(result.model, "default"),
         *(Entry(name, "reference" if name == REFERENCE else "baseline") for name in library),
-        *(Entry(name, "baseline", "" if name in installed else NOT_INSTALLED) for name in STATISTICAL),
+        *(Entry(name, "baseline", "" if name in available else _reason(name, without)) for name in STATISTICAL),
         *(Entry(name, "function") for name in (*functions, *added)),
         *(Entry(name, "file") for name in tables),
     ]
     return score_entries(task, tuple(entries), forecasts, result.model)
+
+
+def _available(without: Collection[str]) -> list[str]:
+    if unknown := [name for name in without if name not in STATISTICAL]:
+        raise ValueError(f"run: without must be among {', '.join(STATISTICAL)}; got {unknown[0]!r}")
+    return [name for name in STATISTICAL if name not in without] if find_spec("statsforecast") else []
+
+
+def _reason(name: str, without: Collection[str]) -> str:
+    return "left out" if name in without else NOT_INSTALLED
 
 
 def _table(source: Any, name: str) -> QuantileTable:
