@@ -48,7 +48,8 @@ def run(
         progress: called as progress(done, total, description).
 
     Raises:
-        ValueError: a name is taken, or an unknown one is left out; what `align_quantiles`, `call_function` and `check_look_ahead` raise.
+        ValueError: a name is taken, or an unknown one is left out; what `align_quantiles`, `call_function` and
+            `check_look_ahead` raise.
 
     Example:
         >>> from torchcommodity import data, forecast, scoreboard
