@@ -5,6 +5,7 @@ The test years of the published table come later and are not used here.
 python benchmarks/choices.py FOLDER                    # settings of the econometric part, against the baseline har
 python benchmarks/choices.py FOLDER --networks         # every network, against its own untrained baseline; hours
 python benchmarks/choices.py FOLDER --page docs/results/choices.md
+python benchmarks/choices.py FOLDER --ablation --page docs/results/skill.md   # parts of the default, on 2017 to 2023
 """
 
 import argparse
@@ -22,17 +23,19 @@ from torchcommodity.forecast import Score, backtest, baselines, score
 from torchcommodity.models import MODELS, HarConfig, HarGarchConfig, model_config
 from torchcommodity.training import HAR_GARCH, Baseline, FitConfig
 
-FIRST_YEAR, LAST_YEAR = 2010, 2016
+CHOICE_YEARS, TEST_YEARS = (2010, 2016), (2017, 2023)
 HAR = HarConfig()
 NONE = {"shape_prior": math.inf, "mix_prior": math.inf, "gap_variance_prior": math.inf, "gap_prior": math.inf}
-SETTINGS = {  # settings and symmetry
+PARTS = {  # settings and symmetry
     "default": (HAR, 0.5),
     "pooled shape of the quantiles": (replace(HAR, shape_prior=math.inf), 0.5),
-    "coefficients not drawn toward equal ones": (replace(HAR, mix_prior=math.inf), 0.5),
-    "variance of a gap: twice that of a return": (replace(HAR, gap_variance_prior=math.inf), 0.5),
     "past gaps whatever the evidence": (replace(HAR, gap_prior=1e-9), 0.5),
     "no past gap": (replace(HAR, gap_prior=math.inf), 0.5),
+    "variance of a gap: twice that of a return": (replace(HAR, gap_variance_prior=math.inf), 0.5),
+    "coefficients not drawn toward equal ones": (replace(HAR, mix_prior=math.inf), 0.5),
     "none of the four": (replace(HAR, **NONE), 0.5),
+}
+SETTINGS = PARTS | {
     "full past drift": (HAR, 0.0),
     "no drift": (HAR, 1.0),
     "returns capped at 15 %": (replace(HAR, cap=0.15), 0.5),
@@ -51,6 +54,15 @@ def settings_table(panel: Panel) -> Iterator[str]:
     yield table_row("neither calendar nor curve", scores(replace(without_curve, contracts=()), FitConfig(), "har"))
 
 
+def ablation_table(panel: Panel) -> Iterator[str]:
+    """Skill against the baseline har on the test years, with curve and with the calendar only."""
+    for title, prices in {"curve and calendar": panel, "calendar only": replace(panel, curve=None)}.items():
+        yield from table_head(title)
+        for name, (har, symmetry) in PARTS.items():
+            yield table_row(name, scores(prices, FitConfig(HarGarchConfig(har), symmetry=symmetry), "har", TEST_YEARS))
+        yield ""
+
+
 def networks_table(panel: Panel) -> Iterator[str]:
     """Skill of each network against its own untrained baseline."""
     yield from table_head("network")
@@ -59,11 +71,11 @@ def networks_table(panel: Panel) -> Iterator[str]:
             yield table_row(f"`{name}`", scores(panel, FitConfig(model_config(name, {})), HAR_GARCH))
 
 
-def scores(panel: Panel, config: FitConfig, reference: str) -> list[Score]:
+def scores(panel: Panel, config: FitConfig, reference: str, years: tuple[int, int] = CHOICE_YEARS) -> list[Score]:
     """Scores of the model per horizon, with skill and test against `reference`."""
     compared: dict[str, Baseline] = {"har": baselines()["har"]} if reference == "har" else {}
-    past = panel.between(None, f"{LAST_YEAR}-12-31")
-    result = backtest(past, config, first_year=FIRST_YEAR, baselines=compared).between(FIRST_YEAR, LAST_YEAR)
+    past = panel.between(None, f"{years[1]}-12-31")
+    result = backtest(past, config, first_year=years[0], baselines=compared).between(*years)
     return [row for row in score(result, reference=reference, model=reference).rows if row.model == result.model]
 
 
@@ -80,17 +92,20 @@ def table_row(name: str, rows: list[Score]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="Folder with the ten futures, see futures.py")
-    parser.add_argument("--networks", action="store_true", help="Compare networks instead of settings")
-    parser.add_argument("--page", type=Path, help="Markdown page whose table `choices` or `networks` is replaced")
+    table = parser.add_mutually_exclusive_group()
+    table.add_argument("--networks", action="store_true", help="Compare networks instead of settings")
+    table.add_argument("--ablation", action="store_true", help="Leave out the parts of the default, on the test years")
+    parser.add_argument("--page", type=Path, help="Markdown page whose table is replaced")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    panel = futures(arguments.folder)
+    name = "networks" if arguments.networks else "ablation" if arguments.ablation else "choices"
+    tables = {"networks": networks_table, "ablation": ablation_table, "choices": settings_table}
     lines = []
-    for line in networks_table(panel) if arguments.networks else settings_table(panel):
+    for line in tables[name](futures(arguments.folder)):
         print(line, flush=True)
         lines.append(line)
     if arguments.page:
-        replace_table(arguments.page, "networks" if arguments.networks else "choices", "\n".join(lines))
+        replace_table(arguments.page, name, "\n".join(lines).strip())
 
 
 if __name__ == "__main__":
