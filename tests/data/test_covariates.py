@@ -1,5 +1,6 @@
 """Covariates: no value is used before its publication."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchcommodity import data
+from torchcommodity.data._covariates.variance import variance_term
 
 FRIDAYS = pd.to_datetime(["2024-01-05", "2024-01-12", "2024-01-19"])
 STOCKS = pd.DataFrame({"STOCKS": [425.1, 431.6, 429.9]}, index=FRIDAYS)
@@ -50,6 +52,17 @@ def test_as_of_is_the_same_before_a_perturbed_value_is_published(observations, d
     before, after = (data.Covariates((x,)).as_of(ROWS).values[:, 0] for x in (column, changed))
     early = column.published[m] > ROWS
     np.testing.assert_array_equal(before[early], after[early])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(observation, min_size=30, max_size=60), st.integers(20, 44), st.sampled_from(["level", "changes"]))
+def test_variances_of_a_row_are_the_same_without_what_is_published_later(observations, row, transform):
+    column, rows = replace(make(observations), transform=transform), ROWS[: row + 1]
+    known = column.published <= rows[-1]
+    if known.any():
+        past = data.Covariate("X", column.dates[known], column.published[known], column.values[known], "x", transform)
+        all_known, only_past = (variance_term(x, rows, (5,), "daily") for x in (column, past))
+        np.testing.assert_array_equal(all_known, only_past)
 
 
 @pytest.mark.parametrize(("lag", "first"), [("0D", "2024-01-12"), ("5D", "2024-01-17"), ("3B", "2024-01-17")])
@@ -102,7 +115,7 @@ def test_check_counts_the_rows_on_which_a_join_by_date_sees_unpublished_values()
 def test_check_counts_rows_after_the_life_of_the_last_value():
     covariates = data.to_covariates(STOCKS, lag="0D")
     [report] = covariates.check(ROWS)
-    assert covariates.columns[0].life == 21
+    assert covariates.columns[0].lives.tolist() == [10, 21, 21]
     assert report.expired == int((np.datetime64("2024-02-09") < ROWS).sum()) == 5
     assert not covariates.findings("2024-02-09")
     assert [finding.kind for finding in covariates.findings("2024-02-10")] == ["covariate ended"]

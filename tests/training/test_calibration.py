@@ -50,6 +50,11 @@ def test_shrink_mix_keeps_the_mean_and_the_coefficient_of_the_rolls() -> None:
     # kappa = 3.5 / 1.75 = 2, two terms: 1 each
     assert shrink_mix(coefficients, rows, 1.0).tolist() == [1.0, 1.0, 0.7]
     assert shrink_mix(coefficients, rows, 0.25).tolist() == [1.0, 0.25, 0.7]
+    rows = PooledRows(
+        torch.cat([rows.terms[:, :2], torch.full_like(rows.terms[:, :1], 9.0), rows.terms[:, 2:]], 1), rows.realized
+    )
+    coefficients = torch.cat([coefficients[:2], torch.tensor([0.4]).double(), coefficients[2:]])
+    assert shrink_mix(coefficients, rows, 0.25, extra=1).tolist() == pytest.approx([1.0, 0.25, 0.3, 0.7])
 
 
 def test_calibrate_rejects_prices_that_repeat_with_a_horizon() -> None:

@@ -26,10 +26,11 @@ def check_extra_variances(extra: Tensor | None, prices: Tensor, horizons: int, n
     """Raise ValueError unless `extra` is (B, T, H, N, X) floating point where there are extra terms, and else None."""
     if extra is None and not names:
         return
-    expected, got = (*prices.shape[:2], horizons, prices.shape[2], len(names)), "none"
+    shape, got = (*prices.shape[:2], horizons, prices.shape[2], len(names)), "none"
     if extra is not None:
-        if names and extra.is_floating_point() and tuple(extra.shape) == expected:
+        if names and extra.is_floating_point() and tuple(extra.shape) == shape:
             return
         got = f"{tuple(extra.shape)} of {extra.dtype}"
-    terms = f"(B, T, H, N, X) = {expected}, for the extra terms {', '.join(names)}" if names else "None, without them"
-    raise ValueError(f"Har: extra_variances must be {terms}; got {got}")
+    given = f"(B, T, H, N, X) = {shape}, for the extra terms {', '.join(names)}"
+    expected = given if names else "None: the model has no extra terms"
+    raise ValueError(f"Har: extra_variances must be {expected}; got {got}")

@@ -42,7 +42,8 @@ def calibrate(har: Har, inputs: ModelInputs, symmetry: float) -> None:
         target = targets(inputs.prices, config.horizons) - adjusted.shift[0]
         for i, h in enumerate(config.horizons):
             pooled = pool_rows(terms[0, :, i], target[:, i], h, scale=len(config.halflives) - 1)
-            har.mix[i] = shrink_mix(fit_mix(pooled), pooled, weight=1 / (1 + config.mix_prior / h))
+            weight, extra = 1 / (1 + config.mix_prior / h), len(config.extra_terms)
+            har.mix[i] = shrink_mix(fit_mix(pooled), pooled, weight, extra)
         standard = target / har.mix_variances(terms)[0].sqrt()
         empty = ~torch.isfinite(standard).any(2).any(0)  # (H,)
         if rows := [h for h, is_empty in zip(config.horizons, empty.tolist()) if is_empty]:
@@ -108,18 +109,23 @@ def fit_mix(rows: PooledRows) -> Tensor:  # (K,)
     return torch.from_numpy(coefficients)
 
 
-def shrink_mix(coefficients: Tensor, rows: PooledRows, weight: float) -> Tensor:  # (K,)
+def shrink_mix(coefficients: Tensor, rows: PooledRows, weight: float, extra: int = 0) -> Tensor:  # (K,)
     """Draw the coefficients of the variance terms toward equal ones with the mean of the outcomes.
 
     c <- (1 - w) c + w kappa / K, kappa = mean outcome over mean of the K terms. The last term, the variance of contract
     rolls, keeps its coefficient. The terms are strongly correlated, so that least squares picks a few of them; over a
     long horizon its choice rests on few independent outcomes.
+
+    The `extra` terms before the last one, such as those of covariates, are drawn toward zero, the model without them:
+    drawn toward equal ones, a covariate without information would keep a weight that grows with the horizon.
     """
-    K = len(coefficients) - 1
+    K = len(coefficients) - 1 - extra
     if len(rows.realized) == 0:
         return coefficients
     equal = rows.realized.mean() / rows.terms[:, :K].mean() / K
-    return torch.cat([(1 - weight) * coefficients[:K] + weight * equal, coefficients[K:]])
+    drawn = (1 - weight) * coefficients[:-1]
+    drawn[:K] += weight * equal
+    return torch.cat([drawn, coefficients[-1:]])
 
 
 def own_quantiles(standard: Tensor, config: HarConfig, symmetry: float) -> Tensor:  # (T, H, N) -> (H, N, Q)

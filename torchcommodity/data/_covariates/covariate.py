@@ -6,9 +6,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from torchcommodity.data._covariates.release import Dates
+from torchcommodity.data._covariates.release import DAY, Dates
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._frequency import median_spacing
 from torchcommodity.data._names import check_names
 
 Transform = Literal["level", "changes", "volatility"]
@@ -66,10 +65,21 @@ class Covariate:
         """Name, rule of publication and transform."""
         return CovariateSpec(self.name, self.rule, self.transform)
 
-    @property
-    def life(self) -> int:
-        """Days after its publication for which a value is used: three times the usual distance of two, at least 10."""
-        return max(MIN_LIFE, int(SPACINGS * median_spacing(np.unique(self.dates))))
+    @cached_property
+    def lives(self) -> Indices:
+        """Days `(M,)` after its publication for which each value is used: at least 10, and three times the median
+        distance of the dates in use so far."""
+        import pandas as pd
+
+        distances = np.diff(self.dates[self.latest], prepend=self.dates[:1]) / DAY
+        usual = pd.Series(np.where(distances > 0, distances, np.nan)).expanding().median().fillna(0.0)
+        days: Indices = np.maximum(MIN_LIFE, np.floor(SPACINGS * usual.to_numpy())).astype(np.int64)
+        return days
+
+    def expired(self, rows: Dates) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+        """Whether the observation in use is too old on each day; False before the first."""
+        index = self.in_use(rows)
+        return (index >= 0) & (rows - self.published[index] > self.lives[index] * DAY)
 
     def in_use(self, rows: Dates) -> Indices:
         """Index `(T,)` of the observation in use on each day: of the latest date published so far, its last value.
@@ -97,8 +107,8 @@ class Covariate:
             bad, word = int(np.argmin(valid)), "positive" if positive else "not negative"
             raise DataError(
                 f"covariates: values of {self.name!r} must be finite and {word} for the transform "
-                f"{self.transform!r}; got {self.values[bad]:g} on {self.dates[bad]}; transform the column first, for "
-                "example to its absolute value"
+                f"{self.transform!r}; got {self.values[bad]:g} on {self.dates[bad]}; set it to NaN, which "
+                "publishes nothing, or transform the column first"
             )
         repeated = (self.published[1:] == self.published[:-1]) & (self.dates[1:] == self.dates[:-1])
         if repeated.any():

@@ -135,13 +135,11 @@ class Covariates:
 
     def findings(self, last: Any) -> tuple[Finding, ...]:
         """A finding for each column whose last value was published too long before the day `last` to be used on it."""
-        day = np.datetime64(last, "D")
-        ended = [c for c in self.columns if c.rule != IN_ADVANCE and day - c.published[-1] > c.life * DAY]
+        row = np.array([last], dtype="datetime64[D]")
+        ended = [(c, int(c.in_use(row)[0])) for c in self.columns if c.rule != IN_ADVANCE and c.expired(row)[0]]
+        words = [f"used for {c.lives[m]} days, the last row is of {row[0]}" for c, m in ended]
         return tuple(
-            make_finding(
-                "covariate ended", c.name, c.published[-1], value=f"used for {c.life} days, the row is of {day}"
-            )
-            for c in ended
+            make_finding("covariate ended", c.name, c.published[m], value=x) for (c, m), x in zip(ended, words)
         )
 
     def variances(self, panel: "Panel", horizons: Sequence[int]) -> torch.Tensor:  # (T, H, N, X)
@@ -156,7 +154,7 @@ class Covariates:
 
         The last three are multiples of the symbol's slow variance. NaN = no information: nothing is known yet, fewer
         than 20 values (a year of a column known in advance), or the last value was published longer ago than three
-        times the usual distance of two values, at least 10 days. A model then uses the slow variance.
+        times the median distance of the dates so far, at least 10 days. A model then uses the slow variance.
 
         Args:
             panel: the prices; their rows are the T rows.
@@ -180,7 +178,7 @@ class Covariates:
 
 def _check(column: Covariate, rows: Dates) -> CovariateCheck:
     index = column.in_use(rows)
-    used, expired = index >= 0, (index >= 0) & (rows - column.published[index] > column.life * DAY)
+    used = index >= 0
     ages = ((rows - column.dates[index]) / DAY)[used]
     return CovariateCheck(
         *column.spec,
@@ -188,7 +186,7 @@ def _check(column: Covariate, rows: Dates) -> CovariateCheck:
         rows=int(used.sum()),
         age=float(np.median(ages)) if used.any() else float("nan"),
         oldest=int(ages.max()) if used.any() else 0,
-        expired=int(expired.sum()),
+        expired=0 if column.rule == IN_ADVANCE else int(column.expired(rows).sum()),
         unpublished=int((column.published[_join_by_date(column, rows)] > rows)[rows >= column.dates.min()].sum()),
     )
 

@@ -31,8 +31,7 @@ def variance_term(column: Covariate, rows: Dates, horizons: Sequence[int], frequ
     else:
         states = _ratios(column)
     index = column.in_use(rows)
-    expired = rows - column.published[index] > column.life * DAY
-    term = np.where((index < 0) | expired, np.nan, states[index])
+    term = np.where((index < 0) | column.expired(rows), np.nan, states[index])
     return np.repeat(term[:, None], len(horizons), axis=1)
 
 
