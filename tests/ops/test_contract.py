@@ -11,6 +11,8 @@ assert ops.NATIVE is not None  # importing ops registers the operators
 NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
 CHECK_NAMES = [check.name for check in CHECKS.values() if not check.compiled]
 SLOW = {
+    "dcc_correlation",
+    "dcc_correlation_backward",
     "lltm_backward",
     "lstm_backward",
     "parabolic_sar_backward",

@@ -57,6 +57,7 @@ CALLS: list[Call] = [
     (ops.linear_recurrence, (RETURNS.sigmoid(), RETURNS), {"initial": torch.ones(5)}, (-2,)),
     (ops.garch_variance, (MISSING,), GARCH, (-2,)),
     (ops.egarch_variance, (MISSING,), GARCH, (-2,)),
+    (ops.ccc_correlation, (MISSING,), {"min_periods": 3}, (-3,)),
     (ops.dcc_correlation, (MISSING,), {"a": 0.05, "b": 0.9, "target": torch.eye(5)}, (-3,)),
     (
         ops.hamilton_filter,

@@ -7,7 +7,12 @@ from torchcommodity.opkit import load_native_library
 NATIVE = load_native_library(Path(__file__).parent.parent)  # first: it defines the schemas of the operators below
 
 from torchcommodity.ops import indicators, series  # noqa: E402
+from torchcommodity.ops._correlation.ccc_correlation import ccc_correlation as ccc_correlation  # noqa: E402
 from torchcommodity.ops._correlation.dcc_correlation import dcc_correlation as dcc_correlation  # noqa: E402
+from torchcommodity.ops._correlation.dcc_fit import DccFit as DccFit  # noqa: E402
+from torchcommodity.ops._correlation.dcc_fit import dcc_fit as dcc_fit  # noqa: E402
+from torchcommodity.ops._correlation.dcc_log_likelihood import dcc_log_likelihood as dcc_log_likelihood  # noqa: E402
+from torchcommodity.ops._correlation.normal_log_likelihood import normal_log_likelihood as normal_log_likelihood  # noqa: E402
 from torchcommodity.ops._exponential.ewm_mean import ewm_mean as ewm_mean  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_correlation as ewm_correlation  # noqa: E402
 from torchcommodity.ops._exponential.ewm_moments import ewm_covariance as ewm_covariance  # noqa: E402
@@ -64,16 +69,20 @@ __all__ = [
     "NATIVE",
     "BatchNormOutput",
     "ConvolutionSize",
+    "DccFit",
     "GarchFit",
     "GarchForecast",
     "HamiltonFilter",
     "ParabolicSAR",
     "STLDecomposition",
     "SeasonalDecomposition",
+    "ccc_correlation",
     "conv_bn",
     "correlation_matrix",
     "correlation_regime",
     "dcc_correlation",
+    "dcc_fit",
+    "dcc_log_likelihood",
     "egarch_variance",
     "ewm_correlation",
     "ewm_covariance",
@@ -93,6 +102,7 @@ __all__ = [
     "log_returns",
     "lstm",
     "lstm_cell",
+    "normal_log_likelihood",
     "parabolic_sar",
     "riskmetrics_variance",
     "rolling_beta",

@@ -33,7 +33,7 @@ def _update(
     q: Tensor = operator(rows, weights, mean, previous)
     past.keep("q", q[..., -1, :, :].clone())
     q = q[..., :-1, :, :]
-    return (_normalize(q) if normalize else q).to(z.dtype)
+    return (normalize_covariance(q) if normalize else q).to(z.dtype)
 
 
 @live(_update, outputs=-3)
@@ -85,7 +85,7 @@ def dcc_correlation(
         tensor([ 0.0000,  0.1000, -0.2462])
     """
     q: Tensor = operator(z, *check_parameters("dcc_correlation", z, a, b, target, initial))
-    return (_normalize(q) if normalize else q).to(z.dtype)
+    return (normalize_covariance(q) if normalize else q).to(z.dtype)
 
 
 def check_parameters(
@@ -129,7 +129,7 @@ def _is_covariance(matrix: Tensor, argument: Parameter) -> Tensor:
     return same & sweep(symmetric(matrix.detach()), everything)[1].isfinite()
 
 
-def _normalize(q: Tensor) -> Tensor:
+def normalize_covariance(q: Tensor) -> Tensor:
     """Correlations of covariances (..., N, N); the square root of a square is exact, and so is the diagonal."""
     variance = q.diagonal(dim1=-2, dim2=-1)
     return q / (variance.unsqueeze(-1) * variance.unsqueeze(-2)).sqrt()
@@ -184,10 +184,10 @@ def _oracle(
 
 
 def example_parameters(generator: torch.Generator) -> tuple[Tensor, ...]:
-    """z (2, 7, 3), the same with gaps, weights, and two covariance matrices (2, 3, 3) that are exact in bfloat16."""
-    z = torch.randn(2, 7, 3, dtype=torch.double, generator=generator)
+    """z (2, 5, 3), the same with gaps, weights, and two covariance matrices (2, 3, 3) that are exact in bfloat16."""
+    z = torch.randn(2, 5, 3, dtype=torch.double, generator=generator)
     gaps = z.clone()
-    gaps[0, 0, 0] = gaps[0, 2:4, 1] = gaps[0, 3, 2] = gaps[1, 2] = gaps[1, -2, 2] = torch.nan
+    gaps[0, 0, 0] = gaps[0, 1:3, 1] = gaps[0, 2, 2] = gaps[1, 1] = gaps[1, 3, 2] = torch.nan
     weights = torch.tensor([[0.125, 0.75], [0.25, 0.5]], dtype=torch.double)
     first = torch.tensor([[1.0, 0.5, 0.25], [0.5, 1.25, -0.25], [0.25, -0.25, 0.75]], dtype=torch.double)
     second = torch.tensor([[1.5, -0.5, 0.0], [-0.5, 1.0, 0.375], [0.0, 0.375, 1.0]], dtype=torch.double)
@@ -209,7 +209,6 @@ def _cases() -> Cases:
         function=dcc_correlation,
         samples=(
             Sample(z, a, b, target, initial),
-            Sample(gaps, a, b, target, initial),
             Sample(gaps, a, b, target, normalize=False),
             Sample(gaps, a[:1], b, target[0]),
         ),

@@ -49,8 +49,8 @@ struct Regression {
   COMMODITY_INLINE Regression(double* memory, int64_t n)
       : swept(memory), means(memory + n * n), solution(means + n), n(n) {}
 
-  template <typename scalar_t>
-  COMMODITY_INLINE void fit(const scalar_t* q, const scalar_t* x) const {
+  template <typename matrix_t, typename scalar_t>
+  COMMODITY_INLINE void fit(const matrix_t* q, const scalar_t* x) const {
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < n; ++j) swept[i * n + j] = (double(q[i * n + j]) + q[j * n + i]) / 2;
     sweep_observed(swept, x, n);
