@@ -60,6 +60,8 @@ def test_page_shows_the_numbers_of_the_document(open_page: Callable[..., Page]) 
     brent = next(one for one in document["symbols"] if one["symbol"] == "BRENT")
     quantiles = brent["forecasts"][2]["quantiles"]
     assert page.locator(".big strong").inner_text() == f"{quantiles['0.1']:,.1f} to {quantiles['0.9']:,.1f}"
+    long, short = (100 * (quantiles[level] / brent["last_price"] - 1) for level in ("0.05", "0.95"))
+    assert f"95 %: long {-long:.1f} %, short {short:.1f} %" in page.locator(".definitions").first.inner_text()
     assert drawn(page, "fan", "median")[-1] == quantiles["0.5"]
     past = brent["past"][2]
     assert drawn(page, "past", "price") == past["outcomes"]

@@ -48,10 +48,16 @@ function numbers(page, symbol, horizon, q, date) {
       small(`${relative(q[main[0]])} to ${relative(q[main[1]])} of the last price`)) : "",
     definitions([
       ["Last price", `${lastPrice(symbol)} on ${symbol.last_date}, ${ago(symbol.age)}`],
-      ["Change", unchanged ? "no new price" : changeOf(one) && `${changeOf(one)} since ${symbol.previous_date}`], ["Coverage", past], ...others, ["Median", price(q["0.5"], symbol.decimals)],
+      ["Change", unchanged ? "no new price" : changeOf(one) && `${changeOf(one)} since ${symbol.previous_date}`], ["Coverage", past], ...others, ["Median", price(q["0.5"], symbol.decimals)], ["Value at risk", valueAtRisk(symbol, q)],
       ["Contract", [contractName(page, symbol), symbol.contract_month ? month(symbol.contract_month) : ""].filter(Boolean).join(", ")], ["Next roll", symbol.next_roll && `${symbol.next_roll}${symbol.next_roll <= page.created.slice(0, 10) ? " (passed)" : ""}`],
     ]),
     dayField(symbol, date));
+}
+
+// Loss of a position that 5 of 100 outcomes exceed, as a share of its value.
+function valueAtRisk(symbol, q) {
+  const [low, high] = ["0.05", "0.95"].map((level) => q[level] / symbol.last_price - 1);
+  return Number.isFinite(low) && Number.isFinite(high) ? `95 %: long ${percent(-low, 1)}, short ${percent(high, 1)}` : "";
 }
 
 // Range on any day up to the last horizon: that of the last row of the fan on or before the day.
