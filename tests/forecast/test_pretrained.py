@@ -139,6 +139,16 @@ def test_pretrained_quantiles_at_other_levels(inputs: ModelInputs, levels: list[
     torch.testing.assert_close(deciles, exact, rtol=1e-4, atol=1e-5)
 
 
+def test_pretrained_function_with_levels_of_its_own(inputs: ModelInputs) -> None:
+    def deciles(contexts: list[Tensor], horizon: int, levels: Any) -> np.ndarray:
+        assert list(levels) == DECILES
+        return function(contexts, horizon, DECILES).numpy()
+
+    result, expected = (pretrained(f, levels=own) for f, own in ((deciles, DECILES), (function, None)))
+    quantiles = (model(inputs, START, CONFIG).quantiles for model in (result, expected))
+    torch.testing.assert_close(*quantiles, rtol=1e-4, atol=1e-5)
+
+
 def test_pretrained_sorts_quantiles_that_cross(inputs: ModelInputs) -> None:
     expected = pretrained(function)(inputs, START, CONFIG).quantiles
     crossed = pretrained(lambda *x: function(*x).flip(-1))(inputs, START, CONFIG).quantiles
@@ -185,7 +195,10 @@ class Descending:
     [
         (shorter, r"must return quantiles \(contexts, steps, levels\) = \(20, 21, 19\); got \(20, 20, 19\)"),
         (missing, "must return finite quantiles; got nan in context 1 of .* values at step 5, level 0.15"),
-        (zero, r"walk: quantiles of a price must be positive; got 0 after 21 rows at level 0.05; .*log_prices=True"),
+        (
+            zero,
+            r"must be positive; got 0 at level 0.05, 21 rows after a price of [0-9.]+; .*log_prices=True",
+        ),
         (Descending(), r"needs two or more ascending levels between 0 and 1; got \[0.9, 0.8,"),
     ],
 )

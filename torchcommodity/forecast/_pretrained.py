@@ -37,6 +37,7 @@ class PretrainedModel:
     context_length: int
     batch_size: int
     log_prices: bool
+    levels: tuple[float, ...] | None
     progress: Progress | None = field(default=None, repr=False)
 
     @torch.no_grad()
@@ -101,12 +102,15 @@ class PretrainedModel:
 
     def _log_returns(self, contexts: list[Tensor], config: HarConfig) -> Tensor:  # (B, H, Q)
         horizons = torch.tensor(config.horizons)
-        quantiles = checked_quantiles(self.pipeline, contexts, config.horizons[-1], config.levels)
+        quantiles = checked_quantiles(self.pipeline, contexts, config.horizons[-1], self.levels or config.levels)
         values = quantiles.values[:, horizons - 1]  # (B, H, K)
         if not self.log_prices:
             if not (values > 0).all():
                 b, h, k = (values <= 0).nonzero()[0].tolist()
-                got = f"{values[b, h, k]:.6g} after {config.horizons[h]} rows at level {quantiles.levels[k]}"
+                got = (
+                    f"{values[b, h, k]:.6g} at level {quantiles.levels[k]}, {config.horizons[h]} rows after a price of "
+                )
+                got += f"{contexts[b][-1]:.6g}"
                 raise ValueError(
                     f"{self.name}: quantiles of a price must be positive; got {got}; "
                     "pretrained(..., log_prices=True) forecasts the log price"
@@ -123,6 +127,7 @@ def pretrained(
     context_length: int = 2048,
     batch_size: int = 256,
     log_prices: bool = False,
+    levels: Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> PretrainedModel:
     """Forecast with a pretrained model of your own: one more row of a backtest.
@@ -145,6 +150,7 @@ def pretrained(
         batch_size: number of contexts of a call.
         log_prices: contexts are log ratios to the price of the origin, and quantiles are those of the log-return: for
             models whose lower quantiles reach zero.
+        levels: what a function is asked for, if it has levels of its own; by default the levels of the forecast.
         progress: called as progress(done, total, name) after each batch.
 
     Returns:
@@ -178,7 +184,8 @@ def pretrained(
     for argument, value in {"step": step, "context_length": context_length, "batch_size": batch_size}.items():
         if value < 1:
             raise ValueError(f"pretrained: {argument} must be at least 1; got {value}")
-    return PretrainedModel(read_pipeline(pipeline), name, step, context_length, batch_size, log_prices, progress)
+    own = None if levels is None else tuple(levels)
+    return PretrainedModel(read_pipeline(pipeline), name, step, context_length, batch_size, log_prices, own, progress)
 
 
 def _list_origins(returns: Tensor, prices: Tensor, rows: range, warmup: int) -> list[Origin]:
