@@ -29,9 +29,9 @@ DOCUMENT = "fetch('dashboard').then((response) => response.json())"
 Page = Any
 
 
-def make_dashboard(panel: Panel, source: str = "embedded") -> Dashboard:
+def make_dashboard(panel: Panel, source: str = "embedded", **settings: Any) -> Dashboard:
     """Dashboard of a model fitted to the panel, for the last rows of the panel."""
-    forecaster = fit(panel.between(None, "2018-06-29"))
+    forecaster = fit(panel.between(None, "2018-06-29"), **settings)
     artifact = Artifact(make_metadata(forecaster, "pt2"), RawPriceForecaster(forecaster))
     return Dashboard(artifact, lambda: panel.between(START), source)
 
@@ -103,6 +103,8 @@ def serve_states(panel: Panel) -> Iterator[Site]:
         "single": complete(make_dashboard(panel.select(["WTI"]))),
         "futures": complete(make_dashboard(panel.select(["WTI"]).with_contracts({"WTI": "CL"}))),
         "markup": complete(make_dashboard(with_markup(panel))),
+        "tails": complete(make_dashboard(panel, horizons=["2w", "2m"], levels=[0.01, 0.05, 0.5, 0.95, 0.99])),
+        "median": complete(make_dashboard(panel.select(["WTI"]), horizons=[1], levels=[0.5])),
         "many": complete(make_dashboard(repeat_symbol(panel, 40))),
     }
     app = FastAPI()

@@ -189,3 +189,24 @@ def test_phone_shows_every_column_and_is_accessible(open_page: Callable[..., Pag
         page.locator("summary", has_text=re.compile(f"^{name}", re.IGNORECASE)).first.click()
     assert page.evaluate(OUTSIDE) == []
     assert_accessible(page)
+
+
+def test_page_shows_the_intervals_of_the_levels(open_page: Callable[..., Page]) -> None:
+    page = open_page("tails/#WTI/2m", DRAWN.format("fan"), charts=True)
+    expect(page.locator("#outlook table caption")).to_contain_text("90 % range of the price at each horizon")
+    expect(page.locator("#outlook thead")).to_contain_text("Target: 90 %")
+    for name in ("2 weeks", "2 months"):
+        expect(page.locator("#outlook thead")).to_contain_text(name)
+    bands = page.evaluate("document.getElementById('chart-fan').data.filter((one) => one.fill).map((one) => one.name)")
+    assert bands == ["98 % range", "90 % range"]
+    levels = page.locator("#forecast table").first.locator("tbody th").all_inner_texts()
+    assert levels == ["Date", "1 %", "5 %", "Median", "95 %", "99 %"]
+    expect(page.locator("#coverage table").first).to_contain_text("Target: 98 %")
+
+
+def test_page_of_a_median_alone_has_no_range(open_page: Callable[..., Page]) -> None:
+    page = open_page("median/#WTI/1d", DRAWN.format("fan"), charts=True)
+    expect(page.locator("#outlook table caption")).to_contain_text("Median of the price at each horizon")
+    expect(page.locator("#outlook thead")).to_contain_text("1 day")
+    assert "undefined" not in page.inner_text("body")
+    assert "NaN" not in page.inner_text("body")
