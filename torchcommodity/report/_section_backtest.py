@@ -97,28 +97,29 @@ def _coverage(summary: BacktestSummary, calendar: Calendar) -> Markup | str:
 def _horizons(summary: BacktestSummary, calendar: Calendar) -> Markup:
     """How the tested model did at each horizon, over all commodities."""
     interval = main_interval(summary.levels)
-    name = interval_name(interval) if interval else "interval"
-    targets = " and ".join(dict.fromkeys((name, "90 %")))
+    names = [] if interval is None else list(dict.fromkeys((interval_name(interval), "90 %")))
     caption = (
-        f"Share of outcomes inside the intervals of {summary.model}, all commodities. Target: {targets}. "
-        "Skill: loss saved against unconditional quantiles"
+        f"Share of outcomes inside the intervals of {summary.model}, all commodities. Target: {' and '.join(names)}. "
+        if names
+        else ""
     )
-    columns = ("Horizon", f"Inside {name}", "Inside 90 %", "Independent forecasts", "Skill")
+    caption += "Skill: loss saved against unconditional quantiles"
+    columns = ("Horizon", *(f"Inside {name}" for name in names), "Independent forecasts", "Skill")
     scores = [score for score in summary.scores if score.model == summary.model]
-    return table(caption, columns, [_horizon_cells(summary, calendar, score) for score in scores])
+    return table(caption, columns, [_horizon_cells(summary, calendar, score, len(names)) for score in scores])
 
 
-def _horizon_cells(summary: BacktestSummary, calendar: Calendar, score: Score) -> tuple[str, ...]:
+def _horizon_cells(summary: BacktestSummary, calendar: Calendar, score: Score, intervals: int) -> tuple[str, ...]:
     h = str(score.horizon)
     records = [items[h] for items in summary.interval_coverage.values() if h in items]
     forecasts = sum(record.forecasts for record in records)
     inside = sum(record.share * record.forecasts for record in records)
     # forecasts of several commodities on the same days count once, because prices move together
     independent = max((record.independent for record in records), default=0)
+    shares = [format_percent(inside / forecasts) if forecasts else "none", format_percent(score.coverage90)]
     return (
         calendar.name(score.horizon),
-        format_percent(inside / forecasts) if forecasts else "none",
-        format_percent(score.coverage90),
+        *shares[:intervals],
         f"{independent:,}",
         f"{score.skill:+.1f} %",
     )

@@ -41,7 +41,7 @@ def stale_note(outlook: Outlook) -> str:
 
 
 def _caption(outlook: Outlook) -> str:
-    subject = f"{outlook.interval_name} range of the price" if outlook.interval else "Median of the price"
+    subject = f"{outlook.interval_name} range of the price" if outlook.interval else "Price"
     return f"{subject} at each horizon, one row per commodity"
 
 
@@ -82,13 +82,16 @@ def _range_cell(row: OutlookRow, item: OutlookRange, target: str) -> Markup:
     low, median, high = (format_number(price, row.decimals) for price in (item.low, item.median, item.high))
     bounds = [] if math.isnan(item.low) else [element("strong", f"{low} to {high}", class_="range")]
     lines = [*bounds, _small(target)]
-    if item.median_change is None or item.width_change is None:
+    if math.isnan(item.median):  # neither it nor, mostly, the bounds are among the levels
+        lines.append(_small("quantiles below"))
+    elif item.median_change is None or item.width_change is None:
         lines.append(_small(f"median {median}"))
     elif row.previous_date == row.last_date:
         lines.append(_small(f"median {median}, no new price"))
     else:
         lines.append(_small(f"median {median}, {format_change(item.median_change)}"))
-        lines.append(_small(f"width {format_change(item.width_change)}"))
+        if not math.isnan(item.width_change):
+            lines.append(_small(f"width {format_change(item.width_change)}"))
     if item.coverage:
         lines.append(_small(f"inside {100 * item.coverage.share:.0f} %, n = {item.coverage.independent:,}"))
     return join(lines)

@@ -117,11 +117,13 @@ def describe_contracts(panel: Panel) -> str:
     rolled = panel.roll_calendar(ahead=0).any(0).tolist()
     others = ", ".join(symbol for (symbol, code), rolls in zip(pairs, rolled) if not code and rolls)
     spot = ", ".join(symbol for (symbol, code), rolls in zip(pairs, rolled) if not code and not rolls)
+    averages = ", ".join(symbol for symbol, is_average in zip(panel.symbols, panel.averages) if is_average)
     curve = "with a curve of nearby contracts" if panel.curve is not None else "without a curve of nearby contracts"
     texts = (
         f"Front-month futures with a roll calendar, {curve}: {', '.join(futures)}." if futures else "",
         f"Futures of unknown products with the rolls that they made, {curve}: {others}." if others else "",
         f"Treated as spot prices, without rolls: {spot}." if spot else "",
+        f"Averages of their period, whose memory is part of the forecast: {averages}." if averages else "",
     )
     return " ".join(filter(None, texts))
 
