@@ -99,9 +99,10 @@ def profile(
 def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch: int) -> tuple[Any, Any, None]:
     import torchcommodity.optimize as optimize
     from torchcommodity.forecast import Forecaster
-    from torchcommodity.training import model_inputs
+    from torchcommodity.training import check_no_extra_terms, model_inputs
 
     forecaster = Forecaster.load(path)
+    check_no_extra_terms("profile", forecaster.model.har.config, "profile a forecaster fitted without them")
     panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve, layout=layout))
     inputs = model_inputs(panel, forecaster.horizons[-1])
     return forecaster, [optimize.benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])], None
