@@ -79,6 +79,16 @@ def test_evaluate_tails_leaves_out_horizons_without_an_outcome(backtest: Backtes
     assert [r.horizon for r in evaluate_tails(replace(backtest, targets=targets))] == [1, 1]
 
 
+def test_evaluate_tails_leaves_forecasts_of_a_certain_gain_out_of_the_scores_of_es(backtest: Backtest) -> None:
+    gains = backtest.quantiles["normal"].clone()
+    gains[10:30] += 1.0
+    some, all_ = (replace(backtest, quantiles={"normal": q}) for q in (gains, backtest.quantiles["normal"] + 1.0))
+    assert np.isfinite([evaluate_tails(some)[0].z2, evaluate_tails(some)[0].fissler_ziegel]).all()
+    record = evaluate_tails(all_)[0]
+    assert (record.exceedances, record.forecasts) == (record.observations, len(backtest.origins) - 1)
+    assert np.isnan([record.z2, record.z2_p_value, record.fissler_ziegel]).all()
+
+
 def test_pit_histograms_count_outcomes_between_the_quantiles(backtest: Backtest) -> None:
     record = pit_histograms(backtest, "wide")[0]
     below = (backtest.targets[:-1, 0, 0, None] <= backtest.quantiles["wide"][:-1, 0, 0]).double().mean(0)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from torchcommodity.opkit.arguments import raise_invalid
@@ -66,7 +67,8 @@ def evaluate_tails(
     Losses are those of the simple return, a fraction of the price at the origin; gaps of front-month prices at contract
     rolls are part of it. Targets of h rows overlap and exceed together, so the tests take the forecasts whose periods
     do not overlap, from the first one on: about T / h. Seven years have 14 half-years, with which no test rejects
-    anything but a disaster.
+    anything but a disaster. Forecasts whose expected shortfall is a gain, before a roll to a much higher contract, are
+    left out of the scores of ES.
 
     Args:
         backtest: quantiles and outcomes, such as a `forecast.Backtest`.
@@ -97,6 +99,7 @@ def evaluate_tails(
         returns, quantiles, levels = -returns, -quantiles.flip(-1), tuple(1 - tau for tau in reversed(levels))
     var = forecast_value_at_risk(quantiles, levels, level)  # (T, H, N)
     es = forecast_expected_shortfall(quantiles, levels, level)
+    es = torch.where(es > 0, es, torch.nan)  # a gain even in the tail, before a roll to a much higher contract
     valid = has_outcome(backtest, name)
     records = []
     for n, symbol in enumerate(backtest.symbols):
@@ -105,7 +108,7 @@ def evaluate_tails(
             if rows.any():
                 chosen = independent_rows(backtest.origins, backtest.target_dates[:, i, n], rows)
                 r, v, e = (x[:, i, n] for x in (returns, var, es))
-                fz = fissler_ziegel_loss(r[rows], v[rows], e[rows], level).mean().item()
+                fz = fissler_ziegel_loss(r[rows], v[rows], e[rows], level).nanmean().item()
                 tests = _tests(r[chosen], v[chosen], e[chosen], level)
                 records.append(TailEvaluation(name, symbol, horizon, side, level, int(rows.sum()), *tests, fz))
     return tuple(records)
@@ -115,7 +118,9 @@ def _tests(
     returns: Tensor, var: Tensor, es: Tensor, level: float
 ) -> tuple[int, int, float, float, float, float, float]:
     """Observations to p-value of Z2, as in `TailEvaluation`."""
-    kupiec, shortfall = kupiec_test(returns, var, level), acerbi_szekely_test(returns, var, es, level)
+    kupiec, z2, z2_p_value = kupiec_test(returns, var, level), math.nan, math.nan
+    if es.isfinite().any():
+        shortfall = acerbi_szekely_test(returns, var, es, level)
+        z2, z2_p_value = shortfall.z2, shortfall.z2_p_value
     independent = christoffersen_test(returns, var, level).p_value if len(returns) > 1 else math.nan
-    counts = kupiec.observations, kupiec.exceedances, kupiec.expected
-    return *counts, kupiec.p_value, independent, shortfall.z2, shortfall.z2_p_value
+    return kupiec.observations, kupiec.exceedances, kupiec.expected, kupiec.p_value, independent, z2, z2_p_value
