@@ -14,7 +14,7 @@ struct DccScore {
   int64_t steps, n;
   bool derivatives;
 
-  COMMODITY_INLINE int64_t memory() const { return Regression::size(n) + 10 * n * n + 2 * n; }
+  COMMODITY_INLINE int64_t memory() const { return Regression::size(n) + 10 * n * n + 4 * n; }
 
   COMMODITY_INLINE void operator()(int64_t panel, double* memory) const {
     const int64_t size = n * n;
@@ -37,20 +37,21 @@ struct DccScore {
     int64_t n, size;
     double a, b, sums[kScoreSums] = {};
     Regression regression;
-    double *target, *q, *d_q, *correlation, *inverse, *d_correlation, *product, *v, *d_mean;
+    double *target, *q, *d_q, *correlation, *inverse, *d_correlation, *product, *v, *d_mean, *scale, *change;
 
     COMMODITY_INLINE State(double* memory, int64_t n, double a, double b)
         : n(n), size(n * n), a(a), b(b), regression(memory, n) {
       target = memory + Regression::size(n), q = target + size, d_q = q + size, correlation = d_q + 2 * size;
       inverse = correlation + size, d_correlation = inverse + size, product = d_correlation + size;
-      v = product + 3 * size, d_mean = v + n;
+      v = product + 3 * size, d_mean = v + n, scale = d_mean + n, change = scale + n;
     }
 
     // The marginal density of the residuals that are there, and its derivatives.
     COMMODITY_INLINE void add_likelihood(const scalar_t* x, bool derivatives) {
+      for (int64_t i = 0; i < n; ++i) scale[i] = 1 / std::sqrt(q[i * n + i]);
       for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j)
-          inverse[i * n + j] = correlation[i * n + j] = q[i * n + j] / std::sqrt(q[i * n + i] * q[j * n + j]);
+          inverse[i * n + j] = correlation[i * n + j] = i == j ? 1 : q[i * n + j] * scale[i] * scale[j];
       double twice = sweep_observed(inverse, x, n);
       for (int64_t i = 0; i < n; ++i) {
         v[i] = 0;
@@ -80,15 +81,13 @@ struct DccScore {
     // The score by a parameter with the derivative d of Q; writes R^-1 dR.
     COMMODITY_INLINE double differentiate(const double* d, double* product) {
       double twice = 0;
-      for (int64_t i = 0; i < n; ++i) {
-        const double change = d[i * n + i] / q[i * n + i];
+      for (int64_t i = 0; i < n; ++i) change[i] = d[i * n + i] * scale[i] * scale[i] / 2;
+      for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j) {
-          const double r = correlation[i * n + j], other = d[j * n + j] / q[j * n + j];
-          const double d_r = d[i * n + j] / std::sqrt(q[i * n + i] * q[j * n + j]) - r * (change + other) / 2;
+          const double d_r = d[i * n + j] * scale[i] * scale[j] - correlation[i * n + j] * (change[i] + change[j]);
           d_correlation[i * n + j] = d_r;
           twice += v[i] * v[j] * d_r;
         }
-      }
       multiply(inverse, d_correlation, product);
       for (int64_t i = 0; i < n; ++i) twice -= product[i * n + i];
       return twice / 2;
