@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from torchcommodity.forecast._dependence import DynamicCorrelation, remove_correlation
 from torchcommodity.forecast._residuals import standardized_residuals
 from torchcommodity.models import Har
 from torchcommodity.training import ModelInputs, without_extra_terms
@@ -22,13 +23,14 @@ class RollsAhead(NamedTuple):
 class FilteredHistory(NamedTuple):
     """Shocks of the past, and the state from which paths continue."""
 
-    shocks: Tensor  # (R, N) residuals of complete rows
+    shocks: Tensor  # (R, N) residuals of complete rows, uncorrelated if there is a dynamic correlation
     variance: Tensor  # (N,) GARCH variance of the next row
+    correlation: DynamicCorrelation | None  # None: the rows keep their correlation
     rolls: RollsAhead
 
 
 def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
-    """Take rolls and volatility out of the past returns.
+    """Take rolls, volatility and correlation out of the past returns.
 
     Raises:
         ValueError: fewer rows than the warm-up have a residual of every symbol.
@@ -40,24 +42,26 @@ def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
         rule = f"at least {har.config.warmup} rows after the warm-up must have a return of every symbol"
         got = f"{complete} of {len(residuals.rows)} rows"
         raise ValueError(f"simulate: {rule}; got {got}: select symbols whose prices overlap for longer")
-    shocks = residuals.rows[residuals.complete]
+    shocks, correlation = remove_correlation(residuals.rows)
     shocks = shocks - shocks.mean(0)
-    return FilteredHistory(shocks / shocks.std(0, correction=0), residuals.variance, rolls)
+    return FilteredHistory(shocks / shocks.std(0, correction=0), residuals.variance, correlation, rolls)
 
 
 def filtered_paths(
     har: Har, history: FilteredHistory, chosen: Iterator[Tensor], rows: int
 ) -> Tensor:  # each (P,) -> (N, T, P)
-    """Cumulative log-returns without the expected roll gaps: resampled shocks times the volatility.
+    """Cumulative log-returns without the expected roll gaps: resampled shocks, correlated and scaled.
 
-    Every step of a path updates its GARCH variance. An uncertain roll gap adds its variance to the
+    Every step of a path updates its GARCH variance and its correlation. An uncertain roll gap adds its variance to the
     step of its row, not to the volatility of later ones.
     """
     omega, alpha, beta = har.garch_parameters()
-    variance, cap = history.variance, har.config.cap
+    variance, correlation, cap = history.variance, history.correlation, har.config.cap
     path = []
     for gap, row in zip(steps(history.rolls.variance[:rows]), chosen):
         shocks = history.shocks[row]  # (P, N)
+        if correlation is not None:
+            shocks, correlation = correlation.correlate(shocks)
         path.append(((variance + gap).sqrt() * shocks).T)
         step = (variance.sqrt() * shocks).clamp(-cap, cap)
         variance = omega + alpha * step.square() + beta * variance

@@ -105,13 +105,14 @@ class Forecaster:
     ) -> Simulation:
         """Joint price paths of all symbols after the last row of `prices`, by filtered historical simulation.
 
-        The shocks are past days: their returns over the GARCH volatility that was expected of them. The residuals of
-        a day stay together, and days are drawn in blocks of a quarter on average (stationary bootstrap), from the rows
-        on which every symbol has a return. A path multiplies them by its own GARCH volatility, which each of its steps
-        updates. Rolls are on the days of the calendar, with the gap that the model expects. At the forecaster's
-        horizons the margins of each symbol are then those of `predict`: a monotone map gives the paths the published
-        quantiles and keeps their ranks, hence their dependence over time and among symbols; between horizons the map is
-        interpolated.
+        The shocks are past days: their returns over the GARCH volatility that was expected of them, without the
+        correlation that DCC expected. The shocks of a day stay together, and days are drawn in blocks of a quarter on
+        average (stationary bootstrap), from the rows on which every symbol has a return. A path gives them its own
+        correlation and GARCH volatility, which each of its steps updates; where DCC cannot be estimated (few rows for
+        the number of symbols), the correlation is constant. Rolls are on the days of the calendar, with the gap that
+        the model expects. At the forecaster's horizons the margins of each symbol are then those of `predict`: a
+        monotone map gives the paths the published quantiles and keeps their ranks, hence their dependence over time
+        and among symbols; between horizons the map is interpolated.
 
         Row t is a symbol's t-th own row after its last positive price, as for the horizons of `predict`. Only rows up
         to the last one of `prices`, and the calendar, are used. The same seed gives the same bits on the CPU.
@@ -134,6 +135,8 @@ class Forecaster:
         References:
             Barone-Adesi, Giannopoulos, Vosper (1999). VaR without correlations for portfolios of derivative securities.
             Journal of Futures Markets 19(5). Filtered historical simulation.
+            Engle (2002). Dynamic conditional correlation. J. Business & Economic Statistics 20(3).
+            doi:10.1198/073500102288618487.
             Politis, Romano (1994). The stationary bootstrap. JASA 89. doi:10.1080/01621459.1994.10476870.
             Schefzik, Thorarinsdottir, Gneiting (2013). Uncertainty quantification in complex simulation models using
             ensemble copula coupling. Statistical Science 28(4). doi:10.1214/13-STS443. Margins from one forecast, ranks
