@@ -5,10 +5,10 @@ from torchcommodity.models._frequency import Frequency as Frequency
 from torchcommodity.models._garch_lstm import GarchLstm as GarchLstm
 from torchcommodity.models._garch_lstm import GarchLstmConfig as GarchLstmConfig
 from torchcommodity.models._har import Har as Har
-from torchcommodity.models._har import HarConfig as HarConfig
 from torchcommodity.models._har import HarOutput as HarOutput
 from torchcommodity.models._har_attention import HarAttention as HarAttention
 from torchcommodity.models._har_attention import HarAttentionConfig as HarAttentionConfig
+from torchcommodity.models._har_config import HarConfig as HarConfig
 from torchcommodity.models._har_garch import HarGarch as HarGarch
 from torchcommodity.models._har_garch import HarGarchConfig as HarGarchConfig
 from torchcommodity.models._har_lltm import HarLltm as HarLltm

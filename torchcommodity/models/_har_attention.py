@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, HarOutput
+from torchcommodity.models._har import Har, HarOutput
+from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences
 
 

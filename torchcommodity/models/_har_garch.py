@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.models._har import Har, HarConfig, HarOutput
+from torchcommodity.models._har import Har, HarOutput
+from torchcommodity.models._har_config import HarConfig
 from torchcommodity.opkit import Past
 
 

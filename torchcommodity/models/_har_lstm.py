@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, HarOutput
+from torchcommodity.models._har import Har, HarOutput
+from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences
 
 

@@ -8,7 +8,8 @@ from torch.nn.utils.parametrizations import orthogonal
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
-from torchcommodity.models._har import Har, HarConfig, HarOutput
+from torchcommodity.models._har import Har, HarOutput
+from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._network import correction_head, from_sequences, to_sequences, zero_nonfinite
 
 

@@ -17,8 +17,8 @@ from torch import nn
 from torchcommodity.models._config_from_dict import config_from_dict
 from torchcommodity.models._frequency import Frequency, frequency_settings
 from torchcommodity.models._garch_lstm import GarchLstm, GarchLstmConfig
-from torchcommodity.models._har import HarConfig
 from torchcommodity.models._har_attention import HarAttention, HarAttentionConfig
+from torchcommodity.models._har_config import HarConfig
 from torchcommodity.models._har_garch import HarGarch, HarGarchConfig
 from torchcommodity.models._har_lltm import HarLltm, HarLltmConfig
 from torchcommodity.models._har_lstm import HarLstm, HarLstmConfig
