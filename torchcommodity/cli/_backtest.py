@@ -42,12 +42,12 @@ def backtest(
     screen = output.console(quiet)
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(panel, model, config, horizons, levels, symmetry=symmetry)
-    known = covariates.read()
+    source = covariates.read()
     check_file(out)
     output.print_reading(screen, panel)
     with make_executor(executor, address) as workers, output.progress_bar(screen, "Walk-forward") as progress:
         summary, cached = cached_backtest(
-            panel, settings, covariates=known, first_year=first_year, seed=seed, progress=progress, executor=workers
+            panel, settings, covariates=source, first_year=first_year, seed=seed, progress=progress, executor=workers
         )
     if cached:
         screen.print("Loaded from the cache: same prices, settings and seed.")

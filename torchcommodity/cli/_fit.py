@@ -96,7 +96,7 @@ def fit(
     if print_config:
         typer.echo(to_toml(settings), nl=False)
         return
-    known = covariates.read()
+    source = covariates.read()
     is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)
     output.print_reading(screen, panel)
@@ -114,7 +114,7 @@ def fit(
         forecaster = fit_forecaster(
             panel,
             settings,
-            covariates=known,
+            covariates=source,
             seed=seed,
             progress=progress,
             checkpoint=checkpoint,

@@ -74,12 +74,12 @@ def risk(
     forecaster = Forecaster.load(model)
     panel = options.read_prices(data, curve=curve, layout=layout)
     output.print_read_as(screen, panel)
-    known = covariates.read()
-    forecast = forecaster.predict(panel, known)
+    source = covariates.read()
+    forecast = forecaster.predict(panel, source)
     output.print_findings(screen, forecast.findings)
     tables = [_positions(forecast, level)]
     if weights is not None:
-        simulation = forecaster.simulate(panel, PATHS, covariates=known, seed=seed)
+        simulation = forecaster.simulate(panel, PATHS, covariates=source, seed=seed)
         tables.append(_portfolio(simulation, parse_weights(weights), level))
     losses = pd.concat(tables, ignore_index=True)
     screen.print(_table(losses, forecast, level))
@@ -142,10 +142,10 @@ def _table(losses: "pd.DataFrame", forecast: "Forecast", level: float) -> object
     for (symbol, side), group in losses.groupby(["symbol", "side"], sort=False):
         pairs = zip(group["value_at_risk"], group["expected_shortfall"])
         rows.append((f"{symbol} {side}".strip(), *(f"{100 * var:.1f} / {100 * es:.1f}" for var, es in pairs)))
-    shown = rows[: 2 * output.MAX_ROWS]
+    visible = rows[: 2 * output.MAX_ROWS]
     heads = ("position", *map(forecast.calendar.name, forecast.horizons))
     title = f"Value at risk / expected shortfall, {100 * level:g} %, from {forecast.origin}"
-    table = output.table(title, heads, shown)
-    more = f"; and {len(rows) - len(shown)} more, --out writes all of them" if len(rows) > len(shown) else ""
+    table = output.table(title, heads, visible)
+    more = f"; and {len(rows) - len(visible)} more, --out writes all of them" if len(rows) > len(visible) else ""
     table.caption, table.caption_justify = f"Losses in percent of the position's value{more}", "left"
     return table

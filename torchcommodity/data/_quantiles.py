@@ -171,8 +171,8 @@ class _Reader:
         levels = to_prices(self.column(("level",)), self.table, self.origin, decimal=".").round(9)
         keys = {"origin": self.origins, "symbol": self.symbols, "horizon": self.horizons()}
         frame = pd.DataFrame({**keys, "level": levels, "value": values, "line": self.table.lines})
-        if (repeated := np.flatnonzero(frame.duplicated([*keys, "level"]))).size:
-            row = frame.iloc[repeated[0]]
+        if (duplicates := np.flatnonzero(frame.duplicated([*keys, "level"]))).size:
+            row = frame.iloc[duplicates[0]]
             got = f"a second one of {row.symbol}, {row.origin:%Y-%m-%d}, horizon {row.horizon}, level {row.level:g}"
             raise DataError(f"{self.origin.at(row.line)}: expected one quantile of a level; got {got}")
         grid = frame.pivot(index=list(keys), columns="level", values="value")

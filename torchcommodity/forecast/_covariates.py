@@ -18,12 +18,12 @@ def forecaster_inputs(
         ValueError: the fit had covariates that are missing or have another transform, or had none.
     """
     specs = {spec.name: spec for spec in covariate_specs(covariates)}
-    for fitted in forecaster.record.covariates:
-        given = specs.get(fitted.name, fitted)
-        if given.transform != fitted.transform:
+    for record in forecaster.record.covariates:
+        spec = specs.get(record.name, record)
+        if spec.transform != record.transform:
             raise ValueError(
-                f"{operation}: covariate {fitted.name} must have the transform of the fit, {fitted.transform!r}; got "
-                f"{given.transform!r}"
+                f"{operation}: covariate {record.name} must have the transform of the fit, {record.transform!r}; got "
+                f"{spec.transform!r}"
             )
     har = forecaster.model.har.config
     return model_inputs(panel, har.horizons[-1], covariate_variances(operation, panel, har, covariates))

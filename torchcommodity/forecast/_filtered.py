@@ -48,7 +48,7 @@ def filter_history(har: Har, inputs: ModelInputs) -> FilteredHistory:
 
 
 def filtered_paths(
-    har: Har, history: FilteredHistory, chosen: Iterator[Tensor], rows: int
+    har: Har, history: FilteredHistory, row_numbers: Iterator[Tensor], rows: int
 ) -> Tensor:  # each (P,) -> (N, T, P)
     """Cumulative log-returns without the expected roll gaps: resampled shocks, correlated and scaled.
 
@@ -58,7 +58,7 @@ def filtered_paths(
     omega, alpha, beta = har.garch_parameters()
     variance, correlation, cap = history.variance, history.correlation, har.config.cap
     path = []
-    for gap, row in zip(steps(history.rolls.variance[:rows]), chosen):
+    for gap, row in zip(steps(history.rolls.variance[:rows]), row_numbers):
         shocks = history.shocks[row]  # (P, N)
         if correlation is not None:
             shocks, correlation = correlation.correlate(shocks)
@@ -79,5 +79,5 @@ def _adjust_rolls(har: Har, inputs: ModelInputs) -> tuple[Tensor, RollsAhead]:  
     daily = Har(har.assets, replace(without_extra_terms(har.config), horizons=every_row))
     if har.config.averages:
         daily.theta.copy_(har.theta)
-    adjusted = daily.adjust_rolls(*inputs.batch(), last_rows=1)
-    return adjusted.returns[0], RollsAhead(adjusted.shift[0, -1], adjusted.gap_variance[0, -1])
+    result = daily.adjust_rolls(*inputs.batch(), last_rows=1)
+    return result.returns[0], RollsAhead(result.shift[0, -1], result.gap_variance[0, -1])

@@ -43,13 +43,13 @@ def simulate(
     forecast = predict(forecaster, panel, covariates)
     history = filter_history(har, inputs)
     block = BLOCK[forecaster.frequency]
-    chosen = resampled_rows(len(history.shocks), max(paths, MIN_PATHS), block, torch.Generator().manual_seed(seed))
+    row_numbers = resampled_rows(len(history.shocks), max(paths, MIN_PATHS), block, torch.Generator().manual_seed(seed))
     # up to the next horizon of the forecast, at which the margins are known
     horizons = [h for i, h in enumerate(forecaster.horizons) if i == 0 or forecaster.horizons[i - 1] < rows]
-    simulated, shift = filtered_paths(har, history, chosen, horizons[-1]), history.rolls.shift
+    simulated, shift = filtered_paths(har, history, row_numbers, horizons[-1]), history.rolls.shift
     centered = forecast.log_returns[: len(horizons)] - shift[[h - 1 for h in horizons], :, None]
-    mapped = match_margins(simulated, centered, horizons, forecaster.levels)[:, :rows, :paths]
-    log_returns = (mapped + shift[:rows].T[..., None]).permute(2, 1, 0)
+    cumulative = match_margins(simulated, centered, horizons, forecaster.levels)[:, :rows, :paths]
+    log_returns = (cumulative + shift[:rows].T[..., None]).permute(2, 1, 0)
     values = SyntheticTensor(forecast.last * log_returns.exp())
     return Simulation(forecast, values, steps(shift[:rows]), seed, block, len(history.shocks))
 

@@ -83,8 +83,8 @@ def fit_and_update(
     rows: Set[int] | None = None,
 ) -> Prediction:
     """Forecasts of `create()`, a model with statsforecast's `fit(y)` and `forward(y, h, level=...)`, per symbol."""
-    wanted = [row for row in range(start, len(inputs.prices), step) if rows is None or row in rows]
-    columns = [_forecast_symbol(create, wanted, column, start, config) for column in inputs.prices.T.numpy()]
+    origins = [row for row in range(start, len(inputs.prices), step) if rows is None or row in rows]
+    columns = [_forecast_symbol(create, origins, column, start, config) for column in inputs.prices.T.numpy()]
     mean, deviation = torch.from_numpy(np.stack(columns, -1)).to(inputs.prices)  # each (T - start, H, N)
     z = torch.special.ndtri(torch.tensor(config.levels).to(inputs.prices))
     return Prediction(mean.unsqueeze(-1) + deviation.unsqueeze(-1) * z, deviation.square())

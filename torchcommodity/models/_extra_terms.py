@@ -31,6 +31,6 @@ def check_extra_variances(extra: Tensor | None, prices: Tensor, horizons: int, n
         if names and extra.is_floating_point() and tuple(extra.shape) == shape:
             return
         got = f"{tuple(extra.shape)} of {extra.dtype}"
-    given = f"(B, T, H, N, X) = {shape}, for the extra terms {', '.join(names)}"
-    expected = given if names else "None: the model has no extra terms"
+    rule = f"(B, T, H, N, X) = {shape}, for the extra terms {', '.join(names)}"
+    expected = rule if names else "None: the model has no extra terms"
     raise ValueError(f"Har: extra_variances must be {expected}; got {got}")

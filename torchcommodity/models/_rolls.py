@@ -100,13 +100,13 @@ def rolls_ahead(
     ones = rolls.weigh(returns.new_ones((), dtype=torch.double).expand(rolls.months.shape))
     scheduled = _month_sums(ones, _cells(rolls.rows + (L - T), rolls.months, L + A), L + A)
     cells = _cells(rolls.passed_by + (L - T), rolls.months, L)
-    done = _month_sums(ones, cells, L)
-    past.keep("unpassed", scheduled[:, :, L - 1] - done[:, :, -1])
+    before = _month_sums(ones, cells, L)
+    past.keep("unpassed", scheduled[:, :, L - 1] - before[:, :, -1])
     gaps = _past_gaps(rolls, passed, returns, cells, L, past)
     evidence, variance = _gap_evidence(gaps, long_run, priors)
     mean = gaps.sums.to(returns) / (gaps.counts.to(returns) + PRIOR)
     ends = _open_rows_ahead(rolls.is_open[:, T - L : T + A], horizons, L)
-    ahead = [(scheduled.gather(2, end.unsqueeze(1).expand_as(done)) - done).to(returns) for end in ends.unbind(2)]
+    ahead = [(scheduled.gather(2, end.unsqueeze(1).expand_as(before)) - before).to(returns) for end in ends.unbind(2)]
     counts = torch.stack([number.sum(1) for number in ahead], 2).long()
     shift = torch.stack([_sum_months(number * mean) for number in ahead], 2)
     return RollsAhead(counts, evidence.unsqueeze(2) * shift, variance)

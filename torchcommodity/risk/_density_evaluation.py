@@ -78,10 +78,10 @@ def pit_histograms(backtest: EvaluatedForecasts, model: str | None = None) -> tu
                 pit = pits[:, i, n]
                 # an outcome at a quantile is at or below it, as in the calibration of a report
                 counts = np.bincount(np.searchsorted(backtest.levels, pit[rows.numpy()]), minlength=len(edges) - 1)
-                chosen = independent_rows(backtest.origins, backtest.target_dates[:, i, n], rows)
-                test = stats.kstest(pit[chosen], "uniform")
+                independent = independent_rows(backtest.origins, backtest.target_dates[:, i, n], rows)
+                test = stats.kstest(pit[independent], "uniform")
                 shares = tuple((counts / counts.sum()).tolist())
-                numbers = int(counts.sum()), len(chosen), float(test.statistic), float(test.pvalue)
+                numbers = int(counts.sum()), len(independent), float(test.statistic), float(test.pvalue)
                 records.append(PitHistogram(name, symbol, horizon, tuple(edges.tolist()), shares, *numbers))
     return tuple(records)
 

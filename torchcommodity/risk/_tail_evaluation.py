@@ -106,10 +106,10 @@ def evaluate_tails(
         for i, horizon in enumerate(backtest.horizons):
             rows = valid[:, i, n]
             if rows.any():
-                chosen = independent_rows(backtest.origins, backtest.target_dates[:, i, n], rows)
+                independent = independent_rows(backtest.origins, backtest.target_dates[:, i, n], rows)
                 r, v, e = (x[:, i, n] for x in (returns, var, es))
                 fz = fissler_ziegel_loss(r[rows], v[rows], e[rows], level).nanmean().item()
-                tests = _tests(r[chosen], v[chosen], e[chosen], level)
+                tests = _tests(r[independent], v[independent], e[independent], level)
                 records.append(TailEvaluation(name, symbol, horizon, side, level, int(rows.sum()), *tests, fz))
     return tuple(records)
 
@@ -122,5 +122,5 @@ def _tests(
     if es.isfinite().any():
         shortfall = acerbi_szekely_test(returns, var, es, level)
         z2, z2_p_value = shortfall.z2, shortfall.z2_p_value
-    independent = christoffersen_test(returns, var, level).p_value if len(returns) > 1 else math.nan
-    return kupiec.observations, kupiec.exceedances, kupiec.expected, kupiec.p_value, independent, z2, z2_p_value
+    christoffersen = christoffersen_test(returns, var, level).p_value if len(returns) > 1 else math.nan
+    return kupiec.observations, kupiec.exceedances, kupiec.expected, kupiec.p_value, christoffersen, z2, z2_p_value

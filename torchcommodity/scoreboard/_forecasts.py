@@ -47,7 +47,7 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     o = np.where(np.isin(table.origins, task.origins), position, -1)
     symbols = summarize_names(task.panel.symbols, 12)
     _reject(table, n < 0, f"a symbol of the task ({symbols})", table.symbols)
-    wanted = (h >= 0) & (o >= 0)
+    scored = (h >= 0) & (o >= 0)
     if not table.every_step:
         horizons = ", ".join(map(str, task.horizons))
         _reject(table, h < 0, f"a horizon of the task ({horizons} rows)", table.horizons)
@@ -55,9 +55,9 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
         expected = f"an origin of the task: {days} in {task.first_year} to {task.last_year}"
         _reject(table, o < 0, expected, table.origins)
     prices = task.prices.numpy()
-    _reject(table, wanted & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", table.origins)
-    o, h, n = o[wanted], h[wanted], n[wanted]
-    values = table.values[wanted][:, levels]
+    _reject(table, scored & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", table.origins)
+    o, h, n = o[scored], h[scored], n[scored]
+    values = table.values[scored][:, levels]
     log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
     quantiles = np.full((*task.targets.shape, len(task.levels)), np.nan)
     quantiles[o, h, n] = log_returns

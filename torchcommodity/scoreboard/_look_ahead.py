@@ -22,8 +22,8 @@ def check_look_ahead(name: str, baseline: Baseline, inputs: ModelInputs, start: 
     """
     middle = (start + len(inputs.prices)) // 2
     curve = None if inputs.curve is None else _change(inputs.curve, middle)
-    changed = inputs._replace(prices=_change(inputs.prices, middle), curve=curve)
-    before, after = (baseline(rows, start, config).quantiles[: middle + 1 - start] for rows in (inputs, changed))
+    variant = inputs._replace(prices=_change(inputs.prices, middle), curve=curve)
+    before, after = (baseline(rows, start, config).quantiles[: middle + 1 - start] for rows in (inputs, variant))
     close = torch.isclose(before, after, rtol=1e-6, atol=1e-9, equal_nan=True).flatten(1).all(1)
     if not close.all():
         row = start + int((~close).nonzero()[0])

@@ -63,16 +63,16 @@ def run(
         >>> board.score("constant", 21).n
         47
     """
-    functions, tables, added = functions or {}, tables or {}, baselines or {}
+    functions, tables, extra = functions or {}, tables or {}, baselines or {}
     library = default_baselines(task.panel.frequency)
-    _check_names([*functions, *tables, *added], [HAR_GARCH, *library, *STATISTICAL])
+    _check_names([*functions, *tables, *extra], [HAR_GARCH, *library, *STATISTICAL])
     forecasts = {name: align_quantiles(_table(source, name), task) for name, source in tables.items()}
     for name, function in functions.items():
         forecasts[name] = call_function(function, task, _labeled(progress, name))
     available = _available(without)
-    for name, baseline in added.items():
+    for name, baseline in extra.items():
         _check_baseline(name, baseline, task)
-    models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **added}
+    models = {**library, **{name: statistical(name, rows=task.rows) for name in available}, **extra}
     result = backtest(
         task.panel, first_year=task.first_year, baselines=models, progress=_labeled(progress, "models of the package")
     )
@@ -81,7 +81,7 @@ def run(
         Entry(result.model, "default"),
         *(Entry(name, "reference" if name == REFERENCE else "baseline") for name in library),
         *(Entry(name, "baseline", "" if name in available else _reason(name, without)) for name in STATISTICAL),
-        *(Entry(name, "function") for name in (*functions, *added)),
+        *(Entry(name, "function") for name in (*functions, *extra)),
         *(Entry(name, "file") for name in tables),
     ]
     return score_entries(task, tuple(entries), forecasts, result.model)
@@ -115,8 +115,10 @@ def _check_baseline(name: str, baseline: Baseline, task: Task) -> None:
 
 
 def _check_names(names: list[str], known: list[str]) -> None:
-    if taken := [name for name in names if name in known or names.count(name) > 1]:
-        raise ValueError(f"run: every model must have a name of its own, other than {', '.join(known)}; got {taken[0]}")
+    if clashes := [name for name in names if name in known or names.count(name) > 1]:
+        raise ValueError(
+            f"run: every model must have a name of its own, other than {', '.join(known)}; got {clashes[0]}"
+        )
 
 
 def _labeled(progress: Progress | None, name: str) -> Progress | None:

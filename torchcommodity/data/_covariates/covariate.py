@@ -110,9 +110,9 @@ class Covariate:
                 f"{self.transform!r}; got {self.values[bad]:g} on {self.dates[bad]}; set it to NaN, which "
                 "publishes nothing, or transform the column first"
             )
-        repeated = (self.published[1:] == self.published[:-1]) & (self.dates[1:] == self.dates[:-1])
-        if repeated.any():
-            m = int(np.argmax(repeated))
+        duplicates = (self.published[1:] == self.published[:-1]) & (self.dates[1:] == self.dates[:-1])
+        if duplicates.any():
+            m = int(np.argmax(duplicates))
             raise DataError(
                 f"covariates: {self.name!r} must have one value for each date and day of publication; got two for "
                 f"{self.dates[m]}, published on {self.published[m]}"

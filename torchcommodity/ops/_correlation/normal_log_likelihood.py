@@ -58,8 +58,8 @@ def _reference(x: Tensor, covariance: Tensor) -> Tensor:
     observed = ~x.isnan()
     values = torch.where(observed, x, 0)
     swept, log_determinant = sweep(symmetric(covariance), observed)
-    seen = observed.unsqueeze(-1) & observed.unsqueeze(-2)
-    solution = -(torch.where(seen, swept, 0) * values.unsqueeze(-2)).sum(-1)
+    both = observed.unsqueeze(-1) & observed.unsqueeze(-2)
+    solution = -(torch.where(both, swept, 0) * values.unsqueeze(-2)).sum(-1)
     log_tau = float64_constant(log_determinant, math.log(math.tau))
     return -(log_tau * observed.to(x).sum(-1) + log_determinant + (values * solution).sum(-1)) / 2
 
@@ -71,11 +71,11 @@ def _fake(x: Tensor) -> Tensor:
 def _backward(grad: Tensor, *, x: Tensor, covariance: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
     # With w = S_oo^-1 x_o: dx = -g w, dS = g (w w' - S_oo^-1) / 2. What is missing has the covariance of an identity.
     observed = ~x.isnan()
-    seen = observed.unsqueeze(-1) & observed.unsqueeze(-2)
+    both = observed.unsqueeze(-1) & observed.unsqueeze(-2)
     identity = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
-    valid = ~covariance.isnan() | ~seen
-    inverse = torch.linalg.inv_ex(torch.where(seen & valid, symmetric(covariance), identity))[0]
-    inverse = torch.where(seen, inverse, 0)
+    valid = ~covariance.isnan() | ~both
+    inverse = torch.linalg.inv_ex(torch.where(both & valid, symmetric(covariance), identity))[0]
+    inverse = torch.where(both, inverse, 0)
     w = (inverse * torch.where(observed, x, 0).unsqueeze(-2)).sum(-1)
     scale = grad[..., None, None] / 2
     return -grad.unsqueeze(-1) * w, scale * (w.unsqueeze(-1) * w.unsqueeze(-2) - inverse)
@@ -88,9 +88,9 @@ def _oracle(x: Tensor, covariance: Tensor) -> Tensor:
     matrices = covariance.expand(*x.shape, x.shape[-1]).reshape(-1, *covariance.shape[-2:])
     values = []
     for row, matrix in zip(rows, matrices):
-        seen = ~row.isnan()
-        density = multivariate_normal(cov=matrix[seen][:, seen].numpy()) if seen.any() else None
-        values.append(float(density.logpdf(row[seen].numpy())) if density else 0.0)
+        valid = ~row.isnan()
+        density = multivariate_normal(cov=matrix[valid][:, valid].numpy()) if valid.any() else None
+        values.append(float(density.logpdf(row[valid].numpy())) if density else 0.0)
     return x.new_tensor(values).reshape(x.shape[:-1])
 
 

@@ -44,11 +44,11 @@ def regress(matrix: Tensor, x: Tensor) -> tuple[Tensor, ...]:
     these), the conditional means K x, the conditional covariance (zero where a value is observed), and S_oo^-1 x_o.
     """
     observed = ~x.isnan()
-    seen = observed.unsqueeze(-2) & observed.unsqueeze(-1)
+    both = observed.unsqueeze(-2) & observed.unsqueeze(-1)
     unseen = ~observed.unsqueeze(-2) & ~observed.unsqueeze(-1)
     swept = sweep(matrix, observed)[0]
     identity = torch.eye(x.shape[-1], dtype=matrix.dtype, device=matrix.device)
-    coefficients = torch.where(seen, identity, torch.where(observed.unsqueeze(-2), swept, 0))
+    coefficients = torch.where(both, identity, torch.where(observed.unsqueeze(-2), swept, 0))
     values = torch.where(observed, x, 0).unsqueeze(-2)
-    solution = -(torch.where(seen, swept, 0) * values).sum(-1)
+    solution = -(torch.where(both, swept, 0) * values).sum(-1)
     return observed, coefficients, (coefficients * values).sum(-1), torch.where(unseen, swept, 0), solution
