@@ -13,6 +13,8 @@ from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 from torchcommodity.cli._parse import code_errors, import_function, parse_names
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from torchcommodity.scoreboard import EntryScore, Scoreboard
 
 FILES = ("scoreboard.html", "scoreboard.csv", "scoreboard.json", "scoreboard.md")
@@ -95,23 +97,16 @@ def scoreboard(
     .json and .md.
     """
     from torchcommodity.cli._tables import check_file, write_table
-    from torchcommodity.data import frame_to_csv, read_quantiles, utc_now
-    from torchcommodity.forecast import data_hash
-    from torchcommodity.report import (
-        RunRecord,
-        ScoreboardReportData,
-        check_output_folder,
-        package_versions,
-        scoreboard_html,
-        scoreboard_json,
-        write_files,
-    )
+    from torchcommodity.data import read_quantiles
+    from torchcommodity.report import check_output_folder
     from torchcommodity.scoreboard import align_quantiles, load_track, make_task, run
 
     screen = output.console(quiet)
     if data is None:
-        if chosen := [value for value in (symbols, contracts, curve, first_year, last_year) if value is not None]:
-            raise ValueError(f"scoreboard: the prices and years of a track are fixed; got {chosen[0]!r} without --data")
+        if received := [value for value in (symbols, contracts, curve, first_year, last_year) if value is not None]:
+            raise ValueError(
+                f"scoreboard: the prices and years of a track are fixed; got {received[0]!r} without --data"
+            )
         task = load_track(track or TRACKS[0])
     elif track is not None:
         raise ValueError("scoreboard: expected --track or --data; got both")
@@ -132,11 +127,25 @@ def scoreboard(
     functions = {name: _function(path) for name, path in _named(function, _last_name).items()}
     with output.progress_bar(screen, "Scoreboard") as progress:
         board = run(task, functions=functions, tables=tables, without=omitted, progress=progress)
-    versions = package_versions("statsforecast")
-    source = data or f"track {task.track}"
-    record = RunRecord(
-        utc_now(), output.command_line(), source, data_hash(task.panel), 0, versions, task.panel.credits()
+    _write(board, data or f"track {task.track}", out)
+    _print(board, screen)
+    output.print_written(screen, *(out / name for name in FILES))
+
+
+def _write(board: "Scoreboard", source: str, out: Path) -> None:
+    from torchcommodity.data import frame_to_csv, utc_now
+    from torchcommodity.forecast import data_hash
+    from torchcommodity.report import (
+        RunRecord,
+        ScoreboardReportData,
+        package_versions,
+        scoreboard_html,
+        scoreboard_json,
+        write_files,
     )
+
+    panel, versions = board.task.panel, package_versions("statsforecast")
+    record = RunRecord(utc_now(), output.command_line(), source, data_hash(panel), 0, versions, panel.credits())
     report = ScoreboardReportData(board, record)
     texts = (
         scoreboard_html(report),
@@ -145,12 +154,14 @@ def scoreboard(
         f"{board.to_markdown()}\n",
     )
     write_files(out, {name: text.encode() for name, text in zip(FILES, texts)})
+
+
+def _print(board: "Scoreboard", screen: "Console") -> None:
     screen.print(_table(board))
     for entry in board.entries:
         if entry.note:
             output.print_line(screen, f"{entry.name}: {entry.note}.")
-    output.print_line(screen, f"Fingerprint of the outcomes: {task.fingerprint}")
-    output.print_written(screen, *(out / name for name in FILES))
+    output.print_line(screen, f"Fingerprint of the outcomes: {board.task.fingerprint}")
 
 
 def _named(arguments: Sequence[str] | None, default: Callable[[str], str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Quantile forecasts of any model from a file or a frame."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -57,6 +57,18 @@ class QuantileTable:
     def at(self, row: int) -> str:
         """Where a row stands: `forecasts.csv, line 7`."""
         return f"{self.label}, {self.row_word} {self.lines[row]}"
+
+    def reject(self, defects: Array, expected: str, describe: Callable[[int], str]) -> None:
+        """Raise DataError for the first row with a defect, with the number of further ones; nothing without a defect.
+
+        Args:
+            defects: `(R,)` bool.
+            expected: what every row must have.
+            describe: what a row has instead.
+        """
+        if (rows := np.flatnonzero(defects)).size:
+            more = f"; {len(rows) - 1:,} more such rows" if len(rows) > 1 else ""
+            raise DataError(f"{self.at(rows[0])}: expected {expected}; got {describe(rows[0])}{more}")
 
 
 def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str | None = None) -> QuantileTable:
@@ -229,28 +241,22 @@ def _checked(table: QuantileTable) -> QuantileTable:
         raise DataError(f"{table.label}: expected levels between 0 and 1; got {', '.join(map('{:g}'.format, levels))}")
     keys = pd.DataFrame({"origin": table.origins, "symbol": table.symbols, "horizon": table.horizons})
     expected = "one forecast of an origin, symbol and horizon"
-    _reject(table, keys.duplicated().to_numpy(), expected, lambda row: ", ".join(map(_text, keys.iloc[row])))
+    table.reject(keys.duplicated().to_numpy(), expected, lambda row: ", ".join(map(_text, keys.iloc[row])))
     missing: Array = ~np.isfinite(values)
     expected = "a finite quantile at every level; leave the whole row out where there is no forecast"
-    _reject(table, np.any(missing, axis=1), expected, lambda row: f"none at {levels[missing[row].argmax()]:g}")
+    table.reject(np.any(missing, axis=1), expected, lambda row: f"none at {levels[missing[row].argmax()]:g}")
     if table.unit == "price":
         low: Array = values <= 0
         expected = "positive prices; log-returns are read with --unit log_return (unit=)"
-        _reject(table, np.any(low, axis=1), expected, lambda row: _first(values[row], levels, low[row]))
+        table.reject(np.any(low, axis=1), expected, lambda row: _first(values[row], levels, low[row]))
     crossing: Array = np.diff(values, axis=1) < 0
 
     def describe(row: int) -> str:
         k = int(crossing[row].argmax())
         return f"{values[row, k + 1]:g} at {levels[k + 1]:g} after {values[row, k]:g} at {levels[k]:g}"
 
-    _reject(table, np.any(crossing, axis=1), "quantiles that do not decrease with the level", describe)
+    table.reject(np.any(crossing, axis=1), "quantiles that do not decrease with the level", describe)
     return table
-
-
-def _reject(table: QuantileTable, defects: Array, expected: str, describe: Any) -> None:
-    if (rows := np.flatnonzero(defects)).size:
-        more = f"; {len(rows) - 1:,} more such rows" if len(rows) > 1 else ""
-        raise DataError(f"{table.at(rows[0])}: expected {expected}; got {describe(rows[0])}{more}")
 
 
 def _first(values: Array, levels: Array, defects: Array) -> str:

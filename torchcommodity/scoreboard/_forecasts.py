@@ -1,7 +1,7 @@
 """Forecasts of a submission, from a table of quantiles or from a function, in the order of the task."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -46,16 +46,20 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     position = np.searchsorted(task.origins, table.origins)
     o = np.where(np.isin(table.origins, task.origins), position, -1)
     symbols = summarize_names(task.panel.symbols, 12)
-    _reject(table, n < 0, f"a symbol of the task ({symbols})", table.symbols)
+
+    def origin(row: int) -> str:
+        return repr(str(table.origins[row]))
+
+    table.reject(n < 0, f"a symbol of the task ({symbols})", lambda row: repr(table.symbols[row]))
     scored = (h >= 0) & (o >= 0)
     if not table.every_step:
         horizons = ", ".join(map(str, task.horizons))
-        _reject(table, h < 0, f"a horizon of the task ({horizons} rows)", table.horizons)
+        table.reject(h < 0, f"a horizon of the task ({horizons} rows)", lambda row: repr(table.horizons[row]))
         days = "the last day of a week with prices" if task.panel.frequency == "daily" else "a row of the prices"
         expected = f"an origin of the task: {days} in {task.first_year} to {task.last_year}"
-        _reject(table, o < 0, expected, table.origins)
+        table.reject(o < 0, expected, origin)
     prices = task.prices.numpy()
-    _reject(table, scored & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", table.origins)
+    table.reject(scored & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", origin)
     o, h, n = o[scored], h[scored], n[scored]
     values = table.values[scored][:, levels]
     log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
@@ -128,9 +132,3 @@ def _spellings(horizon: int, task: Task) -> tuple[str, ...]:
     name = task.horizon_names()[horizon]
     count, _, unit = name.partition(" ")
     return str(horizon), name, re.sub("s$", "", name), f"{count}{unit[:1]}"
-
-
-def _reject(table: QuantileTable, defects: np.ndarray, expected: str, values: Sequence[Any] | np.ndarray) -> None:
-    if (rows := np.flatnonzero(defects)).size:
-        more = f"; {len(rows) - 1:,} more such rows" if len(rows) > 1 else ""
-        raise DataError(f"{table.at(rows[0])}: expected {expected}; got {str(values[rows[0]])!r}{more}")

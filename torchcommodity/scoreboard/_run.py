@@ -5,6 +5,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,7 +15,7 @@ from torchcommodity.forecast import baselines as default_baselines
 from torchcommodity.scoreboard._forecasts import Function, align_quantiles, call_function
 from torchcommodity.scoreboard._look_ahead import check_look_ahead
 from torchcommodity.scoreboard._scoreboard import Entry, Scoreboard, score_entries
-from torchcommodity.scoreboard._task import REFERENCE, Task
+from torchcommodity.scoreboard._task import REFERENCE, Task, calendar_years
 from torchcommodity.training import HAR_GARCH, Baseline, FitConfig, Progress, model_inputs
 
 STATISTICAL = ("autoarima", "autoets", "theta")
@@ -107,8 +108,8 @@ def _at_origins(result: Backtest, name: str, task: Task) -> Tensor:
 
 
 def _check_baseline(name: str, baseline: Baseline, task: Task) -> None:
-    years = task.panel.dates.astype("datetime64[Y]").astype(int) + 1970
-    start, stop = (int((years < year).sum()) for year in (task.first_year, task.first_year + 1))
+    years = calendar_years(task.panel.dates)
+    start, stop = np.searchsorted(years, (task.first_year, task.first_year + 1)).tolist()
     har = FitConfig.for_frequency(task.panel.frequency).model.har
     inputs = model_inputs(task.panel, har.horizons[-1]).before(stop)
     check_look_ahead(name, baseline, inputs, start, har)

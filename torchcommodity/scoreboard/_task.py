@@ -156,7 +156,7 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
     panel = to_panel(prices, operation="make_task").drop_empty_rows()
     check_not_synthetic("make_task", panel)
     har = FitConfig.for_frequency(panel.frequency).model.har
-    last_year = int(_years(panel.dates)[-1]) if last_year is None else last_year
+    last_year = int(calendar_years(panel.dates)[-1]) if last_year is None else last_year
     first_year = last_year - TEST_YEARS[panel.frequency] + 1 if first_year is None else first_year
     panel = panel.between(None, f"{last_year}-12-31")
     rows = _origin_rows(panel, first_year)
@@ -179,7 +179,7 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
 
 def _origin_rows(panel: Panel, first_year: int) -> np.ndarray:
     """Rows from the first test year on; of daily prices, the last of each week from Monday to Sunday."""
-    rows = np.flatnonzero(_years(panel.dates) >= first_year)
+    rows = np.flatnonzero(calendar_years(panel.dates) >= first_year)
     if panel.frequency != "daily":
         return rows
     weeks = (panel.dates.astype(int) + 3) // 7  # 1970-01-01 was a Thursday
@@ -191,11 +191,12 @@ def _origin_rows(panel: Panel, first_year: int) -> np.ndarray:
 def _past_prices(panel: Panel, rows: np.ndarray) -> np.ndarray:  # (O, N)
     """Positive prices of each symbol before the year of each origin."""
     counts = (panel.values.plain() > 0).cumsum(0).numpy()
-    starts = np.searchsorted(_years(panel.dates), _years(panel.dates[rows]))
+    starts = np.searchsorted(calendar_years(panel.dates), calendar_years(panel.dates[rows]))
     past: np.ndarray = np.where(starts[:, None] > 0, counts[np.maximum(starts - 1, 0)], 0)
     return past
 
 
-def _years(dates: np.ndarray) -> np.ndarray:
+def calendar_years(dates: np.ndarray) -> np.ndarray:
+    """Year of each date."""
     years: np.ndarray = dates.astype("datetime64[Y]").astype(int) + 1970
     return years
