@@ -66,9 +66,9 @@ def evaluate_tails(
 
     Losses are those of the simple return, a fraction of the price at the origin; gaps of front-month prices at contract
     rolls are part of it. Targets of h rows overlap and exceed together, so the tests take the forecasts whose periods
-    do not overlap, from the first one on: about T / h. Seven years have 14 half-years, with which no test rejects
-    anything but a disaster. Forecasts whose expected shortfall is a gain, before a roll to a much higher contract, are
-    left out of the scores of ES.
+    do not overlap, from the first one on: about T / h. Seven years have 14 half-years, too few for a test of any power.
+    Forecasts whose expected shortfall is a gain, before a roll to a much higher contract, are left out of the scores of
+    ES.
 
     Args:
         backtest: quantiles and outcomes, such as a `forecast.Backtest`.
