@@ -115,7 +115,7 @@ def test_check_counts_the_rows_on_which_a_join_by_date_sees_unpublished_values()
 def test_check_counts_rows_after_the_life_of_the_last_value():
     covariates = data.to_covariates(STOCKS, lag="0D")
     [report] = covariates.check(ROWS)
-    assert covariates.columns[0].lives.tolist() == [10, 21, 21]
+    assert covariates.columns[0].valid_days.tolist() == [10, 21, 21]
     assert report.expired == int((np.datetime64("2024-02-09") < ROWS).sum()) == 5
     assert not covariates.findings("2024-02-09")
     assert [finding.kind for finding in covariates.findings("2024-02-10")] == ["covariate ended"]

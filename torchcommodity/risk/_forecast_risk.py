@@ -11,6 +11,7 @@ from torchcommodity.risk._quantile_curve import (
     lower_tail_mean,
     quantile_at,
 )
+from torchcommodity.risk._series import check_level
 
 
 def forecast_value_at_risk(
@@ -150,8 +151,7 @@ def log_score(
 
 def _check(operation: str, quantiles: Tensor, levels: Levels, level: float) -> None:
     check_quantiles(operation, quantiles, levels)
-    if not 0 < level < 1:
-        raise_invalid(operation, "level must be in (0, 1)", level=level)
+    check_level(operation, level)
 
 
 def _check_outcomes(operation: str, quantiles: Tensor, levels: Levels, outcomes: Tensor) -> None:

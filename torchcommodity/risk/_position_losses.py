@@ -5,7 +5,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
-from torchcommodity.risk._quantile_curve import Levels
+from torchcommodity.risk._quantile_curve import Levels, negate_quantiles
 from torchcommodity.risk._simple_returns import simple_return_quantiles
 
 
@@ -41,11 +41,11 @@ def position_losses(
         >>> [round(x.item(), 3) for x in losses]
         [0.095, 0.133, 0.083, 0.116]
     """
-    long, known = simple_return_quantiles(log_returns, levels)
-    short, mirrored = -long.flip(-1), tuple(1 - tau for tau in reversed(known))
+    long = simple_return_quantiles(log_returns, levels)
+    short = negate_quantiles(*long)
     return PositionLosses(
-        forecast_value_at_risk(long, known, level),
-        forecast_expected_shortfall(long, known, level),
-        forecast_value_at_risk(short, mirrored, level),
-        forecast_expected_shortfall(short, mirrored, level),
+        forecast_value_at_risk(*long, level),
+        forecast_expected_shortfall(*long, level),
+        forecast_value_at_risk(*short, level),
+        forecast_expected_shortfall(*short, level),
     )

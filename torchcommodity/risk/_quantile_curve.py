@@ -35,6 +35,11 @@ def check_quantiles(operation: str, quantiles: Tensor, levels: Levels) -> None:
         raise_invalid(operation, "quantiles must not decrease with the level; sort them", crossing_rows=crossing)
 
 
+def negate_quantiles(quantiles: Tensor, levels: Levels) -> tuple[Tensor, tuple[float, ...]]:  # (..., Q) -> (..., Q)
+    """Quantiles of minus the variable, such as the return of a short position, and their levels."""
+    return -quantiles.flip(-1), tuple(1 - tau for tau in reversed(levels))
+
+
 def quantile_at(quantiles: Tensor, levels: Levels, level: float) -> Tensor:  # (..., Q) -> (...)
     """Quantile of any level in (0, 1)."""
     q, (lower, upper) = quantiles, tail_scales(quantiles, levels)

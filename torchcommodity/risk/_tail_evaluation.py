@@ -12,6 +12,7 @@ from torchcommodity.risk._coverage_tests import christoffersen_test, kupiec_test
 from torchcommodity.risk._evaluated_forecasts import EvaluatedForecasts, has_outcome, independent_rows, model_of
 from torchcommodity.risk._fissler_ziegel import fissler_ziegel_loss
 from torchcommodity.risk._forecast_risk import forecast_expected_shortfall, forecast_value_at_risk
+from torchcommodity.risk._quantile_curve import negate_quantiles
 from torchcommodity.risk._shortfall_test import acerbi_szekely_test
 from torchcommodity.risk._simple_returns import simple_return_quantiles
 
@@ -96,7 +97,7 @@ def evaluate_tails(
     returns = backtest.targets.expm1()
     quantiles, levels = simple_return_quantiles(backtest.quantiles[name], backtest.levels)
     if side == "short":
-        returns, quantiles, levels = -returns, -quantiles.flip(-1), tuple(1 - tau for tau in reversed(levels))
+        returns, (quantiles, levels) = -returns, negate_quantiles(quantiles, levels)
     var = forecast_value_at_risk(quantiles, levels, level)  # (T, H, N)
     es = forecast_expected_shortfall(quantiles, levels, level)
     es = torch.where(es > 0, es, torch.nan)  # a gain even in the tail, before a roll to a much higher contract

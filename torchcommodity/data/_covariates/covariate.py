@@ -15,7 +15,7 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 IN_ADVANCE = "known in advance"
 VINTAGES = "vintages"
-MIN_LIFE, SPACINGS = 10, 3  # days; usual distances of two observations
+MIN_DAYS, SPACINGS = 10, 3  # how long a value is used: days; median distances of two observations
 
 
 class CovariateSpec(NamedTuple):
@@ -66,20 +66,20 @@ class Covariate:
         return CovariateSpec(self.name, self.rule, self.transform)
 
     @cached_property
-    def lives(self) -> Indices:
+    def valid_days(self) -> Indices:
         """Days `(M,)` after its publication for which each value is used: at least 10, and three times the median
         distance of the dates in use so far."""
         import pandas as pd
 
         distances = np.diff(self.dates[self.latest], prepend=self.dates[:1]) / DAY
-        usual = pd.Series(np.where(distances > 0, distances, np.nan)).expanding().median().fillna(0.0)
-        days: Indices = np.maximum(MIN_LIFE, np.floor(SPACINGS * usual.to_numpy())).astype(np.int64)
+        median = pd.Series(np.where(distances > 0, distances, np.nan)).expanding().median().fillna(0.0)
+        days: Indices = np.maximum(MIN_DAYS, np.floor(SPACINGS * median.to_numpy())).astype(np.int64)
         return days
 
     def expired(self, rows: Dates) -> "np.ndarray[Any, np.dtype[np.bool_]]":
         """Whether the observation in use is too old on each day; False before the first."""
         index = self.in_use(rows)
-        return (index >= 0) & (rows - self.published[index] > self.lives[index] * DAY)
+        return (index >= 0) & (rows - self.published[index] > self.valid_days[index] * DAY)
 
     def in_use(self, rows: Dates) -> Indices:
         """Index `(T,)` of the observation in use on each day: of the latest date published so far, its last value.

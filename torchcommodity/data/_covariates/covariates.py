@@ -137,7 +137,7 @@ class Covariates:
         """A finding for each column whose last value was published too long before the day `last` to be used on it."""
         row = np.array([last], dtype="datetime64[D]")
         ended = [(c, int(c.in_use(row)[0])) for c in self.columns if c.rule != IN_ADVANCE and c.expired(row)[0]]
-        words = [f"used for {c.lives[m]} days, the last row is of {row[0]}" for c, m in ended]
+        words = [f"used for {c.valid_days[m]} days, the last row is of {row[0]}" for c, m in ended]
         return tuple(
             make_finding("covariate ended", c.name, c.published[m], value=x) for (c, m), x in zip(ended, words)
         )
