@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from torchcommodity.data import Panel, embedded
-from torchcommodity.scoreboard import Function, Task, make_task
+from torchcommodity.scoreboard import ForecastFunction, Task, make_task
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def random_walk(panel: Panel, horizons: Sequence[int], levels: Sequence[float]) 
 
 
 @pytest.fixture(scope="session")
-def forecaster() -> Function:
+def forecaster() -> ForecastFunction:
     """The same as a function."""
     return random_walk
 

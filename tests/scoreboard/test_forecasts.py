@@ -11,11 +11,11 @@ from scipy import stats
 from torchcommodity.data import DataError, Panel, read_quantiles
 from torchcommodity.forecast import baselines, pretrained
 from torchcommodity.models import HarConfig
-from torchcommodity.scoreboard import Function, Task, align_quantiles, call_function, check_look_ahead
+from torchcommodity.scoreboard import ForecastFunction, Task, align_quantiles, call_function, check_look_ahead
 from torchcommodity.training import ModelInputs, Prediction, model_inputs
 
 
-def test_file_and_function_agree(task: Task, submission: pd.DataFrame, forecaster: Function) -> None:
+def test_file_and_function_agree(task: Task, submission: pd.DataFrame, forecaster: ForecastFunction) -> None:
     file, function = align_quantiles(read_quantiles(submission), task), call_function(forecaster, task)
     scored = torch.isfinite(task.targets)
     torch.testing.assert_close(file[scored], function[scored])

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from torchcommodity.cli._application import app
 from torchcommodity.data import embedded
-from torchcommodity.scoreboard import Function, Scoreboard, Task, run
+from torchcommodity.scoreboard import ForecastFunction, Scoreboard, Task, run
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def board(task: Task, submission: pd.DataFrame, forecaster: Function) -> Scoreboard:
+def board(task: Task, submission: pd.DataFrame, forecaster: ForecastFunction) -> Scoreboard:
     sparse = submission.drop(index=submission[submission["horizon"] == 5].index[[3]])
     tables = {"file": sparse, "monthly": submission[submission["horizon"] == 21]}
     return run(task, functions={"function": forecaster}, tables=tables)
@@ -70,7 +70,7 @@ def test_reference_and_default_are_rows(board: Scoreboard) -> None:
     assert reference.p_default == pytest.approx(default.p_reference)
 
 
-def test_run_rejects_a_taken_name(task: Task, forecaster: Function) -> None:
+def test_run_rejects_a_taken_name(task: Task, forecaster: ForecastFunction) -> None:
     with pytest.raises(ValueError, match=r"a name of its own, other than har-garch, .*; got garch"):
         run(task, functions={"garch": forecaster})
 

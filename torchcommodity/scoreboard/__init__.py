@@ -1,6 +1,6 @@
 """Score any quantile forecaster by a fixed protocol: prices, origins, horizons, levels, reference and tests."""
 
-from torchcommodity.scoreboard._forecasts import Function as Function
+from torchcommodity.scoreboard._forecasts import ForecastFunction as ForecastFunction
 from torchcommodity.scoreboard._forecasts import align_quantiles as align_quantiles
 from torchcommodity.scoreboard._forecasts import call_function as call_function
 from torchcommodity.scoreboard._look_ahead import check_look_ahead as check_look_ahead
@@ -21,7 +21,7 @@ __all__ = [
     "TRACKS",
     "Entry",
     "EntryScore",
-    "Function",
+    "ForecastFunction",
     "Scoreboard",
     "Task",
     "align_quantiles",

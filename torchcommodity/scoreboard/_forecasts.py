@@ -14,11 +14,11 @@ from torchcommodity.forecast import PretrainedModel
 from torchcommodity.scoreboard._task import Task
 from torchcommodity.training import FitConfig, Progress, model_inputs, one_thread
 
-Function = Callable[[Panel, tuple[int, ...], tuple[float, ...]], Any]
+ForecastFunction = Callable[[Panel, tuple[int, ...], tuple[float, ...]], Any]
 """A forecaster: prices up to the origin, H horizons in rows and Q levels to prices `(H, N, Q)`."""
 
 
-def pretrained_function(model: PretrainedModel) -> Function:
+def pretrained_function(model: PretrainedModel) -> ForecastFunction:
     """A pretrained model, see `forecast.pretrained`, as a function that is called once per origin."""
 
     def function(panel: Panel, horizons: tuple[int, ...], levels: tuple[float, ...]) -> Tensor:  # (H, N, Q)
@@ -70,7 +70,7 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
 
 @one_thread()
 def call_function(
-    function: Function | PretrainedModel, task: Task, progress: Progress | None = None
+    function: ForecastFunction | PretrainedModel, task: Task, progress: Progress | None = None
 ) -> Tensor:  # (O, H, N, Q)
     """Call a forecaster once per origin, with the prices up to that origin and nothing later.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torchcommodity.data import QuantileTable, read_quantiles
 from torchcommodity.forecast import Backtest, PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
-from torchcommodity.scoreboard._forecasts import Function, align_quantiles, call_function
+from torchcommodity.scoreboard._forecasts import ForecastFunction, align_quantiles, call_function
 from torchcommodity.scoreboard._look_ahead import check_look_ahead
 from torchcommodity.scoreboard._scoreboard import Entry, Scoreboard, score_entries
 from torchcommodity.scoreboard._task import REFERENCE, Task, calendar_years
@@ -25,7 +25,7 @@ NOT_INSTALLED = "not installed: pip install 'torchcommodity[statsforecast]'"
 def run(
     task: Task,
     *,
-    functions: Mapping[str, Function | PretrainedModel] | None = None,
+    functions: Mapping[str, ForecastFunction | PretrainedModel] | None = None,
     tables: Mapping[str, Any] | None = None,
     baselines: Mapping[str, Baseline] | None = None,
     without: Collection[str] = (),
