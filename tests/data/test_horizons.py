@@ -31,7 +31,7 @@ def test_horizon_rows_converts_units_by_what_a_row_is(
 
 def test_horizon_rows_takes_numbers_of_rows_in_any_order() -> None:
     assert horizon_rows([21, "2w", 10, np.int64(5), "7"], DAYS) == (5, 7, 10, 21)
-    assert horizon_rows(10, DAYS) == horizon_rows("2w", DAYS) == (10,)
+    assert horizon_rows(10, DAYS) == horizon_rows(np.int64(10), DAYS) == horizon_rows("2w", DAYS) == (10,)
 
 
 @pytest.mark.parametrize("calendar", [DAYS, EVERY_DAY, WEEKS, MONTHS], ids=["days", "every day", "weeks", "months"])

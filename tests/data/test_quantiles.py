@@ -90,3 +90,8 @@ def test_read_quantiles_rejects_columns_without_roles() -> None:
         read_quantiles(pd.concat([long, long]))
     with pytest.raises(DataError, match=r"levels between 0 and 1; got 0.05, 0.5, 95"):
         read_quantiles(long.replace({"0.95": "95"}))
+
+
+def test_read_quantiles_rejects_an_unknown_unit() -> None:
+    with pytest.raises(ValueError, match="read_quantiles: unit must be one of price, log_return; got 'percent'"):
+        read_quantiles(wide(), unit="percent")  # type: ignore[arg-type]

@@ -37,6 +37,14 @@ def fitted(prices: Panel, covariates: Covariates) -> Forecaster:
     return forecast.fit(prices, covariates=covariates)
 
 
+def test_a_frame_in_place_of_covariates_is_refused(prices: Panel, gas: "pd.Series[float]", fitted: Forecaster) -> None:
+    message = r"covariates must be Covariates, such as data\.to_covariates\(.*\); got DataFrame"
+    with pytest.raises(TypeError, match=f"fit: {message}"):
+        forecast.fit(prices, covariates=gas.to_frame())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"predict: {message}"):
+        fitted.predict(prices, gas.to_frame())  # type: ignore[arg-type]
+
+
 def test_forecast_changes_from_the_publication_of_a_perturbed_value_and_not_before(
     prices: Panel, gas: "pd.Series[float]", covariates: Covariates, fitted: Forecaster
 ) -> None:

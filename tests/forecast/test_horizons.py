@@ -65,6 +65,12 @@ def test_levels_outside_the_unit_interval_are_refused(wti: Panel, levels: list[f
         forecast.fit(wti, levels=levels)
 
 
+@pytest.mark.parametrize("symmetry", [-0.1, 2, float("nan"), "none"])
+def test_symmetry_outside_the_unit_interval_is_refused(wti: Panel, symmetry: float) -> None:
+    with pytest.raises(ValueError, match=r"symmetry must be in \[0, 1\]; got"):
+        forecast.fit(wti, symmetry=symmetry)
+
+
 def test_coverage_of_the_90_percent_interval_needs_its_levels(wti: Panel) -> None:
     result = forecast.backtest(wti, horizons=["2w"], levels=[0.01, 0.1, 0.9, 0.99], first_year=2016)
     summary = forecast.summarize(result)

@@ -123,15 +123,19 @@ def test_simulation_plot_and_quantiles_reject_unknown_arguments(simulation: Simu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"paths": 0}, "simulate: paths must be an integer >= 1; got 0"),
-        ({"paths": 2.5}, "simulate: paths must be an integer >= 1; got 2.5"),
+        ({"paths": 0}, "simulate: paths must be >= 1; got paths=0"),
+        ({"paths": 2.5}, "simulate: paths must be an int; got paths=2.5"),
+        ({"paths": True}, "simulate: paths must be an int; got paths=True"),
+        ({"seed": "a"}, "simulate: seed must be an int; got seed='a'"),
+        ({"seed": -1}, "simulate: seed must be in .*; got seed=-1"),
+        ({"horizon": 2.5}, "simulate: horizons: expected numbers of rows, or texts .*; got 2.5"),
         ({"horizon": 0}, "simulate: horizons: must be at least 1 row; got 0"),
         ({"horizon": "7m"}, "simulate: horizon must be at most 126 rows, the longest .*; got '7m'"),
         ({"horizon": "soon"}, "simulate: horizons: expected numbers of rows, or texts .*; got 'soon'"),
     ],
 )
 def test_simulate_rejects_arguments(forecaster: Forecaster, oil: Panel, arguments: dict, message: str) -> None:  # type: ignore[type-arg]
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         forecaster.simulate(oil, **arguments)
 
 

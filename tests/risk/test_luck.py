@@ -124,6 +124,14 @@ def test_model_confidence_set_keeps_the_best_and_its_equals() -> None:
     assert result == model_confidence_set(table, block=2, replications=200)
 
 
+def test_model_confidence_set_treats_models_of_equal_losses_alike() -> None:
+    table = losses(0.0, 0.6)
+    pair, alone = model_confidence_set(table.assign(c=table["b"]), block=2), model_confidence_set(table, block=2)
+    assert pair.p_values == alone.p_values | {"c": alone.p_values["b"]}
+    assert (pair.included, pair.excluded) == (("a",), ("b", "c"))
+    assert model_confidence_set(table.assign(b=table["a"]), block=2).p_values == {"a": 1.0, "b": 1.0}
+
+
 def test_superior_predictive_ability_finds_a_better_model_only_if_there_is_one() -> None:
     better = superior_predictive_ability(losses(0.5, 0.4, 0.0), "a", block=2, replications=200)
     assert (better.best, better.benchmark) == ("c", "a")
@@ -147,3 +155,7 @@ def test_model_selection_rejects_bad_input() -> None:
         superior_predictive_ability(losses(0.0, 0.0), "z", block=2)
     with pytest.raises(ValueError, match=r"model_confidence_set: size must be in \(0, 1\); got size=1"):
         model_confidence_set(losses(0.0, 0.0), block=2, size=1)
+    with pytest.raises(TypeError, match=r"model_confidence_set: losses must be a DataFrame \(T, K\); got .*'ndarray'"):
+        model_confidence_set(losses(0.0, 0.0).to_numpy(), block=2)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"every model must have a name of its own; got columns=\['a', 'a'\]"):
+        superior_predictive_ability(losses(0.0, 0.0).set_axis(["a", "a"], axis=1), "a", block=2)

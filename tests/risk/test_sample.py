@@ -102,6 +102,10 @@ def test_risk_of_a_sample_rejects_bad_input(measure: Any) -> None:
         measure(torch.ones(5).long())
     with pytest.raises(ValueError, match=rf"{name}: returns must be"):
         measure(torch.ones(2, 0))
+    with pytest.raises(TypeError, match=rf"{name}: returns must be a Tensor; got returns='ndarray'"):
+        measure(torch.ones(5).numpy())
+    with pytest.raises(ValueError, match=r"level must be .*; got level='95 %'"):
+        measure(torch.ones(5), level="95 %")
 
 
 def test_holding_returns_rejects_bad_input() -> None:

@@ -22,6 +22,19 @@ def test_file_and_function_agree(task: Task, submission: pd.DataFrame, forecaste
     assert file[~scored].isnan().all()
 
 
+def test_second_forecast_in_another_spelling_is_rejected(task: Task, submission: pd.DataFrame) -> None:
+    month = submission[submission["horizon"].astype(str) == "21"]
+    assert len(month)
+    table = read_quantiles(pd.concat([submission.astype({"horizon": str}), month.assign(horizon="1m")]))
+    with pytest.raises(DataError, match=r"expected one forecast of an origin, symbol and horizon, .*; got '1m'"):
+        align_quantiles(table, task)
+
+
+def test_function_may_return_a_tensor_that_requires_gradients(task: Task, forecaster: ForecastFunction) -> None:
+    quantiles = call_function(lambda *arguments: torch.as_tensor(forecaster(*arguments)).requires_grad_(), task)
+    assert torch.equal(quantiles.nan_to_num(), call_function(forecaster, task).nan_to_num())
+
+
 def test_function_sees_no_row_after_the_origin(task: Task) -> None:
     last: list[np.datetime64] = []
 

@@ -47,6 +47,11 @@ def test_make_task_rejects_years_without_outcomes() -> None:
         make_task(embedded(["WTI"]).between("2015-01-01", "2016-12-31"), first_year=2016)
 
 
+def test_make_task_rejects_a_year_as_text() -> None:
+    with pytest.raises(TypeError, match="make_task: first_year must be an int; got '2016'"):
+        make_task(embedded(["WTI"]), first_year="2016")  # type: ignore[arg-type]
+
+
 def test_tracks_are_those_of_the_command_line() -> None:
     assert tuple(TRACKS) == CLI_TRACKS
     with pytest.raises(ValueError, match="must be one of daily, monthly; got 'hourly'"):

@@ -51,7 +51,7 @@ def horizon_rows(horizons: Horizon | Iterable[Horizon], calendar: RowCalendar) -
     Traceback (most recent call last):
     ValueError: horizons: monthly prices must have horizons in months, years, such as '1m'; got '2w'
     """
-    several = [horizons] if isinstance(horizons, str | int) else horizons
+    several = horizons if isinstance(horizons, Iterable) and not isinstance(horizons, str) else [horizons]
     rows = {_rows(horizon, calendar) for horizon in several}
     if not rows:
         raise ValueError("horizons: expected at least one; got none")

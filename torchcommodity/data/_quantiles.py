@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -93,6 +93,7 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
         positive.
 
     Raises:
+        ValueError: another unit.
         DataError: columns without clear roles; or a defect, with file, line and value: a repeated forecast or level, a
             missing, infinite or non-positive quantile, quantiles that cross, a level outside (0, 1).
 
@@ -105,6 +106,8 @@ def read_quantiles(source: Any, *, unit: QuantileUnit | None = None, model: str 
     ...
     torchcommodity.data.DataError: DataFrame, row 1: expected quantiles that do not decrease with the level; got 23.9 at 0.95 after 24.2 at 0.5
     """  # noqa: E501
+    if unit not in (None, *get_args(QuantileUnit)):
+        raise ValueError(f"read_quantiles: unit must be one of {', '.join(get_args(QuantileUnit))}; got {unit!r}")
     table, origin = _open(source)
     reader = _Reader(table, origin)
     if "level" in reader.names:

@@ -128,9 +128,9 @@ class Forecaster:
             `Simulation` with prices (P, T, N), float64, marked as synthetic.
 
         Raises:
-            TypeError: `prices` has another type.
-            ValueError: `paths` or `horizon` is out of range, too few rows have a return of every symbol, or as for
-                `predict`.
+            TypeError: an argument has another type.
+            ValueError: `paths`, `horizon` or `seed` is out of range, too few rows have a return of every symbol, or as
+                for `predict`.
 
         References:
             Barone-Adesi, Giannopoulos, Vosper (1999). VaR without correlations for portfolios of derivative securities.

@@ -11,6 +11,7 @@ from torchcommodity.forecast._margins import match_margins
 from torchcommodity.forecast._predict import predict
 from torchcommodity.forecast._resample import BLOCK, resampled_rows
 from torchcommodity.forecast._simulation import Simulation
+from torchcommodity.opkit.arguments import check_integer
 from torchcommodity.training import VarianceSource, model_inputs, one_thread
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def simulate(
     seed: int = 0,
 ) -> Simulation:
     """Joint price paths after the last row of `prices`; see `Forecaster.simulate`."""
-    if not isinstance(paths, int) or paths < 1:
-        raise ValueError(f"simulate: paths must be an integer >= 1; got {paths!r}")
+    check_integer("simulate", 1, paths=paths)
+    check_integer("simulate", 0, maximum=2**63 - 1, seed=seed)
     panel = forecaster.align_panel(to_panel(prices, operation="simulate"), operation="simulate")
     rows = _rows(forecaster, horizon, panel)
     har, inputs = forecaster.model.har, model_inputs(panel, forecaster.horizons[-1])

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.risk._series import check_level
+from torchcommodity.risk._tensors import check_tensors
 
 
 def fissler_ziegel_loss(
@@ -30,7 +31,7 @@ def fissler_ziegel_loss(
         Loss of each observation; differentiable.
 
     Raises:
-        ValueError: an expected shortfall that is not positive, or a level outside (0, 1).
+        ValueError: shapes that do not broadcast, an expected shortfall that is not positive, or a level outside (0, 1).
 
     References:
         Fissler, Ziegel (2016). Higher order elicitability and Osband's principle. Annals of Statistics 44(4).
@@ -44,6 +45,12 @@ def fissler_ziegel_loss(
         tensor([-3.4689,  6.5311])
     """
     check_level("fissler_ziegel_loss", level)
+    tensors = {"returns": returns, "value_at_risk": value_at_risk, "expected_shortfall": expected_shortfall}
+    check_tensors("fissler_ziegel_loss", **tensors)
+    try:
+        torch.broadcast_shapes(*(x.shape for x in tensors.values()))
+    except RuntimeError:
+        raise_invalid("fissler_ziegel_loss", f"{', '.join(tensors)} must broadcast", **tensors)
     if bool((expected_shortfall <= 0).any()):
         smallest = expected_shortfall[expected_shortfall <= 0][0].item()
         rule = "expected_shortfall must be positive"

@@ -73,7 +73,8 @@ def model_confidence_set(
         seed: random seed of the bootstrap.
 
     Raises:
-        ValueError: fewer than 2 models or rows than two blocks, or a setting out of range.
+        TypeError: `losses` is not a DataFrame.
+        ValueError: fewer than 2 models or rows than two blocks, a repeated name, or a setting out of range.
 
     References:
         Hansen, Lunde, Nason (2011). The model confidence set. Econometrica 79(2). doi:10.3982/ECTA5771.
@@ -87,11 +88,13 @@ def model_confidence_set(
     valid = _valid_losses("model_confidence_set", losses, block, replications)
     if not 0 < size < 1:
         raise_invalid("model_confidence_set", "size must be in (0, 1)", size=size)
-    test = MCS(valid.to_numpy(), size, reps=replications, block_size=block, seed=seed)
-    test.compute()
-    names, parts = list(map(str, valid.columns)), (test.included, test.excluded)
-    p_values = dict(zip(names, test.pvalues["Pvalue"].sort_index().tolist()))
-    included, excluded = (tuple(name for i, name in enumerate(names) if i in part) for part in parts)
+    # of models with equal losses, whose difference has no variance to studentize with, one is tested
+    distinct = valid.loc[:, ~valid.T.duplicated()]
+    twins = [next(i for i, k in enumerate(distinct) if valid[name].equals(distinct[k])) for name in valid]
+    p = _elimination_p_values(distinct, size, block, replications, seed)
+    p_values = {str(name): p[twin] for name, twin in zip(valid, twins)}
+    included = tuple(name for name, value in p_values.items() if value > size)
+    excluded = tuple(name for name in p_values if name not in included)
     return ModelConfidenceSet(included, excluded, p_values, size, len(valid))
 
 
@@ -144,9 +147,23 @@ def superior_predictive_ability(
     return SuperiorPredictiveAbility(benchmark, best, p["consistent"], p["lower"], p["upper"], len(valid))
 
 
+def _elimination_p_values(losses: pd.DataFrame, size: float, block: int, replications: int, seed: int) -> list[float]:
+    """P-value of each model, of which no two have equal losses."""
+    if losses.shape[1] == 1:
+        return [1.0]
+    test = MCS(losses.to_numpy(), size, reps=replications, block_size=block, seed=seed)
+    test.compute()
+    p_values: list[float] = test.pvalues["Pvalue"].sort_index().tolist()
+    return p_values
+
+
 def _valid_losses(operation: str, losses: pd.DataFrame, block: int, replications: int) -> pd.DataFrame:
     """Rows with a loss of every model."""
     check_integer(operation, 1, block=block, replications=replications)
+    if not isinstance(losses, pd.DataFrame):
+        raise_invalid(operation, "losses must be a DataFrame (T, K)", TypeError, losses=type(losses).__name__)
+    if not losses.columns.is_unique:
+        raise_invalid(operation, "every model must have a name of its own", columns=losses.columns.tolist())
     valid: pd.DataFrame = losses.loc[np.isfinite(losses.to_numpy()).all(1)]
     if losses.shape[1] < 2 or len(valid) < 2 * block:
         rule = "losses must have at least 2 models, and 2 blocks of rows with a loss of every model"

@@ -1,10 +1,13 @@
 """Value at risk and expected shortfall of a sample of returns or P&L."""
 
+from numbers import Real
+
 import torch
 from torch import Tensor
 
 from torchcommodity.losses import cvar_loss
 from torchcommodity.opkit.arguments import raise_invalid
+from torchcommodity.risk._tensors import check_tensors
 
 
 def value_at_risk(
@@ -77,10 +80,11 @@ def expected_shortfall(
     return cvar_loss(returns, level, threshold=value_at_risk(returns, level), reduction="none")
 
 
-def check_sample(operation: str, returns: Tensor, level: float) -> None:
+def check_sample(operation: str, returns: Tensor, level: object) -> None:
     """Raise ValueError for returns that are not floating point (..., T), and for a level outside [0, 1)."""
+    check_tensors(operation, returns=returns)
     if returns.dim() < 1 or returns.shape[-1] < 1 or not returns.is_floating_point():
         rule = "returns must be floating point (..., T) with T >= 1"
         raise_invalid(operation, rule, dtype=returns.dtype, returns=returns)
-    if not 0 <= level < 1:
+    if not isinstance(level, Real) or not 0 <= float(level) < 1:
         raise_invalid(operation, "level must be in [0, 1)", level=level)

@@ -1,5 +1,6 @@
 """Series of observations as NumPy arrays, checked once for every test."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def aligned_series(operation: str, **series: ArrayLike) -> list[Series]:  # (T,)
     return arrays
 
 
-def check_level(operation: str, level: float) -> None:
-    """Raise ValueError for a confidence level outside (0, 1)."""
-    if not 0 < level < 1:
+def check_level(operation: str, level: object) -> None:
+    """Raise ValueError for a confidence level that is not a number in (0, 1)."""
+    if not isinstance(level, Real) or not 0 < float(level) < 1:
         raise_invalid(operation, "level must be in (0, 1)", level=level)

@@ -35,8 +35,8 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     Rows of Nixtla's layout whose step is no horizon of the task, or whose cutoff is no origin, are left out.
 
     Raises:
-        DataError: with line and value: an unknown symbol or horizon, a date that is no origin, a forecast from an
-            origin without a price; or a level of the task that the table does not have.
+        DataError: with line and value: an unknown symbol or horizon, a second forecast, a date that is no origin, a
+            forecast from an origin without a price; or a level of the task that the table does not have.
     """
     levels = _level_columns(table, task)
     known = {text: i for i, h in enumerate(task.horizons) for text in _spellings(h, task)}
@@ -61,6 +61,11 @@ def align_quantiles(table: QuantileTable, task: Task) -> Tensor:  # (O, H, N, Q)
     prices = task.prices.numpy()
     table.reject(scored & ~(prices[o, n] > 0), "an origin on which the symbol has a positive price", origin)
     o, h, n = o[scored], h[scored], n[scored]
+    first = np.unique(np.ravel_multi_index((o, h, n), tuple(task.targets.shape)), return_index=True)[1]
+    repeated = scored.copy()
+    repeated[np.flatnonzero(scored)[first]] = False
+    expected = "one forecast of an origin, symbol and horizon, however written"
+    table.reject(repeated, expected, lambda row: repr(table.horizons[row]))
     values = table.values[scored][:, levels]
     log_returns = np.log(values / prices[o, n][:, None]) if table.unit == "price" else values
     quantiles = np.full((*task.targets.shape, len(task.levels)), np.nan)
@@ -90,7 +95,8 @@ def call_function(
     panel = replace(task.panel, findings=())  # those of later rows would tell the future
     for k, origin in enumerate(task.origins):
         known = panel.between(None, origin)
-        prices = np.asarray(function(known, task.horizons, task.levels), dtype=np.float64)
+        result = function(known, task.horizons, task.levels)
+        prices = np.asarray(result.detach().cpu() if isinstance(result, Tensor) else result, dtype=np.float64)
         parts.append(_checked(prices, task, str(origin)) / known.values.plain()[-1][None, :, None].numpy())
         if progress is not None:
             progress(k + 1, len(task.rows), str(origin))

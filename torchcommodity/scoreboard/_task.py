@@ -151,10 +151,14 @@ def make_task(prices: Any, *, first_year: int | None = None, last_year: int | No
         track: name for reports.
 
     Raises:
+        TypeError: a year is not an int.
         ValueError: nothing can be scored in these years, or the prices are synthetic.
     """
     panel = to_panel(prices, operation="make_task").drop_empty_rows()
     check_not_synthetic("make_task", panel)
+    for name, year in {"first_year": first_year, "last_year": last_year}.items():
+        if year is not None and (isinstance(year, bool) or not isinstance(year, (int, np.integer))):
+            raise TypeError(f"make_task: {name} must be an int; got {year!r}")
     har = FitConfig.for_frequency(panel.frequency).model.har
     last_year = int(calendar_years(panel.dates)[-1]) if last_year is None else last_year
     first_year = last_year - TEST_YEARS[panel.frequency] + 1 if first_year is None else first_year

@@ -71,8 +71,9 @@ class FitConfig:
     symmetry: float = 0.5  # share of the past drift removed from the quantiles; 0 for an equity index, whose drift pays
 
     def __post_init__(self) -> None:
-        if not 0 <= self.symmetry <= 1:
-            raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {self.symmetry}")
+        symmetry: object = self.symmetry  # a caller may pass anything
+        if not isinstance(symmetry, Real) or not 0 <= float(symmetry) <= 1:
+            raise ValueError(f"FitConfig: symmetry must be in [0, 1]; got {symmetry!r}")
 
     @classmethod
     def for_frequency(cls, frequency: Frequency, model: str = "har-garch") -> "FitConfig":

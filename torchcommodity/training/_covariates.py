@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torchcommodity.models import HarConfig
 from torchcommodity.training._config import FitConfig
 
 
+@runtime_checkable
 class VarianceSource(Protocol):
     """What provides extra variance terms: `data.Covariates`, or an object of the user with the same three names.
 
@@ -39,12 +40,14 @@ def add_extra_terms(operation: str, config: FitConfig, covariates: VarianceSourc
         covariates: None = the config must have no extra terms.
 
     Raises:
+        TypeError: the covariates are another object, such as a frame.
         ValueError: the config has extra terms and there are no covariates, or a name is that of another term.
     """
     har = config.model.har
     if covariates is None:
         check_no_extra_terms(operation, har, "pass covariates=, or a config without extra_terms")
         return config
+    _check_source(operation, covariates)
     model: Any = config.model  # a dataclass, as every config of a model
     har = replace(har, extra_terms=tuple(covariates.terms), extra_ratios=tuple(covariates.ratios))
     return replace(config, model=replace(model, har=har))
@@ -56,10 +59,13 @@ def covariate_variances(
     """The extra variances of a panel in the order of `har.extra_terms`; None if the model has none.
 
     Raises:
+        TypeError: the covariates are another object, such as a frame.
         ValueError: the model has extra terms and there are no covariates of these names; they have another shape.
     """
     if not har.extra_terms and covariates is None:
         return None
+    if covariates is not None:
+        _check_source(operation, covariates)
     names = () if covariates is None else covariates.terms
     if not har.extra_terms:
         raise ValueError(f"{operation}: the fit had no covariates; got {summarize_names(names)}; pass none")
@@ -78,6 +84,12 @@ def covariate_variances(
         span = f"{panel.dates[0]} to {panel.dates[-1]}"
         raise ValueError(f"{operation}: covariates must have values for {span}; got none of {summarize_names(empty)}")
     return values.to(torch.float64)[..., [names.index(name) for name in har.extra_terms]]
+
+
+def _check_source(operation: str, covariates: Any) -> None:
+    if not isinstance(covariates, VarianceSource):
+        rule = "covariates must be Covariates, such as data.to_covariates(frame, lag='7D')"
+        raise TypeError(f"{operation}: {rule}; got {type(covariates).__name__}")
 
 
 def without_extra_terms(har: HarConfig) -> HarConfig:

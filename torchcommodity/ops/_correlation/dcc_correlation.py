@@ -93,6 +93,8 @@ def check_parameters(
 ) -> list[Tensor]:
     """Weights a, b as (..., 2), target and initial as (..., N, N), checked."""
     check_panel(name, z=z)
+    if not z.shape[-1]:
+        raise_invalid(name, "z must have at least one series", z=z)
     arguments = {"a": a, "b": b, "target": target} | ({} if initial is None else {"initial": initial})
     tensors = {key: _broadcast(name, z, key, value) for key, value in arguments.items()}
     rules = {"a must be >= 0": tensors["a"] >= 0, "b must be >= 0": tensors["b"] >= 0}
