@@ -68,9 +68,10 @@ def inspect(panel: Panel, lines: Array | None = None) -> tuple[Finding, ...]:
     prices = panel.values.plain().numpy()
     lines = np.zeros(prices.shape, dtype=np.int64) if lines is None else lines
     findings = [*panel_findings(panel, prices)]
-    findings += price_findings(prices, panel.dates, panel.symbols, panel.frequency, lines, StackedPrices.of(prices))
+    frequency = panel.frequency  # reads all prices
+    findings += price_findings(prices, panel.dates, panel.symbols, frequency, lines, StackedPrices.of(prices))
     for column, symbol in enumerate(panel.symbols):
-        findings += _history(symbol, prices[:, column], panel.frequency)
+        findings += _history(symbol, prices[:, column], frequency)
     return condense([*findings, *vendor_rolls(panel)])
 
 
