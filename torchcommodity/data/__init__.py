@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from torchcommodity.data._formats import ReadOptions as ReadOptions
     from torchcommodity.data._frequency import FREQUENCIES as FREQUENCIES
     from torchcommodity.data._frequency import Frequency as Frequency
+    from torchcommodity.data._frequency import calendar_years as calendar_years
     from torchcommodity.data._frequency import check_daily as check_daily
     from torchcommodity.data._frequency import check_frequency as check_frequency
     from torchcommodity.data._frequency import frequency_mismatch as frequency_mismatch
@@ -148,6 +149,7 @@ __all__ = [
     "Vintage",
     "business_calendar",
     "cache_dir",
+    "calendar_years",
     "check_daily",
     "check_frequency",
     "check_not_future",

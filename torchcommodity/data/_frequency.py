@@ -85,6 +85,15 @@ def check_daily(operation: str, dates: Dates) -> None:
         )
 
 
+def calendar_years(dates: Dates) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Year of each date.
+
+    >>> calendar_years(np.array(["2024-02-29", "2025-01-01"], dtype="datetime64[D]"))
+    array([2024, 2025])
+    """
+    return dates.astype("datetime64[Y]").astype(np.int64) + 1970
+
+
 def month_end(months: Any) -> Dates:
     """The last weekday of each month `(M,) datetime64[M]`, the date of a price that is stated for a month.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from torchcommodity.data._columns.cells import FIRST_YEAR, LAST_YEAR, parse_date
 from torchcommodity.data._errors import DataError, Finding
+from torchcommodity.data._frequency import calendar_years
 from torchcommodity.data._layout import Layout
 from torchcommodity.data._names import check_symbol, printable
 from torchcommodity.data._provenance import NOT_STATED
@@ -122,7 +123,7 @@ class SymbolTable:
 
 def check_years(days: Array, lines: Array, origin: Origin) -> None:
     """A `DataError` with line and value for a day outside the accepted years."""
-    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    years = calendar_years(days)
     if (outside := np.flatnonzero((years < FIRST_YEAR) | (years > LAST_YEAR))).size:
         line, day = int(lines[outside[0]]), days[outside[0]]
         raise DataError(f"{origin.at(line)}: expected a date from {FIRST_YEAR} to {LAST_YEAR}; got {day}")

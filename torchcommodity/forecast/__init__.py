@@ -36,6 +36,7 @@ from torchcommodity.forecast._forecaster import align_panel as align_panel
 from torchcommodity.forecast._history import check_warmup as check_warmup
 from torchcommodity.forecast._history import last_prices as last_prices
 from torchcommodity.forecast._intervals import Interval as Interval
+from torchcommodity.forecast._intervals import inside as inside
 from torchcommodity.forecast._intervals import interval_name as interval_name
 from torchcommodity.forecast._intervals import intervals as intervals
 from torchcommodity.forecast._intervals import level_index as level_index
@@ -117,6 +118,7 @@ __all__ = [
     "fit",
     "format_age",
     "horizon_name",
+    "inside",
     "interpolate_quantiles",
     "interval_name",
     "intervals",

@@ -9,7 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Horizon, Panel, check_not_synthetic, summarize_names, to_panel, walk_forward
+from torchcommodity.data import (
+    Horizon,
+    Panel,
+    calendar_years,
+    check_not_synthetic,
+    summarize_names,
+    to_panel,
+    walk_forward,
+)
 from torchcommodity.forecast._baselines import baselines as default_baselines
 from torchcommodity.forecast._plot import figure, skill_chart
 from torchcommodity.forecast._score import Scores, score
@@ -67,9 +75,9 @@ class Backtest:
 
     def between(self, first_year: int, last_year: int) -> "Backtest":
         """Select the origins of these years, both included; targets that end after `last_year` become NaN."""
-        years, targets = _years(self.origins), self.targets.clone()
+        years, targets = calendar_years(self.origins), self.targets.clone()
         start, stop = int((years < first_year).sum()), int((years <= last_year).sum())
-        targets[torch.from_numpy(_years(self.target_dates) > last_year)] = torch.nan
+        targets[torch.from_numpy(calendar_years(self.target_dates) > last_year)] = torch.nan
         rows = slice(start, stop)
         return replace(
             self,
@@ -230,13 +238,9 @@ def _target_dates(panel: Panel, horizons: Sequence[int]) -> np.ndarray:  # (T, H
     return np.where(ends < 0, np.datetime64("NaT"), panel.dates[ends])
 
 
-def _years(dates: np.ndarray) -> np.ndarray:
-    return dates.astype("datetime64[Y]").astype(int) + 1970
-
-
 def _test_blocks(dates: np.ndarray, first_year: int | None, config: HarConfig) -> list[range]:
     """Rows of each test year, with enough rows before the first one."""
-    years, min_rows = _years(dates), config.warmup + 2 * config.horizons[-1]
+    years, min_rows = calendar_years(dates), config.warmup + 2 * config.horizons[-1]
     if len(years) <= min_rows:
         raise ValueError(f"backtest: the panel must have more than {min_rows} rows; got {len(years)}")
     if first_year is not None and not isinstance(first_year, (int, np.integer)):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torchcommodity.data import Covariates, Panel, to_panel
+from torchcommodity.data import Covariates, Panel, calendar_years, to_panel
 from torchcommodity.forecast._backtest import TEST_YEARS, backtest
 from torchcommodity.forecast._cache import cache_key, load_or_compute
 from torchcommodity.forecast._fit import fit
@@ -84,7 +84,7 @@ def backtest_span(panel: Panel, first_year: int | None = None) -> tuple[list[str
     Raises:
         ValueError: no symbol has five years of prices before the test years.
     """
-    years, rows = np.unique(panel.dates.astype("datetime64[Y]").astype(int) + 1970, return_counts=True)
+    years, rows = np.unique(calendar_years(panel.dates), return_counts=True)
     prices = panel.values.plain().numpy()
     frequency = panel.frequency
     tested = rows > MIN_ROWS[frequency]

@@ -12,7 +12,7 @@ from torchcommodity.data import Finding, Panel, summarize_names
 from torchcommodity.forecast._calendar import Calendar, Dates, calendar
 from torchcommodity.forecast._fan_chart import fan_chart
 from torchcommodity.forecast._history import last_prices
-from torchcommodity.forecast._plot import figure
+from torchcommodity.forecast._plot import figure, symbol_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,10 +162,8 @@ class Forecast:
         Raises:
             ValueError: an unknown symbol.
         """
-        symbol = self.symbols[0] if symbol is None else symbol
-        if symbol not in self.symbols:
-            raise ValueError(f"plot: symbol must be one of {summarize_names(self.symbols, 20)}; got {symbol!r}")
-        return figure(fan_chart(self, self.symbols.index(symbol)), title=symbol)
+        n = symbol_index(self.symbols, symbol)
+        return figure(fan_chart(self, n), title=self.symbols[n])
 
     def __repr__(self) -> str:
         horizons, levels = ", ".join(map(str, self.horizons)), f"{len(self.levels)} levels"

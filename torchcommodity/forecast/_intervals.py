@@ -45,14 +45,26 @@ def main_interval(levels: Sequence[float]) -> Interval | None:
     return _nearest(pairs, MAIN) if pairs else None
 
 
-def inside_90(targets: Tensor, quantiles: Tensor, levels: Sequence[float]) -> Tensor:  # (...), (..., Q) -> (...)
-    """1 where a target is in the 90 % interval, 0 where it is not; NaN without a target, a forecast or such levels."""
-    index, (low, high) = level_index(levels), STANDARD[-1]
+def inside(
+    targets: Tensor, quantiles: Tensor, levels: Sequence[float], interval: Interval = STANDARD[-1]
+) -> Tensor:  # (...), (..., Q) -> (...)
+    """1 where a target is in the interval, 0 where it is not; NaN without a target, a forecast or such levels.
+
+    Args:
+        targets: outcomes.
+        quantiles: of their forecasts.
+        levels: Q levels of the quantiles.
+        interval: lower and upper level; the 90 % interval by default.
+
+    >>> inside(torch.tensor([0.0, 2.0]), torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]), (0.05, 0.95))
+    tensor([1., 0.])
+    """
+    index, (low, high) = level_index(levels), interval
     if low not in index or high not in index:
         return torch.full_like(targets, torch.nan)
-    inside = (targets >= quantiles[..., index[low]]) & (targets <= quantiles[..., index[high]])
+    hits = (targets >= quantiles[..., index[low]]) & (targets <= quantiles[..., index[high]])
     known = targets.isfinite() & quantiles.isfinite().all(-1)
-    return torch.where(known, inside.to(targets), torch.nan)
+    return torch.where(known, hits.to(targets), torch.nan)
 
 
 def interval_name(interval: Interval) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchcommodity.data import summarize_names
 from torchcommodity.forecast._palette import PALETTE
 from torchcommodity.forecast._score import Score
 
@@ -21,6 +22,17 @@ def figure(chart: Chart, title: str) -> Any:
     import plotly.graph_objects as go  # slow to import
 
     return go.Figure(chart).update_layout(title=escape(title), margin={"t": 96}, title_y=0.96)
+
+
+def symbol_index(symbols: Sequence[str], symbol: str | None) -> int:
+    """Index of the symbol of a chart, by default the first.
+
+    Raises:
+        ValueError: an unknown symbol.
+    """
+    if symbol is not None and symbol not in symbols:
+        raise ValueError(f"plot: symbol must be one of {summarize_names(symbols, 20)}; got {symbol!r}")
+    return 0 if symbol is None else symbols.index(symbol)
 
 
 def skill_chart(scores: Sequence[Score]) -> Chart:

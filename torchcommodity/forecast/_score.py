@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torchcommodity.data import check_not_synthetic
-from torchcommodity.forecast._intervals import inside_90
+from torchcommodity.forecast._intervals import inside
 from torchcommodity.losses import pinball, qlike
 from torchcommodity.training import one_thread
 
@@ -101,7 +101,7 @@ def score(backtest: "Backtest", *, reference: str = "unconditional", model: str 
                     pinball=mean,
                     skill=100 * (1 - mean / loss[reference].nanmean().item()),
                     crps=2 * mean,
-                    coverage90=inside_90(target, q, backtest.levels).nanmean().item(),
+                    coverage90=inside(target, q, backtest.levels).nanmean().item(),
                     qlike=qlike(backtest.variances[name][:, i], target.square()).item(),
                     dm=dm,
                     dm_p=p,

@@ -12,7 +12,7 @@ from torchcommodity.data import SYNTHETIC, SyntheticTensor, summarize_names
 from torchcommodity.forecast._calendar import Dates
 from torchcommodity.forecast._forecast import Forecast
 from torchcommodity.forecast._margins import path_quantiles
-from torchcommodity.forecast._plot import INK, LIGHT, MUTED, chart_layout, date_line, figure, line_trace
+from torchcommodity.forecast._plot import INK, LIGHT, MUTED, chart_layout, date_line, figure, line_trace, symbol_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,10 +97,7 @@ class Simulation:
         Raises:
             ValueError: an unknown symbol.
         """
-        symbol = self.symbols[0] if symbol is None else symbol
-        if symbol not in self.symbols:
-            raise ValueError(f"plot: symbol must be one of {summarize_names(self.symbols, 20)}; got {symbol!r}")
-        n, history = self.symbols.index(symbol), self.forecast.history
+        n, history = symbol_index(self.symbols, symbol), self.forecast.history
         past, last = history.values.plain()[:, n].numpy(), self.forecast.last[n].item()
         known = np.isfinite(past)
         dates = [str(self.forecast.origins[n]), *map(str, self.dates[:, n])]
@@ -113,7 +110,7 @@ class Simulation:
             traces.append(line_trace(dates, [last, *rows], LIGHT["median"], name, digits=6))
         layout = chart_layout(xaxis={"type": "date"}, yaxis={"title": {"text": self.forecast.units[n] or "price"}})
         layout["shapes"] = [date_line(dates[0], MUTED)]
-        return figure({"data": traces, "layout": layout}, title=f"{symbol}, simulated")
+        return figure({"data": traces, "layout": layout}, title=f"{self.symbols[n]}, simulated")
 
     def __len__(self) -> int:
         return int(self.prices.shape[0])

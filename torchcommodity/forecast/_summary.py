@@ -8,7 +8,7 @@ import torch
 
 from torchcommodity.forecast._backtest import Backtest
 from torchcommodity.forecast._coverage import Coverage, backtest_coverage
-from torchcommodity.forecast._intervals import inside_90
+from torchcommodity.forecast._intervals import inside
 from torchcommodity.forecast._score import Score, score
 
 
@@ -79,7 +79,7 @@ def summarize(backtest: Backtest, excluded: tuple[str, ...] = ()) -> BacktestSum
     valid = torch.isfinite(backtest.targets) & torch.isfinite(quantiles).all(-1)
     below = (backtest.targets.unsqueeze(-1) <= quantiles) & valid.unsqueeze(-1)
     calibration = below.sum((0, 2)) / valid.sum((0, 2)).unsqueeze(-1)  # (H, Q)
-    coverage = inside_90(backtest.targets, quantiles, backtest.levels).nanmean(0)  # (H, N)
+    coverage = inside(backtest.targets, quantiles, backtest.levels).nanmean(0)  # (H, N)
     return BacktestSummary(
         model=backtest.model,
         first=scores.first,

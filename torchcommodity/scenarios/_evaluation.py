@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_daily, check_not_synthetic, to_panel
+from torchcommodity.data import Panel, calendar_years, check_daily, check_not_synthetic, to_panel
 from torchcommodity.scenarios._bootstrap import stationary_bootstrap
 from torchcommodity.scenarios._fit import ScenarioFitConfig, fit_scenarios
 from torchcommodity.scenarios._model import ScenarioModel
@@ -119,7 +119,7 @@ def _windows(returns: Tensor, window: int) -> Tensor:  # (R, N) -> (W, T, N)
 
 def _leave_one_year_out(facts: dict[str, Facts], dates: np.ndarray, window: int) -> dict[str, float]:
     """Total distance of the generator minus the bootstrap's, without the windows that end in each calendar year."""
-    ends = dates[window - 1 :: STEP].astype("datetime64[Y]").astype(int) + 1970
+    ends = calendar_years(dates[window - 1 :: STEP])
     differences = {}
     for year in np.unique(ends):
         selected = ends != year

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import QuantileTable, read_quantiles
+from torchcommodity.data import QuantileTable, calendar_years, read_quantiles
 from torchcommodity.forecast import Backtest, PretrainedModel, backtest, statistical
 from torchcommodity.forecast import baselines as default_baselines
 from torchcommodity.scoreboard._forecasts import ForecastFunction, align_quantiles, call_function
 from torchcommodity.scoreboard._look_ahead import check_look_ahead
 from torchcommodity.scoreboard._scoreboard import Entry, Scoreboard, score_entries
-from torchcommodity.scoreboard._task import REFERENCE, Task, calendar_years
+from torchcommodity.scoreboard._task import REFERENCE, Task
 from torchcommodity.training import HAR_GARCH, Baseline, FitConfig, Progress, model_inputs
 
 STATISTICAL = ("autoarima", "autoets", "theta")

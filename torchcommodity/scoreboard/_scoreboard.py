@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.forecast import Backtest, score
+from torchcommodity.forecast import Backtest, inside, score
 from torchcommodity.losses import pinball
 from torchcommodity.risk import model_confidence_set, pinball_by_date
 from torchcommodity.scoreboard._task import REFERENCE, Task
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_MISSING = 0.02  # share of the forecasts of a horizon that may be missing
 MIN_BLOCKS = 20  # of a model confidence set: its bootstrap of few blocks finds differences that are none
 DIGITS = 12  # decimals of losses that are compared
-INTERVALS = (0.5, 0.8, 0.9)
+INTERVALS = ((0.25, 0.75), (0.10, 0.90), (0.05, 0.95))  # 50, 80 and 90 %
 
 Source = Literal["reference", "default", "baseline", "function", "file"]
 
@@ -106,9 +106,9 @@ class Scoreboard:
             scores = [self.score(entry.name, h) for h in names]
             ranked = not math.isnan(self.mean_skill(entry.name))
             mean = f"{self.mean_skill(entry.name):+.2f}" if ranked else ""
-            inside = ", ".join(f"{100 * s.coverage90:.0f}" for s in scores if s is not None)
+            coverage = ", ".join(f"{100 * s.coverage90:.0f}" for s in scores if s is not None)
             cells = [_describe_skill(s) for s in scores] if any(scores) else [entry.note, *[""] * (len(names) - 1)]
-            lines.append([f"{place}" if ranked else "", entry.name, *cells, mean, inside])
+            lines.append([f"{place}" if ranked else "", entry.name, *cells, mean, coverage])
         return "\n".join(
             [
                 f"**{task.name}**: {len(task.panel.symbols)} symbols, {len(task.rows)} origins {task.origins[0]} to "
@@ -171,7 +171,9 @@ def _score_horizon(
     loss = {name: pinball(q, target, levels, reduction="none").mean(-1).nanmean(0) for name, q in quantiles.items()}
     for name, q in quantiles.items():
         first, second = references[name], defaults[name]
-        coverage50, coverage80, coverage90 = (_coverage(q, target, task.levels, share) for share in INTERVALS)
+        coverage50, coverage80, coverage90 = (
+            inside(target, q, task.levels, interval).nanmean().item() for interval in INTERVALS
+        )
         row = EntryScore(
             model=name,
             horizon=task.horizons[i],
@@ -218,14 +220,6 @@ def _confidence(backtest: Backtest) -> dict[str, float]:
         return {}
     # rounded, so that a file and a function that agree have equal losses
     return model_confidence_set(losses.round(DIGITS), block=block).p_values
-
-
-def _coverage(quantiles: Tensor, target: Tensor, levels: tuple[float, ...], interval: float) -> float:
-    tails = (1 - interval) / 2, (1 + interval) / 2
-    low, high = (min(range(len(levels)), key=lambda k: abs(levels[k] - tail)) for tail in tails)
-    valid = torch.isfinite(target)
-    inside = (target >= quantiles[..., low]) & (target <= quantiles[..., high]) & valid
-    return (inside.sum() / valid.sum()).item()
 
 
 def _noted(entry: Entry, task: Task, own: Mapping[str, Tensor], shares: Mapping[str, Tensor]) -> Entry:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, embedded, embedded_symbols, to_panel
+from torchcommodity.data import Panel, calendar_years, check_not_synthetic, embedded, embedded_symbols, to_panel
 from torchcommodity.forecast import TEST_YEARS, horizon_name
 from torchcommodity.training import FitConfig, min_fit_rows, target_rows, targets
 
@@ -198,9 +198,3 @@ def _past_prices(panel: Panel, rows: np.ndarray) -> np.ndarray:  # (O, N)
     starts = np.searchsorted(calendar_years(panel.dates), calendar_years(panel.dates[rows]))
     past: np.ndarray = np.where(starts[:, None] > 0, counts[np.maximum(starts - 1, 0)], 0)
     return past
-
-
-def calendar_years(dates: np.ndarray) -> np.ndarray:
-    """Year of each date."""
-    years: np.ndarray = dates.astype("datetime64[Y]").astype(int) + 1970
-    return years

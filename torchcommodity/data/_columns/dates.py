@@ -10,7 +10,7 @@ import numpy as np
 from torchcommodity.data._columns.cells import FIRST_YEAR, LAST_YEAR
 from torchcommodity.data._columns.months import month_number
 from torchcommodity.data._errors import DataError
-from torchcommodity.data._frequency import month_end
+from torchcommodity.data._frequency import calendar_years, month_end
 from torchcommodity.data._grid import Array, Origin
 
 EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}  # digits of a number of seconds, ms, us and ns since 1970
@@ -108,7 +108,7 @@ def _parse_iso(texts: Iterable[str]) -> Array | None:
         days = np.array(list(texts), dtype="datetime64[D]")
     except ValueError:
         return None
-    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    years = calendar_years(days)
     return days.astype("datetime64[s]") if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None
 
 
