@@ -41,6 +41,8 @@ from torchcommodity.opkit._override_coverage import OverrideCoverage as Override
 from torchcommodity.opkit._override_coverage import override_coverage as override_coverage
 from torchcommodity.opkit._override_coverage import same_values as same_values
 from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
+from torchcommodity.opkit._widest import widest as widest
+from torchcommodity.opkit._widest import widest_dtype as widest_dtype
 
 __all__ = [
     "CHECKS",
@@ -84,4 +86,6 @@ __all__ = [
     "same_values",
     "trace",
     "vjp",
+    "widest",
+    "widest_dtype",
 ]

@@ -1,0 +1,90 @@
+"""The device "single": it has no float64 and no kernels of this library, as Apple's GPUs have not.
+
+Its tensors live in CPU memory, and PyTorch's kernels for the CPU compute on them; whatever gives float64 on the device
+is refused with the message of MPS, and so is a CPU tensor among its tensors. Import it in a process of its own: a
+backend can be registered only once in a process, and every later test would see it.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import backend_registration
+from torch.utils._pytree import tree_leaves, tree_map
+
+from torchcommodity.opkit import _widest
+
+NAME = "single"
+REFUSAL = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"
+CPU_ARGUMENTS = {"aten::_to_copy", "aten::copy_", "aten::index.Tensor", "aten::index_put_", "aten::_index_put_impl_"}
+
+backend_registration._setup_privateuseone_for_python_backend(NAME)
+torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(data, device="single") as a copy of a CPU tensor
+DEVICE = torch.device(NAME, 0)
+_widest.WITHOUT_FLOAT64.add(NAME)
+
+
+class SingleTensor(Tensor):
+    """A tensor of the device, over a CPU tensor with its values."""
+
+    @staticmethod
+    def __new__(cls, values: Tensor) -> "SingleTensor":
+        if values.dtype in (torch.float64, torch.complex128):
+            raise TypeError(REFUSAL)
+        return Tensor._make_wrapper_subclass(
+            cls,
+            values.shape,
+            strides=values.stride(),
+            storage_offset=values.storage_offset(),
+            dtype=values.dtype,
+            device=DEVICE,
+        )
+
+    def __init__(self, values: Tensor) -> None:
+        self.values_ = values
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {})
+
+    def __repr__(self) -> str:
+        return f"{self.values_!r} on {NAME}"
+
+
+def _run(func: Any, args: Any, kwargs: Any) -> Any:
+    if func.namespace == "commodity":
+        return _reference(func)(*args, **kwargs)
+    _check_devices(func, (args, kwargs))
+    outputs = func(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
+    if kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cpu":
+        return outputs
+    return tree_map(lambda y: SingleTensor(y) if type(y) is Tensor else y, outputs)
+
+
+def _reference(func: Any) -> Any:
+    from torchcommodity.opkit import OPERATORS
+
+    return OPERATORS[func._schema.name].reference
+
+
+def _check_devices(func: Any, arguments: Any) -> None:
+    """A CPU tensor with axes beside one of the device is an error, but for copies and index tensors."""
+    tensors = [x for x in tree_leaves(arguments) if isinstance(x, Tensor)]
+    strangers = [x for x in tensors if not isinstance(x, SingleTensor) and x.dim()]
+    if strangers and len(strangers) < len(tensors) and func._schema.name not in CPU_ARGUMENTS:
+        raise RuntimeError(f"{func}: expected all tensors on the same device; got cpu and {NAME}")
+
+
+def _to_cpu(x: Any) -> Any:
+    if isinstance(x, SingleTensor):
+        return x.values_
+    return torch.device("cpu") if isinstance(x, torch.device) and x.type == NAME else x
+
+
+_FALLBACK = torch.library.Library("_", "IMPL")
+_FALLBACK.fallback(lambda func, *args, **kwargs: _run(func, args, kwargs), "PrivateUse1")
+_FACTORIES = torch.library.Library("aten", "IMPL")
+for _factory in (torch.ops.aten.empty.memory_format, torch.ops.aten.empty_strided.default):
+    _FACTORIES.impl(_factory, lambda *a, _f=_factory, **k: _run(_f, a, k), "PrivateUse1")
