@@ -46,12 +46,12 @@ def main() -> None:
     print(f"{len(y)} samples of 60 days; largest absolute difference")
     rebalanced = deepdow.portfolio_returns(weights, y, rebalance=True)
     show("return of a portfolio rebalanced daily", (weights[:, None] * y.expm1()).sum(-1), rebalanced)
-    for eps in (1e-4, 0.0):
+    for epsilon in (1e-4, 0.0):
         for loss, reference in ((sharpe_loss, deepdow.SharpeRatio), (sortino_loss, deepdow.SortinoRatio)):
-            pair = loss(net, eps=eps, reduction="none"), reference(eps=eps)(weights, y[:, None])
-            show(f"{loss.__name__}, eps {eps:g}", *pair)
+            pair = loss(net, epsilon=epsilon, reduction="none"), reference(eps=epsilon)(weights, y[:, None])
+            show(f"{loss.__name__}, epsilon {epsilon:g}", *pair)
             gradients = (torch.autograd.grad(x.sum(), weights, retain_graph=True)[0] for x in pair)
-            show(f"{loss.__name__}, eps {eps:g}, gradient", *gradients)
+            show(f"{loss.__name__}, epsilon {epsilon:g}, gradient", *gradients)
     expected = deepdow.MaximumDrawdown()(weights, y[:, None])
     show("drawdown_loss", drawdown_loss(net, reduction="none"), expected)
     show("drawdown_loss from the first close on", drawdown_loss(net[:, 1:], reduction="none"), expected)

@@ -26,7 +26,7 @@ def pooled(**options: float) -> tuple[float, list[Tensor]]:
     return loss.item(), list(torch.autograd.grad(loss, list(model.parameters())))
 
 
-@pytest.mark.parametrize("options", [{}, {"ddof": 0}, {"eps": 0.01, "risk_free": 0.002}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"unbiased": False}, {"epsilon": 0.01, "risk_free": 0.002}], ids=str)
 def test_pooled_sharpe_accumulates_unequal_microbatches(options: dict[str, float]) -> None:
     model = distributed_sharpe.make_model()
     pool = PooledSharpe(**options)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ Array = np.ndarray
 LOSSES: dict[str, Callable[..., Tensor]] = {
     "sharpe_loss": sharpe_loss,
     "sharpe_loss-pooled": lambda r, **options: sharpe_loss(r, pooled=True, **options),
-    "sharpe_loss-ddof0": lambda r, **options: sharpe_loss(r, ddof=0, **options),
+    "sharpe_loss-biased": lambda r, **options: sharpe_loss(r, unbiased=False, **options),
     "sortino_loss": sortino_loss,
     "drawdown_loss": drawdown_loss,
     "cvar_loss": lambda r, **options: cvar_loss(r, 0.7, **options),
@@ -35,12 +35,12 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
 NOT_POOLED = [name for name in LOSSES if name != "sharpe_loss-pooled"]
 
 
-def sharpe(r: Array, eps: float = 1e-4, ddof: int = 1) -> float:
-    return -r.mean() / (r.std(ddof=ddof) + eps) if len(r) > ddof else -r[0] / eps
+def sharpe(r: Array, epsilon: float = 1e-4, ddof: int = 1) -> float:
+    return -r.mean() / (r.std(ddof=ddof) + epsilon) if len(r) > ddof else -r[0] / epsilon
 
 
-def sortino(r: Array, eps: float = 1e-4) -> float:
-    return -r.mean() / (math.sqrt((np.minimum(r, 0) ** 2).mean()) + eps)
+def sortino(r: Array, epsilon: float = 1e-4) -> float:
+    return -r.mean() / (math.sqrt((np.minimum(r, 0) ** 2).mean()) + epsilon)
 
 
 def drawdown(r: Array) -> float:
@@ -63,7 +63,7 @@ def cvar(r: Array, level: float = 0.7) -> float:
 
 NUMPY: dict[str, Callable[[Array], float]] = {
     "sharpe_loss": sharpe,
-    "sharpe_loss-ddof0": lambda r: sharpe(r, ddof=0),
+    "sharpe_loss-biased": lambda r: sharpe(r, ddof=0),
     "sortino_loss": sortino,
     "drawdown_loss": drawdown,
     "cvar_loss": cvar,
@@ -137,7 +137,7 @@ def test_infinite_return_shows(name: str, returns: Tensor) -> None:
 
 def test_return_loss_modules_equal_the_functions(returns: Tensor) -> None:
     modules: list[tuple[nn.Module, Tensor]] = [
-        (SharpeLoss(pooled=True, ddof=0), sharpe_loss(returns, pooled=True, ddof=0)),
+        (SharpeLoss(pooled=True, unbiased=False), sharpe_loss(returns, pooled=True, unbiased=False)),
         (SortinoLoss(target=0.001), sortino_loss(returns, target=0.001)),
         (DrawdownLoss(reduction="sum"), drawdown_loss(returns, reduction="sum")),
         (CVaRLoss(0.8), cvar_loss(returns, 0.8)),
@@ -153,8 +153,8 @@ def test_return_losses_reject_bad_input() -> None:
         sharpe_loss(torch.tensor(1.0))
     with pytest.raises(ValueError, match=r"cvar_loss: level must be in \[0, 1\); got level=1"):
         cvar_loss(torch.zeros(3), 1)
-    with pytest.raises(ValueError, match=r"sortino_loss: eps must be >= 0; got eps=-1"):
-        sortino_loss(torch.zeros(3), eps=-1)
+    with pytest.raises(ValueError, match=r"sortino_loss: epsilon must be >= 0; got epsilon=-1"):
+        sortino_loss(torch.zeros(3), epsilon=-1)
     with pytest.raises(ValueError, match="drawdown_loss: reduction must be"):
         drawdown_loss(torch.zeros(3), reduction="average")  # type: ignore[arg-type]
 
@@ -164,8 +164,8 @@ def test_sharpe_loss_pooled_is_the_ratio_of_all_returns(returns: Tensor) -> None
 
 
 def test_sharpe_loss_pooled_does_not_depend_on_repetition(returns: Tensor) -> None:
-    repeated = sharpe_loss(returns.repeat(5, 1), pooled=True, ddof=0)
-    assert torch.allclose(sharpe_loss(returns, pooled=True, ddof=0), repeated)
+    repeated = sharpe_loss(returns.repeat(5, 1), pooled=True, unbiased=False)
+    assert torch.allclose(sharpe_loss(returns, pooled=True, unbiased=False), repeated)
 
 
 def test_sharpe_loss_risk_free_and_sortino_loss_target_shift_the_returns(returns: Tensor) -> None:

@@ -15,7 +15,7 @@ def inputs() -> tuple[Tensor, Tensor, Tensor]:
 
 def test_scaled_mse_loss_equals_its_definition() -> None:
     forecast, target, scale = inputs()
-    loss = scaled_mse_loss(forecast, target, scale, eps=0.1, reduction="none")
+    loss = scaled_mse_loss(forecast, target, scale, epsilon=0.1, reduction="none")
     assert torch.allclose(loss, ((target - forecast) / (scale + 0.1)) ** 2, equal_nan=True)
     mean = scaled_mse_loss(forecast, target, scale)
     assert torch.allclose(mean, scaled_mse_loss(forecast, target, scale, reduction="none").nanmean())
@@ -35,12 +35,12 @@ def test_scaled_mse_loss_of_constant_prices_is_zero() -> None:
 
 def test_scaled_mse_loss_module_equals_the_function() -> None:
     forecast, target, scale = inputs()
-    expected = scaled_mse_loss(forecast, target, scale, eps=0.1)
-    assert torch.equal(ScaledMSELoss(eps=0.1)(forecast, target, scale), expected)
+    expected = scaled_mse_loss(forecast, target, scale, epsilon=0.1)
+    assert torch.equal(ScaledMSELoss(epsilon=0.1)(forecast, target, scale), expected)
 
 
 def test_scaled_mse_loss_rejects_bad_input() -> None:
     with pytest.raises(ValueError, match=r"scaled_mse_loss: forecast and target must have the same shape; got"):
         scaled_mse_loss(torch.zeros(2), torch.zeros(3), torch.ones(()))
-    with pytest.raises(ValueError, match="scaled_mse_loss: eps must be >= 0; got eps=-1"):
-        scaled_mse_loss(torch.zeros(2), torch.zeros(2), torch.ones(()), eps=-1)
+    with pytest.raises(ValueError, match="scaled_mse_loss: epsilon must be >= 0; got epsilon=-1"):
+        scaled_mse_loss(torch.zeros(2), torch.zeros(2), torch.ones(()), epsilon=-1)

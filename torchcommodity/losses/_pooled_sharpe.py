@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, distributed
 
 from torchcommodity.losses._moments import check_returns, count_mean_squares
-from torchcommodity.losses._sharpe import EPS
+from torchcommodity.losses._sharpe import EPSILON
 
 TOLERANCE = 1e-4  # relative: above the rounding between two passes in low precision, below the effect of dropout
 
@@ -16,7 +16,9 @@ class PooledSharpe:
     exact gradient. The first, without gradients, collects count, mean and squared deviations of every microbatch. In
     the second each microbatch gets a loss that is linear in its returns, with coefficients from the pooled moments:
 
-        d loss / d r_i = -1 / (n (s + eps)) + (mean - risk_free) (r_i - mean) / ((s + eps)^2 (n - ddof) s)
+        d loss / d r_i = -1 / (n (s + epsilon)) + (mean - risk_free) (r_i - mean) / ((s + epsilon)^2 (n - 1) s)
+
+    with n instead of n - 1 in the second term for the biased deviation, `unbiased=False`.
 
     The gradients of the microbatches *sum* to the gradient of the pooled loss; do not divide by their number.
 
@@ -26,7 +28,7 @@ class PooledSharpe:
     but the last in `no_sync`. Create a new object for each optimizer step.
 
     Args:
-        risk_free, eps, ddof: those of `sharpe_loss`.
+        risk_free, epsilon, unbiased: those of `sharpe_loss`.
         averaged: whether gradients will be averaged over processes; False if they are summed.
 
     Raises:
@@ -51,8 +53,10 @@ class PooledSharpe:
         tensor([-0.0041])
     """
 
-    def __init__(self, *, risk_free: float = 0.0, eps: float = EPS, ddof: int = 1, averaged: bool = True) -> None:
-        self.risk_free, self.eps, self.ddof, self.averaged = risk_free, eps, ddof, averaged
+    def __init__(
+        self, *, risk_free: float = 0.0, epsilon: float = EPSILON, unbiased: bool = True, averaged: bool = True
+    ) -> None:
+        self.risk_free, self.epsilon, self.unbiased, self.averaged = risk_free, epsilon, unbiased, averaged
         self._collected: list[Tensor] = []  # count, mean, squared deviations of each microbatch of this process
         self._position = 0
         self._pooled: Tensor | None = None
@@ -69,11 +73,11 @@ class PooledSharpe:
         check_returns("PooledSharpe", returns)
         moments = self._next_moments(returns)
         count, mean, volatility = self._statistics(returns.device)
-        scale = volatility + self.eps
+        scale = volatility + self.epsilon
         mean_term = -1 / (count * scale)
         deviation_term = 0.0
         if volatility:
-            deviation_term = (mean - self.risk_free) / (scale**2 * max(count - self.ddof, 1) * volatility)
+            deviation_term = (mean - self.risk_free) / (scale**2 * max(count - int(self.unbiased), 1) * volatility)
         valid = ~returns.isnan()
         zeros = torch.where(valid, returns - returns.detach(), 0.0)  # 0, with the gradient of the returns
         coefficients = torch.where(valid, mean_term + deviation_term * (returns.detach() - mean), 0.0)
@@ -86,7 +90,7 @@ class PooledSharpe:
         if self._position >= len(self._collected):
             raise ValueError(f"PooledSharpe: {len(self._collected)} microbatches were collected; got one more")
         collected = self._collected[self._position]
-        if not torch.allclose(moments, collected, rtol=TOLERANCE, atol=TOLERANCE * EPS, equal_nan=True):
+        if not torch.allclose(moments, collected, rtol=TOLERANCE, atol=TOLERANCE * EPSILON, equal_nan=True):
             raise ValueError(
                 "PooledSharpe: both passes must give the same returns in the same order (no dropout, no batch norm in "
                 f"training mode); microbatch {self._position} had (count, mean, squared deviations) "
@@ -100,7 +104,7 @@ class PooledSharpe:
         if self._pooled is None:
             self._pooled = _merge(_gather(_merge(torch.stack(self._collected)), device))
         count, mean, squares = self._pooled.tolist()
-        return count, mean, (squares / max(count - self.ddof, 1)) ** 0.5
+        return count, mean, (squares / max(count - int(self.unbiased), 1)) ** 0.5
 
     def _processes(self) -> int:
         return distributed.get_world_size() if self.averaged and _is_distributed() else 1

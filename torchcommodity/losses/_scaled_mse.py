@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses._reduction import Reduction, reduce
-from torchcommodity.losses._sharpe import EPS
+from torchcommodity.losses._sharpe import EPSILON
 from torchcommodity.opkit.arguments import raise_invalid
 
 
@@ -13,10 +13,10 @@ def scaled_mse_loss(
     target: Tensor,  # (...)
     scale: Tensor,  # (...), or broadcastable to it
     *,
-    eps: float = EPS,
+    epsilon: float = EPSILON,
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none", (...)
-    """Squared error of scaled returns: ((target - forecast) / (scale + eps))^2.
+    """Squared error of scaled returns: ((target - forecast) / (scale + epsilon))^2.
 
     Without scaling, the most volatile symbols and months would dominate a loss over a whole panel.
 
@@ -25,14 +25,14 @@ def scaled_mse_loss(
         target: realized return. Where it is NaN, the loss is NaN with "none" and excluded from "mean" and "sum".
         scale: volatility (not variance) of the return over the same horizon, known at the time of the forecast, >= 0.
             Detached, because its gradient would only increase it.
-        eps: added to the scale, in its unit, so that constant prices do not divide by zero.
+        epsilon: added to the scale, in its unit, so that constant prices do not divide by zero.
         reduction: "mean" over the known targets (NaN if there are none), "sum", or "none".
 
     Returns:
         dimensionless loss; about 1 for a forecast of zero with the right scale.
 
     Raises:
-        ValueError: shapes do not match, eps is negative, or reduction is unknown.
+        ValueError: shapes do not match, epsilon is negative, or reduction is unknown.
 
     References:
         squared error of standardized data: Hastie, Tibshirani, Friedman (2009). The Elements of Statistical Learning,
@@ -40,17 +40,18 @@ def scaled_mse_loss(
 
     Example:
         >>> import torch
-        >>> scaled_mse_loss(torch.tensor([0.00, 0.01]), torch.tensor([0.02, torch.nan]), torch.tensor(0.01), eps=0.0)
+        >>> forecast, target = torch.tensor([0.00, 0.01]), torch.tensor([0.02, torch.nan])
+        >>> scaled_mse_loss(forecast, target, torch.tensor(0.01), epsilon=0.0)
         tensor(4.)
     """
     if forecast.shape != target.shape:
         rule = "forecast and target must have the same shape"
         raise_invalid("scaled_mse_loss", rule, forecast=forecast, target=target)
-    if eps < 0:
-        raise_invalid("scaled_mse_loss", "eps must be >= 0", eps=eps)
+    if epsilon < 0:
+        raise_invalid("scaled_mse_loss", "epsilon must be >= 0", epsilon=epsilon)
     valid = torch.isfinite(target)
     error = torch.where(valid, target, 0.0) - torch.where(valid, forecast, 0.0)
-    units = torch.where(valid, scale.detach() + eps, 1.0)
+    units = torch.where(valid, scale.detach() + epsilon, 1.0)
     return reduce("scaled_mse_loss", (error / units).square(), valid, reduction)
 
 
@@ -59,15 +60,15 @@ class ScaledMSELoss(nn.Module):
 
     Example:
         >>> import torch
-        >>> ScaledMSELoss(eps=0.0)(torch.tensor([0.0]), torch.tensor([0.02]), torch.tensor(0.01))
+        >>> ScaledMSELoss(epsilon=0.0)(torch.tensor([0.0]), torch.tensor([0.02]), torch.tensor(0.01))
         tensor(4.)
     """
 
-    def __init__(self, *, eps: float = EPS, reduction: Reduction = "mean") -> None:
+    def __init__(self, *, epsilon: float = EPSILON, reduction: Reduction = "mean") -> None:
         super().__init__()
-        self.eps = eps
+        self.epsilon = epsilon
         self.reduction: Reduction = reduction
 
     def forward(self, forecast: Tensor, target: Tensor, scale: Tensor) -> Tensor:
         """Loss of a forecast (...) for a target (...) in units of scale (...)."""
-        return scaled_mse_loss(forecast, target, scale, eps=self.eps, reduction=self.reduction)
+        return scaled_mse_loss(forecast, target, scale, epsilon=self.epsilon, reduction=self.reduction)

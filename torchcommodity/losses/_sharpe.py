@@ -6,7 +6,7 @@ from torchcommodity.losses._moments import check_returns, count_mean_squares, re
 from torchcommodity.losses._reduction import Reduction
 from torchcommodity.opkit.arguments import raise_invalid
 
-EPS = 1e-4  # one basis point of volatility per row: without it the ratio of constant returns is 0 / 0
+EPSILON = 1e-4  # one basis point of volatility per row: without it the ratio of constant returns is 0 / 0
 
 
 def sharpe_loss(
@@ -14,11 +14,11 @@ def sharpe_loss(
     *,
     pooled: bool = False,
     risk_free: float = 0.0,
-    eps: float = EPS,
-    ddof: int = 1,
+    epsilon: float = EPSILON,
+    unbiased: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none" and not pooled, (...)
-    """Negative Sharpe ratio: -(mean - risk_free) / (s + eps), s^2 = sum (r - mean)^2 / (n - ddof).
+    """Negative Sharpe ratio: -(mean - risk_free) / (s + epsilon), s^2 = sum (r - mean)^2 / (n - 1).
 
     Args:
         returns: simple portfolio return per row after costs, see `net_returns`. NaN is ignored; an infinite return
@@ -26,8 +26,8 @@ def sharpe_loss(
         pooled: one ratio of all returns instead of one per row. See `PooledSharpe` for a batch that does not fit into
             memory or is distributed over processes.
         risk_free: risk-free return per row.
-        eps: added to the volatility s, a return per row. It bounds the loss at zero variance.
-        ddof: 1 for the unbiased variance, 0 for the population variance. With n <= ddof the variance counts as 0.
+        epsilon: added to the volatility s, a return per row. It bounds the loss at zero variance.
+        unbiased: divide the squares by n - 1, with n = 1 by 1; False divides by n, the biased (population) deviation.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none". The pooled
             ratio is a single number with each of them.
 
@@ -36,7 +36,7 @@ def sharpe_loss(
         are finite at zero variance, for one asset and for T = 1.
 
     Raises:
-        ValueError: `returns` is not floating point (..., T), eps is negative, or reduction is unknown.
+        ValueError: `returns` is not floating point (..., T), epsilon is negative, or reduction is unknown.
 
     References:
         Sharpe (1994). The Sharpe ratio. J. Portfolio Management 21(1). doi:10.3905/jpm.1994.409501. As a loss: Moody,
@@ -46,16 +46,16 @@ def sharpe_loss(
     Example:
         >>> import torch
         >>> returns = torch.tensor([[0.02, 0.00, 0.01], [0.01, 0.01, 0.01]])
-        >>> sharpe_loss(returns, eps=0.01, reduction="none")
+        >>> sharpe_loss(returns, epsilon=0.01, reduction="none")
         tensor([-0.5000, -1.0000])
     """
     check_returns("sharpe_loss", returns)
-    if eps < 0:
-        raise_invalid("sharpe_loss", "eps must be >= 0", eps=eps)
+    if epsilon < 0:
+        raise_invalid("sharpe_loss", "epsilon must be >= 0", epsilon=epsilon)
     returns = returns.reshape(-1) if pooled else returns
     count, mean, squares = count_mean_squares(returns)
-    volatility = safe_sqrt(squares / (count - ddof).clamp(min=1))
-    return reduce_rows("sharpe_loss", -(mean - risk_free) / (volatility + eps), returns, reduction)
+    volatility = safe_sqrt(squares / (count - int(unbiased)).clamp(min=1))
+    return reduce_rows("sharpe_loss", -(mean - risk_free) / (volatility + epsilon), returns, reduction)
 
 
 class SharpeLoss(nn.Module):
@@ -63,7 +63,7 @@ class SharpeLoss(nn.Module):
 
     Example:
         >>> import torch
-        >>> SharpeLoss(eps=0.01)(torch.tensor([0.02, 0.00, 0.01]))
+        >>> SharpeLoss(epsilon=0.01)(torch.tensor([0.02, 0.00, 0.01]))
         tensor(-0.5000)
     """
 
@@ -72,12 +72,12 @@ class SharpeLoss(nn.Module):
         *,
         pooled: bool = False,
         risk_free: float = 0.0,
-        eps: float = EPS,
-        ddof: int = 1,
+        epsilon: float = EPSILON,
+        unbiased: bool = True,
         reduction: Reduction = "mean",
     ) -> None:
         super().__init__()
-        self.pooled, self.risk_free, self.eps, self.ddof = pooled, risk_free, eps, ddof
+        self.pooled, self.risk_free, self.epsilon, self.unbiased = pooled, risk_free, epsilon, unbiased
         self.reduction: Reduction = reduction
 
     def forward(self, returns: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class SharpeLoss(nn.Module):
             returns,
             pooled=self.pooled,
             risk_free=self.risk_free,
-            eps=self.eps,
-            ddof=self.ddof,
+            epsilon=self.epsilon,
+            unbiased=self.unbiased,
             reduction=self.reduction,
         )

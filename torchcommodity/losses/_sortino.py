@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from torchcommodity.losses._moments import check_returns, count_mean_squares, reduce_rows, safe_sqrt
 from torchcommodity.losses._reduction import Reduction
-from torchcommodity.losses._sharpe import EPS
+from torchcommodity.losses._sharpe import EPSILON
 from torchcommodity.opkit.arguments import raise_invalid
 
 
@@ -13,16 +13,16 @@ def sortino_loss(
     returns: Tensor,  # (..., T)
     *,
     target: float = 0.0,
-    eps: float = EPS,
+    epsilon: float = EPSILON,
     reduction: Reduction = "mean",
 ) -> Tensor:  # () or, with "none", (...)
-    """Negative Sortino ratio: -(mean - target) / (d + eps), d^2 = mean of max(target - r, 0)^2 over all rows.
+    """Negative Sortino ratio: -(mean - target) / (d + epsilon), d^2 = mean of max(target - r, 0)^2 over all rows.
 
     Args:
         returns: simple portfolio return per row after costs, see `net_returns`. NaN is ignored; an infinite return
             gives a loss that is not finite.
         target: minimum acceptable return per row.
-        eps: added to the downside deviation d, a return per row. It bounds the loss where no return is below target.
+        epsilon: added to the downside deviation d, a return per row. It bounds the loss where none is below target.
         reduction: over rows: "mean" (NaN if no row has a return), "sum", or "none".
 
     Returns:
@@ -30,7 +30,7 @@ def sortino_loss(
         asset and for T = 1.
 
     Raises:
-        ValueError: `returns` is not floating point (..., T), eps is negative, or reduction is unknown.
+        ValueError: `returns` is not floating point (..., T), epsilon is negative, or reduction is unknown.
 
     References:
         Sortino, Price (1994). Performance measurement in a downside risk framework. J. Investing 3(3).
@@ -38,16 +38,16 @@ def sortino_loss(
 
     Example:
         >>> import torch
-        >>> sortino_loss(torch.tensor([0.03, -0.02, 0.02, 0.01]), eps=0.0)
+        >>> sortino_loss(torch.tensor([0.03, -0.02, 0.02, 0.01]), epsilon=0.0)
         tensor(-1.)
     """
     check_returns("sortino_loss", returns)
-    if eps < 0:
-        raise_invalid("sortino_loss", "eps must be >= 0", eps=eps)
+    if epsilon < 0:
+        raise_invalid("sortino_loss", "epsilon must be >= 0", epsilon=epsilon)
     count, mean, _ = count_mean_squares(returns)
     shortfall = torch.where(returns.isnan(), 0.0, (target - returns).clamp(min=0))
     downside = safe_sqrt(shortfall.square().sum(-1) / count.clamp(min=1))
-    return reduce_rows("sortino_loss", -(mean - target) / (downside + eps), returns, reduction)
+    return reduce_rows("sortino_loss", -(mean - target) / (downside + epsilon), returns, reduction)
 
 
 class SortinoLoss(nn.Module):
@@ -55,15 +55,15 @@ class SortinoLoss(nn.Module):
 
     Example:
         >>> import torch
-        >>> SortinoLoss(eps=0.0)(torch.tensor([0.03, -0.02, 0.02, 0.01]))
+        >>> SortinoLoss(epsilon=0.0)(torch.tensor([0.03, -0.02, 0.02, 0.01]))
         tensor(-1.)
     """
 
-    def __init__(self, *, target: float = 0.0, eps: float = EPS, reduction: Reduction = "mean") -> None:
+    def __init__(self, *, target: float = 0.0, epsilon: float = EPSILON, reduction: Reduction = "mean") -> None:
         super().__init__()
-        self.target, self.eps = target, eps
+        self.target, self.epsilon = target, epsilon
         self.reduction: Reduction = reduction
 
     def forward(self, returns: Tensor) -> Tensor:
         """Loss of portfolio returns (..., T)."""
-        return sortino_loss(returns, target=self.target, eps=self.eps, reduction=self.reduction)
+        return sortino_loss(returns, target=self.target, epsilon=self.epsilon, reduction=self.reduction)
