@@ -1,13 +1,15 @@
 """The device "single": it has no float64 and no kernels of this library, as Apple's GPUs have not.
 
 Its tensors live in CPU memory, and PyTorch's kernels for the CPU compute on them; whatever gives float64 on the device
-is refused with the message of MPS, and so is a CPU tensor among its tensors. Import it in a process of its own: a
+is refused with the message of MPS, and so is a CPU tensor among its tensors. `CALLS` collects PyTorch's operators that
+ran on the device, `check_mps_kernels` compares them with those of MPS. Import it in a process of its own: a
 backend can be registered only once in a process, and every later test would see it.
 """
 
 from typing import Any
 
 import torch
+from mps_kernels import KERNELS, has_mps_kernel
 from torch import Tensor
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map
@@ -17,6 +19,7 @@ from torchcommodity.opkit import _widest
 NAME = "single"
 REFUSAL = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"
 CPU_ARGUMENTS = {"aten::_to_copy", "aten::copy_", "aten::index.Tensor", "aten::index_put_", "aten::_index_put_impl_"}
+CALLS = set[str]()
 
 backend_registration._setup_privateuseone_for_python_backend(NAME)
 torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(data, device="single") as a copy of a CPU tensor
@@ -57,10 +60,18 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
     if func.namespace == "commodity":
         return _reference(func)(*args, **kwargs)
     _check_devices(func, (args, kwargs))
-    outputs = func(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
+    CALLS.add(func.name())
+    outputs = KERNELS.get(func, func)(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
     if kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cpu":
         return outputs
     return tree_map(lambda y: SingleTensor(y) if type(y) is Tensor else y, outputs)
+
+
+def check_mps_kernels() -> None:
+    """Raise an error if an operator ran that MPS does not have."""
+    aten = {name.removeprefix("aten::") for name in CALLS} - {func.name().removeprefix("aten::") for func in KERNELS}
+    if missing := sorted(name for name in aten if not has_mps_kernel(name)):
+        raise NotImplementedError(f"operators that are not implemented for MPS: {', '.join(missing)}")
 
 
 def _reference(func: Any) -> Any:

@@ -3,7 +3,8 @@
 Legend: B batch, T time, A rows ahead, N assets, H horizons, C nearby contracts, L last rows. `rolls` (B, T + A, N) is
 the calendar month of a roll, 1 to 12, 0 on a row without a roll, and -1 where the symbol's market is closed, a row that
 no horizon counts; its last A rows are the next trading days. A roll is passed by the first row with a price on or after
-its day: the return of that row contains the gap.
+its day: the return of that row contains the gap. Counts and sums of gaps are in the widest floating-point type of the
+device: float32 holds counts and row numbers up to 2^24 exactly.
 """
 
 import math
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Past
+from torchcommodity.opkit import Past, widest, widest_dtype
 from torchcommodity.ops import linear_recurrence
 
 MONTHS = 12
@@ -28,7 +29,7 @@ class Rolls(NamedTuple):
     rows: Tensor  # (R, 1) int64, row of the roll
     passed_by: Tensor  # (B, R, N) int64, row that passes it; T = none yet
     is_open: Tensor  # (B, T + A, N) bool, whether the market trades on the row
-    earlier: Tensor | None  # (B, 12, N) float64, numbers of rolls of the first 12 entries, if they are of earlier rows
+    earlier: Tensor | None  # (B, 12, N) numbers of rolls of the first 12 entries, if they are of earlier rows
 
     def weigh(self, values: Tensor) -> Tensor:  # (B, R, N)
         """Values times the number of rolls of each entry."""
@@ -40,9 +41,9 @@ class Rolls(NamedTuple):
 class PastGaps(NamedTuple):
     """Gaps up to each of the last rows: their number and sum by calendar month, and the sum of all squares."""
 
-    counts: Tensor  # (B, 12, L, N) float64
-    sums: Tensor  # (B, 12, L, N) float64
-    squares: Tensor  # (B, L, N) float64
+    counts: Tensor  # (B, 12, L, N)
+    sums: Tensor  # (B, 12, L, N)
+    squares: Tensor  # (B, L, N)
 
 
 class GapPriors(NamedTuple):
@@ -78,10 +79,10 @@ def list_rolls(rolls: Tensor, has_price: Tensor, past: Past | None = None) -> Ro
     )
 
 
-def rolls_passed(rolls: Rolls, T: int) -> Tensor:  # (B, T, N) float64
+def rolls_passed(rolls: Rolls, T: int) -> Tensor:  # (B, T, N)
     """Number of rolls whose gaps the return of each row contains; 0 where there is no price."""
     B, _, N = rolls.months.shape
-    ones = rolls.weigh((rolls.months > 0).double())
+    ones = rolls.weigh(widest(rolls.months > 0))
     return ones.new_zeros(B, T + 1, N).scatter_add_(1, rolls.passed_by, ones)[:, :T]
 
 
@@ -97,7 +98,7 @@ def rolls_ahead(
     """Number and expected gaps of the rolls ahead of each of the last L rows, and the variance of a gap."""
     past, T = past or Past(), returns.shape[1]
     L, A = long_run.shape[1], horizons[-1]
-    ones = rolls.weigh(returns.new_ones((), dtype=torch.double).expand(rolls.months.shape))
+    ones = rolls.weigh(returns.new_ones((), dtype=widest_dtype(returns.device)).expand(rolls.months.shape))
     scheduled = _month_sums(ones, _cells(rolls.rows + (L - T), rolls.months, L + A), L + A)
     cells = _cells(rolls.passed_by + (L - T), rolls.months, L)
     before = _month_sums(ones, cells, L)
@@ -142,7 +143,7 @@ def tail(x: Tensor, rows: int | None) -> Tensor:  # (B, T, ...) -> (B, L, ...)
 def _next_price(has_price: Tensor, rows: Tensor) -> Tensor:  # (B, T, N) bool, (R, 1) -> (B, R, N) int64
     """The first row with a price from each row on; T where there is none."""
     T, R = has_price.shape[1], rows.shape[0]
-    here = F.pad(has_price.double(), (0, 0, 0, R - T)).flip(1)
+    here = F.pad(widest(has_price), (0, 0, 0, R - T)).flip(1)
     none = torch.arange(T, T + 1, dtype=here.dtype, device=here.device)
     # a recurrence backward in time, exact on integers, since ONNX has no running minimum
     return linear_recurrence(1 - here, here * rows.flip(0), none).flip(1).long()
@@ -161,10 +162,10 @@ def _open_rows_ahead(is_open: Tensor, horizons: Sequence[int], L: int) -> Tensor
 
 def _past_gaps(rolls: Rolls, passed: Tensor, returns: Tensor, cells: Tensor, L: int, past: Past) -> PastGaps:
     """Sums of the gaps up to each of the last rows; a roll before the first return has no gap."""
-    gaps = F.pad(returns, (0, 0, 0, 1), value=torch.nan).gather(1, rolls.passed_by).double()
-    counts = _month_sums(rolls.weigh((~gaps.isnan()).double()), cells, L, past.get("gap_count"))
+    gaps = widest(F.pad(returns, (0, 0, 0, 1), value=torch.nan).gather(1, rolls.passed_by))
+    counts = _month_sums(rolls.weigh(widest(~gaps.isnan())), cells, L, past.get("gap_count"))
     sums = _month_sums(rolls.weigh(gaps.nan_to_num(0.0)), cells, L, past.get("gaps"))
-    squares = past.cumsum("gap_squares", passed * returns.double().nan_to_num(0.0).square())
+    squares = past.cumsum("gap_squares", passed * widest(returns).nan_to_num(0.0).square())
     past.keep("gaps", sums[:, :, -1].clone())
     past.keep("gap_count", counts[:, :, -1].clone())
     return PastGaps(counts, sums, squares[:, -L:])
@@ -181,7 +182,7 @@ def _gap_evidence(gaps: PastGaps, long_run: Tensor, priors: GapPriors) -> tuple[
     within = (gaps.squares - between).clamp(min=0)
     freedom = _sum_months(gaps.counts - months)
     p = priors.variance
-    variance = 2 * long_run.double() if math.isinf(p) else (within + 2 * p * long_run) / (freedom + p)
+    variance = 2 * widest(long_run) if math.isinf(p) else (within + 2 * p * long_run) / (freedom + p)
     f = between / _sum_months(months).clamp(min=1) / variance
     return (f / (f + priors.location)).to(long_run), variance.to(long_run)
 
