@@ -85,7 +85,8 @@ std::tuple<Tensor, Tensor> ewm_mean_step(const Tensor& x, const Tensor& alpha, c
 }  // namespace
 
 COMMODITY_OPERATOR(ewm_mean,
-                   "(Tensor x, Tensor alpha, bool adjust, bool ignore_na, SymInt min_periods, bool learned) -> Tensor")
+                   "(Tensor x, Tensor alpha, bool adjust=True, bool ignore_na=False, SymInt min_periods=0, bool "
+                   "learned=True) -> Tensor")
 COMMODITY_OPERATOR(ewm_mean_step,
                    "(Tensor x, Tensor alpha, Tensor state, bool adjust, bool ignore_na, SymInt min_periods) -> "
                    "(Tensor, Tensor)")

@@ -76,7 +76,14 @@ def ewm_mean(
     return y
 
 
-def _reference(x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int, learned: bool) -> Tensor:
+def _reference(
+    x: Tensor,
+    alpha: Tensor,
+    adjust: bool = True,
+    ignore_na: bool = False,
+    min_periods: int = 0,
+    learned: bool = True,
+) -> Tensor:
     share = ewm_mean_backward.shares(x, alpha, adjust, ignore_na)
     valid, mean, rows = x.isfinite(), torch.zeros_like(alpha), []
     for t in range(x.shape[-2]):

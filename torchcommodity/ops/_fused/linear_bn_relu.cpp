@@ -15,6 +15,7 @@ Outputs linear_bn_relu(const Tensor& x, const Tensor& weight, const std::optiona
 
 }  // namespace
 
-COMMODITY_OPERATOR(linear_bn_relu,
-                   "(Tensor x, Tensor weight, Tensor? bias, Tensor? gamma, Tensor? beta, float eps, bool "
-                   "save_product) -> (Tensor, Tensor, Tensor, Tensor)")
+COMMODITY_OPERATOR(
+    linear_bn_relu,
+    "(Tensor x, Tensor weight, Tensor? bias=None, Tensor? gamma=None, Tensor? beta=None, float eps=1e-05, "
+    "bool save_product=False) -> (Tensor, Tensor, Tensor, Tensor)")

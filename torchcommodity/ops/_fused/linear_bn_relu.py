@@ -89,11 +89,11 @@ def linear_bn_relu(
 def _reference(
     x: Tensor,
     weight: Tensor,
-    bias: Tensor | None,
-    gamma: Tensor | None,
-    beta: Tensor | None,
-    eps: float,
-    save_product: bool,
+    bias: Tensor | None = None,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    eps: float = 1e-5,
+    save_product: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     z = x @ weight.mT
     y, mean, variance = normalize(z, bias, gamma, beta, eps)

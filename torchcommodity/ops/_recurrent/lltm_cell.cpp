@@ -61,7 +61,7 @@ auto lltm_cell_backward(const Tensor& grad_h, const Tensor& grad_c, const Tensor
 }  // namespace
 
 COMMODITY_OPERATOR(lltm_cell,
-                   "(Tensor input, Tensor h, Tensor c, Tensor weight, Tensor? bias) -> (Tensor, Tensor, Tensor, "
+                   "(Tensor input, Tensor h, Tensor c, Tensor weight, Tensor? bias=None) -> (Tensor, Tensor, Tensor, "
                    "Tensor, Tensor)")
 COMMODITY_OPERATOR(lltm_cell_backward,
                    "(Tensor grad_h, Tensor grad_c, Tensor gates, Tensor missing, Tensor c) -> (Tensor, Tensor, Tensor)")

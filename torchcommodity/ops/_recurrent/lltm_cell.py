@@ -74,7 +74,7 @@ def _compute(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor |
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # h', c', and for the backward pass [h, x], missing, gates
 
 
-def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None) -> Outputs:
+def _reference(input: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None) -> Outputs:
     missing = input.detach().isnan().any(-1)
     joined = torch.cat([h, input.masked_fill(missing.unsqueeze(-1), 0)], -1)
     gates = F.linear(joined, weight, bias)

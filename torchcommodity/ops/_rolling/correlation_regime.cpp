@@ -59,4 +59,4 @@ std::tuple<Tensor, Tensor> correlation_regime(const Tensor& correlation_, double
 }  // namespace
 
 COMMODITY_OPERATOR(correlation_regime,
-                   "(Tensor correlation, float threshold, SymInt lag, bool packed=False) -> (Tensor, Tensor)")
+                   "(Tensor correlation, float threshold=0.3, SymInt lag=21, bool packed=False) -> (Tensor, Tensor)")

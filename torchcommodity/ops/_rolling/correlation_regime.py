@@ -83,7 +83,9 @@ def correlation_regime(
     return CorrelationRegime(*operator(correlation, float(threshold), lag, packed))
 
 
-def _reference(correlation: Tensor, threshold: float, lag: int, packed: bool = False) -> tuple[Tensor, Tensor]:
+def _reference(
+    correlation: Tensor, threshold: float = 0.3, lag: int = 21, packed: bool = False
+) -> tuple[Tensor, Tensor]:
     shift = _shift(correlation, lag, packed)
     number = torch.zeros(shift.shape[:-1], dtype=torch.int64, device=shift.device)
     return shift, _number_regimes(shift, threshold, lag, number, torch.full_like(number, lag))[0]

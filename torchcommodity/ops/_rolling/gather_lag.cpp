@@ -41,4 +41,4 @@ Tensor gather_lag(const Tensor& x_, const Tensor& lag_, bool scatter) {
 
 }  // namespace
 
-COMMODITY_OPERATOR(gather_lag, "(Tensor x, Tensor lag, bool scatter) -> Tensor")
+COMMODITY_OPERATOR(gather_lag, "(Tensor x, Tensor lag, bool scatter=False) -> Tensor")

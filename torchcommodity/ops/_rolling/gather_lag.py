@@ -42,7 +42,7 @@ def gather_lag(
     return y
 
 
-def _reference(x: Tensor, lag: Tensor, scatter: bool) -> Tensor:
+def _reference(x: Tensor, lag: Tensor, scatter: bool = False) -> Tensor:
     row = torch.arange(x.shape[-2], device=x.device).unsqueeze(-1)
     valid = (lag >= 0) & (lag <= row)
     source = (row - lag).where(valid, 0)

@@ -285,15 +285,15 @@ Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods,
   return y;
 }
 
-Tensor rolling_correlation(const Tensor& returns, int64_t window, int64_t min_periods) {
-  return correlations(returns, window, min_periods, false);
+Tensor rolling_correlation(const Tensor& returns, int64_t window, std::optional<int64_t> min_periods) {
+  return correlations(returns, window, min_periods.value_or(window), false);
 }
 
-Tensor rolling_correlation_pairs(const Tensor& returns, int64_t window, int64_t min_periods) {
-  return correlations(returns, window, min_periods, true);
+Tensor rolling_correlation_pairs(const Tensor& returns, int64_t window, std::optional<int64_t> min_periods) {
+  return correlations(returns, window, min_periods.value_or(window), true);
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_correlation, "(Tensor returns, SymInt window, SymInt min_periods) -> Tensor")
-COMMODITY_OPERATOR(rolling_correlation_pairs, "(Tensor returns, SymInt window, SymInt min_periods) -> Tensor")
+COMMODITY_OPERATOR(rolling_correlation, "(Tensor returns, SymInt window, SymInt? min_periods=None) -> Tensor")
+COMMODITY_OPERATOR(rolling_correlation_pairs, "(Tensor returns, SymInt window, SymInt? min_periods=None) -> Tensor")

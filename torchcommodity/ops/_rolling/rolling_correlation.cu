@@ -97,12 +97,12 @@ Tensor correlations(const Tensor& returns_, int64_t window, int64_t min_periods,
   return y;
 }
 
-Tensor rolling_correlation(const Tensor& returns, int64_t window, int64_t min_periods) {
-  return correlations(returns, window, min_periods, false);
+Tensor rolling_correlation(const Tensor& returns, int64_t window, std::optional<int64_t> min_periods) {
+  return correlations(returns, window, min_periods.value_or(window), false);
 }
 
-Tensor rolling_correlation_pairs(const Tensor& returns, int64_t window, int64_t min_periods) {
-  return correlations(returns, window, min_periods, true);
+Tensor rolling_correlation_pairs(const Tensor& returns, int64_t window, std::optional<int64_t> min_periods) {
+  return correlations(returns, window, min_periods.value_or(window), true);
 }
 
 }  // namespace

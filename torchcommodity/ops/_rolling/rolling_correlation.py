@@ -11,7 +11,7 @@ from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, live
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
 from torchcommodity.ops._rolling import rolling_correlation_backward
 from torchcommodity.ops._rolling.pairs import pack_pairs
-from torchcommodity.ops._rolling.window import last_rows, sliding_windows
+from torchcommodity.ops._rolling.window import last_rows, resolve_min_periods, sliding_windows
 
 
 def _update(past: Past, returns: Tensor, window: int, min_periods: int | None, packed: bool) -> Tensor:
@@ -69,7 +69,7 @@ def rolling_correlation(
     """
     op = pairs_operator if packed else operator
     check_panel(op.name, returns=returns)
-    min_periods = window if min_periods is None else min_periods
+    min_periods = resolve_min_periods(window, min_periods)
     check_integer(op.name, 1, window=window, min_periods=min_periods)
     if not 2 <= window <= returns.shape[-2]:
         raise_invalid(op.name, "window must be in [2, T]", window=window, returns=returns)
@@ -79,8 +79,8 @@ def rolling_correlation(
     return y
 
 
-def _reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
-    rows = range(returns.shape[-2])
+def _reference(returns: Tensor, window: int, min_periods: int | None = None) -> Tensor:
+    rows, min_periods = range(returns.shape[-2]), resolve_min_periods(window, min_periods)
     matrices = [_matrix(returns[..., max(t - window + 1, 0) : t + 1, :], min_periods) for t in rows]
     return torch.stack(matrices, -3) if matrices else _fake(returns)
 
@@ -100,15 +100,15 @@ def _matrix(x: Tensor, min_periods: int) -> Tensor:  # (..., W, N) -> (..., N, N
     return r.where(defined & defined.mT, torch.nan)
 
 
-def _decomposition(returns: Tensor, window: int, min_periods: int) -> Tensor:
-    return _matrix(sliding_windows(returns, window).mT, min_periods)
+def _decomposition(returns: Tensor, window: int, min_periods: int | None = None) -> Tensor:
+    return _matrix(sliding_windows(returns, window).mT, resolve_min_periods(window, min_periods))
 
 
-def _pairs_reference(returns: Tensor, window: int, min_periods: int) -> Tensor:
+def _pairs_reference(returns: Tensor, window: int, min_periods: int | None = None) -> Tensor:
     return pack_pairs(_reference(returns, window, min_periods))
 
 
-def _pairs_decomposition(returns: Tensor, window: int, min_periods: int) -> Tensor:
+def _pairs_decomposition(returns: Tensor, window: int, min_periods: int | None = None) -> Tensor:
     return pack_pairs(_decomposition(returns, window, min_periods))
 
 
@@ -189,8 +189,8 @@ def _cases(packed: bool = False) -> Cases:
     )
 
 
-def _warmup(min_periods: int) -> int:
-    return max(min_periods, 2) - 1
+def _warmup(window: int, min_periods: int | None) -> int:
+    return max(resolve_min_periods(window, min_periods), 2) - 1
 
 
 operator = Op(

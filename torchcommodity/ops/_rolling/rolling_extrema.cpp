@@ -71,17 +71,20 @@ void rolling_extrema_of(const Tensor& x, Tensor& y, Tensor& lag, int64_t window,
   });
 }
 
-std::tuple<Tensor, Tensor> rolling_extrema(const Tensor& x_, int64_t window, int64_t min_periods, bool largest) {
+std::tuple<Tensor, Tensor> rolling_extrema(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods,
+                                           bool largest) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_extrema: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   Tensor lag = on_huge_pages(new_empty(x, x.sizes(), torch::headeronly::ScalarType::Long));
-  THO_DISPATCH_V2(x.scalar_type(), "rolling_extrema",
-                  AT_WRAP([&] { rolling_extrema_of<scalar_t>(x, y, lag, window, min_periods, largest); }),
+  THO_DISPATCH_V2(x.scalar_type(), "rolling_extrema", AT_WRAP([&] {
+                    rolling_extrema_of<scalar_t>(x, y, lag, window, min_periods.value_or(window), largest);
+                  }),
                   AT_EXPAND(AT_FLOATING_TYPES));
   return {y, lag};
 }
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_extrema, "(Tensor x, SymInt window, SymInt min_periods, bool largest) -> (Tensor, Tensor)")
+COMMODITY_OPERATOR(rolling_extrema,
+                   "(Tensor x, SymInt window, SymInt? min_periods=None, bool largest=True) -> (Tensor, Tensor)")

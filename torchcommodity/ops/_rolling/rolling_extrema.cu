@@ -40,7 +40,8 @@ struct RollingExtrema {
   }
 };
 
-std::tuple<Tensor, Tensor> rolling_extrema(const Tensor& x_, int64_t window, int64_t min_periods, bool largest) {
+std::tuple<Tensor, Tensor> rolling_extrema(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods,
+                                           bool largest) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_extrema: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
@@ -50,9 +51,9 @@ std::tuple<Tensor, Tensor> rolling_extrema(const Tensor& x_, int64_t window, int
   dispatch("rolling_extrema", x, [&]<typename scalar_t>() {
     dispatch_rows<8>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
-                     RollingExtrema<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y),
-                                                     data_ptr<int64_t>(lag), rows, std::max<int64_t>(1, min_periods),
-                                                     scalar_t(largest ? 1 : -1)});
+                     RollingExtrema<scalar_t, kRows>{
+                         finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), data_ptr<int64_t>(lag), rows,
+                         std::max<int64_t>(1, min_periods.value_or(window)), scalar_t(largest ? 1 : -1)});
     });
   });
   return {y, lag};

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, sliding_windows
 
 
 class RollingExtrema(NamedTuple):
@@ -103,10 +103,10 @@ def rolling_min(
     return y
 
 
-def _reference(x: Tensor, window: int, min_periods: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _reference(x: Tensor, window: int, min_periods: int | None = None, largest: bool = True) -> tuple[Tensor, Tensor]:
     rows = sliding_windows(x if largest else -x, window).flip(-1)  # latest first: argmax takes the first of equals
     valid = rows.isfinite()
-    defined = valid.sum(-1) >= max(min_periods, 1)
+    defined = valid.sum(-1) >= max(resolve_min_periods(window, min_periods), 1)
     maximum, lag = rows.where(valid, -torch.inf).max(-1)
     return (maximum if largest else -maximum).where(defined, torch.nan), lag.where(defined, -1)
 
@@ -168,5 +168,5 @@ operator = Op(
     fake=_fake,
     backward=_backward,
     cases=_cases,
-    warmup=lambda min_periods: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods: max(resolve_min_periods(window, min_periods), 1) - 1,
 )

@@ -67,7 +67,7 @@ COMMODITY_SIMD void rolling_mean_block(const scalar_t* x, scalar_t* y, int64_t s
   });
 }
 
-Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
+Tensor rolling_mean(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_mean: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
@@ -81,7 +81,7 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
                         [&](const WindowBlock& block, double* suffix) {
                           const int64_t offset = block.panel * panels.size() + block.first;
                           rolling_mean_block(input + offset, output + offset, panels.assets, block, rows,
-                                             double(min_periods), suffix);
+                                             double(min_periods.value_or(window)), suffix);
                         },
                         kLanes);
                   }),
@@ -91,4 +91,4 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_mean, "(Tensor x, SymInt window, SymInt min_periods) -> Tensor")
+COMMODITY_OPERATOR(rolling_mean, "(Tensor x, SymInt window, SymInt? min_periods=None) -> Tensor")

@@ -25,7 +25,7 @@ struct RollingMean {
   }
 };
 
-Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
+Tensor rolling_mean(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_mean: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
@@ -35,7 +35,7 @@ Tensor rolling_mean(const Tensor& x_, int64_t window, int64_t min_periods) {
     dispatch_rows<16>(rows, [&]<int kRows>() {
       launch_windows(x, panels,
                      RollingMean<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
-                                                  double(min_periods)});
+                                                  double(min_periods.value_or(window))});
     });
   });
   return y;

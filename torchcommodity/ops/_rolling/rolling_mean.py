@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling import rolling_mean_var_backward
-from torchcommodity.ops._rolling.window import check_window, live_windows, valid_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, valid_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 
@@ -71,13 +71,14 @@ def rolling_sum(
     return total.where(window_sum(valid.to(x.dtype), window) >= min_periods, torch.nan)
 
 
-def _reference(x: Tensor, window: int, min_periods: int) -> Tensor:
+def _reference(x: Tensor, window: int, min_periods: int | None = None) -> Tensor:
     rows, _, count = valid_windows(x, window, min_periods)
     return rows.sum(-1) / count.where(count > 0, torch.nan)
 
 
-def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int) -> Tensor:
+def _backward(grad: Tensor, *, x: Tensor, window: int, min_periods: int | None) -> Tensor:
     # dx_s = sum of g_t / n_t over the windows t that contain s, with n_t valid values each
+    min_periods = resolve_min_periods(window, min_periods)
     dx: Tensor = rolling_mean_var_backward.operator(grad, x, None, window, min_periods, 0, 1)
     return dx
 
@@ -132,5 +133,5 @@ operator = Op(
     jvp=_jvp,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda min_periods: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods: max(resolve_min_periods(window, min_periods), 1) - 1,
 )

@@ -237,5 +237,5 @@ std::tuple<Tensor, Tensor, Tensor> rolling_quantile(const Tensor& x_, int64_t wi
 }  // namespace
 
 COMMODITY_OPERATOR(rolling_quantile,
-                   "(Tensor x, SymInt window, SymInt min_periods, float quantile, SymInt interpolation) -> (Tensor, "
+                   "(Tensor x, SymInt window, SymInt min_periods, float quantile, SymInt interpolation=0) -> (Tensor, "
                    "Tensor, Tensor)")

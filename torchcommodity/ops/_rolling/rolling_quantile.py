@@ -98,7 +98,7 @@ def _position(count: Tensor, quantile: float, interpolation: int) -> tuple[Tenso
 
 
 def _reference(
-    x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
+    x: Tensor, window: int, min_periods: int, quantile: float, interpolation: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows = sliding_windows(x, window)
     values = rows.where(rows.isfinite(), torch.inf)  # missing values last; of equal values the oldest first

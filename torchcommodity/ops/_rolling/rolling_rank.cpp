@@ -33,14 +33,14 @@ COMMODITY_SIMD void rolling_rank_block(const scalar_t* x, scalar_t* __restrict y
   }
 }
 
-Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, double low, double high, bool ascending,
-                    bool pct) {
+Tensor rolling_rank(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods, double low, double high,
+                    bool ascending, bool pct) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_rank: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
-  const double min_count = double(std::max<int64_t>(1, min_periods));
+  const double min_count = double(std::max<int64_t>(1, min_periods.value_or(window)));
   THO_DISPATCH_V2(x.scalar_type(), "rolling_rank", AT_WRAP([&] {
                     const scalar_t* input = x.const_data_ptr<scalar_t>();
                     scalar_t* output = y.mutable_data_ptr<scalar_t>();
@@ -57,5 +57,6 @@ Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, doubl
 }  // namespace
 
 COMMODITY_OPERATOR(rolling_rank,
-                   "(Tensor x, SymInt window, SymInt min_periods, float low, float high, bool ascending, bool pct) -> "
+                   "(Tensor x, SymInt window, SymInt? min_periods=None, float low=0.5, float high=0.5, bool "
+                   "ascending=True, bool pct=False) -> "
                    "Tensor")

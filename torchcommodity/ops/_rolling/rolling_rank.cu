@@ -40,8 +40,8 @@ struct RollingRank {
   }
 };
 
-Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, double low, double high, bool ascending,
-                    bool pct) {
+Tensor rolling_rank(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods, double low, double high,
+                    bool ascending, bool pct) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_rank: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
@@ -50,7 +50,7 @@ Tensor rolling_rank(const Tensor& x_, int64_t window, int64_t min_periods, doubl
     launch_windows(
         x, panels,
         RollingRank<scalar_t>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), clamp_window(panels, window),
-                              double(std::max<int64_t>(1, min_periods)), low, high, ascending, pct});
+                              double(std::max<int64_t>(1, min_periods.value_or(window))), low, high, ascending, pct});
   });
   return y;
 }

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
-from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, sliding_windows
 
 METHODS = {"average": (0.5, 0.5), "min": (1.0, 0.0), "max": (0.0, 1.0)}  # `low` and `high` of the operator
 
@@ -52,7 +52,15 @@ def rolling_rank(
     return y
 
 
-def _reference(x: Tensor, window: int, min_periods: int, low: float, high: float, ascending: bool, pct: bool) -> Tensor:
+def _reference(
+    x: Tensor,
+    window: int,
+    min_periods: int | None = None,
+    low: float = 0.5,
+    high: float = 0.5,
+    ascending: bool = True,
+    pct: bool = False,
+) -> Tensor:
     # rank = number of smaller values + low + high * number of equal values, x_t included
     rows, latest = sliding_windows(x, window), x.unsqueeze(-1)
     valid = rows.isfinite()
@@ -60,7 +68,7 @@ def _reference(x: Tensor, window: int, min_periods: int, low: float, high: float
     less = (valid & (rows < latest if ascending else rows > latest)).sum(-1)
     rank = less.to(x.dtype) + low + high * (rows == latest).sum(-1)
     rank = rank / count.clamp(min=1) if pct else rank
-    return rank.where(x.isfinite() & (count >= min_periods), torch.nan)
+    return rank.where(x.isfinite() & (count >= resolve_min_periods(window, min_periods)), torch.nan)
 
 
 def _oracle(x: Tensor, window: int, min_periods: int | None = None, **settings: object) -> Tensor:
@@ -105,5 +113,5 @@ operator = Op(
     "rolling_rank",
     reference=_reference,
     cases=_cases,
-    warmup=lambda min_periods: max(min_periods, 1) - 1,
+    warmup=lambda window, min_periods: max(resolve_min_periods(window, min_periods), 1) - 1,
 )

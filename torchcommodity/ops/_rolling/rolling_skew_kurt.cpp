@@ -64,14 +64,14 @@ COMMODITY_SIMD void rolling_skew_kurt_block(const scalar_t* x, scalar_t* __restr
   }
 }
 
-Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
+Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods, int64_t order) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
                   "rolling_skew_kurt: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
-  const double min_count = double(std::max(order, min_periods));
+  const double min_count = double(std::max(order, min_periods.value_or(window)));
   THO_DISPATCH_V2(x.scalar_type(), "rolling_skew_kurt", AT_WRAP([&] {
                     const scalar_t* input = x.const_data_ptr<scalar_t>();
                     scalar_t* output = y.mutable_data_ptr<scalar_t>();
@@ -87,4 +87,4 @@ Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, int64_t min_periods, 
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_skew_kurt, "(Tensor x, SymInt window, SymInt min_periods, SymInt order) -> Tensor")
+COMMODITY_OPERATOR(rolling_skew_kurt, "(Tensor x, SymInt window, SymInt? min_periods=None, SymInt order=3) -> Tensor")

@@ -54,7 +54,7 @@ struct RollingSkewKurt {
   }
 };
 
-Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, int64_t min_periods, int64_t order) {
+Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods, int64_t order) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1 && (order == 3 || order == 4),
                   "rolling_skew_kurt: x (..., T, N), window >= 1, order 3 or 4");
   const Tensor x = contiguous(x_);
@@ -63,9 +63,10 @@ Tensor rolling_skew_kurt(const Tensor& x_, int64_t window, int64_t min_periods, 
   const int64_t rows = clamp_window(panels, window);
   dispatch("rolling_skew_kurt", x, [&]<typename scalar_t>() {
     dispatch_rows<4>(rows, [&]<int kRows>() {
-      launch_windows(x, panels,
-                     RollingSkewKurt<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
-                                                      double(std::max(order, min_periods)), order == 4});
+      launch_windows(
+          x, panels,
+          RollingSkewKurt<scalar_t, kRows>{finite_values<scalar_t>(x, panels), data_ptr<scalar_t>(y), rows,
+                                           double(std::max(order, min_periods.value_or(window))), order == 4});
     });
   });
   return y;

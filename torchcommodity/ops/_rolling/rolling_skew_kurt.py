@@ -5,7 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.ops._rolling import rolling_skew_kurt_backward
-from torchcommodity.ops._rolling.window import check_window, live_windows, valid_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, valid_windows
 
 
 @live_windows
@@ -71,8 +71,8 @@ def rolling_kurt(
     return y
 
 
-def _reference(x: Tensor, window: int, min_periods: int, order: int) -> Tensor:
-    rows, valid, n = valid_windows(x, window, max(min_periods, order))
+def _reference(x: Tensor, window: int, min_periods: int | None = None, order: int = 3) -> Tensor:
+    rows, valid, n = valid_windows(x, window, max(resolve_min_periods(window, min_periods), order))
     minimum = rows.where(valid, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
     rows = (rows - minimum).where(valid, 0)  # a constant window becomes exactly zero
     centered = (rows - rows.sum(-1, keepdim=True) / n.unsqueeze(-1)).where(valid, 0)
@@ -124,5 +124,5 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda min_periods, order: max(min_periods, order) - 1,
+    warmup=lambda window, min_periods, order: max(resolve_min_periods(window, min_periods), order) - 1,
 )

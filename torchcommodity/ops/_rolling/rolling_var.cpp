@@ -108,7 +108,7 @@ COMMODITY_SIMD void rolling_var_block(const scalar_t* x, scalar_t* y, int64_t st
   });
 }
 
-Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_t ddof, bool root) {
+Tensor rolling_var(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods, int64_t ddof, bool root) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_var: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = on_huge_pages(new_empty(x, x.sizes()));
@@ -122,7 +122,8 @@ Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_
                         [&](const WindowBlock& block, double* suffix) {
                           const int64_t offset = block.panel * panels.size() + block.first;
                           rolling_var_block(input + offset, output + offset, panels.assets, block, rows,
-                                            double(std::max<int64_t>(1, min_periods)), double(ddof), root, suffix);
+                                            double(std::max<int64_t>(1, min_periods.value_or(window))), double(ddof),
+                                            root, suffix);
                         },
                         kLanes);
                   }),
@@ -132,4 +133,5 @@ Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_
 
 }  // namespace
 
-COMMODITY_OPERATOR(rolling_var, "(Tensor x, SymInt window, SymInt min_periods, SymInt ddof, bool root) -> Tensor")
+COMMODITY_OPERATOR(rolling_var,
+                   "(Tensor x, SymInt window, SymInt? min_periods=None, SymInt ddof=1, bool root=False) -> Tensor")

@@ -51,13 +51,13 @@ struct RollingVar {
   }
 };
 
-Tensor rolling_var(const Tensor& x_, int64_t window, int64_t min_periods, int64_t ddof, bool root) {
+Tensor rolling_var(const Tensor& x_, int64_t window, std::optional<int64_t> min_periods, int64_t ddof, bool root) {
   STD_TORCH_CHECK(x_.dim() >= 2 && window >= 1, "rolling_var: x (..., T, N), window >= 1");
   const Tensor x = contiguous(x_);
   Tensor y = new_empty(x, x.sizes());
   const Panels panels(x);
   const int64_t rows = clamp_window(panels, window);
-  const double min_count = double(std::max<int64_t>(1, min_periods));
+  const double min_count = double(std::max<int64_t>(1, min_periods.value_or(window)));
   dispatch("rolling_var", x, [&]<typename scalar_t>() {
     dispatch_rows<8>(rows, [&]<int kRows>() {
       launch_windows(x, panels,

@@ -6,7 +6,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer
 from torchcommodity.ops._rolling import rolling_mean_var_backward
-from torchcommodity.ops._rolling.window import check_window, live_windows, valid_windows
+from torchcommodity.ops._rolling.window import check_window, live_windows, resolve_min_periods, valid_windows
 
 
 @live_windows
@@ -77,7 +77,7 @@ def _checked(name: str, x: Tensor, window: int, min_periods: int | None, ddof: i
     return y
 
 
-def _reference(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) -> Tensor:
+def _reference(x: Tensor, window: int, min_periods: int | None = None, ddof: int = 1, root: bool = False) -> Tensor:
     rows, valid, count = valid_windows(x, window, min_periods)
     minimum = rows.where(valid, torch.inf).amin(-1, keepdim=True).nan_to_num(posinf=0)
     rows = (rows - minimum).where(valid, 0)  # a constant window becomes exactly zero
@@ -87,10 +87,11 @@ def _reference(x: Tensor, window: int, min_periods: int, ddof: int, root: bool) 
 
 
 def _backward(
-    grad: Tensor, *, x: Tensor, window: int, min_periods: int, ddof: int, root: bool, output: Tensor
+    grad: Tensor, *, x: Tensor, window: int, min_periods: int | None, ddof: int, root: bool, output: Tensor
 ) -> Tensor:
     # dv_t / dx_s = 2 (x_s - mean_t) / (n_t - ddof),   d sqrt(v_t) = dv_t / (2 sqrt(v_t))
-    dx: Tensor = rolling_mean_var_backward.operator(grad, x, output if root else None, window, min_periods, ddof, 2)
+    min_periods, std = resolve_min_periods(window, min_periods), output if root else None
+    dx: Tensor = rolling_mean_var_backward.operator(grad, x, std, window, min_periods, ddof, 2)
     return dx
 
 
@@ -145,5 +146,5 @@ operator = Op(
     backward=_backward,
     cases=_cases,
     mask_nan_grad=False,  # the backward operator masks
-    warmup=lambda min_periods, ddof: max(min_periods, 1, ddof + 1) - 1,
+    warmup=lambda window, min_periods, ddof: max(resolve_min_periods(window, min_periods), 1, ddof + 1) - 1,
 )

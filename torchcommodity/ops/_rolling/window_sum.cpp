@@ -60,4 +60,4 @@ Tensor window_sum(const Tensor& x_, int64_t window, bool ahead) {
 
 }  // namespace
 
-COMMODITY_OPERATOR(window_sum, "(Tensor x, SymInt window, bool ahead) -> Tensor")
+COMMODITY_OPERATOR(window_sum, "(Tensor x, SymInt window, bool ahead=False) -> Tensor")

@@ -67,7 +67,7 @@ def window_sum_ahead(x: Tensor, window: int) -> Tensor:
     return window_sum(x, window, ahead=True)
 
 
-def _reference(x: Tensor, window: int, ahead: bool) -> Tensor:
+def _reference(x: Tensor, window: int, ahead: bool = False) -> Tensor:
     if ahead:
         return sliding_windows(x.flip(-2), window, 0).sum(-1).flip(-2)
     return sliding_windows(x, window, 0).sum(-1)

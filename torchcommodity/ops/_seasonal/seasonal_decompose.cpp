@@ -189,5 +189,6 @@ std::tuple<Tensor, Tensor, Tensor> seasonal_decompose(const Tensor& prices_, int
 
 }  // namespace
 
-COMMODITY_OPERATOR(seasonal_decompose,
-                   "(Tensor prices, SymInt period, bool multiplicative, bool causal) -> (Tensor, Tensor, Tensor)")
+COMMODITY_OPERATOR(
+    seasonal_decompose,
+    "(Tensor prices, SymInt period, bool multiplicative=False, bool causal=True) -> (Tensor, Tensor, Tensor)")

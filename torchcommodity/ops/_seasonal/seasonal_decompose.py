@@ -83,7 +83,7 @@ def _weights(prices: Tensor, period: int) -> Tensor:
     return F.pad(prices.new_full((period - 1,), 2), (1, 1), value=1.0)
 
 
-def _reference(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
+def _reference(prices: Tensor, period: int, multiplicative: bool = False, causal: bool = True) -> Components:
     present, weights = present_rows(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
     width, steps = len(weights), prices.shape[-2]
     trend, seasonal = prices.new_full(prices.shape, torch.nan), prices.new_full(prices.shape, torch.nan)

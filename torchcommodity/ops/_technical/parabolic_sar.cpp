@@ -127,8 +127,9 @@ std::tuple<Tensor, Tensor, Tensor> parabolic_sar_step(const Tensor& high, const 
 }  // namespace
 
 COMMODITY_OPERATOR(parabolic_sar,
-                   "(Tensor high, Tensor low, float start, float offset, float initial_long, float step_long, float "
-                   "max_long, float initial_short, float step_short, float max_short) -> (Tensor, Tensor)")
+                   "(Tensor high, Tensor low, float start=0.0, float offset=0.0, float initial_long=0.02, float "
+                   "step_long=0.02, float max_long=0.2, float initial_short=0.02, float step_short=0.02, float "
+                   "max_short=0.2) -> (Tensor, Tensor)")
 COMMODITY_OPERATOR(parabolic_sar_step,
                    "(Tensor high, Tensor low, Tensor? state, float start, float offset, float initial_long, float "
                    "step_long, float max_long, float initial_short, float step_short, float max_short) -> (Tensor, "

@@ -125,14 +125,14 @@ def _settings(
 def _reference(
     high: Tensor,
     low: Tensor,
-    start: float,
-    offset: float,
-    initial_long: float,
-    step_long: float,
-    max_long: float,
-    initial_short: float,
-    step_short: float,
-    max_short: float,
+    start: float = 0.0,
+    offset: float = 0.0,
+    initial_long: float = 0.02,
+    step_long: float = 0.02,
+    max_long: float = 0.2,
+    initial_short: float = 0.02,
+    step_short: float = 0.02,
+    max_short: float = 0.2,
 ) -> tuple[Tensor, Tensor]:
     settings = start, offset, initial_long, step_long, max_long, initial_short, step_short, max_short
     outputs = trace(high, low, *settings)

@@ -156,5 +156,6 @@ Tensor technical_indicators(const Tensor& prices_, int64_t short_window, int64_t
 
 }  // namespace
 
-COMMODITY_OPERATOR(technical_indicators,
-                   "(Tensor prices, SymInt short, SymInt long, SymInt rsi, SymInt band, str mode) -> Tensor")
+COMMODITY_OPERATOR(
+    technical_indicators,
+    "(Tensor prices, SymInt short=10, SymInt long=30, SymInt rsi=14, SymInt band=20, str mode=\"wilder\") -> Tensor")

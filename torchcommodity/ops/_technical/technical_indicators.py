@@ -66,7 +66,9 @@ def technical_indicators(
     return y
 
 
-def _reference(prices: Tensor, short: int, long: int, rsi: int, band: int, mode: str) -> Tensor:
+def _reference(
+    prices: Tensor, short: int = 10, long: int = 30, rsi: int = 14, band: int = 20, mode: str = "wilder"
+) -> Tensor:
     x = prices.where(prices.isfinite(), torch.nan)
     gains, losses, defined = averages(*changes(x, mode), rsi, mode)
     total = gains + losses

@@ -1,0 +1,67 @@
+"""The defaults of an operator's schema are those of its public function: `torch.ops.commodity.rolling_mean(x, 21)`."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from torchcommodity import opkit, ops
+from torchcommodity.opkit import Op, Sample
+
+assert ops.NATIVE is not None  # importing ops registers the operators
+
+
+def names(op: Op, required: bool = False) -> list[str]:
+    arguments = op.overload._schema.arguments
+    return [argument.name for argument in arguments if not (required and argument.has_default_value())]
+
+
+OPERATORS = {
+    name: op for name, op in opkit.OPERATORS.items() if name.startswith("commodity::") and names(op, True) != names(op)
+}
+
+
+def bare_call(op: Op, samples: tuple[Sample, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The required arguments of the operator, and what the function needs beside them, such as `packed`."""
+    for sample in sorted(samples, key=lambda sample: len(sample.tensors)):
+        values = dict(zip(names(op), sample.tensors)) | sample.settings
+        if values.keys() >= {*names(op, required=True)}:
+            others = {name: value for name, value in values.items() if name not in names(op)}
+            return {name: values[name] for name in names(op, required=True)}, others
+    raise AssertionError(f"{op.name}: a sample must have the required arguments {names(op, required=True)}")
+
+
+def test_schema_defaults_of_the_operators_of_the_tutorials() -> None:
+    tutorials = {"seasonal_decompose", "technical_indicators", "rolling_correlation", "correlation_regime"}
+    assert tutorials <= {op.name for op in OPERATORS.values()}
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_schema_defaults_are_those_of_the_public_function(name: str) -> None:
+    op = OPERATORS[name]
+    assert op.cases is not None
+    cases = op.cases()
+    arguments, others = bare_call(op, cases.samples)
+    expected, actual = cases.function(**arguments, **others), op.overload(**arguments)
+    expected = (expected,) if isinstance(expected, Tensor) else tuple(expected)
+    actual = (actual,) if isinstance(actual, Tensor) else actual[: len(expected)]
+    torch.testing.assert_close(actual, expected[: len(actual)], rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_schema_defaults_are_those_of_the_reference(name: str) -> None:
+    op = OPERATORS[name]
+    assert op.cases is not None
+    arguments, _ = bare_call(op, op.cases().samples)
+    torch.testing.assert_close(op.overload(**arguments), op.reference(**arguments), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["rolling_mean", "rolling_var", "rolling_skew_kurt", "rolling_correlation"])
+def test_schema_defaults_without_min_periods_have_the_gradient_of_the_whole_window(name: str) -> None:
+    x = torch.randn(6, 2, dtype=torch.double, requires_grad=True)
+    overload = OPERATORS[f"commodity::{name}"].overload
+    (bare,) = torch.autograd.grad(overload(x, 4).nansum(), x)
+    (resolved,) = torch.autograd.grad(overload(x, 4, 4).nansum(), x)
+    assert bare.any()
+    assert torch.equal(bare, resolved)
