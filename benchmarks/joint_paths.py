@@ -17,7 +17,7 @@ from markdown import environment, replace_table
 from torch import Tensor
 
 from torchcommodity import data
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, targets
 from torchcommodity.forecast import Forecaster, Simulation, diebold_mariano, fit
 from torchcommodity.losses import energy_score, variogram_score
 from torchcommodity.ops import log_returns
@@ -29,7 +29,6 @@ from torchcommodity.scenarios import (
     stationary_bootstrap,
     stylized_facts,
 )
-from torchcommodity.training import targets
 
 SPOT = ["WTI", "BRENT", "HENRY_HUB"]
 HORIZONS = (5, 21, 63, 126)  # rows

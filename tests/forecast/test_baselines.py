@@ -6,10 +6,10 @@ import pytest
 import torch
 from arch import arch_model
 
-from torchcommodity.data import Panel, embedded
+from torchcommodity.data import Panel, embedded, targets
 from torchcommodity.forecast import baselines
 from torchcommodity.models import Har, HarConfig
-from torchcommodity.training import ModelInputs, targets
+from torchcommodity.training import ModelInputs
 
 
 def test_unconditional_baseline_is_the_empirical_quantiles_of_the_past(backtest_panel: Panel) -> None:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchcommodity import data, forecast
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, targets
 from torchcommodity.models import HarLstmConfig
-from torchcommodity.training import FitConfig, TrainConfig, targets
+from torchcommodity.training import FitConfig, TrainConfig
 
 WEEKENDS = np.arange("2012-01-01", "2016-12-31", dtype="datetime64[D]")
 WEEKENDS = WEEKENDS[~np.is_busday(WEEKENDS)]

@@ -104,9 +104,13 @@ if TYPE_CHECKING:
     from torchcommodity.data._synthetic import check_not_synthetic as check_not_synthetic
     from torchcommodity.data._synthetic import is_synthetic as is_synthetic
     from torchcommodity.data._synthetic import synthetic_symbol as synthetic_symbol
+    from torchcommodity.data._targets import target_rows as target_rows
+    from torchcommodity.data._targets import targets as targets
     from torchcommodity.data._to_panel import to_panel as to_panel
     from torchcommodity.data._today import check_not_future as check_not_future
     from torchcommodity.data._today import latest_date as latest_date
+    from torchcommodity.data._windows import Window as Window
+    from torchcommodity.data._windows import WindowDataset as WindowDataset
     from torchcommodity.data._write import write as write
 
 __all__ = [
@@ -147,6 +151,8 @@ __all__ = [
     "SyntheticTensor",
     "Update",
     "Vintage",
+    "Window",
+    "WindowDataset",
     "business_calendar",
     "cache_dir",
     "calendar_years",
@@ -199,6 +205,8 @@ __all__ = [
     "summarize_names",
     "symbol_problem",
     "synthetic_symbol",
+    "target_rows",
+    "targets",
     "to_covariates",
     "to_panel",
     "trading_calendar",

@@ -15,6 +15,8 @@ from torchcommodity.data import (
     calendar_years,
     check_not_synthetic,
     summarize_names,
+    target_rows,
+    targets,
     to_panel,
     walk_forward,
 )
@@ -38,8 +40,6 @@ from torchcommodity.training import (
     model_inputs,
     one_thread,
     run_fold,
-    target_rows,
-    targets,
 )
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.data import targets
 from torchcommodity.models import Frequency, Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance, riskmetrics_variance
-from torchcommodity.training import Baseline, ModelInputs, Prediction, fit_mix, pool_rows, standard_quantiles, targets
+from torchcommodity.training import Baseline, ModelInputs, Prediction, fit_mix, pool_rows, standard_quantiles
 
 RISKMETRICS = {"daily": 0.94, "weekly": 0.94, "monthly": 0.97}  # lambda: half-lives of 11.2 and 22.8 rows
 QUARTER = {"daily": 63, "weekly": 13, "monthly": 3}  # rows

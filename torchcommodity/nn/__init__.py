@@ -18,6 +18,9 @@ from torchcommodity.nn._parametrizations import Positive as Positive
 from torchcommodity.nn._parametrizations import orthogonal_gates as orthogonal_gates
 from torchcommodity.nn._rolling_correlation import Correlations as Correlations
 from torchcommodity.nn._rolling_correlation import RollingCorrelation as RollingCorrelation
+from torchcommodity.nn._scalers import MinMaxScaler as MinMaxScaler
+from torchcommodity.nn._scalers import RobustScaler as RobustScaler
+from torchcommodity.nn._scalers import StandardScaler as StandardScaler
 from torchcommodity.nn._tcn import TCN as TCN
 from torchcommodity.nn._volatility import PERSISTENCE as PERSISTENCE
 from torchcommodity.nn._volatility import EwmVolatility as EwmVolatility
@@ -42,9 +45,12 @@ __all__ = [
     "LLTMCell",
     "LSTMCell",
     "LinearBNReLU",
+    "MinMaxScaler",
     "Positive",
     "Regimes",
+    "RobustScaler",
     "RollingCorrelation",
+    "StandardScaler",
     "VolatilityTarget",
     "orthogonal_gates",
     "to_int8",

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.data import targets
 from torchcommodity.forecast import diebold_mariano
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarOutput
@@ -16,7 +17,7 @@ from torchcommodity.optimize._model_size import ModelSize, model_size
 from torchcommodity.optimize._pipeline import COMBINED, NO_NETWORK, ORIGINAL, Float32Forecaster, Variant
 from torchcommodity.optimize._profile.measure import call_peak_bytes
 from torchcommodity.optimize._speedup import Speedup, Times, speedup, time_interleaved
-from torchcommodity.training import ModelInputs, one_thread, targets
+from torchcommodity.training import ModelInputs, one_thread
 
 SIZE_GOAL, SPEED_GOAL = 4, 3  # factors by which the combined variant should be smaller and faster
 

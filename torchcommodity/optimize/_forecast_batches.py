@@ -6,12 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchcommodity.data import targets
 from torchcommodity.forecast import Forecaster
 from torchcommodity.losses import pinball
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._batches import check_batches
 from torchcommodity.optimize._calls import Loss
-from torchcommodity.training import ModelInputs, targets
+from torchcommodity.training import ModelInputs
 
 ROWS, WINDOWS = 252, 16  # rows of a window after the warm-up; number of windows
 

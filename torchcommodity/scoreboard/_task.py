@@ -8,9 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, calendar_years, check_not_synthetic, embedded, embedded_symbols, to_panel
+from torchcommodity.data import (
+    Panel,
+    calendar_years,
+    check_not_synthetic,
+    embedded,
+    embedded_symbols,
+    target_rows,
+    targets,
+    to_panel,
+)
 from torchcommodity.forecast import TEST_YEARS, horizon_name
-from torchcommodity.training import FitConfig, min_fit_rows, target_rows, targets
+from torchcommodity.training import FitConfig, min_fit_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,8 +39,6 @@ from torchcommodity.training._returns import non_roll_returns as non_roll_return
 from torchcommodity.training._returns import roll_adjusted_returns as roll_adjusted_returns
 from torchcommodity.training._returns import roll_gaps as roll_gaps
 from torchcommodity.training._runtime import Device as Device
-from torchcommodity.training._targets import target_rows as target_rows
-from torchcommodity.training._targets import targets as targets
 from torchcommodity.training._tensor_file import parse_tensor_file as parse_tensor_file
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
@@ -113,8 +111,6 @@ __all__ = [
     "roll_gaps",
     "run_fold",
     "standard_quantiles",
-    "target_rows",
-    "targets",
     "tensor_file_bytes",
     "to_config",
     "to_toml",

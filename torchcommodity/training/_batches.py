@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from torchcommodity.data import targets
 from torchcommodity.models import HarOutput
 from torchcommodity.training._inputs import ModelInputs
-from torchcommodity.training._targets import targets
 
 
 class TrainingBatch(NamedTuple):

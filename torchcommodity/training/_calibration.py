@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchcommodity.data import targets
 from torchcommodity.losses import qlike
 from torchcommodity.models import Har, HarConfig, own_rows
 from torchcommodity.ops import garch_variance
 from torchcommodity.training._averages import moving_average
 from torchcommodity.training._inputs import ModelInputs
-from torchcommodity.training._targets import targets
 
 MIN_ROWS = 250  # rows of an asset above which the quantiles have a shape of its own
 

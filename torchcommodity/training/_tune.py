@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel, check_not_synthetic, walk_forward
+from torchcommodity.data import Panel, check_not_synthetic, targets, walk_forward
 from torchcommodity.losses import pinball
 from torchcommodity.models import HarGarchConfig, build_model, model_name
 from torchcommodity.training._config import FitConfig, check_config
@@ -18,7 +18,6 @@ from torchcommodity.training._executors import LOCAL, Executor
 from torchcommodity.training._folds import HAR_GARCH, Fold, run_fold
 from torchcommodity.training._history import check_history, usable_symbols
 from torchcommodity.training._inputs import model_inputs
-from torchcommodity.training._targets import targets
 from torchcommodity.training._toml import to_config, to_values
 from torchcommodity.training._train import Progress
 from torchcommodity.training._trainer import network_parameters

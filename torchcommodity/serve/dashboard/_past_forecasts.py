@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchcommodity.data import Panel
+from torchcommodity.data import Panel, target_rows, targets
 from torchcommodity.export import Artifact
 from torchcommodity.serve.dashboard._cached_artifact import CachedArtifact
-from torchcommodity.training import one_thread, target_rows, targets
+from torchcommodity.training import one_thread
 
 OUTCOME_ROWS = {"daily": 250, "weekly": 104, "monthly": 60}  # about one year of trading days
 OUTLOOK_ORIGINS = 2  # the newest row, and the one before it for the change since the previous forecast

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchcommodity.training import target_rows, targets
+from torchcommodity.data import target_rows, targets
 
 NAN = float("nan")
 
