@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from torchcommodity import models, training
-from torchcommodity.cli import _fit, _options
+from torchcommodity.cli import _device, _options
 from torchcommodity.cli._application import COMMANDS, _load
 from torchcommodity.data import embedded
 from torchcommodity.forecast import data_hash
@@ -22,7 +22,7 @@ def test_options_constants_equal_those_of_the_library() -> None:
     assert tuple(models.MODELS) == _options.MODELS
     assert models.model_name(FitConfig().model) == _options.DEFAULT_MODEL
     assert get_args(get_args(_options.Executor)[0]) == get_args(training.ExecutorName)
-    assert get_args(get_args(get_args(_fit.Device)[0])[0]) == get_args(training.Device)
+    assert _device.DEVICE == training._device.DEVICE
 
 
 def test_options_of_one_name_have_one_meaning() -> None:

@@ -21,7 +21,10 @@ INVALID: dict[str, tuple[str, str]] = {
     "nested key": ("[model.har]\nhorizon = [5]", "unknown key 'model.har.horizon'; did you mean 'model.har.horizons'?"),
     "wrong type": ('[train]\nepochs = "many"', "train.epochs must be an integer; got 'many'"),
     "no whole number": ("[train]\nepochs = 2.5", "train.epochs must be an integer; got 2.5"),
-    "no choice": ('[train]\ndevice = "tpu"', 'train.device must be "auto" or "cpu" or "cuda" or "mps"; got \'tpu\''),
+    "no device": (
+        '[train]\ndevice = "tpu"',
+        "device must be auto or a device of torch, such as cpu, cuda, cuda:1 or mps; got 'tpu'",
+    ),
     "wrong entry": ('[model.har]\nhorizons = [5, "x"]', "a list, each entry an integer; got [5, 'x']"),
     "no table": ("train = 3", "train must be a table; got 3"),
     "model no table": ("model = 3", "model must be a table; got 3"),

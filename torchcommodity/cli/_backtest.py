@@ -1,10 +1,11 @@
 """`torchcommodity backtest`: walk-forward scores of the forecast against every baseline."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
+from torchcommodity.cli._device import TrainingDevice, check_available
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 
@@ -27,6 +28,7 @@ def backtest(
     executor: options.Executor = "local",
     address: options.Address = None,
     seed: options.Seed = 0,
+    device: TrainingDevice = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Test a model walk-forward against every baseline.
@@ -39,9 +41,12 @@ def backtest(
     from torchcommodity.forecast import cached_backtest, calendar
     from torchcommodity.training import make_executor
 
+    check_available(device)
     screen = output.console(quiet)
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(panel, model, config, horizons, levels, symmetry=symmetry)
+    if device is not None:
+        settings = replace(settings, train=replace(settings.train, device=device))
     source = covariates.read()
     check_file(out)
     output.print_reading(screen, panel)

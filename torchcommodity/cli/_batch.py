@@ -8,6 +8,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._device import Device, check_available
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def batch(
     executor: options.Executor = "local",
     address: options.Address = None,
     shard: Part = None,
+    device: Device = "cpu",
     quiet: options.Quiet = False,
     layout: Layout = DETECTED,
 ) -> None:
@@ -94,7 +96,8 @@ def batch(
     from torchcommodity.batch import is_panel_table
     from torchcommodity.batch import run as run_batch
 
-    screen, loaded = output.console(quiet), options.load_model(model)
+    check_available(device)
+    screen, loaded = output.console(quiet), options.load_model(model, device)
     if (is_table := is_panel_table(data)) and layout != DETECTED:
         raise ValueError(
             "batch: --format, --column, --decimal, --date-order and --as-of read one panel; got a table of panels"

@@ -7,6 +7,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._device import HELP, check_available, check_name
 
 SUFFIXES = {"pt2": ".pt2", "aoti": ".aoti.pt2", "onnx": ".onnx"}
 
@@ -24,12 +25,23 @@ WithoutCurve = Annotated[
     ),
 ]
 
+TargetDevice = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="DEVICE",
+        callback=check_name,
+        help=f"Device to compile for (aoti), and to compare with the fitted model on (pt2): {HELP}",
+    ),
+]
+
 
 def export(
     model: options.ModelFile,
     format: Format = "pt2",
     out: Out = None,
     without_curve: WithoutCurve = False,
+    device: TargetDevice = "cpu",
     quiet: options.Quiet = False,
 ) -> None:
     """Export a fitted model to one self-contained file.
@@ -38,6 +50,7 @@ def export(
     read it.
     """
     path = _output_path(model, out, format)
+    check_available(device)
     from torchcommodity.cli._tables import check_file
     from torchcommodity.export import Artifact
     from torchcommodity.export import export as write
@@ -48,8 +61,8 @@ def export(
     forecaster = Forecaster.load(model)
     path.parent.mkdir(parents=True, exist_ok=True)
     with output.progress_bar(screen, f"Export to {format}") as progress:
-        write(forecaster, path, format, without_curve=without_curve, progress=progress)
-        metadata = Artifact.load(path).metadata
+        write(forecaster, path, format, without_curve=without_curve, device=device, progress=progress)
+        metadata = Artifact.load(path, device).metadata
     symbols = ", ".join(metadata.symbols)
     output.print_line(
         screen,

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
+from torchcommodity.cli._device import TrainingDevice, check_available
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ def check_out(path: Path) -> Path:
 
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", callback=check_out, help=f"Output file ({SUFFIX})")]
-Device = Annotated[
-    Literal["auto", "cpu", "cuda", "mps"] | None,
-    typer.Option("--device", help="Training device; default: the device in the settings (cpu)"),
-]
 Checkpoint = Annotated[
     Path | None,
     typer.Option("--checkpoint", metavar="FILE", help="Training checkpoint; default: next to --out"),
@@ -67,7 +64,7 @@ def fit(
     drop_unusable: options.DropUnusable = False,
     out: Out = Path("out/model.safetensors"),
     seed: options.Seed = 0,
-    device: Device = None,
+    device: TrainingDevice = None,
     checkpoint: Checkpoint = None,
     resume: Resume = True,
     checkpoint_seconds: CheckpointSeconds = 60.0,
@@ -96,6 +93,7 @@ def fit(
     if print_config:
         typer.echo(to_toml(settings), nl=False)
         return
+    check_available(device)
     source = covariates.read()
     is_first = int(os.environ.get("RANK", 0)) == 0  # among the processes of torchrun
     screen = output.console(quiet or not is_first)

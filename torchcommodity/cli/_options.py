@@ -323,12 +323,12 @@ def _model_settings(model: str | None, config: Path | None, frequency: "Frequenc
     return from_toml(settings, model)
 
 
-def load_model(path: Path) -> "Forecaster | Artifact":
+def load_model(path: Path, device: str = "cpu") -> "Forecaster | Artifact":
     """Load a fitted model (.safetensors) or an exported one (any other ending)."""
     if path.suffix.lower() == ".safetensors":
         from torchcommodity.forecast import Forecaster
 
-        return Forecaster.load(path)
+        return Forecaster.load(path).to(device)
     from torchcommodity.export import Artifact
 
-    return Artifact.load(path)
+    return Artifact.load(path, device)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
 from torchcommodity.cli._covariates import NONE, CovariateOptions, with_covariates
+from torchcommodity.cli._device import Device, check_available
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def predict(
     layout: Layout = DETECTED,
     covariates: CovariateOptions = NONE,
     out: options.OutTable = None,
+    device: Device = "cpu",
     quiet: options.Quiet = False,
 ) -> None:
     """Forecast with a fitted or exported model.
@@ -30,9 +32,10 @@ def predict(
     """
     from torchcommodity.cli._tables import check_file, write_table
 
+    check_available(device)
     screen = output.console(quiet)
     check_file(out)
-    forecaster = options.load_model(model)
+    forecaster = options.load_model(model, device)
     panel = options.read_prices(data, curve=curve, layout=layout)
     output.print_read_as(screen, panel)
     output.print_findings(screen, [f for f in panel.findings if f.symbol in ("", *forecaster.symbols)])

@@ -8,6 +8,7 @@ import typer
 
 from torchcommodity.cli import _options as options
 from torchcommodity.cli import _output as output
+from torchcommodity.cli._device import Device, check_available
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 from torchcommodity.cli._parse import call_factory, factory_errors
 
@@ -65,6 +66,7 @@ def profile(
     batch: BatchSize = 1,
     train: Train = False,
     steps: Steps = 5,
+    device: Device = "cpu",
     trace: Trace = None,
     stacks: Stacks = None,
     top: Top = 15,
@@ -76,6 +78,7 @@ def profile(
     Prints the stages, the operators with their shapes, the memory, and the three largest costs. Exit code 4:
     MODULE:FUNCTION raised an exception.
     """
+    check_available(device)
     import torchcommodity.optimize as optimize
 
     if Path(model).exists():
@@ -85,6 +88,7 @@ def profile(
     if train and loss_fn is None:
         raise ValueError("profile: --train needs a loss; return (model, batches, loss_fn) from a function of your own")
     loss_fn = loss_fn if train else None
+    module = module if device == "cpu" else _move(module, device)
     with factory_errors(model):
         result = optimize.profile(module, batches, loss_fn=loss_fn, steps=steps, trace=trace, stacks=stacks or True)
     screen = output.console()
@@ -106,6 +110,14 @@ def _fitted(path: Path, data: str, curve: Any, layout: Layout, rows: int, batch:
     panel = forecaster.align_panel(options.read_prices(data, ",".join(forecaster.symbols), curve=curve, layout=layout))
     inputs = model_inputs(panel, forecaster.horizons[-1])
     return forecaster, [optimize.benchmark_inputs(inputs, rows, batch, forecaster.horizons[-1])], None
+
+
+def _move(model: Any, device: str) -> Any:
+    """A forecaster, or a module of a function of the user's own, on a device; the profiler moves the batches."""
+    from torchcommodity.forecast import Forecaster
+    from torchcommodity.training import resolve_device, to_device
+
+    return model.to(device) if isinstance(model, Forecaster) else to_device(model, resolve_device("profile", device))
 
 
 def _from_factory(factory: str) -> tuple[Any, Any, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchcommodity.cli import _options as options
+from torchcommodity.cli._device import Device
 from torchcommodity.cli._layout import DETECTED, Layout, with_layout
 
 TOKEN = "TORCHCOMMODITY_TOKEN"
@@ -78,6 +79,16 @@ Live = Annotated[
     ),
 ]
 
+MemoryFraction = Annotated[
+    float | None,
+    typer.Option(
+        "--memory-fraction",
+        min=0,
+        max=1,
+        help="Share of the memory of the GPU that each worker process may allocate; default: no limit",
+    ),
+]
+
 
 @with_layout
 def serve(
@@ -93,6 +104,8 @@ def serve(
     fronts: Fronts = 1,
     workers: Workers = 1,
     spare: Spare = False,
+    device: Device = "cpu",
+    memory_fraction: MemoryFraction = None,
     token_file: TokenFile = None,
     cors_origin: CorsOrigin = None,
     timeout: Timeout = 20.0,
@@ -123,6 +136,8 @@ def serve(
             fronts=fronts,
             workers=workers,
             spare=spare,
+            device=device,
+            memory_fraction=memory_fraction,
             tokens=_tokens(token_file),
             cors_origins=cors_origin or (),
             limits=limits,

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from torchcommodity.data import compare_with_training, to_panel
 from torchcommodity.export._checksum import verify
+from torchcommodity.export._devices import CPU, WrongDeviceError, check_format
 from torchcommodity.export._export_program import RawPriceForecaster
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import Metadata, make_metadata, parse_metadata
 from torchcommodity.forecast import Forecast, Forecaster, align_panel, check_warmup
-from torchcommodity.training import one_thread
+from torchcommodity.training import one_thread, resolve_device
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -34,21 +35,31 @@ class Artifact:
     origin: bytes | Forecaster | None = field(
         default=None, repr=False, compare=False
     )  # from which a pickle is restored
+    device: torch.device = CPU  # on which it computes
 
     @classmethod
-    def load(cls, path: str | Path) -> "Artifact":
+    def load(cls, path: str | Path, device: str | torch.device = "cpu") -> "Artifact":
         """Read a file written by `export`; the format is detected from its content.
 
+        Args:
+            path: the file.
+            device: device on which the artifact computes, such as "cuda" or "cuda:1", or "auto". A `pt2` file runs on
+                any device with float64, an `aoti` file on the kind of device that it was compiled for, an `onnx` file
+                on the CPU.
+
         Raises:
-            ValueError: the file is damaged, truncated, or was not written by `export`.
+            ValueError: the file is damaged, truncated, or was not written by `export`; this machine has no such device,
+                or the file does not run on it.
         """
-        return cls._from_bytes(Path(path).read_bytes(), str(path))
+        return cls._from_bytes(Path(path).read_bytes(), str(path), resolve_device("Artifact.load", device))
 
     @classmethod
-    def _from_bytes(cls, content: bytes, label: str = "content") -> "Artifact":
+    def _from_bytes(cls, content: bytes, label: str = "content", device: torch.device = CPU) -> "Artifact":
         sha256 = verify(content, label)
         try:
-            return _load(content, sha256)
+            return _load(content, sha256, device)
+        except WrongDeviceError:
+            raise
         except (ValueError, KeyError, TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(f"Artifact.load: {label} must be an artifact written by export; got {error}") from error
 
@@ -67,14 +78,14 @@ class Artifact:
             )
         sha256 = hashlib.sha256(forecaster.to_bytes()).hexdigest()
         metadata = replace(make_metadata(forecaster, "pt2"), sha256=sha256)
-        return cls(metadata, RawPriceForecaster(forecaster), forecaster)
+        return cls(metadata, RawPriceForecaster(forecaster).to(forecaster.device), forecaster, forecaster.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the content of the file, or the forecaster: graphs, sessions and machine code cannot be pickled."""
         if isinstance(self.origin, bytes):
-            return Artifact._from_bytes, (self.origin,)
+            return Artifact._from_bytes, (self.origin, "content", self.device)
         if self.origin is None:
-            return Artifact, (self.metadata, self.forward)
+            return Artifact, (self.metadata, self.forward, None, self.device)
         return Artifact.from_forecaster, (self.origin,)
 
     @torch.no_grad()
@@ -89,12 +100,15 @@ class Artifact:
         A symbol with at most `metadata.warmup` positive prices is NaN. The forecast starts from its last positive
         price.
 
+        Inputs are copied to the device of the artifact, and the quantiles back to that of the prices.
+
         Raises:
             ValueError, TypeError: wrong shapes or dtypes, too few rows, an infinite price, or days that do not increase
                 or are outside `metadata.calendar`.
         """
         check_inputs(self.metadata, prices, days)
-        return self.forward(prices.contiguous(), days.contiguous())
+        inputs = (x.contiguous().to(self.device) for x in (prices, days))
+        return self.forward(*inputs).to(prices.device)
 
     @one_thread()
     def predict(self, prices: Any) -> Forecast:
@@ -153,11 +167,13 @@ def check_inputs(metadata: Metadata, prices: Tensor, days: Tensor) -> None:
         raise ValueError(f"artifact: days must lie between {' and '.join(metadata.calendar)}; got {got}")
 
 
-def _load(content: bytes, sha256: str) -> Artifact:
+def _load(content: bytes, sha256: str, device: torch.device) -> Artifact:
     if not content.startswith(ZIP_MAGIC):
+        check_format("Artifact.load", "onnx", device)
         text, forward = onnx.from_bytes(content)
         return Artifact(parse_metadata(text, sha256), forward, content)
     records = pt2.read_records(content)
     metadata = parse_metadata(records[pt2.METADATA].decode(), sha256)
-    forward = aoti.from_bytes(content) if metadata.format == "aoti" else pt2.from_records(records)
-    return Artifact(metadata, forward, content)
+    check_format("Artifact.load", metadata.format, device)
+    forward = aoti.from_bytes(content, device) if metadata.format == "aoti" else pt2.from_records(records, device)
+    return Artifact(metadata, forward, content, device)

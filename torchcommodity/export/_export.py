@@ -7,13 +7,15 @@ import torch
 from torchcommodity.data import write_atomic
 from torchcommodity.export._artifact import Artifact
 from torchcommodity.export._checksum import append_onnx_checksum, append_zip_checksum
+from torchcommodity.export._devices import check_format, move
 from torchcommodity.export._export_program import RawPriceForecaster, trace
 from torchcommodity.export._formats import aoti, onnx, pt2
 from torchcommodity.export._metadata import FORMATS, Format, Metadata, make_metadata
 from torchcommodity.forecast import Forecaster
-from torchcommodity.training import Progress, one_thread
+from torchcommodity.training import Progress, one_thread, resolve_device
 
 TOLERANCE: dict[Format, float] = {"pt2": 0.0, "aoti": 1e-5, "onnx": 1e-5}  # of a log-return
+GPU_TOLERANCE = 1e-5
 STAGE: dict[Format, str] = {"pt2": "writing the graph", "aoti": "compiling the graph", "onnx": "converting the graph"}
 
 
@@ -24,6 +26,7 @@ def export(
     format: Format = "pt2",
     *,
     without_curve: bool = False,
+    device: str | torch.device = "cpu",
     progress: Progress | None = None,
 ) -> Path:
     """Write a forecaster as one artifact: prices (B, T, N) and days (B, T) in, quantiles (B, H, N, Q) out.
@@ -39,6 +42,8 @@ def export(
             processor; `onnx`, for onnxruntime without torch.
         without_curve: export a forecaster that was fitted with a futures curve. Artifacts do not take a curve: expected
             roll gaps are then the past ones instead of those of the curve.
+        device: device to compile for (`aoti`) and to compare with the forecaster on, such as "cuda". A `pt2` file is
+            the same for all devices: `Artifact.load` takes the one on which it computes.
         progress: called with the number of finished stages, their total number and the name of the current one.
 
     Returns:
@@ -46,8 +51,9 @@ def export(
 
     Raises:
         ValueError: an unknown format, a forecaster with covariates, one with a curve and `without_curve=False`, or one
-            of series that roll on other days than by the exchange's rule; no C++ compiler for `aoti`; torch cannot
-            export the model to this format, or the result differs from the forecaster. No file is written.
+            of series that roll on other days than by the exchange's rule; no C++ compiler for `aoti`; this machine has
+            no such device, or the format does not run on it; torch cannot export the model to this format, or the
+            result differs from the forecaster. No file is written.
         ImportError: `onnx` without the packages of the extra `export`.
 
     Example:
@@ -65,16 +71,18 @@ def export(
             "export: the forecaster was fitted with a futures curve, which an artifact does not take; pass "
             "without_curve=True (--without-curve) to expect the past roll gaps instead"
         )
+    target = resolve_device("export", device)
+    check_format("export", format, target)
     {"pt2": pt2, "aoti": aoti, "onnx": onnx}[format].check_available()
-    metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster)
+    metadata, graph = make_metadata(forecaster, format), RawPriceForecaster(forecaster.to("cpu"))
     report = progress or (lambda done, total, description: None)
     try:
         report(0, 4, "tracing the model")
         program = trace(graph, metadata.min_rows)
         report(1, 4, STAGE[format])
-        content = _to_bytes(program, metadata)
+        content = _to_bytes(program, metadata, target)
         report(2, 4, "comparing with the forecaster")
-        _compare(Artifact._from_bytes(content), graph)
+        _compare(Artifact._from_bytes(content, device=target), graph)
     except Exception as error:  # torch's exporters raise errors of any type
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         others = " or ".join(repr(name) for name in FORMATS if name != format)
@@ -86,10 +94,12 @@ def export(
     return write_atomic(path, content)
 
 
-def _to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes:
+def _to_bytes(program: torch.export.ExportedProgram, metadata: Metadata, device: torch.device) -> bytes:
     if metadata.format == "onnx":
         return append_onnx_checksum(onnx.to_bytes(program, metadata))
-    return append_zip_checksum((aoti if metadata.format == "aoti" else pt2).to_bytes(program, metadata))
+    if metadata.format == "aoti":
+        return append_zip_checksum(aoti.to_bytes(move(program, device), metadata))
+    return append_zip_checksum(pt2.to_bytes(program, metadata))
 
 
 @one_thread()
@@ -97,5 +107,6 @@ def _compare(artifact: Artifact, graph: RawPriceForecaster) -> None:
     """Raise ValueError if an artifact differs from the forecaster at another batch size and number of rows."""
     inputs = graph.sample_inputs(3, artifact.metadata.min_rows + 20)
     difference = (artifact(*inputs) - graph(*inputs)).abs().max().item()
-    if not difference <= TOLERANCE[artifact.metadata.format]:  # also NaN
+    tolerance = TOLERANCE[artifact.metadata.format] if artifact.device.type == "cpu" else GPU_TOLERANCE
+    if not difference <= tolerance:  # also NaN
         raise ValueError(f"its results differ from the forecaster's by up to {difference:.1e} of a log-return")

@@ -1,8 +1,9 @@
 """Fitted forecaster, and its file."""
 
+import copy
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from torchcommodity.forecast._simulate import simulate
 from torchcommodity.forecast._simulation import Simulation
 from torchcommodity.models import build_model, model_config, model_name
 from torchcommodity.nn import to_int8
-from torchcommodity.training import VarianceSource, parse_tensor_file, tensor_file_bytes
+from torchcommodity.training import VarianceSource, parse_tensor_file, resolve_device, tensor_file_bytes, to_device
 
 FORMAT = "torchcommodity.forecaster.4"
 
@@ -89,6 +90,33 @@ class Forecaster:
         """Quantile levels."""
         levels: tuple[float, ...] = self.model.har.config.levels
         return levels
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the model, on which `predict` computes."""
+        device: torch.device = self.model.har.mix.device
+        return device
+
+    def to(self, device: str | torch.device) -> "Forecaster":
+        """The forecaster with its model on a device: a copy, unless it is there already.
+
+        `predict` computes on the device, and returns a forecast on the CPU; `simulate`, `start` and `step` compute on
+        the CPU. On a device without float64, such as "mps", the model is converted to float32.
+
+        Args:
+            device: a device of torch such as "cuda", "cuda:1", "mps" or "cpu", or "auto".
+
+        Raises:
+            ValueError: no such device on this machine.
+
+        Example:
+            >>> from torchcommodity import data, forecast
+            >>> wti = data.embedded(["WTI"]).between("2012-01-01", "2018-12-31")
+            >>> forecast.fit(wti).to("cpu").predict(wti)
+            Forecast(WTI; from 2018-12-28; horizons 5, 21, 63, 126; 19 levels)
+        """
+        target = resolve_device("to", device)
+        return self if target == self.device else replace(self, model=to_device(copy.deepcopy(self.model), target))
 
     def predict(self, prices: Any, covariates: VarianceSource | None = None) -> Forecast:
         """Forecast from the last row of `prices`; see `forecast.predict`."""

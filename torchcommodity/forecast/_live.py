@@ -26,6 +26,7 @@ MODEL = "model."  # prefix of what the model keeps
 @torch.no_grad()
 def start(forecaster: "Forecaster", prices: Any, covariates: VarianceSource | None = None) -> LiveState:
     """The state after the rows of `prices`; see `Forecaster.start`."""
+    forecaster = forecaster.to("cpu")
     panel = forecaster.align_panel(to_panel(prices, operation="start"))
     past = Past({})
     if hasattr(forecaster.model, "update"):
@@ -39,6 +40,7 @@ def step(
     forecaster: "Forecaster", state: LiveState, prices: Any, covariates: VarianceSource | None = None
 ) -> tuple[LiveState, Forecast]:
     """The state after more rows, and the forecast from the last of them; see `Forecaster.step`."""
+    forecaster = forecaster.to("cpu")
     before = _panel(forecaster, state)
     panel = forecaster.align_panel(_append(before, to_panel(prices, operation="step").select(forecaster.symbols)))
     if len(panel) == len(before):

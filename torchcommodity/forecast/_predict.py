@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def predict(forecaster: "Forecaster", prices: Any, covariates: VarianceSource | None = None) -> Forecast:
     """Forecast from the last row of `prices`. The model is not refitted; its variances use every row.
 
+    It computes on the device of the forecaster, see `Forecaster.to`; the forecast is on the CPU.
+
     Args:
         forecaster: from `fit` or `Forecaster.load`.
         prices: raw prices, anything that `data.to_panel` takes, with at least the forecaster's symbols, in
@@ -48,5 +50,5 @@ def predict(forecaster: "Forecaster", prices: Any, covariates: VarianceSource | 
         raise ValueError(f"predict: {error}") from None
     findings = (*compare_with_training(panel, forecaster.record.prices), *covariate_findings(covariates, panel))
     panel = replace(panel, findings=(*panel.findings, *findings))
-    log_returns = forecaster.model.eval()(*inputs.batch())[0]
+    log_returns = forecaster.model.eval()(*inputs.to(forecaster.device).batch())[0].to("cpu", inputs.prices.dtype)
     return Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns)

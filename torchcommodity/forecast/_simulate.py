@@ -34,6 +34,7 @@ def simulate(
     """Joint price paths after the last row of `prices`; see `Forecaster.simulate`."""
     check_integer("simulate", 1, paths=paths)
     check_integer("simulate", 0, maximum=2**63 - 1, seed=seed)
+    forecaster = forecaster.to("cpu")
     panel = forecaster.align_panel(to_panel(prices, operation="simulate"), operation="simulate")
     rows = _rows(forecaster, horizon, panel)
     har, inputs = forecaster.model.har, model_inputs(panel, forecaster.horizons[-1])

@@ -10,12 +10,19 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer
 from torch.utils._pytree import tree_map
 
+from torchcommodity import training
 from torchcommodity.optimize._module import restored_mode
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """Move the tensors of a batch."""
-    return _map(lambda x: x.to(device) if hasattr(x, "to") else x, batch)
+    return _map(lambda x: _move(x, device), batch)
+
+
+def _move(x: Any, device: torch.device) -> Any:
+    if isinstance(x, Tensor):
+        return training.to_device(x, device)
+    return x.to(device) if hasattr(x, "to") else x  # such as a PackedSequence
 
 
 def copy_batch(batch: Any) -> Any:

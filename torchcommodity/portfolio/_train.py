@@ -13,7 +13,7 @@ from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmC
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
-from torchcommodity.training import Device, Progress, one_thread
+from torchcommodity.training import Device, Progress, check_device, fabric_device, one_thread
 
 TRADES_PER_ROLL = 2  # the old contract is sold, the new one bought
 
@@ -46,6 +46,7 @@ class PortfolioTrainConfig:
         if not 0 < self.validation_fraction < 1:
             got = f"{self.validation_fraction}"
             raise ValueError(f"PortfolioTrainConfig: validation_fraction must be in (0, 1); got {got}")
+        check_device("PortfolioTrainConfig", self.device)
 
 
 class TrainedPortfolio(NamedTuple):
@@ -108,7 +109,7 @@ def train(
     from lightning.fabric import Fabric  # slow to import
 
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
-    fabric = Fabric(accelerator=config.device, devices=1)
+    fabric = Fabric(**fabric_device("portfolio.train", config.device))
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("weights")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.models import ScenarioCritic, ScenarioGenerator
-from torchcommodity.training import Device, Progress
+from torchcommodity.training import Device, Progress, check_device, fabric_device
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class AdversarialConfig:
                 raise ValueError(f"AdversarialConfig: {name} must be >= {minimum}; got {getattr(self, name)}")
         if not 0 <= self.average < 1:
             raise ValueError(f"AdversarialConfig: average must be in [0, 1); got {self.average}")
+        check_device("AdversarialConfig", self.device)
 
 
 def gradient_penalty(
@@ -86,7 +87,7 @@ def train_adversarially(
     from lightning.fabric import Fabric  # slow to import
 
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)  # suppresses the message that Fabric prints
-    fabric = Fabric(accelerator=config.device, devices=1)
+    fabric = Fabric(**fabric_device("scenarios.fit", config.device))
     average = copy.deepcopy(generator)
     g_network, g_optimizer = fabric.setup(generator, _adam(generator, config.generator_rate, config))
     c_network, c_optimizer = fabric.setup(critic, _adam(critic, config.critic_rate, config))

@@ -17,6 +17,11 @@ from torchcommodity.training._covariates import add_extra_terms as add_extra_ter
 from torchcommodity.training._covariates import check_no_extra_terms as check_no_extra_terms
 from torchcommodity.training._covariates import covariate_variances as covariate_variances
 from torchcommodity.training._covariates import without_extra_terms as without_extra_terms
+from torchcommodity.training._device import Device as Device
+from torchcommodity.training._device import check_device as check_device
+from torchcommodity.training._device import limit_memory as limit_memory
+from torchcommodity.training._device import resolve_device as resolve_device
+from torchcommodity.training._device import to_device as to_device
 from torchcommodity.training._executors import LOCAL as LOCAL
 from torchcommodity.training._executors import Executor as Executor
 from torchcommodity.training._executors import ExecutorName as ExecutorName
@@ -38,7 +43,7 @@ from torchcommodity.training._inputs import model_inputs as model_inputs
 from torchcommodity.training._returns import non_roll_returns as non_roll_returns
 from torchcommodity.training._returns import roll_adjusted_returns as roll_adjusted_returns
 from torchcommodity.training._returns import roll_gaps as roll_gaps
-from torchcommodity.training._runtime import Device as Device
+from torchcommodity.training._runtime import fabric_device as fabric_device
 from torchcommodity.training._tensor_file import parse_tensor_file as parse_tensor_file
 from torchcommodity.training._tensor_file import read_tensor_file as read_tensor_file
 from torchcommodity.training._tensor_file import tensor_file_bytes as tensor_file_bytes
@@ -87,13 +92,16 @@ __all__ = [
     "add_extra_terms",
     "calibrate",
     "check_config",
+    "check_device",
     "check_history",
     "check_no_extra_terms",
     "check_past",
     "check_prices",
     "covariate_variances",
+    "fabric_device",
     "fit_mix",
     "from_toml",
+    "limit_memory",
     "load_config",
     "make_executor",
     "make_splits",
@@ -107,12 +115,14 @@ __all__ = [
     "parse_tensor_file",
     "pool_rows",
     "read_tensor_file",
+    "resolve_device",
     "roll_adjusted_returns",
     "roll_gaps",
     "run_fold",
     "standard_quantiles",
     "tensor_file_bytes",
     "to_config",
+    "to_device",
     "to_toml",
     "to_values",
     "train",

@@ -1,5 +1,6 @@
 """Folds of a walk-forward backtest: train the network once, then forecast the years until the next training."""
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -10,12 +11,14 @@ from torchcommodity.models import HarConfig, HarGarch, HarGarchConfig, build_mod
 from torchcommodity.training._calibration import calibrate
 from torchcommodity.training._config import FitConfig
 from torchcommodity.training._covariates import without_extra_terms
+from torchcommodity.training._device import resolve_device, to_device
 from torchcommodity.training._inputs import ModelInputs
 from torchcommodity.training._threads import one_thread
 from torchcommodity.training._train import train
 from torchcommodity.training._trainer import network_parameters
 
 HAR_GARCH = model_name(HarGarchConfig())  # equal to any untrained network, bit for bit
+CPU = torch.device("cpu")
 WITHOUT_COVARIATES = f"{HAR_GARCH}, no covariates"
 
 
@@ -51,6 +54,7 @@ class FoldResult(NamedTuple):
 @one_thread()
 def run_fold(fold: Fold) -> FoldResult:
     """Train the network on the rows before the first test year, recalibrate before each year and forecast it."""
+    device = resolve_device("backtest", fold.config.train.device)
     model = build_model(fold.config.model, fold.inputs.prices.shape[1], fold.seed)
     first_year, first_rows = next(iter(fold.years.items()))
     past = fold.inputs.before(first_rows.start)
@@ -60,7 +64,7 @@ def run_fold(fold: Fold) -> FoldResult:
     for year, rows in fold.years.items():
         calibrate(model.har, fold.inputs.before(rows.start), fold.config.symmetry)
         mix[year] = model.har.mix.clone()
-        predictions = _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines)
+        predictions = _predict(model, fold.inputs.before(rows.stop), rows.start, fold.baselines, device)
         if model.har.config.extra_terms:
             predictions[WITHOUT_COVARIATES] = _without_covariates(fold, rows)
         for name, prediction in predictions.items():
@@ -70,17 +74,24 @@ def run_fold(fold: Fold) -> FoldResult:
 
 
 @torch.no_grad()
-def _predict(model: Any, inputs: ModelInputs, start: int, baselines: Mapping[str, Baseline]) -> dict[str, Prediction]:
-    """Forecasts of the rows from `start` on: the model, the same model untrained if it has a network, the baselines."""
-    model.eval()
-    har_output = model.har(*inputs.batch())
+def _predict(
+    model: Any, inputs: ModelInputs, start: int, baselines: Mapping[str, Baseline], device: torch.device = CPU
+) -> dict[str, Prediction]:
+    """Forecasts of the rows from `start` on: the model, the same model untrained if it has a network, the baselines.
+
+    The model computes on the device; the baselines, and the result, are on the CPU.
+    """
+    if device != CPU:
+        model = to_device(copy.deepcopy(model), device)
+    har_output = model.eval().har(*inputs.to(device).batch())
     corrections = {model_name(model.config): model.correction(har_output)}
     if network_parameters(model):
         corrections[HAR_GARCH] = None
     predictions = {}
     for name, raw in corrections.items():
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
-        predictions[name] = Prediction(model.har.quantiles(har_output, raw)[0, start:], variance[0, start:])
+        quantiles = model.har.quantiles(har_output, raw)
+        predictions[name] = Prediction(*(x[0, start:].to(CPU, inputs.prices.dtype) for x in (quantiles, variance)))
     inputs, config = inputs._replace(extra_variances=None), without_extra_terms(model.har.config)
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from torchcommodity.data import Panel
+from torchcommodity.training._device import to_device
 
 
 class ModelInputs(NamedTuple):
@@ -23,6 +24,11 @@ class ModelInputs(NamedTuple):
         rolls = None if self.rolls is None else self.rolls[: len(self.rolls) - len(self.prices) + stop]
         curve, extra = (None if x is None else x[:stop] for x in (self.curve, self.extra_variances))
         return ModelInputs(self.prices[:stop], rolls, curve, extra, self.averages)
+
+    def to(self, device: torch.device) -> "ModelInputs":
+        """Copy to a device; prices are float32 on a device without float64."""
+        rest = (None if x is None else to_device(x, device) for x in self[1:])
+        return ModelInputs(to_device(self.prices, device), *rest)
 
     def batch(self) -> tuple[Any, ...]:
         """Inputs with a batch axis of size one, for `model(*inputs.batch())`: three, or four with extra variances."""

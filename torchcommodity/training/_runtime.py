@@ -5,15 +5,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import nn
 
+from torchcommodity.training._device import Device, resolve_device
+
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 MatmulPrecision = Literal["highest", "high", "medium"]
 
@@ -28,29 +29,39 @@ def make_fabric(device: Device, precision: Precision, tensorboard: Path | None =
     from lightning.fabric.loggers.tensorboard import TensorBoardLogger
     from lightning.fabric.plugins import MixedPrecision
 
-    available: dict[Device, bool] = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    if device == "auto":
-        device = next(name for name, present in available.items() if present)
-    if not available[device]:
-        raise ValueError(f"train: device must be available on this machine, such as cpu or auto; got {device}")
-    for name in ("lightning.fabric", "lightning.pytorch"):  # silences their startup messages
-        logging.getLogger(name).setLevel(logging.ERROR)
     torchrun = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
     local_processes = int(os.environ["LOCAL_WORLD_SIZE"]) if torchrun else 1
+    target = fabric_device("train", device, local_processes if torchrun else None)
+    for name in ("lightning.fabric", "lightning.pytorch"):  # silences their startup messages
+        logging.getLogger(name).setLevel(logging.ERROR)
     fabric = Fabric(
-        accelerator=device,
-        devices=local_processes,
+        **target,
         num_nodes=int(os.environ["WORLD_SIZE"]) // local_processes if torchrun else 1,
         strategy="ddp" if torchrun else "auto",
-        plugins=None if precision == "32-true" else MixedPrecision(precision, device),
+        plugins=None if precision == "32-true" else MixedPrecision(precision, target["accelerator"]),
         loggers=None if tensorboard is None else TensorBoardLogger(tensorboard, name="", version=""),
     )
     fabric.launch()
     return fabric
+
+
+def fabric_device(operation: str, device: Device, processes: int | None = None) -> dict[str, Any]:
+    """Arguments of Fabric for a device; under torchrun, for that of each of its processes on this machine.
+
+    Raises:
+        ValueError: the device is not available, or has an index under torchrun, which gives each process its own.
+
+    Example:
+        >>> fabric_device("train", "cpu")
+        {'accelerator': 'cpu', 'devices': 1}
+    """
+    accelerator, _, index = str(device).partition(":")
+    target = resolve_device(operation, device).type
+    if not index or accelerator == "cpu":
+        return {"accelerator": target, "devices": processes or 1}
+    if processes is not None:
+        raise ValueError(f"{operation}: device must have no index under torchrun, such as {target}; got {device}")
+    return {"accelerator": target, "devices": [int(index)]}
 
 
 @contextmanager

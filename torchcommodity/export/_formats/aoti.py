@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchcommodity.export._devices import CPU, check_compiled_for
 from torchcommodity.export._formats import pt2
 from torchcommodity.export._metadata import Metadata
 from torchcommodity.opkit import native_libraries
@@ -50,23 +51,24 @@ def to_bytes(
     return pt2.write_records(records | {pt2.METADATA: metadata.to_json().encode()})
 
 
-def from_bytes(package: bytes) -> Callable[[Tensor, Tensor], Tensor]:
-    """The forecaster of a package compiled for this processor; the `commodity` operators are already loaded."""
+def from_bytes(package: bytes, device: torch.device = CPU) -> Callable[[Tensor, Tensor], Tensor]:
+    """The forecaster of a package compiled for this device; the `commodity` operators are already loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pt2")
         path.write_bytes(package)  # the verified bytes: the original file may have changed since
-        _check_processor(str(path))
-        return torch._inductor.aoti_load_package(str(path))
+        _check_processor(str(path), device)
+        return torch._inductor.aoti_load_package(str(path), device_index=-1 if device.index is None else device.index)
 
 
 def _libraries() -> list[Path]:
     return [path for path in native_libraries() if path.parent.name == "torchcommodity"]
 
 
-def _check_processor(path: str) -> None:
+def _check_processor(path: str, device: torch.device) -> None:
     from torch._inductor.codecache import get_device_information
 
     target = torch._C._aoti.AOTIModelPackageLoader.load_metadata_from_package(path, "model")  # type: ignore[attr-defined]
+    check_compiled_for(target["AOTI_DEVICE_KEY"], device)
     for name, local in get_device_information(target["AOTI_DEVICE_KEY"]).items():
         if target.get(name, local) != local:
             raise ValueError(f"machine code for another processor: {name} {target[name]}; this one has {local}")

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.export.pt2_archive import PT2ArchiveWriter
 
+from torchcommodity.export._devices import CPU, move
 from torchcommodity.export._graph_allowlist import check_graph, strip_debug_info
 from torchcommodity.export._metadata import Metadata
 
@@ -36,12 +37,12 @@ def to_bytes(program: torch.export.ExportedProgram, metadata: Metadata) -> bytes
     return write_records(records)
 
 
-def from_records(records: dict[str, bytes]) -> Callable[[Tensor, Tensor], Tensor]:
+def from_records(records: dict[str, bytes], device: torch.device = CPU) -> Callable[[Tensor, Tensor], Tensor]:
     """The forecaster of an archive; ValueError if it holds more than tensors and a graph of operators."""
     _check(records)
     # rewritten from the checked records: torch's zip reader might see other content in the original file
     program = torch.export.load(io.BytesIO(write_records(records)))
-    return program.module()
+    return move(program, device).module()
 
 
 def read_records(archive: bytes) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ from torchcommodity.serve.http._pool import Pool
 from torchcommodity.serve.http._series import SeriesCache
 from torchcommodity.serve.http._served import ServedArtifact
 from torchcommodity.serve.http._tokens import Tokens
-from torchcommodity.serve.http._worker_process import Worker, start_workers
+from torchcommodity.serve.http._worker_process import ArtifactFile, Worker, start_workers
 
 GARBAGE_THRESHOLD = 100_000  # objects that are allocated and not yet freed
 log = logging.getLogger("torchcommodity.serve")
@@ -38,7 +38,7 @@ ConnectDashboard = Callable[[], Callable[[], dict[str, Any]]]
 class Settings:
     """What a front process needs, see `serve`."""
 
-    path: Path
+    file: ArtifactFile
     dashboard: ConnectDashboard | None
     routes: Routes
     workers: int
@@ -74,7 +74,7 @@ def _serve(settings: Settings, listener: socket.socket, processes: "Processes", 
     """Serve connections with these processes; False if the workers could not be started again."""
     artifact, limits, server = processes.artifact, settings.limits, Server(settings.limits.timeout)
     metrics = Metrics(artifact)
-    pool = Pool(settings.path, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
+    pool = Pool(settings.file, processes.workers, artifact.sha256, limits, metrics, server.fail, processes.spares)
     router = make_router(artifact.empty_document["model"], _observed(processes.dashboard, metrics))
     series, requires_token = SeriesCache(settings.max_series), settings.tokens is not None
     app = make_app(artifact, pool, metrics, limits, settings.routes, router, requires_token, series)
@@ -130,10 +130,10 @@ def _processes(settings: Settings, check_prices: bool) -> Iterator[Processes]:
             stack.callback(documents.close)
             if check_prices:
                 documents.start()
-        workers = start_workers(settings.path, settings.workers + settings.spare)
+        workers = start_workers(settings.file, settings.workers + settings.spare)
         for worker in workers:
             stack.callback(worker.close)
-        artifact = _wait_for_artifact(workers[0], settings.path)
+        artifact = _wait_for_artifact(workers[0], settings.file.path)
         if documents is not None and check_prices:
             documents.wait_until_ready()
         active, spares = workers[: settings.workers], workers[settings.workers :]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from torchcommodity.serve._request_error import RETRY_AFTER, RequestError
@@ -16,7 +15,7 @@ from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._messages import OutputSelection, Window
 from torchcommodity.serve.http._metrics import Metrics
 from torchcommodity.serve.http._served import ServedArtifact
-from torchcommodity.serve.http._worker_process import Worker
+from torchcommodity.serve.http._worker_process import ArtifactFile, Worker
 
 OBSERVE_SECONDS = 1.0
 MAX_FAILED_STARTS = 3  # in a row; then the server stops, and its supervisor restarts it
@@ -44,7 +43,7 @@ class Pool:
     """Forecasts instances in worker processes.
 
     Args:
-        path: the artifact.
+        file: the artifact.
         workers: the processes.
         sha256: checksum of the artifact that every worker must have loaded.
         limits: instances per batch, and seconds per batch.
@@ -55,7 +54,7 @@ class Pool:
 
     def __init__(
         self,
-        path: Path,
+        file: ArtifactFile,
         workers: list[Worker],
         sha256: str,
         limits: Limits,
@@ -63,7 +62,7 @@ class Pool:
         on_failure: Callable[[], None],
         spares: list[Worker],
     ) -> None:
-        self.path, self.sha256, self.limits = path, sha256, limits
+        self.file, self.sha256, self.limits = file, sha256, limits
         self.metrics, self.on_failure = metrics, on_failure
         self.queue: deque[Job] = deque()
         self.ready: set[int] = set()
@@ -172,7 +171,7 @@ class Pool:
 
     def _replacement(self, number: int) -> Worker:
         """The oldest spare, in whose place a new one starts; without spares, the new one."""
-        self._spares.append(Worker(self.path, number))
+        self._spares.append(Worker(self.file, number))
         return self._spares.pop(0)
 
     @contextmanager
@@ -196,7 +195,7 @@ class Pool:
 
     def _check(self, artifact: ServedArtifact) -> None:
         if artifact.sha256 != self.sha256:
-            raise ValueError(f"serve: {self.path} must be the artifact {self.sha256}; it has been replaced")
+            raise ValueError(f"serve: {self.file.path} must be the artifact {self.sha256}; it has been replaced")
 
     async def _feed(self, worker: Worker) -> None:
         """Send batches to a worker until it dies or exceeds the time limit."""

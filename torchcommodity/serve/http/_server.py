@@ -12,6 +12,7 @@ from torchcommodity.serve.http._front import ConnectDashboard, Settings, run_fro
 from torchcommodity.serve.http._fronts import run_fronts
 from torchcommodity.serve.http._limits import Limits
 from torchcommodity.serve.http._tokens import Tokens
+from torchcommodity.serve.http._worker_process import ArtifactFile
 
 
 def serve(
@@ -24,6 +25,8 @@ def serve(
     fronts: int = 1,
     workers: int = 1,
     spare: bool = False,
+    device: str = "cpu",
+    memory_fraction: float | None = None,
     tokens: Tokens | None = None,
     cors_origins: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008
@@ -45,6 +48,8 @@ def serve(
         fronts: number of front processes, which accept connections on the same port, parse requests and respond.
         workers: number of worker processes of each front, each with the artifact in memory.
         spare: load the artifact in one process more of each front, which takes over at once when a worker dies.
+        device: device on which every worker computes, such as "cuda" or "cuda:1", or "auto".
+        memory_fraction: share of the memory of the GPU that each worker may allocate; None = no limit.
         tokens: bearer tokens, one of which is required for all requests except health checks and the dashboard's
             static files; None = no token is required.
         cors_origins: origins of web pages that may call the server from a browser, such as `https://desk.example`;
@@ -56,14 +61,16 @@ def serve(
         True after SIGTERM or SIGINT, False if the workers could not be started.
 
     Raises:
-        ValueError: the file is not an artifact, an origin is none, `dashboard` raised an error, or series are to be
-            kept by several fronts, none of which would have all rows of a series.
+        ValueError: the file is not an artifact, or does not run on the device; a memory fraction is without a GPU; an
+            origin is none, `dashboard` raised an error, or series are to be kept by several fronts, none of which would
+            have all rows of a series.
         OSError: the file cannot be read, or the port is in use.
     """
     if fronts > 1 and max_series:
         raise ValueError(f"serve: expected one front process to keep series (--live); got {fronts}")
     check_origins(cors_origins)
-    settings = Settings(path, dashboard, routes, workers, spare, tokens, limits, max_series, tuple(cors_origins))
+    file = ArtifactFile(path, device, memory_fraction)
+    settings = Settings(file, dashboard, routes, workers, spare, tokens, limits, max_series, tuple(cors_origins))
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, fronts)]
         return run_front(settings, listeners[0]) if fronts == 1 else run_fronts(settings, listeners)

@@ -5,7 +5,6 @@ import logging
 import signal
 from dataclasses import fields
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,11 +17,13 @@ from torchcommodity.serve.http._logs import logging_to_stderr
 from torchcommodity.serve.http._messages import Batch, Window
 from torchcommodity.serve.http._prediction import encode_prediction
 from torchcommodity.serve.http._served import ServedArtifact
+from torchcommodity.serve.http._worker_process import ArtifactFile
+from torchcommodity.training import limit_memory, resolve_device
 
 log = logging.getLogger("torchcommodity.serve")
 
 
-def run_worker(connection: Connection, path: Path) -> None:
+def run_worker(connection: Connection, file: ArtifactFile) -> None:
     """Load the artifact, send what it is, then answer one batch after the other until the server closes the pipe.
 
     The first message is a `ServedArtifact`, or the reason for which the artifact cannot be loaded. A batch has
@@ -32,14 +33,17 @@ def run_worker(connection: Connection, path: Path) -> None:
         signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(1)  # the same bits as one forecast alone
     with logging_to_stderr(), contextlib.suppress(EOFError, OSError):  # the server is gone
-        artifact = _load(connection, path)
+        artifact = _load(connection, file)
         while True:
             connection.send(forecast_batch(artifact, connection.recv()))
 
 
-def _load(connection: Connection, path: Path) -> Artifact:
+def _load(connection: Connection, file: ArtifactFile) -> Artifact:
     try:
-        artifact = Artifact.load(path)
+        device = resolve_device("serve", file.device)
+        if file.memory_fraction is not None:
+            limit_memory("serve", device, file.memory_fraction)
+        artifact = Artifact.load(file.path, device)
     except (ValueError, OSError) as error:
         connection.send(str(error))
         raise EOFError from error

@@ -4,7 +4,7 @@ import resource
 from contextlib import suppress
 from multiprocessing import connection, get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchcommodity.serve.http._messages import Batch
 from torchcommodity.serve.http._served import ServedArtifact
@@ -13,12 +13,26 @@ PAGE_BYTES = resource.getpagesize()
 spawn = get_context("spawn")  # forking a process that has threads may deadlock
 
 
+class ArtifactFile(NamedTuple):
+    """What a worker process loads, and where.
+
+    Args:
+        path: the artifact.
+        device: device on which it computes, see `export.Artifact.load`.
+        memory_fraction: share of the memory of the GPU that each process may allocate; None = no limit.
+    """
+
+    path: Path
+    device: str = "cpu"
+    memory_fraction: float | None = None
+
+
 class Worker:
     """A process with the artifact, at the other end of a pipe."""
 
-    def __init__(self, path: Path, number: int) -> None:
+    def __init__(self, file: ArtifactFile, number: int) -> None:
         self.connection, remote = spawn.Pipe()
-        self.process = spawn.Process(target=_run_worker, args=(remote, path), name=f"forecasts-{number}")
+        self.process = spawn.Process(target=_run_worker, args=(remote, file), name=f"forecasts-{number}")
         self.process.start()
         remote.close()  # so that the pipe ends with the process
         self._artifact: ServedArtifact | None = None
@@ -70,13 +84,13 @@ class Worker:
             self.process.join()
 
 
-def start_workers(path: Path, count: int) -> list[Worker]:
+def start_workers(file: ArtifactFile, count: int) -> list[Worker]:
     """Start the processes, which then load the artifact side by side."""
-    return [Worker(path, number) for number in range(count)]
+    return [Worker(file, number) for number in range(count)]
 
 
-def _run_worker(connection: Any, path: Path) -> None:
+def _run_worker(connection: Any, file: ArtifactFile) -> None:
     # imported in the process of the worker only: the server's own has no torch
     from torchcommodity.serve.http._worker import run_worker
 
-    run_worker(connection, path)
+    run_worker(connection, file)
