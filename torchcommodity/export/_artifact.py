@@ -51,7 +51,8 @@ class Artifact:
             ValueError: the file is damaged, truncated, or was not written by `export`; this machine has no such device,
                 or the file does not run on it.
         """
-        return cls._from_bytes(Path(path).read_bytes(), str(path), resolve_device("Artifact.load", device))
+        target = resolve_device("Artifact.load", device)
+        return cls._from_bytes(Path(path).read_bytes(), str(path), target)
 
     @classmethod
     def _from_bytes(cls, content: bytes, label: str = "content", device: torch.device = CPU) -> "Artifact":
