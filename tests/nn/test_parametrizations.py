@@ -1,6 +1,7 @@
 """`Positive`, `Interval` and `orthogonal_gates`."""
 
 import copy
+import re
 
 import pytest
 import torch
@@ -40,6 +41,20 @@ def test_constraint_holds_in_training(constraint: torch.nn.Module) -> None:
             optimizer.step()
         assert (layer.weight > 0).all()
         assert isinstance(constraint, nn.Positive) or (layer.weight < 0.2).all()
+
+
+@pytest.mark.parametrize("constraint", [nn.Positive(), nn.Interval(0.0, 0.2)], ids=str)
+def test_constraint_on_a_new_layer_names_a_remedy_that_works(constraint: torch.nn.Module) -> None:
+    layer = torch.nn.Linear(30, 20)
+    with pytest.raises(ValueError, match=r"got invalid='\d+ of 600 values', smallest=.*, largest=.*") as error:
+        register_parametrization(layer, "weight", constraint)
+    assert len(str(error.value)) < 250  # not the weights
+    remedy = re.search(r"for example by (layer\.weight\.data\.\S+\(.*?\)(?:\.\S+\(.*?\))?);", str(error.value))
+    assert remedy
+    exec(remedy[1], {"layer": layer})
+    register_parametrization(layer, "weight", constraint)
+    layer.weight.sum().backward()
+    assert (layer.parametrizations.weight.original.grad > 0).all()
 
 
 def orthogonal_error(lstm: torch.nn.Module) -> float:
@@ -98,13 +113,13 @@ def test_orthogonal_gates_export_with_dynamic_batch_and_time() -> None:
 
 
 def test_constraints_reject_bad_values() -> None:
-    with pytest.raises(ValueError, match=r"Positive: the parameter must be > 0; got parameter=\[-1.0\]"):
+    with pytest.raises(ValueError, match=r"Positive: the parameter must be > 0; .*; got parameter=-1.0"):
         nn.Positive().right_inverse(torch.tensor([-1.0]))
     with pytest.raises(ValueError, match=r"Positive: unit must be finite and > 0; got unit=0\.0"):
         nn.Positive(0.0)
-    with pytest.raises(ValueError, match="Interval: low must be < high; got low=1, high=1"):
+    with pytest.raises(ValueError, match="Interval: low must be < high, and both finite; got low=1, high=1"):
         nn.Interval(1, 1)
-    with pytest.raises(ValueError, match=r"Interval: the parameter must be between 0 and 1; got parameter=\[1.0\]"):
+    with pytest.raises(ValueError, match=r"Interval: the parameter must be between 0 and 1; .*; got parameter=1.0"):
         nn.Interval(0, 1).right_inverse(torch.tensor([1.0]))
     with pytest.raises(TypeError, match=r"lstm must be a torchcommodity\.nn\.LSTM; got lstm='LSTM'"):
         nn.orthogonal_gates(torch.nn.LSTM(3, 5))  # type: ignore[arg-type]

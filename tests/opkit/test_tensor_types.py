@@ -1,6 +1,9 @@
 """ScalarTensor, LoggingTensor, MetadataTensor and `trace`, alone and mixed."""
 
 import logging
+import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -135,6 +138,27 @@ def test_logging_tensor_logs_shapes(caplog: pytest.LogCaptureFixture) -> None:
         y = torch.matmul(LoggingTensor(MATRIX), MATRIX[:, :2])
     assert type(y) is LoggingTensor
     assert [record.message.rsplit(",", 1)[0] for record in caplog.records] == ["torch.matmul: (3, 3), (3, 2) -> (3, 2)"]
+
+
+@pytest.mark.slow
+def test_logging_tensor_without_configuration_prints() -> None:
+    code = "import torch; from torchcommodity import opkit; print(opkit.LoggingTensor(torch.ones(2, 3)).sum(1) + 1)"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    calls = [re.sub(r", \d+ us$", "", line) for line in run.stdout.splitlines()]
+    assert calls == ["torch.Tensor.sum: (2, 3) -> (2,)", "torch.Tensor.add: (2,) -> (2,)", "LoggingTensor([4., 4.])"]
+    assert not run.stderr
+
+
+@pytest.mark.parametrize(
+    ("level", "printed", "logged"), [("NOTSET", 1, 0), ("INFO", 0, 1), ("DEBUG", 0, 1), ("WARNING", 0, 0)]
+)
+def test_logging_tensor_prints_or_logs_but_not_both(
+    level: str, printed: int, logged: int, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(getattr(logging, level), logger="torchcommodity.opkit"):
+        LoggingTensor(MATRIX).exp()
+    assert capsys.readouterr().out.count("torch.Tensor.exp: (3, 3) -> (3, 3)") == printed
+    assert len(caplog.records) == logged
 
 
 def test_trace_records_calls_in_the_block() -> None:

@@ -3,6 +3,8 @@
 `Positive` and `Interval` are for `torch.nn.utils.parametrize.register_parametrization(layer, name, constraint)`.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -15,6 +17,8 @@ from torchcommodity.opkit.arguments import raise_invalid
 
 class Positive(nn.Module):
     """Positive parameter p = unit softplus(x), for an unconstrained x; assigned values are recovered exactly.
+
+    The weights of a new layer have both signs, so make them positive before the constraint is registered.
 
     Args:
         unit: typical size of p, a number or a Tensor that broadcasts to p. An optimizer step of size s in x changes
@@ -31,7 +35,7 @@ class Positive(nn.Module):
         >>> from torch.nn.utils import parametrize
         >>> from torchcommodity import nn
         >>> layer = torch.nn.Linear(2, 1)
-        >>> layer.weight.data.copy_(torch.tensor([[0.5, 2.0]]))
+        >>> layer.weight.data.copy_(torch.tensor([[0.5, -2.0]])).abs_().clamp_(min=1e-6)
         tensor([[0.5000, 2.0000]])
         >>> layer = parametrize.register_parametrization(layer, "weight", nn.Positive())
         >>> layer.weight
@@ -43,8 +47,7 @@ class Positive(nn.Module):
     def __init__(self, unit: float | Tensor = 1.0) -> None:
         super().__init__()
         value = torch.as_tensor(unit, dtype=torch.double)
-        if not bool((value.isfinite() & (value > 0)).all()):
-            raise_invalid("Positive", "unit must be finite and > 0", unit=value.tolist())
+        _check("Positive", "unit must be finite and > 0", "unit", value, value.isfinite() & (value > 0))
         self.register_buffer("unit", value, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,8 +56,8 @@ class Positive(nn.Module):
 
     def right_inverse(self, p: Tensor) -> Tensor:
         """x = ln(e^y - 1) with y = p / unit, in a form that is accurate for small and large y."""
-        if not bool((p > 0).all()):
-            raise_invalid("Positive", "the parameter must be > 0", parameter=p.tolist())
+        remedy = "first make it so, for example by layer.weight.data.abs_().clamp_(min=1e-6)"
+        _check("Positive", f"the parameter must be > 0; {remedy}", "parameter", p, p > 0)
         y = p / self.unit.to(p)
         return y + torch.log(-torch.expm1(-y))
 
@@ -69,7 +72,7 @@ class Interval(nn.Module):
         low, high: bounds, exclusive.
 
     Raises:
-        ValueError: low >= high, or an assigned value is not strictly between them.
+        ValueError: low >= high, a bound is infinite, or an assigned value is not strictly between them.
 
     Example:
         >>> import torch
@@ -86,8 +89,8 @@ class Interval(nn.Module):
 
     def __init__(self, low: float, high: float) -> None:
         super().__init__()
-        if not low < high:
-            raise_invalid("Interval", "low must be < high", low=low, high=high)
+        if not -math.inf < low < high < math.inf:
+            raise_invalid("Interval", "low must be < high, and both finite", low=low, high=high)
         self.low, self.high = low, high
 
     def forward(self, x: Tensor) -> Tensor:
@@ -96,12 +99,27 @@ class Interval(nn.Module):
 
     def right_inverse(self, p: Tensor) -> Tensor:
         """x = ln((p - low) / (high - p))."""
-        if not bool(((p > self.low) & (p < self.high)).all()):
-            raise_invalid("Interval", f"the parameter must be between {self.low} and {self.high}", parameter=p.tolist())
+        margin = (self.high - self.low) / 100  # at a bound itself the gradient would be zero
+        remedy = f"layer.weight.data.clamp_({self.low + margin:.6g}, {self.high - margin:.6g})"
+        expected = (
+            f"the parameter must be between {self.low} and {self.high}; first make it so, for example by {remedy}"
+        )
+        _check("Interval", expected, "parameter", p, (p > self.low) & (p < self.high))
         return torch.log(p - self.low) - torch.log(self.high - p)
 
     def extra_repr(self) -> str:
         return f"{self.low}, {self.high}"
+
+
+def _check(operation: str, expected: str, name: str, x: Tensor, valid: Tensor) -> None:
+    """Raise with the number of invalid values and the extremes of x: the values themselves would fill pages."""
+    if bool(valid.all()):
+        return
+    if x.numel() == 1:
+        raise_invalid(operation, expected, **{name: x.item()})
+    invalid = f"{int((~valid).sum())} of {x.numel()} values"
+    smallest, largest = (float(f"{value.item():.4g}") for value in (x.min(), x.max()))
+    raise_invalid(operation, expected, invalid=invalid, smallest=smallest, largest=largest, **{name: x})
 
 
 def orthogonal_gates(lstm: LSTM) -> LSTM:

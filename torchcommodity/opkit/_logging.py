@@ -81,14 +81,21 @@ class trace(TorchFunctionMode):  # noqa: N801  # used like a function
 
 
 class LoggingTensor(torch.Tensor):
-    """A Tensor that logs every torch function called on it, and on results, to "torchcommodity.opkit" at level INFO.
+    """A Tensor that prints every torch function called on it, and on results, with shapes and time.
 
-    `LoggingTensor(data)` takes a Tensor, or anything that `torch.as_tensor` takes.
+    `LoggingTensor(data)` takes a Tensor, or anything that `torch.as_tensor` takes. Its `repr` is not reported.
+
+    Where logging handles level INFO of the logger "torchcommodity.opkit", after `logging.basicConfig(level="INFO")` for
+    example, calls are logged there and not printed. `logging.getLogger("torchcommodity.opkit").setLevel("WARNING")`
+    turns both off.
 
     Example:
         >>> x = LoggingTensor([1.0, 2.0])
-        >>> type(x.exp()).__name__
-        'LoggingTensor'
+        >>> y = x.exp().sum()
+        torch.Tensor.exp: (2,) -> (2,), ... us
+        torch.Tensor.sum: (2,) -> (), ... us
+        >>> y
+        LoggingTensor(10.1073)
     """
 
     @staticmethod
@@ -108,8 +115,17 @@ class LoggingTensor(torch.Tensor):
         result, call = _timed(
             lambda *a, **k: dispatch(cls, func, types, a, k, default=inner), args, kwargs or {}, _name(func)
         )
-        LOGGER.info("%s", call)
+        if func is not Tensor.__repr__:  # displays a result, and is called by messages about it
+            _report(call)
         return result
+
+
+def _report(call: Call) -> None:
+    """Log the call where that shows it, else print it; neither if the level of the logger is above INFO."""
+    if LOGGER.isEnabledFor(logging.INFO) and LOGGER.hasHandlers():
+        LOGGER.info("%s", call)
+    elif LOGGER.level <= logging.INFO:  # its own level: the root's is WARNING where nobody has set one
+        print(call)  # noqa: T201  # the purpose of the type
 
 
 def _timed(func: Any, args: Any, kwargs: Any, name: str = "") -> tuple[Any, Call]:
