@@ -1,14 +1,18 @@
 """`opkit.graph`: its nodes and edges, and each of its formats."""
 
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from torchcommodity import opkit, ops
+from torchcommodity.opkit._graph import png
 from torchcommodity.opkit._graph.layout import layout
 
 
@@ -83,5 +87,58 @@ def test_graph_files_are_self_contained(model: torch.nn.Sequential, tmp_path: Pa
 
 
 def test_graph_rejects_another_suffix(model: torch.nn.Sequential, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"the suffix must be one of .html, .svg, .mmd; got graph.png"):
-        opkit.graph(model(torch.ones(5, 3)).sum()).save(tmp_path / "graph.png")
+    with pytest.raises(ValueError, match=r"the suffix must be one of .html, .svg, .png, .mmd; got graph.pdf"):
+        opkit.graph(model(torch.ones(5, 3)).sum()).save(tmp_path / "graph.pdf")
+
+
+def read_png(data: bytes) -> Any:
+    image = pytest.importorskip("PIL.Image")
+    return image.open(BytesIO(data)).convert("RGB")
+
+
+def test_graph_png_is_the_drawing_of_the_svg(model: torch.nn.Sequential, tmp_path: Path) -> None:
+    graph = opkit.graph(model(torch.ones(5, 3)).sum(), names=model)
+    image, svg = read_png(graph.save(tmp_path / "graph.png").read_bytes()), ElementTree.fromstring(graph.svg())
+    assert image.size == (2 * int(svg.attrib["width"]), 2 * int(svg.attrib["height"]))
+    fills = {"leaf": "#f7f1e1", "operator": "#eef3f8", "output": "#e3f2e6"}
+    for group in svg.findall(".//{*}g"):
+        rect = group.find("{*}rect")
+        assert rect is not None
+        x, y, width, height = (2 * float(rect.attrib[key]) for key in ("x", "y", "width", "height"))
+        pixel = image.getpixel((round(x + 24), round(y + height / 2)))  # left of the text
+        assert "#{:02x}{:02x}{:02x}".format(*pixel) == fills[group.attrib["class"]]
+        text = image.crop((round(x + 24), round(y + 6), round(x + width - 24), round(y + height - 6)))
+        assert min(low for low, _ in text.getextrema()) < 80  # dark glyphs
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_graph_png_has_arrows_in_both_directions(model: torch.nn.Sequential, backward: bool) -> None:
+    graph = opkit.graph(model(torch.ones(5, 3)).sum(), names=model)
+    edges = {(123, 138, 153), (168, 80, 60)}
+    counts = read_png(graph.png(backward=backward, scale=1)).getcolors(1 << 20)
+    assert {color for _, color in counts} & edges == {(168, 80, 60) if backward else (123, 138, 153)}
+
+
+def test_graph_png_of_a_large_graph_is_reduced_or_refused(
+    model: torch.nn.Sequential, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = opkit.graph(model(torch.ones(5, 3)).sum(), names=model)
+    full = read_png(graph.png()).size
+    monkeypatch.setattr(png, "MAX_PIXELS", full[0] * full[1] // 4)
+    assert read_png(graph.png()).size == (full[0] // 2, full[1] // 2)
+    with pytest.raises(
+        ValueError, match=r"at most .* pixels; got a drawing of .* at scale=2; pass scale=1.0, or save .svg"
+    ):
+        graph.png(scale=2)
+    monkeypatch.setattr(png, "MAX_PIXELS", full[0] * full[1] // 20)
+    with pytest.raises(ValueError, match=r"at scale=None; pass scale=0.44, or save .svg or .html"):
+        graph.png()
+    assert read_png(graph.png(scale=0.44)).size[0] < full[0] // 4
+    with pytest.raises(ValueError, match=r"scale must be > 0; got 0"):
+        graph.png(scale=0)
+
+
+def test_graph_png_without_pillow_names_the_extra(model: torch.nn.Sequential, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r"graph.png needs Pillow: pip install 'torchcommodity\[graph\]'"):
+        opkit.graph(model(torch.ones(5, 3)).sum()).png()

@@ -19,7 +19,7 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
         names: names of leaves: a module, for its parameters, or a mapping from names to Tensors.
 
     Returns:
-        A `Graph`, which prints as a table; `.mermaid()`, `.svg()` and `.save("graph.html")` draw it.
+        A `Graph`, which prints as a table; `.mermaid()`, `.svg()`, `.png()` and `.save("graph.html")` draw it.
 
     Raises:
         ValueError: no Tensor in `output` requires a gradient.

@@ -1,11 +1,13 @@
-"""The computation graph, and its formats: table, Mermaid, SVG, HTML."""
+"""The computation graph, and its formats: table, Mermaid, SVG, PNG, HTML."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchcommodity.opkit._graph.html import to_html
 from torchcommodity.opkit._graph.mermaid import to_mermaid
 from torchcommodity.opkit._graph.node import Edge, Node, format_bytes
+from torchcommodity.opkit._graph.png import to_png
 from torchcommodity.opkit._graph.svg import to_svg
 
 
@@ -13,7 +15,7 @@ from torchcommodity.opkit._graph.svg import to_svg
 class Graph:
     """A computation graph: nodes in order of computation, and an edge (i, j) where node j uses the result of node i.
 
-    It prints as a table.
+    It prints as a table, and notebooks show the drawing.
     """
 
     nodes: tuple[Node, ...]
@@ -32,21 +34,41 @@ class Graph:
         """Self-contained SVG drawing; `backward` draws edges in the direction of the gradients."""
         return to_svg(self.nodes, self.edges, backward)
 
+    def png(self, *, backward: bool = False, scale: float | None = None) -> bytes:
+        """PNG image of the same drawing.
+
+        Args:
+            backward: draw edges in the direction of the gradients.
+            scale: pixels for one of the SVG; by default 2, or what a larger drawing leaves of 89 million pixels.
+
+        Raises:
+            ImportError: Pillow is not installed: `pip install 'torchcommodity[graph]'`.
+            ValueError: `scale` is not positive, or the image has too many pixels, for the default at a scale of 0.5.
+        """
+        return to_png(self.nodes, self.edges, backward, scale)
+
     def html(self) -> str:
         """Self-contained HTML page: the drawing in both directions, with zoom and search."""
         return to_html(self.nodes, self.edges)
 
     def save(self, path: str | Path) -> Path:
-        """Write the format of the suffix: .html, .svg, or .mmd for Mermaid.
+        """Write the format of the suffix: .html, .svg, .png, or .mmd for Mermaid.
 
         Raises:
+            ImportError, ValueError: as `png`.
             ValueError: another suffix.
         """
         path = Path(path)
-        formats = {".html": self.html, ".svg": self.svg, ".mmd": self.mermaid}
+        formats: dict[str, Callable[[], str | bytes]] = {
+            ".html": self.html,
+            ".svg": self.svg,
+            ".png": self.png,
+            ".mmd": self.mermaid,
+        }
         if path.suffix not in formats:
             raise ValueError(f"graph: the suffix must be one of {', '.join(formats)}; got {path.name}")
-        path.write_text(formats[path.suffix]())
+        content = formats[path.suffix]()
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
     def _repr_html_(self) -> str:
