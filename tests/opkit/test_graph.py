@@ -41,6 +41,15 @@ def test_graph_edges_lead_to_the_output(model: torch.nn.Sequential) -> None:
     assert ancestors == set(range(len(graph.nodes)))
 
 
+def test_graph_of_several_results_names_them_and_shows_leaves_once() -> None:
+    x, other = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    y = x.sinh()
+    (grad,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    graph = opkit.graph((grad, x, y, other), names={"grad": grad, "x": x, "y": y})
+    assert [node.name for node in graph.nodes if node.kind != "operator"] == ["x", "grad", "y", "output"]
+    assert graph.saved_bytes == opkit.graph((grad, y)).saved_bytes
+
+
 def test_graph_names_operators_of_this_library() -> None:
     prices = torch.rand(20, 2, requires_grad=True)
     names = [node.name for node in opkit.graph(ops.rolling_correlation(prices, 5)).nodes]

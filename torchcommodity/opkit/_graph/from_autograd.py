@@ -16,7 +16,7 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
 
     Args:
         output: a Tensor that requires a gradient, or a nested structure of them.
-        names: names of leaves: a module, for its parameters, or a mapping from names to Tensors.
+        names: names of leaves and outputs: a module, for its parameters, or a mapping from names to Tensors.
 
     Returns:
         A `Graph`, which prints as a table; `.mermaid()`, `.svg()`, `.png()` and `.save("graph.html")` draw it.
@@ -45,12 +45,18 @@ def graph(output: Any, *, names: torch.nn.Module | Mapping[str, Tensor] | None =
     leaf_names = {id(x): name for name, x in leaves.items()}
     functions = _topological_order([root.grad_fn for root in roots if root.grad_fn])
     index = {function: i for i, function in enumerate(functions)}
-    counted = {x.untyped_storage().data_ptr() for x in leaves.values()} | _leaf_storages(functions)
+    counted = {x.untyped_storage().data_ptr() for x in leaves.values() if x.is_leaf} | _leaf_storages(functions)
     nodes = [_node(function, leaf_names, counted) for function in functions]
     edges = [(index[f], index[function]) for function in functions for f, _ in function.next_functions if f]
-    outputs = [Node("output", "output", tuple(root.shape), _dtype(root.dtype), 0) for root in roots]
-    edges += [(index[root.grad_fn], len(nodes) + i) for i, root in enumerate(roots) if root.grad_fn]
+    shown = {id(function.variable) for function in functions if hasattr(function, "variable")}
+    results = [root for root in roots if id(root) not in shown]
+    outputs = [_output(root, leaf_names) for root in results]
+    edges += [(index[root.grad_fn], len(nodes) + i) for i, root in enumerate(results) if root.grad_fn]
     return Graph((*nodes, *outputs), tuple(dict.fromkeys(edges)))
+
+
+def _output(root: Tensor, names: Mapping[int, str]) -> Node:
+    return Node(names.get(id(root), "output"), "output", tuple(root.shape), _dtype(root.dtype), 0)
 
 
 def _topological_order(roots: list[Any]) -> list[Any]:
