@@ -15,7 +15,7 @@ import torch
 from deepdow import losses as deepdow
 from torch import Tensor
 
-from torchcommodity.losses import drawdown_loss, sharpe_loss, sortino_loss
+from torchcommodity.losses import drawdown_loss, portfolio_returns, sharpe_loss, sortino_loss
 
 
 def read_returns(path: Path, symbols: list[str]) -> Tensor:  # (T, N)
@@ -45,7 +45,8 @@ def main() -> None:
     net = deepdow.portfolio_returns(weights, y)  # buy and hold, as in deepdow's losses
     print(f"{len(y)} samples of 60 days; largest absolute difference")
     rebalanced = deepdow.portfolio_returns(weights, y, rebalance=True)
-    show("return of a portfolio rebalanced daily", (weights[:, None] * y.expm1()).sum(-1), rebalanced)
+    show("portfolio_returns", portfolio_returns(weights, y.expm1()), rebalanced)
+    show("portfolio_returns, rebalance=False", portfolio_returns(weights, y.expm1(), rebalance=False), net)
     for epsilon in (1e-4, 0.0):
         for loss, reference in ((sharpe_loss, deepdow.SharpeRatio), (sortino_loss, deepdow.SortinoRatio)):
             pair = loss(net, epsilon=epsilon, reduction="none"), reference(eps=epsilon)(weights, y[:, None])

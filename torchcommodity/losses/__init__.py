@@ -17,6 +17,8 @@ from torchcommodity.losses._drawdown import drawdown_loss as drawdown_loss
 from torchcommodity.losses._multivariate import energy_score as energy_score
 from torchcommodity.losses._multivariate import variogram_score as variogram_score
 from torchcommodity.losses._pooled_sharpe import PooledSharpe as PooledSharpe
+from torchcommodity.losses._portfolio_returns import PortfolioReturns as PortfolioReturns
+from torchcommodity.losses._portfolio_returns import portfolio_returns as portfolio_returns
 from torchcommodity.losses._quantiles import CRPSLoss as CRPSLoss
 from torchcommodity.losses._quantiles import PinballLoss as PinballLoss
 from torchcommodity.losses._quantiles import crps as crps
@@ -39,6 +41,7 @@ __all__ = [
     "NetReturns",
     "PinballLoss",
     "PooledSharpe",
+    "PortfolioReturns",
     "QLIKELoss",
     "Reduction",
     "ScaledMSELoss",
@@ -52,6 +55,7 @@ __all__ = [
     "energy_score",
     "net_returns",
     "pinball",
+    "portfolio_returns",
     "qlike",
     "scaled_mse_loss",
     "sharpe_loss",

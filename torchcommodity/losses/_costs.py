@@ -47,7 +47,7 @@ def turnover_cost(
         tensor([0.0010, 0.0000, 0.0010])
     """
     _check("turnover_cost", weights, returns, rolls)
-    return _total_cost(weights, previous_weights(weights), _zero_missing(returns), cost, rolls, roll_cost)
+    return _total_cost(weights, previous_weights(weights), zero_missing(returns), cost, rolls, roll_cost)
 
 
 def net_returns(
@@ -74,7 +74,7 @@ def net_returns(
         tensor([-0.0005,  0.0995,  0.0000])
     """
     _check("net_returns", weights, returns, rolls)
-    previous, returns = previous_weights(weights), _zero_missing(returns)
+    previous, returns = previous_weights(weights), zero_missing(returns)
     return (previous * returns).sum(-1) - _total_cost(weights, previous, returns, cost, rolls, roll_cost)
 
 
@@ -92,7 +92,7 @@ def turnover(
         tensor([[0.5000], [0.1000]])
     """
     _check("turnover", weights, returns, None)
-    return _traded(weights, previous_weights(weights), _zero_missing(returns))
+    return traded(weights, previous_weights(weights), zero_missing(returns))
 
 
 class _Costs(nn.Module):
@@ -156,20 +156,25 @@ def previous_weights(
 def _total_cost(
     weights: Tensor, previous: Tensor, returns: Tensor, cost: Cost, rolls: Tensor | None, roll_cost: Cost
 ) -> Tensor:  # (..., T)
-    total = (_traded(weights, previous, returns) * cost).sum(-1)
+    total = (traded(weights, previous, returns) * cost).sum(-1)
     return total if rolls is None else total + (previous.abs() * rolls * roll_cost).sum(-1)
 
 
-def _traded(weights: Tensor, previous: Tensor, returns: Tensor) -> Tensor:  # (..., T, N)
+def traded(weights: Tensor, previous: Tensor, returns: Tensor) -> Tensor:  # (..., T, N)
+    """Amount of each asset that is traded at the close of each row, from the weights held over it."""
     drifted = previous * (1 + returns) / (1 + (previous * returns).sum(-1, keepdim=True))
     return (weights - drifted).abs()
 
 
-def _zero_missing(returns: Tensor) -> Tensor:
+def zero_missing(returns: Tensor) -> Tensor:
+    """Returns with 0 instead of NaN."""
     return torch.where(returns.isnan(), 0.0, returns)
 
 
 def _check(operation: str, weights: Tensor, returns: Tensor, rolls: Tensor | None) -> None:
     shapes = {"weights": weights, "returns": returns} | ({} if rolls is None else {"rolls": rolls})
-    if weights.dim() < 2 or len({tuple(x.shape[-2:]) for x in shapes.values()}) > 1:
-        raise_invalid(operation, f"{', '.join(shapes)} must be (..., T, N) with the same T and N", **shapes)
+    same = len({tuple(x.shape[-2:]) for x in shapes.values()}) == 1
+    # the number of axes too: weights (B, N) would pass for (T, N) where B = T
+    if weights.dim() < 2 or weights.dim() != returns.dim() or not same:
+        rule = f"{', '.join(shapes)} must be (..., T, N) with the same T and N"
+        raise_invalid(operation, f"{rule}; for weights (B, N) and returns (B, T, N) see portfolio_returns", **shapes)
