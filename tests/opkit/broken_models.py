@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcommodity.losses import sharpe_loss
+
 
 class TwoLayers(nn.Module):
     """Two layers; a broken model overrides `activate`."""
@@ -389,6 +391,10 @@ def unreduced_loss(output: Tensor, target: Tensor) -> Tensor:
     return (output - target).square()
 
 
+def loss_of_rows(output: Tensor, target: Tensor) -> Tensor:
+    return sharpe_loss(output * target, reduction="none")  # fault
+
+
 def float_loss(output: Tensor, target: Tensor) -> float:
     return F.mse_loss(output, target).item()  # fault
 
@@ -455,7 +461,8 @@ MODELS: dict[str, tuple[type[nn.Module], ...]] = {
 }
 BROKEN = [(kind, model) for kind, models in MODELS.items() for model in models]
 LOSSES = [
-    ("not_scalar", unreduced_loss), ("not_a_tensor", float_loss), ("rounding", rounded_loss),
-    ("copy", copied_loss), ("nan_gradient", nan_loss), ("zero_gradient", empty_loss), ("broadcast", broadcast_loss),
-    ("double_softmax", probabilities_loss), ("python", new_loss), ("unused_result", target_loss),
+    ("not_scalar", unreduced_loss), ("not_scalar", loss_of_rows), ("not_a_tensor", float_loss),
+    ("rounding", rounded_loss), ("copy", copied_loss), ("nan_gradient", nan_loss), ("zero_gradient", empty_loss),
+    ("broadcast", broadcast_loss), ("double_softmax", probabilities_loss), ("python", new_loss),
+    ("unused_result", target_loss),
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from torchcommodity import opkit
+from torchcommodity.losses import sharpe_loss
 
 
 def fault_location(source: Any) -> str:
@@ -44,6 +45,13 @@ def test_diagnose_finds_a_fault_of_the_loss(kind: str, loss: Callable[..., Any])
     diagnosis = opkit.diagnose(broken.TwoLayers(), batch(), loss)
     assert {finding.kind for finding in diagnosis.errors} == {kind}, str(diagnosis)
     assert not fault_location(loss) or diagnosis[0].location == fault_location(loss)
+
+
+def test_diagnose_blames_the_softmax_and_not_the_mask_of_missing_returns() -> None:
+    torch.manual_seed(0)
+    loss = lambda output, target: sharpe_loss((output * target).T)  # noqa: E731  # masks NaN, of which there is none
+    diagnosis = opkit.diagnose(broken.SoftmaxOfOne(), batch(), loss)
+    assert diagnosis[0].location == fault_location(broken.SoftmaxOfOne), str(diagnosis)
 
 
 SLOW = {"checkpoint", "forecaster"}  # they import much

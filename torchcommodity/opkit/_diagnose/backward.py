@@ -1,6 +1,6 @@
 """One backward pass, with a hook on every node of the graph: where gradients become zero, or not finite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -42,7 +42,7 @@ class Flow:
 
     def cuts(self, leaf: Node) -> list[Edge]:
         """Edges toward a leaf whose node has received a gradient and passed none on, first in the backward pass."""
-        reach = _reaching(leaf, self._users)
+        reach = self._without_gradient(leaf)
         hooked = [
             Edge(node, self.nodes[node], HOOKED)
             for node, of_node in self._users.items()
@@ -54,7 +54,7 @@ class Flow:
         return hooked + [
             Edge(node, self.nodes[node], state)
             for node, states in self.passed.items()
-            if node in reach and self.received.get(node) == NONZERO
+            if self.received.get(node) == NONZERO
             for (following, _), state in zip(node.next_functions, states)
             if following in reach and state != NONZERO
         ]
@@ -67,20 +67,20 @@ class Flow:
                 users.setdefault(following, []).append(node)
         return users
 
+    def _without_gradient(self, leaf: Node) -> set[Node]:
+        """The leaf and the nodes on the way to it, up to those with a gradient: beyond, other branches may be zero."""
+        reach, stack = {leaf}, [leaf]
+        while stack:
+            for node in self._users.get(stack.pop(), ()):
+                if node not in reach and self.received.get(node) != NONZERO:
+                    reach.add(node)
+                    stack.append(node)
+        return reach
+
     def _passes(self, node: Node, following: Node) -> bool:
         """Whether a node has passed a gradient on to another that is not zero."""
         states = zip(node.next_functions, self.passed.get(node, ()))
         return any(state == NONZERO for (target, _), state in states if target is following)
-
-
-def _reaching(leaf: Node, users: Mapping[Node, Sequence[Node]]) -> set[Node]:
-    reach, stack = {leaf}, [leaf]
-    while stack:
-        for node in users.get(stack.pop(), ()):
-            if node not in reach:
-                reach.add(node)
-                stack.append(node)
-    return reach
 
 
 def graph_nodes(loss: Tensor, places: Mapping[Node, tuple[Place, int]]) -> dict[Node, Place]:

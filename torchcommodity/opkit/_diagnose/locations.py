@@ -15,6 +15,7 @@ GENERATED = ("<frozen", "<eval_with_key>", "<__array_function__")
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 AUTOGRAD_FUNCTION = str(Path(torch.__file__).parent / "autograd" / "function.py")
 HERE = str(Path(__file__).parent)
+PACKAGE = str(Path(__file__).parents[2])  # its losses and layers are blamed only where no line of the user calls them
 ENTRY = str(Path(__file__).with_name("call.py"))  # the frame that calls the model and the loss function
 
 
@@ -37,13 +38,17 @@ def is_library(file: str) -> bool:
 def current_place(function: str) -> Place:
     """The innermost frame outside libraries, down from the call of the model; without a location if there is none."""
     frame: FrameType | None = sys._getframe(1)
+    place = Place("", function)
     while frame and frame.f_code.co_filename != ENTRY:
         if not is_library(frame.f_code.co_filename):
             above = frame.f_back
             applied = above is not None and above.f_code.co_filename == AUTOGRAD_FUNCTION
-            return Place(_line(frame), function, frame.f_code, _user_line(above) if applied else "")
+            here = Place(_line(frame), function, frame.f_code, _user_line(above) if applied else "")
+            if not frame.f_code.co_filename.startswith(PACKAGE):
+                return here
+            place = place if place.location else here
         frame = frame.f_back
-    return Place("", function)
+    return place
 
 
 def _user_line(frame: FrameType | None) -> str:
@@ -58,11 +63,12 @@ def _line(frame: FrameType) -> str:
 
 def raised_at(traceback: TracebackType | None) -> str:
     """The innermost line of a traceback outside libraries, down from the call of the model or of backward()."""
-    location, entered = "", False
+    lines, entered = list[str](), False
     while traceback:
         file = traceback.tb_frame.f_code.co_filename
         if entered and not is_library(file):
-            location = f"{file}:{traceback.tb_lineno}"
+            lines.append(f"{file}:{traceback.tb_lineno}")
         entered |= file.startswith(HERE)
         traceback = traceback.tb_next
-    return location
+    by_user = [line for line in lines if not line.startswith(PACKAGE)]
+    return (by_user or lines or [""])[-1]
