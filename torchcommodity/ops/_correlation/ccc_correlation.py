@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live
+from torchcommodity.opkit import Past, live, widest
 from torchcommodity.opkit.arguments import check_integer, check_panel
 
 
 def _update(past: Past, z: Tensor, min_periods: int = 1) -> Tensor:
-    x, valid = torch.where(z.isnan(), 0, z).double(), ~z.isnan()
+    x, valid = widest(torch.where(z.isnan(), 0, z)), ~z.isnan()
     both = (valid.unsqueeze(-1) & valid.unsqueeze(-2)).flatten(-2)
     products = (x.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
     squares = (x.square().unsqueeze(-1).expand(*x.shape, x.shape[-1]).flatten(-2)).where(both, 0)

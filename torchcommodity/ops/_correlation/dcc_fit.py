@@ -10,6 +10,7 @@ from torch import Tensor
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._correlation.dcc_score import operator as dcc_score
 from torchcommodity.ops._volatility import bounded_newton
+from torchcommodity.ops._volatility.estimation_device import to_float64, to_panel
 
 MESSAGES = (
     "converged",
@@ -59,15 +60,17 @@ def dcc_fit(
             in `dcc_correlation`.
 
     Returns:
-        `DccFit`, in float64. The log-likelihood is that of z: subtract the sum of ln h_t / 2 for that of the returns. A
-        panel that cannot be fitted has NaN estimates, converged=False and a message; it does not change the results of
-        the other panels. Standard errors are robust (the Bollerslev-Wooldridge sandwich) but take residuals and target
-        as known; they are NaN where the Hessian is not negative definite, as it may be at a bound. Not differentiable.
+        `DccFit`, in float64; in float32 on a device without float64. The log-likelihood is that of z: subtract the sum
+        of ln h_t / 2 for that of the returns. A panel that cannot be fitted has NaN estimates, converged=False and a
+        message; it does not change the results of the other panels. Standard errors are robust (the
+        Bollerslev-Wooldridge sandwich) but take residuals and target as known; they are NaN where the Hessian is not
+        negative definite, as it may be at a bound. Not differentiable.
 
     Raises:
         ValueError, TypeError: If `z` is not a floating-point panel of at least two series.
 
-    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Without float64 (MPS) the fit runs on the CPU, in
+    float64 as everywhere, and its estimates return to the device of `z`, rounded.
 
     References:
         Engle (2002). Dynamic conditional correlation. Journal of Business and Economic Statistics 20(3).
@@ -88,19 +91,21 @@ def dcc_fit(
     batch, assets = z.shape[:-2], z.shape[-1]
     if assets < 2:
         raise_invalid("dcc_fit", "z must have at least two series", z=z)
-    panels = z.detach().double().reshape(math.prod(batch), *z.shape[-2:])
+    panels = to_float64(z).reshape(math.prod(batch), *z.shape[-2:])
+    fit = {name: x.reshape((*batch, *x.shape[1:])) for name, x in to_panel(_fit(panels), z).items()}
+    errors = {name: fit.pop(f"error_{name}") for name in ("a", "b")}
+    return DccFit(**fit, standard_error=errors)
+
+
+def _fit(panels: Tensor) -> dict[str, Tensor]:
+    """The fields of `DccFit` for panels (n, T, N)."""
     target, status = _prepare(panels)
     valid = (status < 0).nonzero().squeeze(1)
     fit = _maximize(panels[valid], target[valid])
-    fit = {name: torch.full_like(target[:, 0, 0], torch.nan).index_copy(0, valid, x) for name, x in fit.items()}
-    status = torch.where(status < 0, fit.pop("status").nan_to_num(0).long(), status).reshape(batch)
-    iterations = fit.pop("iterations").nan_to_num(0).long().reshape(batch)
-    estimates = {name: x.reshape(batch) for name, x in fit.items()}
-    errors = {name: estimates.pop(f"error_{name}") for name in ("a", "b")}
-    target = target.reshape(*batch, assets, assets)
-    return DccFit(
-        **estimates, target=target, converged=status == 0, status=status, iterations=iterations, standard_error=errors
-    )
+    result = {name: torch.full_like(target[:, 0, 0], torch.nan).index_copy(0, valid, x) for name, x in fit.items()}
+    status = torch.where(status < 0, result.pop("status").nan_to_num(0).long(), status)
+    iterations = result.pop("iterations").nan_to_num(0).long()
+    return result | {"target": target, "status": status, "converged": status == 0, "iterations": iterations}
 
 
 def _prepare(panels: Tensor) -> tuple[Tensor, Tensor]:

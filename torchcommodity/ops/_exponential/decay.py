@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past
+from torchcommodity.opkit import Past, widest_dtype
 from torchcommodity.opkit.arguments import check_integer, check_panel, check_values, raise_invalid
 
 Decay = float | Tensor | None
@@ -35,7 +35,7 @@ def check_decay(
     if not isinstance(value, Tensor):
         if not in_range(float(value)):
             raise_invalid(operator, expected, x=x, **{name: value})
-        rate = to_alpha(x.new_full((), float(value), dtype=torch.double)).to(x.dtype)
+        rate = to_alpha(x.new_full((), float(value), dtype=widest_dtype(x.device))).to(x.dtype)
         return rate.expand(*x.shape[:-2], x.shape[-1]), False
     parameter = value.to(x)
     valid = check_values(operator, {expected: in_range(parameter)}, x=x, **{name: value})

@@ -3,16 +3,16 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF_DTYPES, Past, has_kernel
+from torchcommodity.opkit import HALF_DTYPES, Past, has_kernel, widest_dtype
 
 
 def ewm_mean_step(
     past: Past, name: str, x: Tensor, alpha: Tensor, adjust: bool, ignore_na: bool, min_periods: int
 ) -> Tensor:
-    """`ewm_mean` after the rows before: mean, total weight and count (..., 3, N) are kept under `name`, in float64."""
+    """`ewm_mean` after the rows before: mean, total weight and count (..., 3, N) are kept, in the widest type."""
     state = past.get(name)
     if state is None:
-        state = x.new_zeros((*x.shape[:-2], 3, x.shape[-1]), dtype=torch.float64)
+        state = x.new_zeros((*x.shape[:-2], 3, x.shape[-1]), dtype=widest_dtype(x.device))
     if not x.shape[-2]:
         return x.new_empty(x.shape)
     wide = torch.float32 if x.dtype in HALF_DTYPES else x.dtype
@@ -34,4 +34,4 @@ def _reference(
         mean = mean + torch.where(valid, new / (decayed + new) * (row - mean), 0)
         count = count + valid
         rows.append(mean.where(count >= max(min_periods, 1), torch.nan))
-    return torch.stack(rows, -2), torch.stack([mean, weight, count], -2).double()
+    return torch.stack(rows, -2), torch.stack([mean, weight, count], -2).to(state)

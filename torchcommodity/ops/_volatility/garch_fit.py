@@ -8,6 +8,7 @@ from torch import Tensor
 
 from torchcommodity.opkit.arguments import check_panel, raise_invalid
 from torchcommodity.ops._volatility import bounded_newton
+from torchcommodity.ops._volatility.estimation_device import to_float64, to_panel
 from torchcommodity.ops._volatility.garch_likelihood import Likelihood, derivatives_by_inverse_nu
 
 MESSAGES = (
@@ -66,15 +67,16 @@ def garch_fit(
             freedom.
 
     Returns:
-        `GarchFit`, in float64. A series that cannot be fitted, such as a constant one, has NaN estimates,
-        converged=False and a message; it does not change the results of the other series. Standard errors are robust
-        (the Bollerslev-Wooldridge sandwich, arch's default); they are NaN where the Hessian of the log-likelihood is
-        not negative definite, which may happen at a bound. Not differentiable.
+        `GarchFit`, in float64; in float32 on a device without float64. A series that cannot be fitted, such as a
+        constant one, has NaN estimates, converged=False and a message; it does not change the results of the other
+        series. Standard errors are robust (the Bollerslev-Wooldridge sandwich, arch's default); they are NaN where the
+        Hessian of the log-likelihood is not negative definite, which may happen at a bound. Not differentiable.
 
     Raises:
         ValueError, TypeError: If `returns` is not a floating-point panel, or `distribution` is unknown.
 
-    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch.
+    Devices: CPU and CUDA; elsewhere the reference in plain PyTorch. Without float64 (MPS) the fit runs on the CPU, in
+    float64 as everywhere, and its estimates return to the device of `returns`, rounded.
 
     References:
         Bollerslev, Wooldridge (1992). Quasi-maximum likelihood estimation and inference in dynamic models with
@@ -92,9 +94,9 @@ def garch_fit(
     if distribution not in ("normal", "t"):
         raise_invalid("garch_fit", 'distribution must be "normal" or "t"', distribution=distribution)
     batch, assets = returns.shape[:-2], returns.shape[-1]
-    panel = returns.detach().double().movedim(-2, 0).reshape(returns.shape[-2], math.prod(batch) * assets)
+    panel = to_float64(returns).movedim(-2, 0).reshape(returns.shape[-2], math.prod(batch) * assets)
     model = Likelihood(asymmetric, distribution == "t")
-    fit = {name: x.reshape(*batch, assets) for name, x in _fit(panel, model).items()}
+    fit = {name: x.reshape(*batch, assets) for name, x in to_panel(_fit(panel, model), returns).items()}
     errors = {name: fit.pop(f"error_{name}") for name in model.names}
     return GarchFit(**fit, standard_error=errors)
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample
+from torchcommodity.opkit import Cases, Op, Sample, widest
 
 
 def _reference(
@@ -20,17 +20,17 @@ def _reference(
     A missing return is replaced by its expectation in the variance and adds nothing to the likelihood. Without
     `derivatives` all but the log-likelihood are zero.
     """
-    omega, alpha, alpha_negative, beta = parameters.double().unbind(-2)
+    omega, alpha, alpha_negative, beta = widest(parameters).unbind(-2)
     alphas = 1 + asymmetric
     size = alphas + 2
-    one, start = torch.ones_like(omega), backcast.double()
+    one, start = torch.ones_like(omega), widest(backcast)
     shares, persistence = [one / alphas] * alphas, (alpha + alpha_negative) / 2 + beta
     h = omega + persistence * start
     dh = torch.stack([one, *(x * start for x in shares), start], -2)  # derivatives of h by the parameters
     d2h = dh.unsqueeze(-2) * torch.zeros_like(dh).unsqueeze(-3)
     zero = torch.zeros_like(one)
     sums: list[Tensor] = []
-    for r in returns.double().unbind(-2):
+    for r in widest(returns).unbind(-2):
         observed = ~r.isnan()
         x = torch.where(observed, r, 0)
         likelihood, d_log_h, curvature, by_nu = _row(x * x / h, tail, observed)
@@ -72,7 +72,7 @@ def _row(z2: Tensor, tail: Tensor | None, observed: Tensor) -> tuple[Tensor, Ten
     count = observed.to(z2)
     if tail is None:
         return -z2 / 2, (z2 - count) / 2, z2 / 2, []
-    nu, constant_slope = tail.double().unbind(-2)
+    nu, constant_slope = widest(tail).unbind(-2)
     inverse_df, half = 1 / (nu - 2), (nu + 1) / 2
     q = z2 * inverse_df
     qw, w = q / (1 + q), 1 / (1 + q)
