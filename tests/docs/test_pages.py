@@ -22,7 +22,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
-SLOW = {"serving.md", "porting.md", "scoreboard.md"}  # exports twice; compiles three libraries; backtests twice
+SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor
+    "serving.md",
+    "porting.md",
+    "scoreboard.md",
+    "own-network.md",
+}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:torchrun .* -m )?torchcommodity (.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
@@ -95,6 +100,7 @@ def _page(page: Path) -> Any:
     return pytest.param(page, marks=pytest.mark.slow) if page.name in SLOW else page
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from Inductor
 @pytest.mark.parametrize("page", [_page(page) for page in PAGES if _runs(page)], ids=name)
 def test_page_python_runs_and_prints_what_it_shows(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType(f"page_{page.stem}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torchcommodity.optimize import speedup
+from torchcommodity.optimize import speedup, time_interleaved
 
 
 def test_speedup_interval_contains_the_ratio_and_is_significant_above_one() -> None:
@@ -12,6 +12,12 @@ def test_speedup_interval_contains_the_ratio_and_is_significant_above_one() -> N
     assert result.low <= result.ratio <= result.high
     assert result.significant
     assert not speedup(before, before).significant
+
+
+def test_speedup_of_interleaved_calls() -> None:
+    times = time_interleaved({"once": lambda: None, "many": lambda: sum(range(20_000))}, rounds=9)
+    assert speedup(times["many"], times["once"]).significant
+    assert speedup([2.0, 2.0, 2.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0, 1.0]).ratio == 2
 
 
 def test_speedup_rejects_fewer_than_five_rounds() -> None:

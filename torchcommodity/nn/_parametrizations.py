@@ -130,8 +130,8 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
     blocks of a single orthogonal (4 H, H) matrix would not be orthogonal themselves and would shrink the state.
 
     Args:
-        lstm: a `torchcommodity.nn.LSTM`, changed in place. `torch.nn.LSTM` packs its weights and cannot be
-            parametrized.
+        lstm: a `torchcommodity.nn.LSTM`, changed in place. It takes the arguments of a `torch.nn.LSTM`, which packs its
+            weights for cuDNN, and loads its state dict.
 
     Returns:
         `lstm`. Its state dict holds the unconstrained parameters instead of `weight_hh`.
@@ -155,7 +155,8 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
         torch.Size([4, 60, 5])
     """
     if not isinstance(lstm, LSTM):
-        raise_invalid("orthogonal_gates", "lstm must be a torchcommodity.nn.LSTM", TypeError, lstm=type(lstm).__name__)
+        rule = "lstm must be a torchcommodity.nn.LSTM, which loads the state dict of a torch.nn.LSTM"
+        raise_invalid("orthogonal_gates", rule, TypeError, lstm=f"{type(lstm).__module__}.{type(lstm).__name__}")
     if parametrize.is_parametrized(lstm):
         raise_invalid("orthogonal_gates", "lstm must not be parametrized already", lstm=lstm)
     for name in [name for name, _ in lstm.named_parameters() if name.startswith("weight_hh")]:

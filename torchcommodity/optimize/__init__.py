@@ -41,6 +41,7 @@ from torchcommodity.optimize._sparsity import WeightSparsity as WeightSparsity
 from torchcommodity.optimize._sparsity import sparsity as sparsity
 from torchcommodity.optimize._speedup import Speedup as Speedup
 from torchcommodity.optimize._speedup import speedup as speedup
+from torchcommodity.optimize._speedup import time_interleaved as time_interleaved
 from torchcommodity.optimize._weight_importance import WeightImportance as WeightImportance
 from torchcommodity.optimize._weight_importance import weight_importance as weight_importance
 
@@ -87,5 +88,6 @@ __all__ = [
     "sparsity",
     "speedup",
     "summarize_benchmark",
+    "time_interleaved",
     "weight_importance",
 ]

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, cast
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from torchcommodity.data import Window
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._calls import Loss, call_loss, call_model, check_scalar
 from torchcommodity.optimize._module import is_sequence
@@ -15,6 +16,8 @@ from torchcommodity.training import ModelInputs
 
 def split_batch(batch: Any) -> tuple[Any, Sequence[Any]]:
     """Inputs, and a target if there is one, of a batch as data loaders yield it."""
+    if isinstance(batch, Window):  # its rows are neither inputs nor a target
+        return batch.inputs, [batch.targets]
     inputs, *target = batch if is_sequence(batch) else (batch,)
     return inputs, target
 
@@ -23,6 +26,8 @@ def split_inputs(module: nn.Module, batch: Any, loss_fn: Loss | None) -> tuple[A
     """Inputs and target of a batch. Without a loss, what the model does not take is left out."""
     if loss_fn is not None:
         return split_batch(batch)
+    if isinstance(batch, Window):
+        return batch.inputs, ()
     if not is_sequence(batch):
         return batch, ()
     if batch and (isinstance(batch[0], Mapping) or is_sequence(batch[0])):
