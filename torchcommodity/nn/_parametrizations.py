@@ -14,6 +14,8 @@ from torch.nn.utils.parametrizations import orthogonal
 from torchcommodity.nn._lstm import LSTM
 from torchcommodity.opkit.arguments import raise_invalid
 
+NOT_AN_LSTM = "lstm must be a torchcommodity.nn.LSTM, which loads the state dict of a torch.nn.LSTM"
+
 
 class Positive(nn.Module):
     """Positive parameter p = unit softplus(x), for an unconstrained x; assigned values are recovered exactly.
@@ -155,8 +157,7 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
         torch.Size([4, 60, 5])
     """
     if not isinstance(lstm, LSTM):
-        rule = "lstm must be a torchcommodity.nn.LSTM, which loads the state dict of a torch.nn.LSTM"
-        raise_invalid("orthogonal_gates", rule, TypeError, lstm=f"{type(lstm).__module__}.{type(lstm).__name__}")
+        raise_invalid("orthogonal_gates", NOT_AN_LSTM, TypeError, lstm=f"{type(lstm).__module__}.{type(lstm).__name__}")
     if parametrize.is_parametrized(lstm):
         raise_invalid("orthogonal_gates", "lstm must not be parametrized already", lstm=lstm)
     for name in [name for name, _ in lstm.named_parameters() if name.startswith("weight_hh")]:
