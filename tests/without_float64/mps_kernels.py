@@ -64,7 +64,13 @@ def _lstm_cell_backward(
     return d_all, d_c * f, d_all.sum(0) if has_bias else d_all.new_empty(0)
 
 
+def _zeros(size: list[int], **options: Any) -> Tensor:
+    """Zeros in memory; a zero without memory can only stand for itself, and not behind a tensor of another device."""
+    return aten.zeros(size, **options)
+
+
 KERNELS: dict[Any, Callable[..., Any]] = {
+    aten._efficientzerotensor.default: _zeros,
     aten.cumsum.default: _cumsum,
     aten._thnn_fused_lstm_cell.default: _lstm_cell,
     aten._thnn_fused_lstm_cell_backward_impl.default: _lstm_cell_backward,

@@ -1,0 +1,104 @@
+"""The eager rows of the contract on a device without float64: `python operators.py [--device mps] name ...`.
+
+Operators run through their references there, in float32. Values and derivatives are compared with the CPU, which
+computes in float64 from the same float32 numbers. Without names, every operator. Prints the failures as JSON.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import comparison
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from torchcommodity import opkit, ops
+from torchcommodity.opkit import CHECKS
+from torchcommodity.opkit._contract import causality
+from torchcommodity.opkit._contract.case import Case
+from torchcommodity.opkit._contract.checks import run_check
+from torchcommodity.opkit._contract.runner import build_cases
+from torchcommodity.opkit._contract.values import to_float
+
+EXACT = ["warmup", "missing_values_gradient", "nan_output_gradient"]
+LOOPS = {  # references that take many steps in Python for each row
+    "dcc_correlation",
+    "egarch_variance",
+    "ewm_mean",
+    "ewm_mean_backward",
+    "garch_variance",
+    "hamilton_filter",
+    "lltm",
+    "lltm_backward",
+    "lstm",
+    "lstm_backward",
+    "parabolic_sar",
+    "parabolic_sar_backward",
+    "seasonal_decompose",
+    "stl",
+    "stl_backward",
+}
+assert ops.NATIVE, ops.NATIVE.reason
+
+
+def failures(name: str, device: str) -> Iterator[str]:
+    cases = build_cases(opkit.OPERATORS[f"commodity::{name}"])
+    single = [_called_on(device, case.map_tensors(to_float)) for case in cases]
+    for check in EXACT:
+        result = run_check(CHECKS[check], single[: 1 if name in LOOPS else None])
+        if result.status == "fail":
+            yield f"{check}: {result.sample}: {result.cause}"
+    for case in single:
+        try:
+            yield from (f"causal: {case.sample}: {leak}" for leak in _leaks(case))
+        except Exception as error:
+            yield f"causal: {case.sample}: {type(error).__name__}: {error}"
+    for i, case in enumerate(cases):
+        long = 0 if i else 300 if name in LOOPS else 3000
+        for difference in comparison.differences(case, device, long):
+            yield f"{case.sample}: {difference}"
+
+
+def _leaks(case: Case) -> list[AssertionError]:
+    """Changes of early rows by later ones, at one cut: a reference is slow, and the contract has tried every cut."""
+    if not case.op.time or not case.causal:
+        return []
+    with torch.no_grad():
+        with_time = case.with_timed_outputs()
+        return causality._leaks(with_time, [case.rows // 2])
+
+
+def _called_on(device: str, case: Case) -> Case:
+    """The case with its function on the device, of CPU tensors: what judges its results may compute in float64."""
+    return replace(case, cases=replace(case.cases, function=_moving(device, case.cases.function)))
+
+
+def _moving(device: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*tensors: Tensor | None, **settings: Any) -> Any:
+        outputs = function(*tree_map_only(Tensor, lambda x: x.to(device), tensors), **settings)
+        return tree_map_only(Tensor, lambda y: y.cpu(), outputs)
+
+    return call
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name")
+    parser.add_argument("--device", default="single")
+    arguments = parser.parse_args()
+    if arguments.device == "single":
+        import single_device
+
+        assert torch.device(arguments.device).type == single_device.NAME
+    names = arguments.names or sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS)
+    failed = {name: comparison.run_quietly(partial(failures, name, arguments.device)) for name in names}
+    sys.stdout.write(json.dumps(failed))
+
+
+if __name__ == "__main__":
+    main()
