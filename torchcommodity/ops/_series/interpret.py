@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import widest
 from torchcommodity.ops._series.masked import Masked
 from torchcommodity.ops._series.program import Statement, parse
 from torchcommodity.ops._series.statements import LOOKING_BACK, STATEMENTS
@@ -18,9 +19,7 @@ def interpret(inputs: Sequence[Tensor], program: str) -> Tensor:
     """Outputs (..., T, N) of a program, or (..., K, T, N) if it has K > 1 outputs."""
     statements = parse(program)
     registers: Registers = {}
-    device = inputs[0].device.type
-    values = [x if device == "mps" else x.double() for x in inputs]  # MPS has no float64
-    sources = _aligned(values, int(statements[0].attributes[0]))
+    sources = _aligned([widest(x) for x in inputs], int(statements[0].attributes[0]))
     loop: list[int] = []
     for i, statement in enumerate(statements[1:-1], 1):
         if loop or statement.name == "feedback":

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import HALF_DTYPES
+from torchcommodity.opkit import HALF_DTYPES, widest
 from torchcommodity.ops._series.interpret import interpret
 from torchcommodity.ops._series.program import MAX_INPUTS
 
@@ -29,7 +29,7 @@ def series_step(inputs: list[Tensor], state: Tensor | None, program: str) -> tup
 
 
 def _interpret_history(inputs: list[Tensor], state: Tensor | None, program: str) -> tuple[Tensor, Tensor]:
-    rows = torch.stack([x.detach().double() for x in inputs], -3)
+    rows = torch.stack([widest(x.detach()) for x in inputs], -3)
     past = rows[..., :0, :] if state is None else state.unflatten(-2, (len(inputs), -1))
     history = torch.cat([past, rows], -2)
     y = interpret([x.to(inputs[0]) for x in history.unbind(-3)], program)
