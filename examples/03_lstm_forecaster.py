@@ -8,8 +8,8 @@ that a forecast of 2008 depends on the volatility of 2016. The test error hardly
 forecast of 2008 change when later years are added to the file?** With a scaler fitted on the training rows it does not,
 bit for bit.
 
-The scaler's statistics are buffers of the module, so that they are saved and served with it. The last lines compare
-with a linear regression on the same three volatilities, which is better: a network is not an improvement by default.
+The scaler is a part of the module, so that it is saved and served with it. The last lines compare with a linear
+regression on the same three volatilities, which is better: a network is not an improvement by default.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from torchcommodity import data, ops
 from torchcommodity.data import Panel, Split
-from torchcommodity.nn import LSTM
+from torchcommodity.nn import LSTM, StandardScaler
 
 PLOTLY = {"displayModeBar": False, "responsive": True}
 LOOKBACK, HORIZON, WINDOWS = 63, 21, (5, 21, 63)
@@ -45,17 +45,14 @@ class Forecaster(nn.Module):
 
     def __init__(self, scaler_rows: Tensor) -> None:  # (T, F): rows that the scaler is fitted on
         super().__init__()
-        complete = scaler_rows[scaler_rows.isfinite().all(-1)]
-        self.register_buffer("mean", complete.mean(0))
-        self.register_buffer("deviation", complete.std(0))
+        self.scaler = StandardScaler().fit(scaler_rows)
         self.lstm = LSTM(len(WINDOWS), 8, batch_first=True, dtype=torch.double)
         self.head = nn.Linear(8, 1, dtype=torch.double)
 
     def forward(self, rows: Tensor, origins: Tensor) -> Tensor:  # (T, F), (B,) -> (B,)
-        scaled = (rows - self.mean) / self.deviation
-        windows = scaled.unfold(0, LOOKBACK, 1)[origins - LOOKBACK + 1].mT  # (B, LOOKBACK, F)
+        windows = self.scaler(rows).unfold(0, LOOKBACK, 1)[origins - LOOKBACK + 1].mT  # (B, LOOKBACK, F)
         _, (h, _) = self.lstm(windows)
-        return self.mean[1] + self.deviation[1] * self.head(h[-1]).squeeze(-1)
+        return self.scaler.center[1] + self.scaler.scale[1] * self.head(h[-1]).squeeze(-1)
 
 
 def train(model: Forecaster, rows: Tensor, target: Tensor, origins: Tensor) -> Forecaster:

@@ -22,11 +22,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
-SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor
+SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor; exports
     "serving.md",
     "porting.md",
     "scoreboard.md",
     "own-network.md",
+    "windows.md",
 }
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:torchrun .* -m )?torchcommodity (.+)$", re.MULTILINE)

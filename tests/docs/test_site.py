@@ -80,6 +80,12 @@ def test_example_gan_training_lowers_the_distance(site: Path) -> None:
     assert float(trained) < float(untrained)
 
 
+def test_example_windows_trains_the_network_and_prints_its_baseline(site: Path) -> None:
+    page = text_of(site / "examples" / "07_windows.html")
+    baseline, last = (re.search(rf" {epoch} ([\d.]+) ([\d.]+) ([\d.]+) ", page).groups() for epoch in (0, 10))
+    assert float(last[0]) < float(baseline[0])
+
+
 def test_example_onnx_forecaster_agrees(site: Path) -> None:
     page = text_of(site / "examples" / "06_external_models.html")
     assert float(re.search(r"ONNX and PyTorch differ by at most ([\d.e+-]+)", page)[1]) < 1e-6

@@ -29,7 +29,7 @@ class Scaler(nn.Module, ABC):
         """Center and scale `(F,)` of rows with NaN, whose smallest and largest values are `low` and `high`."""
 
     @torch.no_grad()
-    def fit(self: Self, x: Tensor) -> Self:  # (..., F)
+    def fit(self: Self, x: Tensor) -> Self:  # (..., F) -> self
         """Compute the statistics of x and return self; NaN is ignored.
 
         The statistics know every row of x: give the training rows alone. They have the dtype (float32 for half
