@@ -22,12 +22,13 @@ ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")] + DOCS
 KERNELS = ROOT / "docs" / "how-to" / "kernels"  # test_kernels.py runs these pages with their C++
-SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor; exports
+SLOW = {  # exports twice; compiles three libraries; backtests twice; compiles with Inductor; exports; trains
     "serving.md",
     "porting.md",
     "scoreboard.md",
     "own-network.md",
     "windows.md",
+    "sharpe-loss.md",
 }
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:torchrun .* -m )?torchcommodity (.+)$", re.MULTILINE)

@@ -109,11 +109,12 @@ def test_portfolio_returns_compiled_equal_eager(rebalance: bool) -> None:
 
 
 @pytest.mark.parametrize("rebalance", [True, False])
-def test_portfolio_returns_module_equals_the_function(rebalance: bool) -> None:
+@pytest.mark.parametrize("cost", [0.1, torch.tensor([0.1, 0.2, 0.3])], ids=["number", "per asset"])
+def test_portfolio_returns_module_equals_the_function(cost: Tensor | float, rebalance: bool) -> None:
     weights, returns = window()
-    module = PortfolioReturns(0.1, rebalance=rebalance)
-    assert torch.equal(module(weights, returns), portfolio_returns(weights, returns, 0.1, rebalance=rebalance))
-    assert list(module.state_dict()) == ["cost"]
+    module = PortfolioReturns(cost, rebalance=rebalance)
+    assert torch.equal(module(weights, returns), portfolio_returns(weights, returns, cost, rebalance=rebalance))
+    assert list(module.state_dict()) == (["cost"] if isinstance(cost, Tensor) else [])
 
 
 @pytest.mark.parametrize(

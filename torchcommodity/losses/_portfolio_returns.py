@@ -58,7 +58,7 @@ class PortfolioReturns(nn.Module):
     """Returns of weights held over a window as a Module, for use in front of a loss; see `portfolio_returns`.
 
     Args:
-        cost: cost of trading one unit of weight, a number or (N,); a buffer.
+        cost: cost of trading one unit of weight, a number, or a Tensor (N,), which becomes a buffer.
         rebalance: trade back to the weights at every close; False buys once and holds.
 
     Example:
@@ -67,16 +67,20 @@ class PortfolioReturns(nn.Module):
         tensor([0.0090, 0.0200])
     """
 
-    cost: Tensor
+    cost: Cost
 
     def __init__(self, cost: Cost = 0.0, *, rebalance: bool = True) -> None:
         super().__init__()
-        self.register_buffer("cost", torch.as_tensor(cost, dtype=torch.double))
+        if isinstance(cost, Tensor):
+            self.register_buffer("cost", cost)
+        else:
+            self.cost = cost
         self.rebalance = rebalance
 
     def forward(self, weights: Tensor, returns: Tensor) -> Tensor:
         """Return (..., T) of weights (..., N) over asset returns (..., T, N)."""
-        return portfolio_returns(weights, returns, self.cost.to(weights), rebalance=self.rebalance)
+        cost = self.cost.to(weights) if isinstance(self.cost, Tensor) else self.cost
+        return portfolio_returns(weights, returns, cost, rebalance=self.rebalance)
 
 
 def _drift(
