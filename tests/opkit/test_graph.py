@@ -106,6 +106,7 @@ def read_png(data: bytes) -> Any:
 
 
 def test_graph_png_is_the_drawing_of_the_svg(model: torch.nn.Sequential, tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
     graph = opkit.graph(model(torch.ones(5, 3)).sum(), names=model)
     image, svg = read_png(graph.save(tmp_path / "graph.png").read_bytes()), ElementTree.fromstring(graph.svg())
     assert image.size == (2 * int(svg.attrib["width"]), 2 * int(svg.attrib["height"]))

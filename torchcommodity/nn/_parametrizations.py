@@ -64,7 +64,7 @@ class Positive(nn.Module):
         return y + torch.log(-torch.expm1(-y))
 
     def extra_repr(self) -> str:
-        return f"unit={self.unit.tolist()}"
+        return f"unit={self.unit.item() if self.unit.dim() == 0 else tuple(self.unit.shape)}"
 
 
 class Interval(nn.Module):
