@@ -5,6 +5,7 @@ from torch import Tensor
 
 from torchcommodity.opkit import Past, live, widest
 from torchcommodity.opkit.arguments import check_integer, check_panel
+from torchcommodity.ops._correlation.running_sum_float32 import running_sum_float32
 
 
 def _update(past: Past, z: Tensor, min_periods: int = 1) -> Tensor:
@@ -23,8 +24,8 @@ def _update(past: Past, z: Tensor, min_periods: int = 1) -> Tensor:
 def _sum_before(past: Past, name: str, rows: Tensor) -> Tensor:
     """Sum of all rows before each row."""
     before = past.get(name)
-    total = past.cumsum(name, rows)
-    start = torch.zeros_like(total[..., :1, :]) if before is None else before
+    total = running_sum_float32(past, name, rows) if rows.dtype == torch.float32 else past.cumsum(name, rows)
+    start = torch.zeros_like(total[..., :1, :]) if before is None else before[..., :1, :]
     return torch.cat([start, total], -2)[..., :-1, :]
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live, widest_dtype
 from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._scan.matrix_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import float64_constant
@@ -202,11 +202,16 @@ def _backward(
     deviation, log_density = _log_density(returns, mean, variance)
     w = (log_density - log_c).clamp(max=math.log(torch.finfo(p.dtype).max) / 2).exp()  # a regime of p = 0 may overflow
     g, l_now = grad[..., :-1, :], grad[..., -1:, :]
-    l_next = torch.cat([l_now[..., 1:, :, :], torch.zeros_like(l_now[..., :1, :, :])], -3)
-    row_gradient = g - (g * p).sum(-2, keepdim=True) + l_now - l_next
-    w_next = torch.cat([w[..., 1:, :, :], torch.zeros_like(w[..., :1, :, :])], -3)
-    matrices = (transition.unsqueeze(-4) * w_next.unsqueeze(-3)).flatten(-3, -2)
-    adjoint = recur(matrices.flip(-3), row_gradient.flip(-3), None).flip(-3)
+    p_next, l_next, w_next = (
+        torch.cat([x[..., 1:, :, :], torch.zeros_like(x[..., :1, :, :])], -3) for x in (p, l_now, w)
+    )
+    row_gradient = g - (g * p).sum(-2, keepdim=True) + l_now
+    matrices = transition.unsqueeze(-4) * w_next.unsqueeze(-3)
+    if widest_dtype(p.device) == torch.float64:
+        row_gradient = row_gradient - l_next
+    else:  # l_{t+1} = p_{t+1}'A_{t+1}, in terms of A itself: in float32 the rounding errors of A would add up
+        matrices = matrices - p_next.unsqueeze(-3)
+    adjoint = recur(matrices.flatten(-3, -2).flip(-3), row_gradient.flip(-3), None).flip(-3)
     d_predicted, d_log_density = w * adjoint, p * adjoint * ~returns.isnan().unsqueeze(-2)
     needs_returns, needs_mean, needs_variance, needs_transition, _ = needs_input_grad
     variance = variance.unsqueeze(-3)
