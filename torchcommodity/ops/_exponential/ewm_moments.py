@@ -78,8 +78,8 @@ def ewm_var(
     Raises:
         ValueError, TypeError: As `ewm_mean`.
 
-    Devices: those of `linear_recurrence`. Differentiable to any order, in reverse and forward mode, in x and in a
-    Tensor that gives the decay.
+    Devices: those of `linear_recurrence`; without float64 (MPS) a loop over rows in float32. Differentiable to any
+    order, in reverse and forward mode, in x and in a Tensor that gives the decay.
 
     References:
         Finch (2009). Incremental calculation of weighted mean and variance. University of Cambridge.
