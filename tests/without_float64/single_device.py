@@ -2,8 +2,8 @@
 
 Its tensors live in CPU memory, and PyTorch's kernels for the CPU compute on them; whatever gives float64 on the device
 is refused with the message of MPS, and so is a CPU tensor among its tensors. `CALLS` collects PyTorch's operators that
-ran on the device, `check_mps_kernels` compares them with those of MPS. Import it in a process of its own: a
-backend can be registered only once in a process, and every later test would see it.
+ran on the device. Import it in a process of its own: a backend can be registered only once in a process, and every
+later test would see it.
 """
 
 from typing import Any
@@ -18,7 +18,14 @@ from torchcommodity.opkit import _widest
 
 NAME = "single"
 REFUSAL = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"
-CPU_ARGUMENTS = {"aten::_to_copy", "aten::copy_", "aten::index.Tensor", "aten::index_put_", "aten::_index_put_impl_"}
+CPU_ARGUMENTS = {
+    "aten::_to_copy",
+    "aten::copy_",
+    "aten::index.Tensor",
+    "aten::index_put",
+    "aten::index_put_",
+    "aten::_index_put_impl_",
+}
 CALLS = set[str]()
 
 backend_registration._setup_privateuseone_for_python_backend(NAME)
@@ -62,16 +69,25 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
     _check_devices(func, (args, kwargs))
     CALLS.add(func.name())
     outputs = KERNELS.get(func, func)(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
-    if kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cpu":
+    if any(isinstance(x, torch.device) and x.type == "cpu" for x in (*args, *kwargs.values())):
+        _check_cast(outputs, args[0])
         return outputs
+    if func.name() == "aten::copy_" and not isinstance(args[0], SingleTensor):
+        _check_cast(args[0], args[1])
+        return args[0]
     return tree_map(lambda y: SingleTensor(y) if type(y) is Tensor else y, outputs)
 
 
-def check_mps_kernels() -> None:
-    """Raise an error if an operator ran that MPS does not have."""
-    aten = {name.removeprefix("aten::") for name in CALLS} - {func.name().removeprefix("aten::") for func in KERNELS}
-    if missing := sorted(name for name in aten if not has_mps_kernel(name)):
-        raise NotImplementedError(f"operators that are not implemented for MPS: {', '.join(missing)}")
+def _check_cast(to: Any, x: Any) -> None:
+    """A copy to the CPU casts on the device: `x.cpu().double()`, not `x.to("cpu", torch.float64)`."""
+    if isinstance(x, SingleTensor) and to.dtype == torch.float64:
+        raise TypeError(REFUSAL)
+
+
+def operators_without_mps_kernel() -> list[str]:
+    """PyTorch's operators that ran on the device and that MPS does not have."""
+    names = {name.removeprefix("aten::") for name in CALLS} - {func.name().removeprefix("aten::") for func in KERNELS}
+    return sorted(name for name in names if not has_mps_kernel(name))
 
 
 def _reference(func: Any) -> Any:
@@ -84,7 +100,7 @@ def _check_devices(func: Any, arguments: Any) -> None:
     """A CPU tensor with axes beside one of the device is an error, but for copies and index tensors."""
     tensors = [x for x in tree_leaves(arguments) if isinstance(x, Tensor)]
     strangers = [x for x in tensors if not isinstance(x, SingleTensor) and x.dim()]
-    if strangers and len(strangers) < len(tensors) and func._schema.name not in CPU_ARGUMENTS:
+    if strangers and len(strangers) < len(tensors) and func.name() not in CPU_ARGUMENTS:
         raise RuntimeError(f"{func}: expected all tensors on the same device; got cpu and {NAME}")
 
 

@@ -50,5 +50,5 @@ def predict(forecaster: "Forecaster", prices: Any, covariates: VarianceSource | 
         raise ValueError(f"predict: {error}") from None
     findings = (*compare_with_training(panel, forecaster.record.prices), *covariate_findings(covariates, panel))
     panel = replace(panel, findings=(*panel.findings, *findings))
-    log_returns = forecaster.model.eval()(*inputs.to(forecaster.device).batch())[0].to("cpu", inputs.prices.dtype)
+    log_returns = forecaster.model.eval()(*inputs.to(forecaster.device).batch())[0].cpu().to(inputs.prices.dtype)
     return Forecast.from_log_returns(panel, forecaster.horizons, forecaster.levels, log_returns)

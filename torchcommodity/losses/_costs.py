@@ -96,23 +96,31 @@ def turnover(
 
 
 class _Costs(nn.Module):
-    """Base of the Modules: costs as buffers."""
+    """Base of the Modules: costs per asset as buffers; a number stays a number, exact in every dtype."""
 
-    cost: Tensor
-    roll_cost: Tensor
+    cost: Cost
+    roll_cost: Cost
 
     def __init__(self, cost: Cost, roll_cost: Cost = 0.0) -> None:
         super().__init__()
-        self.register_buffer("cost", torch.as_tensor(cost, dtype=torch.double))
-        self.register_buffer("roll_cost", torch.as_tensor(roll_cost, dtype=torch.double))
+        for name, value in (("cost", cost), ("roll_cost", roll_cost)):
+            if isinstance(value, (int, float)):
+                setattr(self, name, float(value))
+            else:
+                self.register_buffer(name, torch.as_tensor(value))
+
+    def costs_like(self, weights: Tensor) -> tuple[Cost, Cost]:
+        """Cost and roll cost in the dtype and on the device of the weights."""
+        cost, roll_cost = (x.to(weights) if isinstance(x, Tensor) else x for x in (self.cost, self.roll_cost))
+        return cost, roll_cost
 
 
 class NetReturns(_Costs):
     """Portfolio returns after costs as a Module, for use in front of a loss; see `net_returns`.
 
     Args:
-        cost: cost of trading one unit of weight, a number or (N,); a buffer.
-        roll_cost: cost of rolling one unit of weight, a number or (N,); a buffer.
+        cost: cost of trading one unit of weight, a number, or a Tensor (N,), which becomes a buffer.
+        roll_cost: cost of rolling one unit of weight, a number, or a Tensor (N,), which becomes a buffer.
 
     Example:
         >>> import torch
@@ -123,7 +131,7 @@ class NetReturns(_Costs):
 
     def forward(self, weights: Tensor, returns: Tensor, rolls: Tensor | None = None) -> Tensor:
         """Net return (..., T) of weights and asset returns (..., T, N)."""
-        cost, roll_cost = self.cost.to(weights), self.roll_cost.to(weights)
+        cost, roll_cost = self.costs_like(weights)
         return net_returns(weights, returns, cost, rolls=rolls, roll_cost=roll_cost)
 
 
@@ -131,8 +139,8 @@ class TurnoverCost(_Costs):
     """Cost of trades as a Module; add its sum or mean to a loss as a penalty; see `turnover_cost`.
 
     Args:
-        cost: cost of trading one unit of weight, a number or (N,); a buffer.
-        roll_cost: cost of rolling one unit of weight, a number or (N,); a buffer.
+        cost: cost of trading one unit of weight, a number, or a Tensor (N,), which becomes a buffer.
+        roll_cost: cost of rolling one unit of weight, a number, or a Tensor (N,), which becomes a buffer.
 
     Example:
         >>> import torch
@@ -142,7 +150,7 @@ class TurnoverCost(_Costs):
 
     def forward(self, weights: Tensor, returns: Tensor, rolls: Tensor | None = None) -> Tensor:
         """Cost (..., T) of weights and asset returns (..., T, N)."""
-        cost, roll_cost = self.cost.to(weights), self.roll_cost.to(weights)
+        cost, roll_cost = self.costs_like(weights)
         return turnover_cost(weights, returns, cost, rolls=rolls, roll_cost=roll_cost)
 
 

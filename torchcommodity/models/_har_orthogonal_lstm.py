@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import orthogonal
 from torch.nn.utils.parametrize import register_parametrization
 
 from torchcommodity import nn as layers
@@ -49,7 +48,8 @@ class HarOrthogonalLstm(nn.Module):
         self.activity = nn.Linear(len(config.halflives), config.levels)
         nn.init.uniform_(self.activity.weight, 0.1, 0.5)
         register_parametrization(self.activity, "weight", layers.Positive(unit=0.5))
-        self.rotation = orthogonal(nn.Linear(config.har.features, config.har.features, bias=False))
+        self.rotation = nn.Linear(config.har.features, config.har.features, bias=False)
+        register_parametrization(self.rotation, "weight", layers.Orthogonal())
         self.lstm = layers.orthogonal_gates(layers.LSTM(config.har.features, config.hidden, batch_first=True))
         self.head = correction_head(config.hidden + config.levels, len(config.har.horizons))
 

@@ -13,6 +13,7 @@ from torchcommodity.nn._lltm import LLTM as LLTM
 from torchcommodity.nn._lltm import LLTMCell as LLTMCell
 from torchcommodity.nn._lstm import LSTM as LSTM
 from torchcommodity.nn._lstm import LSTMCell as LSTMCell
+from torchcommodity.nn._orthogonal import Orthogonal as Orthogonal
 from torchcommodity.nn._parametrizations import Interval as Interval
 from torchcommodity.nn._parametrizations import Positive as Positive
 from torchcommodity.nn._parametrizations import orthogonal_gates as orthogonal_gates
@@ -46,6 +47,7 @@ __all__ = [
     "LSTMCell",
     "LinearBNReLU",
     "MinMaxScaler",
+    "Orthogonal",
     "Positive",
     "Regimes",
     "RobustScaler",

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
-from torch.nn.utils.parametrizations import orthogonal
 
 from torchcommodity.nn._lstm import LSTM
+from torchcommodity.nn._orthogonal import Orthogonal
 from torchcommodity.opkit.arguments import raise_invalid
 
 NOT_AN_LSTM = "lstm must be a torchcommodity.nn.LSTM, which loads the state dict of a torch.nn.LSTM"
@@ -44,27 +44,34 @@ class Positive(nn.Module):
         tensor([[0.5000, 2.0000]], grad_fn=<MulBackward0>)
     """
 
-    unit: Tensor
+    unit: float | Tensor
 
     def __init__(self, unit: float | Tensor = 1.0) -> None:
         super().__init__()
-        value = torch.as_tensor(unit, dtype=torch.double)
+        value = unit.detach().clone() if isinstance(unit, Tensor) else torch.tensor(unit, dtype=torch.double)
         _check("Positive", "unit must be finite and > 0", "unit", value, value.isfinite() & (value > 0))
-        self.register_buffer("unit", value, persistent=False)
+        if isinstance(unit, Tensor):
+            self.register_buffer("unit", value, persistent=False)
+        else:
+            self.unit = float(unit)  # exact in every dtype, on every device
 
     def forward(self, x: Tensor) -> Tensor:
         """p from x."""
-        return self.unit.to(x) * F.softplus(x, threshold=40)  # torch's default threshold, 20, would lose 1e-10
+        return self._unit_like(x) * F.softplus(x, threshold=40)  # torch's default threshold, 20, would lose 1e-10
 
     def right_inverse(self, p: Tensor) -> Tensor:
         """x = ln(e^y - 1) with y = p / unit, in a form that is accurate for small and large y."""
         remedy = "first make it so, for example by layer.weight.data.abs_().clamp_(min=1e-6)"
         _check("Positive", f"the parameter must be > 0; {remedy}", "parameter", p, p > 0)
-        y = p / self.unit.to(p)
+        y = p / self._unit_like(p)
         return y + torch.log(-torch.expm1(-y))
 
+    def _unit_like(self, x: Tensor) -> float | Tensor:
+        return self.unit.to(x) if isinstance(self.unit, Tensor) else self.unit
+
     def extra_repr(self) -> str:
-        return f"unit={self.unit.item() if self.unit.dim() == 0 else tuple(self.unit.shape)}"
+        unit = self.unit if isinstance(self.unit, Tensor) else torch.tensor(self.unit, dtype=torch.double)
+        return f"unit={unit.item() if unit.dim() == 0 else tuple(unit.shape)}"
 
 
 class Interval(nn.Module):
@@ -128,7 +135,7 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
     """Constrain the recurrent weights of every gate (input, forget, cell, output) of every layer to be orthogonal.
 
     `weight_hh` (4 H, H) consists of four blocks W with W W^T = I, each parametrized by the matrix exponential
-    (`torch.nn.utils.parametrizations.orthogonal`) and initialized with the orthogonal factor of the current block. The
+    (`nn.Orthogonal`) and initialized with the orthogonal factor of the current block. The
     blocks of a single orthogonal (4 H, H) matrix would not be orthogonal themselves and would shrink the state.
 
     Args:
@@ -162,7 +169,8 @@ def orthogonal_gates(lstm: LSTM) -> LSTM:
         raise_invalid("orthogonal_gates", "lstm must not be parametrized already", lstm=lstm)
     for name in [name for name, _ in lstm.named_parameters() if name.startswith("weight_hh")]:
         parametrize.register_parametrization(lstm, name, _Gates())
-        orthogonal(lstm.get_submodule(f"parametrizations.{name}"), "original", "matrix_exp")
+        parametrization = lstm.get_submodule(f"parametrizations.{name}")
+        parametrize.register_parametrization(parametrization, "original", Orthogonal())
     return lstm
 
 

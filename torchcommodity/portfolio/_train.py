@@ -13,7 +13,7 @@ from torchcommodity.models import PortfolioInputs, PortfolioLstm, PortfolioLstmC
 from torchcommodity.portfolio._performance import as_series, sharpe_ratio
 from torchcommodity.portfolio._sharpe_difference import sharpe_gain
 from torchcommodity.portfolio._tradable_panel import TradablePanel, tradable_panel
-from torchcommodity.training import Device, Progress, check_device, fabric_device, one_thread
+from torchcommodity.training import Device, Progress, check_device, fabric_device, one_thread, to_device
 
 TRADES_PER_ROLL = 2  # the old contract is sold, the new one bought
 
@@ -113,8 +113,8 @@ def train(
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     network, optimizer = fabric.setup(model, optimizer)
     network.mark_forward_method("weights")
-    inputs = PortfolioInputs(*fabric.to_device(tuple(inputs)))
-    panel = TradablePanel(*fabric.to_device(tuple(panel)))
+    inputs = PortfolioInputs(*(to_device(x, fabric.device) for x in inputs))
+    panel = TradablePanel(*(to_device(x, fabric.device) for x in panel))
     generator = torch.Generator().manual_seed(seed)
     untrained = best = _Epoch(0, _copy(model), _validate(network, inputs, panel, start, config))
     for number in range(1, config.epochs + 1):

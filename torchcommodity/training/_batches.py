@@ -8,6 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from torchcommodity.data import targets
 from torchcommodity.models import HarOutput
+from torchcommodity.training._device import to_device
 from torchcommodity.training._inputs import ModelInputs
 
 
@@ -16,6 +17,11 @@ class TrainingBatch(NamedTuple):
 
     har_output: HarOutput
     targets: Tensor  # (B, T, H, N) divided by the econometric scale; NaN is ignored by the loss
+
+    def to(self, device: torch.device) -> "TrainingBatch":
+        """Copy to a device; float32 on a device without float64."""
+        har_output = HarOutput(*(to_device(x, device) for x in self.har_output))
+        return TrainingBatch(har_output, to_device(self.targets, device))
 
 
 class Step(NamedTuple):

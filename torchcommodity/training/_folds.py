@@ -91,7 +91,7 @@ def _predict(
     for name, raw in corrections.items():
         variance = (2 * model.har.corrected_log_scale(har_output, raw)).exp()
         quantiles = model.har.quantiles(har_output, raw)
-        predictions[name] = Prediction(*(x[0, start:].to(CPU, inputs.prices.dtype) for x in (quantiles, variance)))
+        predictions[name] = Prediction(*(x[0, start:].cpu().to(inputs.prices.dtype) for x in (quantiles, variance)))
     inputs, config = inputs._replace(extra_variances=None), without_extra_terms(model.har.config)
     return predictions | {name: baseline(inputs, start, config) for name, baseline in baselines.items()}
 

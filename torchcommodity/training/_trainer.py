@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from torchcommodity.losses import distillation_loss, pinball
-from torchcommodity.models import HarOutput
 from torchcommodity.training._batches import TrainingBatch
+from torchcommodity.training._device import to_device
 from torchcommodity.training._runtime import all_reduce_gradients
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ class Teacher(NamedTuple):
 
     model: Any
     weight: float  # weight of the teacher's term in the loss, in [0, 1]
+
+    def to(self, device: torch.device) -> "Teacher":
+        """Copy to a device."""
+        return Teacher(to_device(copy.deepcopy(self.model), device), self.weight)
 
 
 class Trainer:
@@ -53,8 +57,9 @@ class Trainer:
         weight_decay: float,
         teacher: Teacher | None = None,
     ) -> None:
-        self.fabric, self.seed, self.teacher = fabric, seed, teacher
-        self.model = _float32_on_mps(fabric, copy.deepcopy(model)).to(fabric.device)
+        self.fabric, self.seed = fabric, seed
+        self.model = to_device(copy.deepcopy(model), fabric.device)
+        self.teacher = None if teacher is None else teacher.to(fabric.device)
         self.model.har.requires_grad_(False)
         self.parameters = network_parameters(self.model)
         self.optimizer = torch.optim.AdamW(self.parameters, lr=learning_rate, weight_decay=weight_decay)
@@ -74,7 +79,7 @@ class Trainer:
         self._fabric_optimizer.zero_grad()
         total = torch.zeros((), device=self.fabric.device)
         for batch in micro_batches:
-            sums, _ = self._losses(_float32_on_mps(self.fabric, batch))
+            sums, _ = self._losses(batch)
             loss = (sums * weight.to(sums)).sum()
             self.fabric.backward(loss)
             total += loss.detach()
@@ -91,7 +96,7 @@ class Trainer:
         """Mean loss per horizon, NaN where a horizon has no target; `correction` = 0 gives the econometric baseline."""
         self.model.eval()
         shrink = self.model.har.config.shrink
-        sums, counts = self._losses(_float32_on_mps(self.fabric, batch), correction, teacher_correction=shrink)
+        sums, counts = self._losses(batch, correction, teacher_correction=shrink)
         return (sums / counts).cpu()
 
     def save_best(self, change: float, improved: Tensor) -> None:
@@ -131,7 +136,7 @@ class Trainer:
 
         `correction` and `teacher_correction` multiply the log-scale corrections of the two networks.
         """
-        batch, har = self.fabric.to_device(batch), self.model.har
+        batch, har = batch.to(self.fabric.device), self.model.har
         scale = self._scale(self.model, batch, correction)  # (B, T, H, N)
         levels = torch.tensor(har.config.levels).to(scale)
         soft = None if self.teacher is None else self._scale(self.teacher.model, batch, teacher_correction).to(scale)
@@ -173,15 +178,6 @@ def load_network(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     tensors = model.state_dict()
     for name, value in state.items():
         tensors[name].copy_(value)
-
-
-def _float32_on_mps(fabric: "Fabric", x: Any) -> Any:
-    """Convert to float32 on MPS, which has no float64."""
-    if fabric.device.type != "mps":
-        return x
-    if isinstance(x, TrainingBatch):
-        return TrainingBatch(HarOutput(*(tensor.float() for tensor in x.har_output)), x.targets.float())
-    return x.float()
 
 
 def _combine(*numbers: int) -> int:
