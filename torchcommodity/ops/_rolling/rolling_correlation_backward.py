@@ -2,8 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torchcommodity.opkit import Cases, Op, Sample, vjp, widest
+from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.pairs import pack_pairs, unpack_pairs
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
@@ -15,6 +17,8 @@ def _reference(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) 
     defined = correlation.isfinite() & grad.isfinite()
     g, r = (_symmetric(values.where(defined, 0), returns) for values in (grad, correlation))
     r = r if correlation.dim() == returns.dim() else r / 2
+    if lacks_float64(returns):
+        return _by_row(returns, g, r, window)
     valid = returns.isfinite()
     x = returns.double().where(valid, 0)
     anchor = x.detach().sum(-2, keepdim=True) / valid.sum(-2, keepdim=True).clamp(min=1)
@@ -32,9 +36,34 @@ def _reference(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) 
     return dx.to(returns.dtype)
 
 
+def _by_row(returns: Tensor, g: Tensor, r: Tensor, window: int) -> Tensor:
+    """The same in float32: deviations from the means of each window, one window at a time."""
+    steps = returns.shape[-2]
+    dx = torch.zeros_like(returns)
+    for t in range(steps):
+        first = max(t - window + 1, 0)
+        part = _window_gradient(returns[..., first : t + 1, :], g[..., t, :, :], r[..., t, :, :])
+        dx = dx + pad(part, (0, 0, first, steps - t - 1))
+    return dx
+
+
+def _window_gradient(x: Tensor, g: Tensor, r: Tensor) -> Tensor:  # (..., W, N), (..., N, N) -> (..., W, N)
+    common = x.isfinite().unsqueeze(-1) & x.isfinite().unsqueeze(-2)  # (..., W, N, N): both i and j are valid
+    x = x.unsqueeze(-1).expand(common.shape)
+    low = x.detach().where(common, torch.inf).amin(-3, keepdim=True).nan_to_num(posinf=0)
+    x = (x - low).where(common, 0)
+    mean = x.sum(-3, keepdim=True) / common.sum(-3, keepdim=True).clamp(min=1)
+    x = (x - mean).where(common, 0)
+    v = x.square().sum(-3)
+    v = v.where(v > torch.finfo(v.dtype).tiny, 1)
+    a, b = g * v.rsqrt() * v.mT.rsqrt(), g * r / v
+    dx: Tensor = (x.mT * a.unsqueeze(-3) - x * b.unsqueeze(-3)).sum(-1)
+    return dx
+
+
 def _symmetric(values: Tensor, returns: Tensor) -> Tensor:
-    """Matrices with both halves added, or pairs as matrices; in float64, with a zero diagonal."""
-    values, assets = values.double(), returns.shape[-1]
+    """Matrices with both halves added, or pairs as matrices; in the widest type, with a zero diagonal."""
+    values, assets = widest(values), returns.shape[-1]
     if values.dim() == returns.dim():
         return unpack_pairs(values, assets)
     return (values + values.mT) * (1 - torch.eye(assets, dtype=values.dtype, device=values.device))

@@ -3,12 +3,14 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live
+from torchcommodity.opkit import Past, live, widest
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
+from torchcommodity.ops._rolling.adjacent_windows import Parts, combine_windows
+from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var
-from torchcommodity.ops._rolling.window import check_window, last_rows, live_windows
+from torchcommodity.ops._rolling.window import check_window, first_valid, last_rows, live_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
 
@@ -156,19 +158,34 @@ def _pair_covariance(returns: Tensor, window: int, min_periods: int | None, ddof
 
 def _covariance(y: Tensor, x: Tensor, common: Tensor, window: int, min_periods: int, ddof: int, past: Past) -> Tensor:
     a, b = _anchored(y, common, past, "first_y"), _anchored(x, common, past, "first_x")
-    n = window_sum(common.to(a), window)
+    if lacks_float64(a):
+        n, products = _combined_products(a, b, common.to(a), window)
+    else:
+        n, products = window_sum(common.to(a), window), None
     valid = (n >= min_periods) & (n > ddof)
     n = n.where(valid, ddof + 1)
-    products = window_sum(a * b, window) - window_sum(a, window) * window_sum(b, window) / n
+    if products is None:
+        products = window_sum(a * b, window) - window_sum(a, window) * window_sum(b, window) / n
     return (products / (n - ddof)).where(valid, torch.nan).to(y.dtype)
 
 
+def _combined_products(a: Tensor, b: Tensor, count: Tensor, window: int) -> tuple[Tensor, Tensor]:
+    """Count and sum of products of deviations from the means; float32 suffices (Chan, Golub and LeVeque 1983)."""
+
+    def combine(newer: Parts, older: Parts, *_: int) -> Parts:
+        n, m = newer[0], older[0]
+        share, da, db = m / (n + m).clamp(min=1), older[1] - newer[1], older[2] - newer[2]
+        return n + m, newer[1] + da * share, newer[2] + db * share, newer[3] + older[3] + n * share * da * db
+
+    n, _, _, products = combine_windows((count, a, b, torch.zeros_like(a)), window, combine)
+    return n, products
+
+
 def _anchored(x: Tensor, valid: Tensor, past: Past, name: str) -> Tensor:
-    """x minus its first valid value ever, in float64, so that a high level costs no digits; zero where not valid."""
-    first = valid & (valid.cumsum(-2) == 1)
-    anchor = x.double().where(first, 0).sum(-2, keepdim=True).detach()
+    """x minus its first valid value ever, in the widest type, so that a high level costs no digits; else zero."""
+    anchor = first_valid(widest(x), valid)
     has_anchor = valid.any(-2, keepdim=True)
     if (before := past.get(name)) is not None:  # NaN where no value was valid so far
         anchor, has_anchor = anchor.where(before.isnan(), before), has_anchor | ~before.isnan()
     past.keep(name, anchor.where(has_anchor, torch.nan))
-    return (x.double() - anchor).where(valid, 0)
+    return (widest(x) - anchor).where(valid, 0)

@@ -6,6 +6,7 @@ from torch import Tensor
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
+from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
@@ -83,9 +84,13 @@ def rolling_median(
     return y
 
 
-def _position(count: Tensor, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
+def _position(count: Tensor, window: int, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
     """Index of the lower neighbor among `count` sorted values, and the weight of the upper neighbor."""
-    position = quantile * (count - 1)
+    if lacks_float64(count):  # 0.29 * 100 is less than 29, but not in float32: look it up
+        table = _position(torch.arange(window + 1), window, quantile, interpolation)
+        low, weight = (column.to(count.device)[count] for column in (table[0], table[1].float()))
+        return low, weight
+    position = quantile * (count.double() - 1)
     fraction = position - position.floor()
     weights = {
         "linear": fraction,
@@ -117,7 +122,7 @@ def _from_sorted(
     values: Tensor, order: Tensor, window: int, min_periods: int, quantile: float, interpolation: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     count = values.isfinite().sum(-1)
-    low, weight = _position(count.double().clamp(min=1), quantile, interpolation)
+    low, weight = _position(count.clamp(min=1), window, quantile, interpolation)
     neighbors = torch.stack([low, (low + 1).minimum((count - 1).clamp(min=0))], -1)
     defined = count >= max(min_periods, 1)
     lower, upper = values.gather(-1, neighbors).where(defined.unsqueeze(-1), 0).unbind(-1)
@@ -143,8 +148,8 @@ def _backward(
     output: tuple[Tensor, Tensor, Tensor],
 ) -> Tensor:
     # y = (1 - weight) x_{t - lower_lag} + weight x_{t - upper_lag}
-    count = window_sum(x.isfinite().double(), window).clamp(min=1)
-    d_upper = grad * _position(count, quantile, interpolation)[1].to(grad)
+    count = window_sum(x.isfinite().long(), window).clamp(min=1)
+    d_upper = grad * _position(count, window, quantile, interpolation)[1].to(grad)
     _, lower_lag, upper_lag = output
     return gather_lag(grad - d_upper, lower_lag, scatter=True) + gather_lag(d_upper, upper_lag, scatter=True)
 

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample, vjp
+from torchcommodity.opkit import Bad, Cases, Op, Sample, vjp, widest
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torchcommodity.ops._rolling.overlap import deviations, lacks_float64, overlap_add
 from torchcommodity.ops._rolling.rolling_mean import operator as rolling_mean
 from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
@@ -56,19 +57,23 @@ def _reference(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> T
     # skew = k M3 / M2^1.5:    dx_s = k 3 (z^2 - M2 / n) / M2^1.5 - 3 skew z / M2
     # kurt = q M4 / M2^2 - r:  dx_s = q 4 (z^3 - M3 / n) / M2^2 - 4 (kurt + r) z / M2
     valid = x.isfinite()
-    z, n, mean, m2 = _moments(x.double(), valid, window)
+    z, n, mean, m2 = _moments(widest(x), valid, window)
     defined = (m2 > 0) & (n >= order) & ~y.isnan()
     n, m2 = n.where(defined, 4), m2.where(defined, 1)
-    g, y = grad.double().where(defined, 0), y.double().where(defined, 0)
+    g, y = widest(grad).where(defined, 0), widest(y).where(defined, 0)
     if order == 3:
         leading = g * 3 * n * (n - 1).sqrt() / (n - 2) / m2**1.5
         constant, linear = leading * m2 / n, g * 3 * y / m2
     else:
-        skew = torch.ops.commodity.rolling_skew_kurt(x.double(), window, 0, 3).nan_to_num(0)
+        skew = torch.ops.commodity.rolling_skew_kurt(widest(x), window, 0, 3).nan_to_num(0)
         m3 = skew * (n - 2) / (n * (n - 1).sqrt()) * m2**1.5
         scale = (n - 1) / ((n - 2) * (n - 3))
         leading = g * 4 * scale * (n + 1) * n / m2.square()
         constant, linear = leading * m3 / n, g * 4 * (y + 3 * scale * (n - 1)) / m2
+    if lacks_float64(x):
+        d, weights = deviations(x, window), [w.unsqueeze(-1) for w in (leading, constant, linear)]
+        terms = weights[0] * d.pow(order - 1) - weights[1] - weights[2] * d
+        return overlap_add(terms).where(valid, 0)
     dx = (
         _sum_powers(leading, z, mean, window, order - 1)
         - window_sum_ahead(constant, window)

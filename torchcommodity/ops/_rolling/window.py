@@ -65,3 +65,8 @@ def valid_windows(x: Tensor, window: int, min_periods: int | None) -> tuple[Tens
     valid = rows.isfinite()
     count = valid.sum(-1).to(x.dtype)
     return rows.where(valid, 0), valid, count.where(count >= resolve_min_periods(window, min_periods), nan)
+
+
+def first_valid(x: Tensor, valid: Tensor) -> Tensor:
+    """(..., T, N) -> (..., 1, N): the first valid value of each column, zero if there is none; without a gradient."""
+    return x.detach().where(valid & (valid.cumsum(-2) == 1), 0).sum(-2, keepdim=True)

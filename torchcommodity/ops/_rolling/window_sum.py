@@ -33,8 +33,8 @@ def window_sum(
             trailing sum, for gradients. It looks ahead: do not use it for features.
 
     Returns:
-        Sums in the unit and dtype of x, accumulated in float64. Terms are only added, never subtracted, so an outlier
-        leaves no rounding error once it is out of the window.
+        Sums in the unit and dtype of x, accumulated in float64 by the kernels. Terms are only added, never subtracted,
+        so an outlier leaves no rounding error once it is out of the window.
 
     Raises:
         ValueError, TypeError: If `x` is not a panel or `window` is not a positive int.

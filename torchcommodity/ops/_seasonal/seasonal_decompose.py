@@ -8,6 +8,8 @@ from torch.nn import functional as F
 
 from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
+from torchcommodity.ops._rolling.overlap import lacks_float64
+from torchcommodity.ops._rolling.window import first_valid
 from torchcommodity.ops._seasonal import seasonal_decompose_backward
 from torchcommodity.ops._seasonal.decomposition_steps import DecompositionSteps, present_rows
 
@@ -84,6 +86,14 @@ def _weights(prices: Tensor, period: int) -> Tensor:
 
 
 def _reference(prices: Tensor, period: int, multiplicative: bool = False, causal: bool = True) -> Components:
+    if multiplicative or not lacks_float64(prices):
+        return _components(prices, period, multiplicative, causal)
+    level = first_valid(prices, prices.isfinite())  # float32 cannot hold it beside the seasonal component
+    trend, seasonal, residual = _components(prices - level, period, multiplicative, causal)
+    return trend + level, seasonal, residual
+
+
+def _components(prices: Tensor, period: int, multiplicative: bool, causal: bool) -> Components:
     present, weights = present_rows(prices, multiplicative), _weights(prices, period).unsqueeze(-1)
     width, steps = len(weights), prices.shape[-2]
     trend, seasonal = prices.new_full(prices.shape, torch.nan), prices.new_full(prices.shape, torch.nan)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from torchcommodity.ops._rolling.adjacent_windows import lag_rows
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._series.masked import Masked
 
@@ -14,13 +15,6 @@ def row(x: Masked) -> Masked:
 
 def lag(x: Masked, rows: int) -> Masked:
     return Masked(lag_rows(x.value, rows), lag_rows(x.valid, rows))
-
-
-def lag_rows(x: Tensor, rows: int) -> Tensor:
-    """x_{t - rows}, zero in the first rows."""
-    steps = x.shape[-2]
-    first = x.new_zeros(*x.shape[:-2], min(rows, steps), x.shape[-1])
-    return torch.cat([first, x[..., : max(steps - rows, 0), :]], -2)
 
 
 def forward_fill(x: Masked) -> Masked:

@@ -1,21 +1,18 @@
-"""What the statements of windows mean: by native operators where there is one, else by doubling.
+"""What the statements of windows mean: by native operators where there is one, else by combining adjacent windows.
 
-Two adjacent windows combine into one, so that a window of any length takes log2 of its length in steps. A window that
-contains a missing value, or begins before the first row, is missing.
+A window that contains a missing value, or begins before the first row, is missing.
 """
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from torchcommodity.ops._rolling.adjacent_windows import Parts, combine_windows, lag_rows
+from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.rolling_extrema import rolling_extrema, rolling_max, rolling_min
+from torchcommodity.ops._rolling.window import first_valid
 from torchcommodity.ops._rolling.window_sum import window_sum
 from torchcommodity.ops._series.masked import Masked, masked
-from torchcommodity.ops._series.rows import lag, lag_rows
-
-Parts = tuple[Tensor, ...]  # the statistics of each window
-Combine = Callable[[Parts, Parts, int, int], Parts]  # a window, the older one before it, and their lengths
+from torchcommodity.ops._series.rows import lag
 
 
 def total(x: Masked, window: int) -> Masked:
@@ -44,15 +41,16 @@ def products(x: Masked, y: Masked, window: int) -> Masked:
         return newer[0] + dx * share, newer[1] + dy * share, newer[2] + older[2] + n * share * dx * dy
 
     zero = torch.zeros_like(x.value)
-    *_, result = combine_windows((_filled(x), _filled(y), zero), window, combine)
+    *_, result = combine_windows((_centered(x), _centered(y), zero), window, combine)
     return Masked(result, complete(x.valid & y.valid, window))
 
 
 def absolute_deviation(x: Masked, window: int) -> Masked:
-    center = total(x, window).value / window
+    values = _centered(x)
+    center = window_sum(values, window) / window
     deviation = torch.zeros_like(x.value)
     for rows in range(window):
-        deviation = deviation + (lag_rows(_filled(x), rows) - center).abs()
+        deviation = deviation + (lag_rows(values, rows) - center).abs()
     return Masked(deviation / window, complete(x.valid, window))
 
 
@@ -79,25 +77,14 @@ def rank(x: Masked, window: int) -> Masked:
     return Masked(below, complete(x.valid, window + 1))
 
 
-def combine_windows(parts: Parts, window: int, combine: Combine) -> Parts:
-    """Statistics of windows of `window` rows from those of single rows."""
-    result, covered = parts, 0
-    for bit in range(window.bit_length()):
-        length = 1 << bit
-        if window & length:
-            older = _lag(parts, covered)
-            result, covered = (combine(result, older, covered, length) if covered else older), covered + length
-        if window >> bit > 1:
-            parts = combine(parts, _lag(parts, length), length, length)
-    return result
-
-
-def _lag(parts: Parts, rows: int) -> Parts:
-    return tuple(lag_rows(part, rows) for part in parts) if rows else parts
-
-
 def _filled(x: Masked) -> Tensor:
     return x.value.where(x.valid, 0)
+
+
+def _centered(x: Masked) -> Tensor:
+    """Values for statistics that the level cancels in: minus the first one, where float32 would not bear the level."""
+    values = _filled(x)
+    return (values - first_valid(values, x.valid)).where(x.valid, 0) if lacks_float64(values) else values
 
 
 def _since_extreme(x: Masked, window: int, largest: bool) -> Masked:

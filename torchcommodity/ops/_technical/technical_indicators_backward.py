@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp
+from torchcommodity.opkit import Cases, Op, Sample, vjp, widest
+from torchcommodity.ops._rolling.overlap import lacks_float64, overlap_add
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._technical.technical_averages import averages, carry_factor, changes, shift, windows
@@ -13,19 +14,22 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
     # averages: dx_s = sum of g_t / W over the windows that contain s
     # h = 2 sd:  dh_t / dx_s = 2 (x_s - mean_t) / (W sd_t)
     finite = prices.isfinite()
-    x = prices.double().where(finite, 0)
+    x = widest(prices).where(finite, 0)
     x = (x - x.detach().sum(-2, keepdim=True) / finite.sum(-2, keepdim=True).clamp(min=1)).where(finite, 0)
-    g_short, g_long, g_rsi, g_half = grad.where(grad.isfinite(), 0).double().unbind(-1)
+    g_short, g_long, g_rsi, g_half = widest(grad.where(grad.isfinite(), 0)).unbind(-1)
     g_short, g_long, g_half = (
-        g.where(window_sum(finite.double(), window) == window, 0) / window
+        g.where(window_sum(finite.to(x), window) == window, 0) / window
         for g, window in ((g_short, short), (g_long, long), (g_half, band))
     )
     rows = windows(x, band).nan_to_num(0.0)
     variance = (rows - rows[..., :1]).var(-1, correction=0)
     weight = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
-    dx = dx + x * window_sum_ahead(weight, band) - window_sum_ahead(weight * rows.mean(-1), band)
-    return (dx + _rsi_gradient(g_rsi, prices.double(), rsi, mode)).where(finite, 0).to(prices.dtype)
+    if lacks_float64(x):
+        dx = dx + overlap_add(weight.unsqueeze(-1) * (rows - rows.mean(-1, keepdim=True)))
+    else:
+        dx = dx + x * window_sum_ahead(weight, band) - window_sum_ahead(weight * rows.mean(-1), band)
+    return (dx + _rsi_gradient(g_rsi, widest(prices), rsi, mode)).where(finite, 0).to(prices.dtype)
 
 
 def _rsi_gradient(g: Tensor, x: Tensor, rsi: int, mode: str) -> Tensor:

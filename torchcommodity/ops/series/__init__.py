@@ -23,7 +23,8 @@ over a missing row and continue with the next.
 **Gradients.** Every operator is differentiable in its panels, to any order, in reverse and forward mode, and in its
 periods where they may be Tensors. A missing output ignores its gradient; a missing value gets none.
 
-**Precision.** Values are computed in float64 and returned in the dtype of the panels.
+**Precision.** Values are computed in float64, in float32 on devices without it (MPS), and returned in the dtype of the
+panels.
 """
 
 from torchcommodity.ops.series._averages import (

@@ -1,0 +1,45 @@
+"""Every operator and every function of `ops` in float32 on a device without float64, against the CPU in float64."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from torchcommodity import opkit, ops
+
+FOLDER = Path(__file__).parent
+NAMES = sorted(name.removeprefix("commodity::") for name in opkit.OPERATORS if name.startswith("commodity::"))
+pytestmark = pytest.mark.slow
+
+
+def run(script: str, names: Sequence[str] = ()) -> dict[str, list[str]]:
+    """The differences by name, from a process of its own, where the device is registered."""
+    output = subprocess.run(
+        [sys.executable, FOLDER / script, *names], check=True, capture_output=True, text=True
+    ).stdout
+    differences: dict[str, list[str]] = json.loads(output)
+    return differences
+
+
+@pytest.fixture(scope="module")
+def differences() -> dict[str, list[str]]:
+    return run("operators.py")
+
+
+@pytest.fixture(scope="module")
+def function_differences() -> dict[str, list[str]]:
+    return run("functions.py")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operator_without_float64_agrees_with_cpu(differences: dict[str, list[str]], name: str) -> None:
+    assert not differences[name], "\n".join(differences[name])
+
+
+def test_functions_without_float64_agree_with_cpu(function_differences: dict[str, list[str]]) -> None:
+    assert set(ops.indicators.__all__) <= set(function_differences)
+    failing = {name: words for name, words in function_differences.items() if words}
+    assert not failing, json.dumps(failing, indent=1)
