@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# A machine with a GPU may be without a network: its own Python with torch does.
+GPU_PYTHON := $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # Folder of real prices that the project does not ship; the tests that need it are skipped without it.
 export TORCHCOMMODITY_SHARED ?= $(abspath $(wildcard ../shared))
 NATIVE := $(shell find torchcommodity/ops torchcommodity/opkit/include -name "*.cpp" -o -name "*.cu" -o -name "*.h")
 
-.PHONY: forecast test quick check docs bench dev clean
+.PHONY: forecast test quick check docs bench test-cuda bench-cuda dev clean
 
 forecast: $(VENV)/forecast  ## forecast the embedded prices: out/report.html
 	$(BIN)/torchcommodity forecast
@@ -30,6 +32,13 @@ docs: $(VENV)/dev  ## the site, in build/site; warnings are errors
 
 bench: $(VENV)/dev  ## the table of speeds against other libraries
 	$(BIN)/python benchmarks/run.py
+
+test-cuda:  ## what needs a GPU: kernels, models, commands; tables in docs/results/cuda.md; PARTS="contract shapes" for some
+	$(GPU_PYTHON) tests/cuda/run.py $(PARTS)
+
+bench-cuda:  ## speeds of the CUDA kernels whose contract passes on this machine's GPU
+	$(GPU_PYTHON) tests/cuda/run.py build contract
+	$(GPU_PYTHON) benchmarks/cuda_kernels.py
 
 dev: $(VENV)/dev  ## the development environment, with the commit hooks
 	$(BIN)/pre-commit install

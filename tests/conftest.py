@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-collect_ignore = ["ops/cuda_emulation"]  # a script, which leaves the native library of its own process out
+# scripts: one leaves the native library of its own process out, the others are for a GPU, see `make test-cuda`
+collect_ignore = ["ops/cuda_emulation", "cuda"]
 
 settings.register_profile("torchcommodity", deadline=None, print_blob=True)
 settings.load_profile("torchcommodity")

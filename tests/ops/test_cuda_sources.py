@@ -2,7 +2,7 @@
 
 `cuda_emulation/launch.h` replaces the launch: it runs the bodies of the kernels one item at a time, in either order.
 This tests arithmetic and indices. It cannot detect races or errors of the launch itself; for those, run
-`benchmarks/cuda.py` on a machine with a GPU.
+`make test-cuda` on a machine with a GPU.
 """
 
 import json

@@ -29,12 +29,14 @@ def doctor() -> None:
 
 
 def devices() -> list[str]:
-    """Devices that torch can use."""
+    """Devices that torch can use, with the memory of GPUs."""
     import torch
 
     names = ["cpu"]
     if torch.cuda.is_available():
-        names += [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
+        for i in range(torch.cuda.device_count()):
+            free, total = (size / 2**30 for size in torch.cuda.mem_get_info(i))
+            names.append(f"cuda:{i} ({torch.cuda.get_device_name(i)}, {free:.1f} of {total:.1f} GiB free)")
     if torch.backends.mps.is_available():
         names.append("mps")
     return names

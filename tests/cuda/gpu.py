@@ -1,0 +1,70 @@
+"""The device of the scripts in this folder, and the tables that they write.
+
+They need torch, numpy and the native library; a script whose part needs more says in words what is missing.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = Path(os.environ.get("TORCHCOMMODITY_CUDA_OUT", ROOT / "out" / "cuda"))
+PAGE = ROOT / "docs" / "results" / "cuda.md"
+sys.path[:0] = [str(ROOT)]  # the library of this checkout, from any working directory
+
+import torch
+from torch import Tensor
+
+if "TORCHCOMMODITY_STAND_IN" in os.environ:
+    import stand_in  # noqa: F401
+
+DEVICE = torch.device(os.environ.get("TORCHCOMMODITY_STAND_IN", "cuda"))
+
+
+def exit_without_gpu() -> None:
+    """Say why nothing can run, and exit with 0."""
+    if DEVICE.type == "cuda" and not torch.cuda.is_available():
+        print("no GPU:", "torch finds none" if torch.version.cuda else f"torch {torch.__version__} has no CUDA")
+        raise SystemExit(0)
+
+
+def gpu_name() -> str:
+    return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}"
+
+
+def synchronize() -> None:
+    """Wait for the device; errors of kernels are raised here."""
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def to_gpu(x: Tensor) -> Tensor:
+    return x.to(DEVICE)
+
+
+class Table:
+    """A table in Markdown that is written row by row: what was found stands there, however the script ends."""
+
+    def __init__(self, part: str, *heads: str) -> None:
+        OUT.mkdir(parents=True, exist_ok=True)
+        self.path, self.failed = OUT / f"{part}.md", False
+        if "TORCHCOMMODITY_CUDA_APPEND" not in os.environ:
+            self.path.write_text(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
+
+    def row(self, *cells: object) -> None:
+        line = f"| {' | '.join(' '.join(str(cell).replace('|', '/').split()) for cell in cells)} |"
+        print(line, flush=True)
+        with self.path.open("a") as file:
+            file.write(f"{line}\n")
+
+    def check(self, *cells: object, call: Callable[[], str | None]) -> None:
+        """A row that ends in what `call` returns, `pass` without a return value, or its error."""
+        try:
+            result = call() or "pass"
+            synchronize()
+        except ImportError as error:
+            result = f"skipped: {error}"
+        except Exception as error:
+            self.failed, result = True, f"**FAIL** {type(error).__name__}: {str(error)[:300]}"
+        self.row(*cells, result)

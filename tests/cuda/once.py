@@ -1,0 +1,24 @@
+"""Every native operator once, forward and backward, on small inputs: what compute-sanitizer watches.
+
+Sizes are odd, so that the last warps and chunks are incomplete.
+"""
+
+import torch
+from gpu import exit_without_gpu, synchronize
+from operators import cases_of, gradients, native_operators, on_gpu, resized
+
+
+def main() -> None:
+    exit_without_gpu()
+    for op in native_operators():
+        for case in cases_of(op)[:2]:
+            for dtype in (torch.float32, torch.float64):
+                small = on_gpu(resized(case, 3, 131, 37, dtype))
+                small.call()
+                gradients(small)
+        synchronize()
+        print(f"ran {op.name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

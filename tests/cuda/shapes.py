@@ -1,0 +1,97 @@
+"""Every native operator on large inputs: values and gradients against the CPU kernels, and the limits of a launch.
+
+The sizes are those of the forecaster: 32 and 2 sequences, 1000 and 252 rows, 10 symbols. One row, 70,000 columns (more
+than a grid has blocks in y), inputs that are not contiguous, and more than 2^31 elements follow.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from gpu import DEVICE, Table, exit_without_gpu, synchronize
+from operators import cases_of, gradients, is_linear, native_operators, on_gpu, resized, shape_of
+from torch import Tensor
+
+from torchcommodity import ops
+from torchcommodity.opkit._contract.case import Case
+from torchcommodity.opkit._contract.compare import assert_bitwise_equal, assert_close
+
+SIZES = [(32, 1000, 10), (2, 252, 10), (3, 1, 10), (1, 30, 70_000)]
+# of each element and the median size: the CPU kernels are themselves compared with the references by the contract
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5}
+GRADIENT_TOLERANCE = {torch.float64: 1e-7, torch.float32: 1e-3}
+LARGE_COLUMNS = 1_100_000  # times 2000 rows: 2.2e9 elements, beyond 32-bit indices
+
+
+def compare(case: Case, dtype: torch.dtype) -> str:
+    """Values, and gradients if the operator has any, on the device against the CPU."""
+    copy = on_gpu(case)
+    actual, expected = copy.call(), case.call()
+    assert all(y.device.type == DEVICE.type for y in actual), f"the outputs are on {[str(y.device) for y in actual]}"
+    assert_close([y.cpu() for y in actual], expected, TOLERANCE[dtype], "values")
+    expected_gradients = gradients(case)
+    assert_close([g.cpu() for g in gradients(copy)], expected_gradients, GRADIENT_TOLERANCE[dtype], "gradients")
+    return "pass" if expected_gradients else "pass, no gradient"
+
+
+def strided(x: Tensor) -> Tensor:
+    """The same values with gaps between them."""
+    return torch.stack([x, torch.zeros_like(x)], -1)[..., 0]
+
+
+def compare_strided(case: Case) -> None:
+    copy = on_gpu(case)
+    tolerance = TOLERANCE[torch.float64]  # not bitwise: a matrix product may take another path
+    assert_close(copy.map_tensors(strided).call(), copy.call(), tolerance, "inputs with strides")
+
+
+def operator_rows(table: Table) -> None:
+    for op in native_operators():
+        seen = set()
+        for dtype in (torch.float64, torch.float32):
+            for size in SIZES if is_linear(cases_of(op)[0]) else SIZES[:-1]:
+                case = resized(cases_of(op)[0], *size, dtype)
+                if (label := (shape_of(case), dtype)) not in seen:
+                    seen.add(label)
+                    cells = f"`{op.name}`", label[0], str(dtype).removeprefix("torch.")
+                    table.check(*cells, call=lambda case=case, dtype=dtype: compare(case, dtype))
+        case = resized(cases_of(op)[0], *SIZES[1], torch.float64)
+        table.check(f"`{op.name}`", "with strides", "float64", call=lambda case=case: compare_strided(case))
+
+
+def large_calls() -> Iterator[tuple[str, Callable[[Tensor], Any]]]:
+    """Functions of one panel whose columns do not depend on one another."""
+    yield "rolling_mean", lambda x: ops.rolling_mean(x, 20)
+    yield "rolling_var", lambda x: ops.rolling_var(x, 20)
+    yield "rolling_extrema", lambda x: ops.rolling_extrema(x, 20)[0]
+    yield "ewm_mean", lambda x: ops.ewm_mean(x, span=20)
+    yield "garch_variance", lambda x: ops.garch_variance(x - 1.5, omega=1e-6, alpha=0.08, beta=0.9)
+    yield "linear_recurrence", lambda x: ops.linear_recurrence(x / 4, x)
+
+
+def compare_large(function: Callable[[Tensor], Any]) -> str:
+    free = torch.cuda.mem_get_info()[0]
+    if free < 80 * 2**30:
+        return f"skipped: needs 80 GiB of free memory; got {free / 2**30:.0f}"
+    x = 1 + torch.rand(2000, LARGE_COLUMNS, device=DEVICE)
+    y = function(x)
+    for columns in (slice(0, 3), slice(LARGE_COLUMNS - 3, None)):
+        assert_bitwise_equal([y[:, columns]], [function(x[:, columns])], f"columns {columns}")
+    synchronize()
+    return "pass"
+
+
+def main() -> None:
+    exit_without_gpu()
+    torch.manual_seed(0)
+    table = Table("shapes", "operator", "shape", "dtype", "result")
+    if DEVICE.type == "cuda":
+        for name, function in large_calls():
+            table.check(f"`{name}`", f"(2000, {LARGE_COLUMNS})", "float32", call=lambda f=function: compare_large(f))
+            torch.cuda.empty_cache()
+    operator_rows(table)
+    raise SystemExit(table.failed)
+
+
+if __name__ == "__main__":
+    main()
