@@ -17,7 +17,7 @@ from torchcommodity.models._rolls import (
     rolls_ahead,
     rolls_passed,
 )
-from torchcommodity.opkit import Past
+from torchcommodity.opkit import Past, _widest
 from torchcommodity.ops import log_returns
 
 HORIZONS = (2, 4)
@@ -220,3 +220,15 @@ def test_har_rejects_bad_rolls_and_curves(panel: data.Panel) -> None:
         Har(1)(prices, rolls.double())
     with pytest.raises(ValueError, match=r"Har: curve must be .* and no rolls"):
         Har(1)(prices, None, prices.unsqueeze(-1))
+
+
+def test_rolls_ahead_over_four_decades_without_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = data.embedded(["WTI", "HENRY_HUB"]).with_contracts({"WTI": "CL", "HENRY_HUB": "NG"})
+    prices, rolls = panel.values.plain()[None], panel.roll_calendar(HORIZONS[-1])[None]
+    exact = effects(log_returns(prices), prices > 0, rolls)
+    monkeypatch.setattr(_widest, "WITHOUT_FLOAT64", {"cpu"})
+    single = effects(log_returns(prices.float()), prices > 0, rolls)
+    assert torch.equal(single.counts, exact.counts)
+    assert single.gap_variance.dtype == torch.float32
+    for x, y in ((single.shift, exact.shift), (single.gap_variance, exact.gap_variance)):
+        torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-6)

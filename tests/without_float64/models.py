@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "har-mlp-lstm": {"window": 20, "min_periods": 10, "lag": 5, "season": 5},
 }
 CONTRACTS = {"WTI": "CL", "BRENT": "BRN", "HENRY_HUB": "NG"}
-STEP = 5e-3  # of the largest gradient: a ReLU or a target at a kink
+STEP = 1e-2  # of the largest gradient: a ReLU or a target at a kink
 INTERVAL = 1e-4  # of the width of the interval between the outer quantiles
 
 Check = Callable[[torch.device], Iterator[str]]
@@ -52,7 +52,7 @@ Check = Callable[[torch.device], Iterator[str]]
 
 def prices() -> data.Panel:
     """Two oils and gas, with the rolls of their contracts."""
-    return data.embedded(list(CONTRACTS)).between("2014-01-01", "2014-05-30").with_contracts(CONTRACTS)
+    return data.embedded(list(CONTRACTS)).between("2014-01-01", "2014-06-30").with_contracts(CONTRACTS)
 
 
 def forecaster(name: str, inputs: ModelInputs, har: HarConfig = HAR) -> Any:
@@ -143,7 +143,7 @@ def averages_check(device: torch.device) -> Iterator[str]:
 def update_check(device: torch.device) -> Iterator[str]:
     """Two live updates equal one call, bit for bit."""
     inputs = model_inputs(prices(), HAR.horizons[-1])
-    model, past, first = move(forecaster("har-garch", inputs), device), Past({}), 80
+    model, past, first = move(forecaster("har-garch", inputs), device), Past({}), 100
     values, rolls, _ = move(inputs.batch(), device)
     with torch.no_grad():
         model.update(past, values[:, :first], rolls[:, : first + HAR.horizons[-1]])
