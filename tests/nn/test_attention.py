@@ -135,6 +135,7 @@ def test_cross_asset_attention_is_row_wise_and_permutation_equivariant() -> None
     torch.testing.assert_close(layer(x[:, :, order]), layer(x)[:, :, order])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # warnings inside PyTorch's compilers
 def test_cross_asset_attention_exports_with_dynamic_batch_and_time() -> None:
     torch._dynamo.reset()

@@ -34,7 +34,7 @@ class WindowDataset(Dataset[Window]):
 
     Item i is a `Window`: `inputs` has the features on the rows t - lookback + 1 ... t, `targets` the log-returns from
     row t on over each horizon (see `targets`), and t = `rows[i]` is the origin. Origins are the rows with a full
-    look-back window and at least one known target; the latest window, which has none, is `features[-lookback:]`.
+    look-back window and at least one known target, so the latest window, the last `lookback` rows, is no item.
 
     Rows and NaN: a window counts rows of the panel, a horizon counts each symbol's own rows, those with a positive
     price. Nothing is filled: the inputs are NaN where the features are, also on rows on which only other symbols trade,

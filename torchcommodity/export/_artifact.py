@@ -70,8 +70,9 @@ class Artifact:
 
         Raises:
             ValueError: the forecaster was fitted with a futures curve, which an artifact does not take, or on series
-                that roll on other days than by the exchange's rule.
+                that roll on other days than by the exchange's rule; or it is on a device without float64.
         """
+        check_format("Artifact.from_forecaster", "pt2", forecaster.device)
         if forecaster.record.curve:
             raise ValueError(
                 "Artifact: the forecaster was fitted with a futures curve, which an artifact does not take; "

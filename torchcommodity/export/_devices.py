@@ -4,7 +4,7 @@ import torch
 from torch.export.passes import move_to_device_pass
 
 from torchcommodity.export._metadata import Format
-from torchcommodity.opkit import widest_dtype
+from torchcommodity.opkit import has_float64
 
 CPU = torch.device("cpu")
 
@@ -15,7 +15,7 @@ class WrongDeviceError(ValueError):
 
 def check_format(operation: str, format: Format, device: torch.device) -> None:
     """Raise WrongDeviceError if no artifact of a format runs on a device."""
-    if widest_dtype(device) != torch.float64:
+    if not has_float64(device):
         rule = "device must have float64, in which an artifact takes prices; use Forecaster.to for a fitted model"
         raise WrongDeviceError(f"{operation}: {rule}; got {device}")
     if format == "onnx" and device.type != "cpu":

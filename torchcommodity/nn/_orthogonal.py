@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit import widest_dtype
+from torchcommodity.opkit import has_float64
 from torchcommodity.opkit.arguments import raise_invalid
 
 
@@ -64,6 +64,5 @@ def _orthogonal_factor(x: Tensor) -> Tensor:
 
 def _matrix_exp(x: Tensor) -> Tensor:
     # what has no float64 are Apple's GPUs, for which PyTorch has no matrix exponential either
-    on_device = widest_dtype(x.device) == torch.float64
-    result: Tensor = torch.linalg.matrix_exp(x if on_device else x.cpu())
+    result: Tensor = torch.linalg.matrix_exp(x if has_float64(x.device) else x.cpu())
     return result.to(x.device)

@@ -41,6 +41,7 @@ from torchcommodity.opkit._override_coverage import OverrideCoverage as Override
 from torchcommodity.opkit._override_coverage import override_coverage as override_coverage
 from torchcommodity.opkit._override_coverage import same_values as same_values
 from torchcommodity.opkit._scalar import ScalarTensor as ScalarTensor
+from torchcommodity.opkit._widest import has_float64 as has_float64
 from torchcommodity.opkit._widest import widest as widest
 from torchcommodity.opkit._widest import widest_dtype as widest_dtype
 
@@ -74,6 +75,7 @@ __all__ = [
     "extension",
     "external",
     "graph",
+    "has_float64",
     "has_kernel",
     "implements",
     "live",

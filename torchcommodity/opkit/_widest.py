@@ -6,6 +6,18 @@ from torch import Tensor
 WITHOUT_FLOAT64 = {"mps"}  # device types
 
 
+def has_float64(device: torch.device) -> bool:
+    """Whether a device has float64.
+
+    Example:
+        >>> import torch
+        >>> from torchcommodity import opkit
+        >>> opkit.has_float64(torch.device("cpu")), opkit.has_float64(torch.device("mps"))
+        (True, False)
+    """
+    return device.type not in WITHOUT_FLOAT64
+
+
 def widest_dtype(device: torch.device) -> torch.dtype:
     """float64, or float32 on a device without float64.
 
@@ -15,7 +27,7 @@ def widest_dtype(device: torch.device) -> torch.dtype:
         >>> opkit.widest_dtype(torch.device("cpu")), opkit.widest_dtype(torch.device("mps"))
         (torch.float64, torch.float32)
     """
-    return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64
+    return torch.float64 if has_float64(device) else torch.float32
 
 
 def widest(x: Tensor) -> Tensor:

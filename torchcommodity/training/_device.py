@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from torchcommodity.opkit import widest_dtype
+from torchcommodity.opkit import has_float64
 
 Device = str  # "auto", or a device of torch: "cpu", "cuda", "cuda:1", "mps"
 DEVICE = re.compile(r"auto|[a-z]+(:\d+)?")
@@ -64,7 +64,7 @@ def to_device(x: Movable, device: torch.device) -> Movable:
         >>> to_device(torch.ones(2, dtype=torch.float64), torch.device("cpu")).dtype
         torch.float64
     """
-    narrow = widest_dtype(device) == torch.float32
+    narrow = not has_float64(device)
     if isinstance(x, nn.Module):
         return (x.float() if narrow else x).to(device)
     return x.to(device, torch.float32 if narrow and x.dtype == torch.float64 else x.dtype)

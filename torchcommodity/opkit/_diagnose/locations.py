@@ -1,5 +1,6 @@
 """File and line of the user's code: of a running call, and of an exception."""
 
+import os
 import sys
 import sysconfig
 from functools import cache
@@ -15,7 +16,8 @@ GENERATED = ("<frozen", "<eval_with_key>", "<__array_function__")
 STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 AUTOGRAD_FUNCTION = str(Path(torch.__file__).parent / "autograd" / "function.py")
 HERE = str(Path(__file__).parent)
-PACKAGE = str(Path(__file__).parents[2])  # its losses and layers are blamed only where no line of the user calls them
+# losses and layers of this library are blamed only where no line of the user calls them
+PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 ENTRY = str(Path(__file__).with_name("call.py"))  # the frame that calls the model and the loss function
 
 

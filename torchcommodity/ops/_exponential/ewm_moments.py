@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live, widest_dtype
+from torchcommodity.opkit import Past, has_float64, live
 from torchcommodity.ops._exponential.decay import Decay, check_decay, live_decay
 from torchcommodity.ops._exponential.ewm_covariance_float32 import ewm_covariance_float32
 from torchcommodity.ops._exponential.ewm_mean import operator as ewm_mean
@@ -209,7 +209,7 @@ def _covariance(
     # c_t = (1 - b_t) (c_{t-1} + b_t (x_t - m_{t-1}) (y_t - m'_{t-1})); the sum of the squared weights is
     # w_t = (1 - b_t)^2 w_{t-1} + b_t^2
     memory = Past() if past is None else past
-    if widest_dtype(x.device) == torch.float32:
+    if not has_float64(x.device):
         return ewm_covariance_float32(memory, f"{name}float32", x, y, alpha, adjust, ignore_na, min_periods, bias)
     common = x.isfinite() & y.isfinite()
     share = fast_shares(common, alpha.unsqueeze(-2).double(), adjust, ignore_na, memory, name)

@@ -8,13 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import widest_dtype
 from torchcommodity.ops._rolling.window import sliding_windows
-
-
-def lacks_float64(x: Tensor) -> bool:
-    """Whether the device of x has no float64."""
-    return widest_dtype(x.device) != torch.float64
 
 
 def deviations(x: Tensor, window: int) -> Tensor:

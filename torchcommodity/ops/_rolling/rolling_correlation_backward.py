@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp, widest
-from torchcommodity.ops._rolling.overlap import lacks_float64
+from torchcommodity.opkit import Cases, Op, Sample, has_float64, vjp, widest
 from torchcommodity.ops._rolling.pairs import pack_pairs, unpack_pairs
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
@@ -17,7 +16,7 @@ def _reference(returns: Tensor, grad: Tensor, correlation: Tensor, window: int) 
     defined = correlation.isfinite() & grad.isfinite()
     g, r = (_symmetric(values.where(defined, 0), returns) for values in (grad, correlation))
     r = r if correlation.dim() == returns.dim() else r / 2
-    if lacks_float64(returns):
+    if not has_float64(returns.device):
         return _by_row(returns, g, r, window)
     valid = returns.isfinite()
     x = returns.double().where(valid, 0)

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Past, live, widest
+from torchcommodity.opkit import Past, has_float64, live, widest
 from torchcommodity.opkit.arguments import check_integer, raise_invalid
 from torchcommodity.ops._rolling.adjacent_windows import Parts, combine_windows
-from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.pairs import all_pairs
 from torchcommodity.ops._rolling.rolling_mean import rolling_mean
 from torchcommodity.ops._rolling.rolling_var import rolling_std, rolling_var
@@ -158,7 +157,7 @@ def _pair_covariance(returns: Tensor, window: int, min_periods: int | None, ddof
 
 def _covariance(y: Tensor, x: Tensor, common: Tensor, window: int, min_periods: int, ddof: int, past: Past) -> Tensor:
     a, b = _anchored(y, common, past, "first_y"), _anchored(x, common, past, "first_x")
-    if lacks_float64(a):
+    if not has_float64(a.device):
         n, products = _combined_products(a, b, common.to(a), window)
     else:
         n, products = window_sum(common.to(a), window), None

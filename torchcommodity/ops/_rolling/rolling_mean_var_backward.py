@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
-from torchcommodity.ops._rolling.overlap import deviations, lacks_float64, overlap_add
+from torchcommodity.ops._rolling.overlap import deviations, overlap_add
 from torchcommodity.ops._rolling.window import sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 
@@ -64,7 +64,7 @@ def _reference(
     count, mean = _count_and_mean(valid, x, window)
     factor = _factor(count, std, min_periods, ddof, order)
     weight = grad.where(factor != 0, 0) * factor
-    if order == 2 and lacks_float64(x):
+    if order == 2 and not has_float64(x.device):
         return overlap_add(weight.unsqueeze(-1) * deviations(x.where(valid, torch.nan), window)).where(valid, 0)
     total = window_sum_ahead(weight, window)
     dx = total if order == 1 else x * total - window_sum_ahead(weight * mean, window)
@@ -103,7 +103,7 @@ def _backward(
     factor = _factor(count, std, min_periods, ddof, order)
     if order == 1:
         return factor * window_sum(u, window), None, None
-    if lacks_float64(x):
+    if not has_float64(x.device):
         products = factor * (sliding_windows(u, window, 0) * deviations(x.where(valid, torch.nan), window)).sum(-1)
     else:
         products = factor * (window_sum(u * x, window) - mean * window_sum(x, window))

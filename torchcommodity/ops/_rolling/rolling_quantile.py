@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
 from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.ops._rolling.gather_lag import gather_lag
-from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.window import check_window, live_windows, sliding_windows
 from torchcommodity.ops._rolling.window_sum import window_sum
 
@@ -86,7 +85,7 @@ def rolling_median(
 
 def _position(count: Tensor, window: int, quantile: float, interpolation: int) -> tuple[Tensor, Tensor]:
     """Index of the lower neighbor among `count` sorted values, and the weight of the upper neighbor."""
-    if lacks_float64(count):  # 0.29 * 100 is less than 29, but not in float32: look it up
+    if not has_float64(count.device):  # 0.29 * 100 is less than 29, but not in float32: look it up
         table = _position(torch.arange(window + 1), window, quantile, interpolation)
         low, weight = (column.to(count.device)[count] for column in (table[0], table[1].float()))
         return low, weight

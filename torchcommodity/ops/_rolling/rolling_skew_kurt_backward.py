@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Op, Sample, vjp, widest
+from torchcommodity.opkit import Bad, Cases, Op, Sample, has_float64, vjp, widest
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
-from torchcommodity.ops._rolling.overlap import deviations, lacks_float64, overlap_add
+from torchcommodity.ops._rolling.overlap import deviations, overlap_add
 from torchcommodity.ops._rolling.rolling_mean import operator as rolling_mean
 from torchcommodity.ops._rolling.rolling_var import operator as rolling_var
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
@@ -70,7 +70,7 @@ def _reference(grad: Tensor, x: Tensor, y: Tensor, window: int, order: int) -> T
         scale = (n - 1) / ((n - 2) * (n - 3))
         leading = g * 4 * scale * (n + 1) * n / m2.square()
         constant, linear = leading * m3 / n, g * 4 * (y + 3 * scale * (n - 1)) / m2
-    if lacks_float64(x):
+    if not has_float64(x.device):
         d, weights = deviations(x, window), [w.unsqueeze(-1) for w in (leading, constant, linear)]
         terms = weights[0] * d.pow(order - 1) - weights[1] - weights[2] * d
         return overlap_add(terms).where(valid, 0)

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Sample, has_float64
 from torchcommodity.opkit.arguments import check_integer, check_panel, raise_invalid
-from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.window import first_valid
 from torchcommodity.ops._seasonal import seasonal_decompose_backward
 from torchcommodity.ops._seasonal.decomposition_steps import DecompositionSteps, present_rows
@@ -86,7 +85,7 @@ def _weights(prices: Tensor, period: int) -> Tensor:
 
 
 def _reference(prices: Tensor, period: int, multiplicative: bool = False, causal: bool = True) -> Components:
-    if multiplicative or not lacks_float64(prices):
+    if multiplicative or has_float64(prices.device):
         return _components(prices, period, multiplicative, causal)
     level = first_valid(prices, prices.isfinite())  # float32 cannot hold it beside the seasonal component
     trend, seasonal, residual = _components(prices - level, period, multiplicative, causal)

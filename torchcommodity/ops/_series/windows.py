@@ -6,8 +6,8 @@ A window that contains a missing value, or begins before the first row, is missi
 import torch
 from torch import Tensor
 
+from torchcommodity.opkit import has_float64
 from torchcommodity.ops._rolling.adjacent_windows import Parts, combine_windows, lag_rows
-from torchcommodity.ops._rolling.overlap import lacks_float64
 from torchcommodity.ops._rolling.rolling_extrema import rolling_extrema, rolling_max, rolling_min
 from torchcommodity.ops._rolling.window import first_valid
 from torchcommodity.ops._rolling.window_sum import window_sum
@@ -84,7 +84,7 @@ def _filled(x: Masked) -> Tensor:
 def _centered(x: Masked) -> Tensor:
     """Values for statistics that the level cancels in: minus the first one, where float32 would not bear the level."""
     values = _filled(x)
-    return (values - first_valid(values, x.valid)).where(x.valid, 0) if lacks_float64(values) else values
+    return values if has_float64(values.device) else (values - first_valid(values, x.valid)).where(x.valid, 0)
 
 
 def _since_extreme(x: Masked, window: int, largest: bool) -> Masked:

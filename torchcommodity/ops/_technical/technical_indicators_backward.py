@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Cases, Op, Sample, vjp, widest
-from torchcommodity.ops._rolling.overlap import lacks_float64, overlap_add
+from torchcommodity.opkit import Cases, Op, Sample, has_float64, vjp, widest
+from torchcommodity.ops._rolling.overlap import overlap_add
 from torchcommodity.ops._rolling.window_sum import window_sum, window_sum_ahead
 from torchcommodity.ops._scan.linear_recurrence import linear_recurrence
 from torchcommodity.ops._technical.technical_averages import averages, carry_factor, changes, shift, windows
@@ -25,7 +25,7 @@ def _reference(prices: Tensor, grad: Tensor, short: int, long: int, rsi: int, ba
     variance = (rows - rows[..., :1]).var(-1, correction=0)
     weight = torch.where(variance > 0, 2 * g_half * variance.where(variance > 0, 1).rsqrt(), 0)
     dx = window_sum_ahead(g_short, short) + window_sum_ahead(g_long, long)
-    if lacks_float64(x):
+    if not has_float64(x.device):
         dx = dx + overlap_add(weight.unsqueeze(-1) * (rows - rows.mean(-1, keepdim=True)))
     else:
         dx = dx + x * window_sum_ahead(weight, band) - window_sum_ahead(weight * rows.mean(-1), band)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_kernel, live, widest_dtype
+from torchcommodity.opkit import Bad, Cases, Golden, Op, Past, Sample, has_float64, has_kernel, live
 from torchcommodity.opkit.arguments import check_panel, check_values, raise_invalid
 from torchcommodity.ops._scan.matrix_recurrence import operator as recur
 from torchcommodity.ops._volatility.parameters import float64_constant
@@ -207,7 +207,7 @@ def _backward(
     )
     row_gradient = g - (g * p).sum(-2, keepdim=True) + l_now
     matrices = transition.unsqueeze(-4) * w_next.unsqueeze(-3)
-    if widest_dtype(p.device) == torch.float64:
+    if has_float64(p.device):
         row_gradient = row_gradient - l_next
     else:  # l_{t+1} = p_{t+1}'A_{t+1}, in terms of A itself: in float32 the rounding errors of A would add up
         matrices = matrices - p_next.unsqueeze(-3)
