@@ -38,7 +38,7 @@ def _rows(
     x: Tensor, y: Tensor, alpha: Tensor, state: Tensor, adjust: bool, ignore_na: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Covariance, one minus the sum of the squared weights and number of valid values of each row; the last state."""
-    # A mean at a large level has lost the digits of the noise; the difference of two neighbours has not:
+    # A mean at a large level has lost the digits of the noise; the difference of two neighbors has not:
     # x_t - m_{t-1} = r_{t-1} + (x_t - x_{t-1}) with r_t = x_t - m_t = (1 - b_t) (x_t - m_{t-1}).
     weight, count, last_x, last_y, r_x, r_y, c, u = state.unbind(-2)
     rows = []
