@@ -41,7 +41,8 @@ def backtest(
     from torchcommodity.forecast import cached_backtest, calendar
     from torchcommodity.training import make_executor
 
-    check_available(device)
+    if address is None:  # else the machines of the cluster have the device
+        check_available(device)
     screen = output.console(quiet)
     panel = options.read_prices(data, symbols, contracts, curve, layout=layout)
     settings = options.read_settings(panel, model, config, horizons, levels, symmetry=symmetry)
