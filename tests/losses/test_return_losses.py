@@ -146,6 +146,11 @@ def test_return_loss_modules_equal_the_functions(returns: Tensor) -> None:
         assert torch.equal(module(returns), expected)
 
 
+def test_sharpe_loss_module_prints_its_settings() -> None:
+    expected = "SharpeLoss(pooled=True, risk_free=0.0001, epsilon=1e-08, unbiased=False, reduction='mean')"
+    assert repr(SharpeLoss(pooled=True, risk_free=1e-4, epsilon=1e-8, unbiased=False)) == expected
+
+
 def test_return_losses_reject_bad_input() -> None:
     with pytest.raises(
         ValueError, match=r"sharpe_loss: returns must be floating point .*; got dtype=torch.float32 with returns \(\)"

@@ -81,3 +81,8 @@ def test_config_from_dict_suggests_a_known_key(key: str) -> None:
 
 def test_config_from_dict_needs_no_values() -> None:
     assert config_from_dict(HarGarchConfig, {}) == HarGarchConfig()
+
+
+def test_build_model_from_a_name_says_how_to_get_its_config() -> None:
+    with pytest.raises(TypeError, match=r"build_model: config must be .*'har-lstm'; see default_config\('har-lstm'\)"):
+        build_model("har-lstm", 5)  # type: ignore[arg-type]

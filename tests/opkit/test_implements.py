@@ -155,3 +155,10 @@ def test_override_coverage_of_a_type_that_is_no_tensor() -> None:
     assert {"torch.trace", "torch.sum"} <= set(result.correct)
     assert "torch.exp" in result.raises
     assert "torch.Tensor.exp" in result.not_called
+
+
+def test_override_coverage_of_a_wrong_constructor_says_why_nothing_was_called() -> None:
+    result = opkit.override_coverage(opkit.ScalarTensor)  # it takes a size and a value
+    assert not result.correct
+    assert "no function was called; the most frequent reason: not for this type: " in str(result)
+    assert "nan" not in str(result)

@@ -136,3 +136,10 @@ def test_metadata_tensor_pickle_and_deepcopy_are_exact(values, metadata):
     for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert dict(other.metadata) == metadata
         assert other.numpy().tobytes() == x.numpy().tobytes()
+
+
+def test_metadata_in_one_mapping_raises_an_error() -> None:
+    with pytest.raises(
+        TypeError, match=r"MetadataTensor: pass each entry by name: .* got metadata=\{'owner': 'desk'\}"
+    ):
+        MetadataTensor([1.0], metadata={"owner": "desk"})

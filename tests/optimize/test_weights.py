@@ -11,6 +11,7 @@ from torch.nn.utils import prune as torch_prune
 from torchcommodity.optimize import fine_tune, model_size, prune, prune_units, quantization_report, quantize, sparsity
 
 X = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
+X_GAP = X.masked_fill(X > 1, torch.nan)
 MSE = nn.functional.mse_loss
 
 
@@ -109,9 +110,14 @@ def test_prune_accepts_or_refuses_in_words(model: nn.Module, message: str) -> No
         ([(X, X)], lambda y, target: y - target, r"the loss must be a scalar Tensor; reduce it with \.mean\(\)"),
         ([(X, X * torch.nan)], MSE, "the loss must be finite"),
         ([(X, X)], lambda y, target: MSE(y.detach(), target), r"must have a gradient; opkit\.diagnose"),
+        (
+            [(X, X_GAP)],
+            lambda y, target: (y - target).square().nanmean(),
+            "gradients must be finite; .* invalid='weight'",
+        ),
         (None, None, 'method="gradient" needs batches and loss_fn'),
     ],
-    ids=["empty", "no loss", "not a scalar", "NaN", "detached", "no batches"],
+    ids=["empty", "no loss", "not a scalar", "NaN", "detached", "NaN gradient", "no batches"],
 )
 def test_prune_by_gradient_refuses_bad_batches_in_words(batches: Any, loss_fn: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -41,3 +41,18 @@ def test_gradient_penalty_equals_finite_differences() -> None:
     expected = (gradient.flatten(1).norm(dim=1) - 1).square().mean()
     penalty = gradient_penalty(critic, real, fake, critic.scale, share)
     torch.testing.assert_close(penalty, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_gradient_penalty_without_share_draws_one_per_window() -> None:
+    critic, real, fake, _ = small_critic()
+    torch.manual_seed(1)
+    penalty = gradient_penalty(critic, real, fake, critic.scale)
+    torch.manual_seed(1)
+    share = torch.rand(2, dtype=torch.double).view(2, 1, 1)
+    assert torch.equal(penalty, gradient_penalty(critic, real, fake, critic.scale, share))
+
+
+def test_gradient_penalty_takes_a_critic_of_features() -> None:
+    critic = torch.nn.Linear(5, 1)  # (B, F) -> (B, 1), as in the paper's first listing
+    expected = (critic.weight.norm() - 1).square()
+    torch.testing.assert_close(gradient_penalty(critic, torch.randn(8, 5), torch.randn(8, 5)), expected)

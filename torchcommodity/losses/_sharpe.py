@@ -90,3 +90,9 @@ class SharpeLoss(nn.Module):
             unbiased=self.unbiased,
             reduction=self.reduction,
         )
+
+    def extra_repr(self) -> str:
+        return (
+            f"pooled={self.pooled}, risk_free={self.risk_free:g}, epsilon={self.epsilon:g}, unbiased={self.unbiased}, "
+            f"reduction={self.reduction!r}"
+        )

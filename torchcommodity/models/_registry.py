@@ -141,10 +141,18 @@ def build_model(config: ModelConfig, assets: int, seed: int = 0) -> Any:
     Returns:
         The Module, see `ModelEntry`.
 
+    Raises:
+        TypeError: the name of a model instead of its config, which `default_config` returns.
+        ValueError: the config of a model that is not registered.
+
     Example:
         >>> build_model(HarLstmConfig(hidden=4), assets=2).head
         Linear(in_features=4, out_features=4, bias=True)
     """
+    if isinstance(config, str):
+        raise TypeError(
+            f"build_model: config must be the config of a model; got {config!r}; see default_config({config!r})"
+        )
     model = model_entry(model_name(config)).model
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -10,6 +10,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from torchcommodity.opkit._implements import as_plain, dispatch, implements
+from torchcommodity.opkit.arguments import raise_invalid
 
 CONCATENATING = (
     torch.cat, torch.concat, torch.concatenate, torch.stack, torch.hstack, torch.vstack, torch.dstack,
@@ -38,6 +39,9 @@ class MetadataTensor(torch.Tensor):
 
     NaN: unchanged. Devices: all. Differentiable through the functions applied.
 
+    Raises:
+        TypeError: one mapping `metadata={...}` instead of entries by name.
+
     References:
         https://docs.pytorch.org/docs/stable/notes/extending.html#extending-torch-python-api
 
@@ -51,6 +55,10 @@ class MetadataTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, data: Any, /, **metadata: Any) -> "MetadataTensor":
+        if isinstance(metadata.get("metadata"), Mapping):  # as the class of PyTorch's notes takes it
+            raise_invalid(
+                "MetadataTensor", "pass each entry by name: MetadataTensor(data, **metadata)", TypeError, **metadata
+            )
         tensor = as_plain(data) if isinstance(data, torch.Tensor) else torch.as_tensor(data)
         result = tensor.as_subclass(type(data) if isinstance(data, cls) else cls)
         result._metadata = metadata

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -75,7 +76,13 @@ class OverrideCoverage:
             f"{len(self._names(status))} {status}" for status in ("correct", "wrong", "raises", "not called")
         )
         faults = [str(function) for function in self.functions if function.status in ("wrong", "raises")]
-        return "\n".join([f"{counts}; {self.share:.1%} of the called functions are correct", *faults])
+        called = len(self.functions) > len(self.not_called)
+        summary = f"{self.share:.1%} of the called functions are correct" if called else self._why_not_called()
+        return "\n".join([f"{counts}; {summary}", *faults])
+
+    def _why_not_called(self) -> str:
+        reason, _ = Counter(function.reason for function in self.functions).most_common(1)[0]
+        return f"no function was called; the most frequent reason: {reason}"
 
     def json(self) -> str:
         """JSON list of functions with name, status and reason."""

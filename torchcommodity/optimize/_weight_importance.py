@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from torchcommodity.opkit.arguments import raise_invalid
 from torchcommodity.optimize._batches import batch_loss, raise_empty
 from torchcommodity.optimize._calls import Loss
 from torchcommodity.optimize._forecast_batches import batches_and_loss
@@ -58,7 +59,7 @@ def weight_importance(
 
     Raises:
         TypeError: the model is not an nn.Module or a Forecaster, or batches are not an iterable of batches.
-        ValueError: there is no weight or no batch, or a loss is not a finite scalar with a gradient.
+        ValueError: there is no weight or no batch, or a loss is not a finite scalar with a finite gradient.
 
     References:
         Molchanov, Mallya, Tyree, Frosio, Kautz (2019). Importance estimation for neural network pruning. CVPR.
@@ -99,8 +100,19 @@ def weight_gradients(
             empty = False
             loss = batch_loss(operation, module, batch, loss_fn)
             gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-            yield [torch.zeros_like(x) if g is None else (x * g).detach().abs() for x, g in zip(parameters, gradients)]
+            scores = [
+                torch.zeros_like(x) if g is None else (x * g).detach().abs() for x, g in zip(parameters, gradients)
+            ]
+            _check_finite(operation, weights, scores)
+            yield scores
     if empty:
         raise_empty(operation)
     for parameter in frozen:
         parameter.requires_grad_(False)
+
+
+def _check_finite(operation: str, weights: list[Weight], scores: list[Tensor]) -> None:
+    invalid = [weight.name for weight, score in zip(weights, scores) if not score.isfinite().all()]
+    if invalid:  # nanmean((output - target)**2) is finite where a target is missing, but its gradient is NaN
+        rule = "gradients must be finite; select the targets that are not missing before computing their loss"
+        raise_invalid(operation, rule, invalid=invalid[0])

@@ -40,8 +40,8 @@ def gradient_penalty(
     critic: Callable[[Tensor], Tensor],  # (B, T, N) -> (B,)
     real: Tensor,  # (B, T, N)
     fake: Tensor,  # (B, T, N)
-    scale: Tensor,  # (N,)
-    share: Tensor,  # (B, 1, 1) in [0, 1]
+    scale: Tensor | float = 1.0,  # (N,)
+    share: Tensor | None = None,  # (B, 1, 1) in [0, 1]
 ) -> Tensor:  # ()
     """Gradient penalty of WGAN-GP: mean of (|d critic / d x| - 1)^2 at x = share real + (1 - share) fake.
 
@@ -52,7 +52,7 @@ def gradient_penalty(
         real: real log-returns.
         fake: generated log-returns.
         scale: unit of each asset, a standard deviation.
-        share: random weight of the real window.
+        share: random weight of the real window; None draws one per window, uniform on [0, 1], as the paper does.
 
     References:
         Gulrajani, Ahmed, Arjovsky, Dumoulin, Courville (2017). Improved training of Wasserstein GANs. NeurIPS.
@@ -65,6 +65,8 @@ def gradient_penalty(
         >>> gradient_penalty(linear, real, fake, torch.ones(5), torch.rand(4, 1, 1))
         tensor(0.)
     """
+    if share is None:
+        share = torch.rand_like(real.flatten(1)[:, 0]).view(-1, *[1] * (real.dim() - 1))
     x = ((share * real + (1 - share) * fake) / scale).detach().requires_grad_()
     (gradient,) = torch.autograd.grad(critic(x * scale).sum(), x, create_graph=True)
     norm: Tensor = torch.linalg.vector_norm(gradient.flatten(1), dim=1)
