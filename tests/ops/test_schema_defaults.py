@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 
 from torchcommodity import opkit, ops
 from torchcommodity.opkit import Op, Sample
@@ -65,3 +66,12 @@ def test_schema_defaults_without_min_periods_have_the_gradient_of_the_whole_wind
     (resolved,) = torch.autograd.grad(overload(x, 4, 4).nansum(), x)
     assert bare.any()
     assert torch.equal(bare, resolved)
+
+
+@pytest.mark.parametrize("name", ["correlation_regime", "seasonal_decompose"])
+def test_schema_defaults_left_out_of_a_graph_reach_the_decomposition(name: str) -> None:
+    overload = getattr(torch.ops.commodity, name).default
+    x = torch.randn(60, 3, 3).double() if name == "correlation_regime" else torch.rand(60, 3).double() + 1
+    args = (x,) if name == "correlation_regime" else (x, 12)
+    for result, expected in zip(decomposition_table[overload](*args), overload(*args)):
+        torch.testing.assert_close(result, expected, equal_nan=True)

@@ -12,6 +12,7 @@ pass, an argument or "output":
 If a native library with a kernel of this name is loaded before the record is created, the kernel runs instead.
 """
 
+import functools
 import importlib
 import inspect
 import warnings
@@ -148,7 +149,8 @@ class Op:
             _register(self)
         OPERATORS[self.qualified_name] = self
         update_cache_tag(self.qualified_name, self.backward, self.jvp)
-        private.decomposition_table[overload] = self.decomposition or self.reference  # torch.onnx.export reads it
+        decomposition = _with_defaults(self.decomposition, overload) if self.decomposition else self.reference
+        private.decomposition_table[overload] = decomposition  # torch.onnx.export reads it
         private.meta_table[overload] = self.fake  # else fake tensors of symbolic shape would run the decomposition
 
     @property
@@ -236,6 +238,17 @@ def _by_name(label: str, function: Callable[..., Any], overload: torch._ops.OpOv
     def call(*values: Any) -> Any:
         named = dict(zip(names, private.fill_defaults(overload._schema, values, {})[0] if tensors else values))
         return function(**{name: named[name] for name in parameters})
+
+    return call
+
+
+def _with_defaults(function: Callable[..., Any], overload: torch._ops.OpOverload) -> Callable[..., Any]:
+    """Pass every argument to the function: a graph leaves out those that equal the schema's defaults."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = private.fill_defaults(overload._schema, args, kwargs)
+        return function(*args, **kwargs)
 
     return call
 
