@@ -6,9 +6,9 @@ namespace commodity {
 
 inline void check_dcc(const char* operation, const Tensor& z, const Tensor& weights, const Tensor& target) {
   const int64_t n = z.size(-1);
-  STD_TORCH_CHECK(weights.size(-1) == 2 && target.size(-1) == n && target.size(-2) == n &&
+  STD_TORCH_CHECK(z.dim() >= 2 && weights.size(-1) == 2 && target.size(-1) == n && target.size(-2) == n &&
                       weights.scalar_type() == z.scalar_type() && target.scalar_type() == z.scalar_type() &&
-                      weights.numel() * n * n == target.numel() * 2,
+                      weights.numel() == 2 * count_panels(z) && weights.numel() * n * n == target.numel() * 2,
                   operation, ": weights must be (..., 2), matrices (..., N, N), in the dtype of z (..., T, N)");
 }
 

@@ -87,6 +87,24 @@ inline void check_same(const char* operation, const Tensor& x, const Tensor& y) 
                   ": all panels must have the same shape and dtype");
 }
 
+// The number of panels (..., T, N), which is not that of `Panels` where T or N is 0.
+inline int64_t count_panels(const Tensor& x) {
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < x.dim() - 2; ++axis) count *= x.size(axis);
+  return count;
+}
+
+// Checks that x has `rows` rows of N values for each panel (..., T, N).
+inline void check_rows(const char* operation, const char* name, const Tensor& x, const Tensor& panel,
+                       int64_t rows = 1) {
+  STD_TORCH_CHECK(panel.dim() >= 2 && x.numel() == rows * count_panels(panel) * panel.size(-1) &&
+                      x.scalar_type() == panel.scalar_type(),
+                  operation, ": ", name, " must have ", rows, " x N values for each panel (..., T, N), in its dtype");
+}
+
+// A window that no row has, as one that needs no memory for the rows beyond T.
+inline int64_t limit_window(int64_t window, int64_t steps) { return std::min(window, steps + 2); }
+
 }  // namespace commodity
 
 // Registers the CPU kernel, and the schema, so that a compiled model runs in a process without the Python package.

@@ -31,7 +31,7 @@ struct EwmGradient {
 Tensor ewm_mean_backward(const Tensor& grad_, const Tensor& x_, const Tensor& alpha_, bool adjust, bool ignore_na,
                          int64_t min_periods, bool) {
   check_same("ewm_mean_backward", grad_, x_);
-  STD_TORCH_CHECK(x_.scalar_type() == alpha_.scalar_type(), "ewm_mean_backward: alpha must have the dtype of x");
+  check_rows("ewm_mean_backward", "alpha", alpha_, x_);
   const Tensor grad = contiguous(grad_), x = contiguous(x_), alpha = contiguous(alpha_);
   Tensor dx = new_empty(x, x.sizes());
   const Panels panels(x);

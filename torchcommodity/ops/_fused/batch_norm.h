@@ -51,7 +51,7 @@ struct ProductShape {
 
   template <typename Body>
   void for_each_part(const Body& body) const {
-    const int64_t grain = std::max<int64_t>(1, kGrain / (rows * channels * inner));
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * channels * inner));
     torch::stable::parallel_for(0, parts, grain, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) body(part, part * rows, std::min(outer, (part + 1) * rows));
     });
@@ -202,10 +202,17 @@ void normalize_values(const ProductShape& p, const scalar_t* x, const Parameters
                   x, y);
 }
 
+// Checks the parameters, which are one value per channel.
+inline void check_channels(const char* name, const std::optional<Tensor>& x, const Tensor& product) {
+  STD_TORCH_CHECK(!x || (x->numel() == product.size(1) && x->scalar_type() == product.scalar_type()),
+                  "batch normalization: ", name, " must be (C,) for a product (B, C, ...), in its dtype");
+}
+
 // Normalizes the product and returns it with its statistics: in place, unless it is saved and returned too.
 template <bool relu>
 Outputs normalize_product(const Tensor& product, const std::optional<Tensor>& bias, const std::optional<Tensor>& gamma,
                           const std::optional<Tensor>& beta, double eps, bool save_product) {
+  check_channels("bias", bias, product), check_channels("gamma", gamma, product), check_channels("beta", beta, product);
   const ProductShape p(product);
   const Parameters parameters{optional_contiguous(bias), optional_contiguous(gamma), optional_contiguous(beta), eps};
   Tensor mean = new_empty(product, {p.channels}), variance = new_empty(product, {p.channels});

@@ -106,6 +106,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gra
                                                                const std::optional<Tensor>& beta, bool relu,
                                                                double eps) {
   check_same("batch_norm_backward", grad, product);
+  for (const Tensor* x : {&grad_mean, &grad_variance, &mean, &variance}) check_channels("moments", *x, product);
+  check_channels("gamma", gamma, product), check_channels("beta", beta, product);
   const Inputs in{as_product(grad, product),    contiguous(grad_mean),     contiguous(grad_variance),
                   as_product(product, product), contiguous(mean),          contiguous(variance),
                   optional_contiguous(gamma),   optional_contiguous(beta), eps};

@@ -113,6 +113,8 @@ Gradients batch_norm_backward(const Tensor& grad, const Tensor& grad_mean, const
                               const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta, bool relu,
                               double eps) {
   check_same("batch_norm_backward", grad, product);
+  for (const Tensor* x : {&grad_mean, &grad_variance, &mean, &variance}) check_channels("moments", *x, product);
+  check_channels("gamma", gamma, product), check_channels("beta", beta, product);
   return (relu ? gradients<true> : gradients<false>)(as_product(grad, product), contiguous(grad_mean),
                                                      contiguous(grad_variance), as_product(product, product),
                                                      contiguous(mean), contiguous(variance), optional_contiguous(gamma),

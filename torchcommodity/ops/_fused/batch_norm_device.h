@@ -166,11 +166,19 @@ struct WriteMoments {
 
 using Outputs = std::tuple<Tensor, Tensor, Tensor, Tensor>;  // normalized, mean, variance, product
 
+// Checks the parameters, which are one value per channel.
+inline void check_channels(const char* name, const std::optional<Tensor>& x, const Tensor& product) {
+  STD_TORCH_CHECK(!x || (x->numel() == product.size(1) && x->scalar_type() == product.scalar_type()),
+                  "batch normalization: ", name, " must be (C,) for a product (B, C, ...), in its dtype");
+}
+
 // Normalizes the product and returns it with its statistics: in place, unless it is saved and returned too.
 template <bool relu>
 Outputs normalize_product(const Tensor& product, const std::optional<Tensor>& bias_,
                           const std::optional<Tensor>& gamma_, const std::optional<Tensor>& beta_, double eps,
                           bool save_product) {
+  check_channels("bias", bias_, product), check_channels("gamma", gamma_, product);
+  check_channels("beta", beta_, product);
   const ChannelShape shape(product);
   const std::optional<Tensor> bias = optional_contiguous(bias_), gamma = optional_contiguous(gamma_),
                               beta = optional_contiguous(beta_);

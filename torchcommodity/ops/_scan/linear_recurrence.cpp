@@ -17,8 +17,7 @@ void recurrence_block(const scalar_t* a, const scalar_t* b, const scalar_t* init
 
 Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional<Tensor>& initial_) {
   check_same("linear_recurrence", a_, b_);
-  STD_TORCH_CHECK(!initial_ || initial_->scalar_type() == b_.scalar_type(),
-                  "linear_recurrence: initial must have the dtype of b");
+  if (initial_) check_rows("linear_recurrence", "initial", *initial_, b_);
   const Tensor a = contiguous(a_), b = contiguous(b_);
   const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor y = new_empty(b, b.sizes());

@@ -25,6 +25,7 @@ struct Recurrence {
 
 Tensor linear_recurrence(const Tensor& a_, const Tensor& b_, const std::optional<Tensor>& initial_) {
   check_same("linear_recurrence", a_, b_);
+  if (initial_) check_rows("linear_recurrence", "initial", *initial_, b_);
   const Tensor a = contiguous(a_), b = contiguous(b_);
   const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor y = new_empty(b, b.sizes());

@@ -34,6 +34,7 @@ std::tuple<Tensor, Tensor> linear_recurrence_backward(const Tensor& grad_, const
                                                       const std::optional<Tensor>& initial_) {
   check_same("linear_recurrence_backward", grad_, a_);
   check_same("linear_recurrence_backward", grad_, y_);
+  if (initial_) check_rows("linear_recurrence_backward", "initial", *initial_, a_);
   const Tensor grad = contiguous(grad_), a = contiguous(a_), y = contiguous(y_);
   const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor d_a = on_huge_pages(new_empty(a, a.sizes())), d_b = on_huge_pages(new_empty(a, a.sizes()));

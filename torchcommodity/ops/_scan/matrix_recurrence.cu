@@ -32,9 +32,11 @@ struct Recurrence {
 };
 
 Tensor matrix_recurrence(const Tensor& a_, const Tensor& b_, const std::optional<Tensor>& initial_) {
-  STD_TORCH_CHECK(a_.scalar_type() == b_.scalar_type() && (!initial_ || initial_->scalar_type() == b_.scalar_type()) &&
-                      a_.numel() == b_.numel() * b_.size(-2),
-                  "matrix_recurrence: A must be (..., T, K * K, N) for b (..., T, K, N), and of its dtype");
+  STD_TORCH_CHECK(
+      a_.scalar_type() == b_.scalar_type() && (!initial_ || initial_->scalar_type() == b_.scalar_type()) &&
+          a_.numel() == b_.numel() * b_.size(-2) && (!initial_ || initial_->numel() * b_.size(-3) == b_.numel()),
+      "matrix_recurrence: A must be (..., T, K * K, N) and initial (..., K, N) for b (..., T, K, N), and of "
+      "its dtype");
   const Tensor a = contiguous(a_), b = contiguous(b_);
   const std::optional<Tensor> initial = initial_ ? std::optional(contiguous(*initial_)) : std::nullopt;
   Tensor y = new_empty(b, b.sizes());

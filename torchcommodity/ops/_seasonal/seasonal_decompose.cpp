@@ -160,6 +160,7 @@ COMMODITY_SIMD void decompose(const Settings& s, const scalar_t* x, scalar_t* tr
 template <typename scalar_t>
 void decompose_all(const Tensor& prices, int64_t period, bool multiplicative, bool causal, Tensor (&parts)[3]) {
   const Panels panels(prices);
+  period = limit_window(period, panels.steps);
   const scalar_t* x = prices.const_data_ptr<scalar_t>();
   scalar_t* to[3];
   for (int i = 0; i < 3; ++i) to[i] = parts[i].mutable_data_ptr<scalar_t>();

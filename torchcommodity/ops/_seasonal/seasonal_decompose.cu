@@ -83,7 +83,7 @@ struct Parts {
       sum.term[0] += t >= 0 && t < s.steps ? read(mean + s.index(panel, t, n)) : NAN;
     };
     Sums<double, 1> all_phases;
-    for (int64_t t = s.steps - s.period; !s.causal && t < s.steps; ++t) visit(all_phases, t);
+    for (int64_t t = s.steps < s.period ? 0 : s.steps - s.period; !s.causal && t < s.steps; ++t) visit(all_phases, t);
     const auto finish = [&](int k, const Sums<double, 1>& sum) {
       if (first + k < s.steps) write(s.index(panel, first + k, n), (s.causal ? sum : all_phases).term[0] / s.period);
     };
@@ -107,6 +107,7 @@ std::tuple<Tensor, Tensor, Tensor> seasonal_decompose(const Tensor& prices_, int
   Tensor trend = empty(), seasonal = empty(), residual = empty();
   const Tensor levels = scratch(prices, prices.numel()), phase_means = scratch(prices, prices.numel());
   const Panels panels(prices);
+  period = limit_window(period, panels.steps);
   dispatch("seasonal_decompose", prices, [&]<typename scalar_t>() {
     const Series<scalar_t> s{
         prices.const_data_ptr<scalar_t>(), panels.steps, panels.assets, period, multiplicative, causal};

@@ -49,6 +49,7 @@ Tensor seasonal_decompose_backward(const Tensor& prices_, const Tensor& d_trend_
   const Tensor prices = contiguous(prices_), d_trend = contiguous(d_trend_), d_seasonal = contiguous(d_seasonal_);
   const Tensor d_residual = contiguous(d_residual_), dx = new_empty(prices, prices.sizes());
   const Panels panels(prices);
+  period = limit_window(period, panels.steps);
   const Tensor rows = scratch(prices, kRowKinds * prices.numel());
   const Tensor phases = scratch(prices, kPhaseKinds * panels.batch * period * panels.assets);
   dispatch("seasonal_decompose_backward", prices, [&]<typename scalar_t>() {

@@ -140,7 +140,8 @@ Tensor technical_indicators(const Tensor& prices_, int64_t short_window, int64_t
   shape.push_back(4);
   Tensor y = on_huge_pages(new_empty(prices, shape));
   const Panels panels(prices);
-  const Settings settings{short_window, long_window, rsi, band, mode == "wilder"};
+  const auto limit = [&](int64_t window) { return limit_window(window, panels.steps); };
+  const Settings settings{limit(short_window), limit(long_window), limit(rsi), limit(band), mode == "wilder"};
   THO_DISPATCH_V2(prices.scalar_type(), "technical_indicators", AT_WRAP([&] {
                     const scalar_t* x_data = prices.const_data_ptr<scalar_t>();
                     scalar_t* y_data = y.mutable_data_ptr<scalar_t>();

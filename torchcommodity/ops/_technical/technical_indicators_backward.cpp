@@ -192,7 +192,8 @@ Tensor technical_indicators_backward(const Tensor& prices_, const Tensor& grad_,
   const Tensor prices = contiguous(prices_), grad = contiguous(grad_);
   Tensor dx = new_empty(prices, prices.sizes());
   const Panels panels(prices);
-  const Settings settings{short_window, long_window, rsi, band, mode == "wilder"};
+  const auto limit = [&](int64_t window) { return limit_window(window, panels.steps); };
+  const Settings settings{limit(short_window), limit(long_window), limit(rsi), limit(band), mode == "wilder"};
   THO_DISPATCH_V2(prices.scalar_type(), "technical_indicators_backward", AT_WRAP([&] {
                     const scalar_t* x = prices.const_data_ptr<scalar_t>();
                     const scalar_t* g = grad.const_data_ptr<scalar_t>();

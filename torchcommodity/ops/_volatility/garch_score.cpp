@@ -168,9 +168,9 @@ Tensor garch_score(const Tensor& returns_, const Tensor& parameters_, const Tens
                    const std::optional<Tensor>& tail_, bool asymmetric, bool derivatives) {
   const Tensor returns = contiguous(returns_), parameters = contiguous(parameters_), backcast = contiguous(backcast_);
   const std::optional<Tensor> tail = tail_ ? std::optional(contiguous(*tail_)) : std::nullopt;
-  for (const Tensor& x : {parameters, backcast, tail ? *tail : backcast})
-    STD_TORCH_CHECK(x.scalar_type() == returns.scalar_type() && x.size(-1) == returns.size(-1),
-                    "garch_score: all tensors must have the dtype and the columns of returns (..., T, N)");
+  check_rows("garch_score", "parameters", parameters, returns, 4);
+  check_rows("garch_score", "backcast", backcast, returns);
+  if (tail) check_rows("garch_score", "tail", *tail, returns, 2);
   const int64_t count = 3 + asymmetric + tail.has_value();
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape[shape.size() - 2] = 1 + count + count * (count + 1);

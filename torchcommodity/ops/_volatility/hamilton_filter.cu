@@ -61,9 +61,8 @@ Tensor hamilton_filter(const Tensor& returns_, const Tensor& mean_, const Tensor
                transition = contiguous(transition_), initial = contiguous(initial_);
   const Panels panels(returns);
   const int64_t count = mean.size(-2), assets = panels.assets;
-  for (const Tensor& x : {mean, variance, initial, transition})
-    STD_TORCH_CHECK(x.scalar_type() == returns.scalar_type() && x.size(-1) == assets && x.size(-2) == count,
-                    "hamilton_filter: parameters must be (..., K, N) and have the dtype of returns (..., T, N)");
+  for (const Tensor& x : {mean, variance, initial}) check_rows("hamilton_filter", "parameters", x, returns, count);
+  check_rows("hamilton_filter", "transition", transition, returns, count * count);
   std::vector<int64_t> shape(returns.sizes().begin(), returns.sizes().end());
   shape.insert(shape.end() - 1, count + 1);
   Tensor y = new_empty(returns, shape);

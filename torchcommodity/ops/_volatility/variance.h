@@ -21,9 +21,7 @@ std::array<Tensor, count> check_parameters(const char* operation, const Tensor& 
                                            const Tensor (&tensors)[count]) {
   std::array<Tensor, count> parameters;
   for (size_t i = 0; i < count; ++i) {
-    STD_TORCH_CHECK(
-        tensors[i].numel() * returns.size(-2) == returns.numel() && tensors[i].scalar_type() == returns.scalar_type(),
-        operation, ": parameters must be (..., N) and have the dtype of returns (..., T, N)");
+    check_rows(operation, "parameters", tensors[i], returns);
     parameters[i] = contiguous(tensors[i]);
   }
   return parameters;
