@@ -186,6 +186,18 @@ def test_window_dataset_batches_collate_with_rows_and_dates(panel: Panel) -> Non
     assert np.isin(dates, windows.dates).all()
 
 
+def test_window_dataset_keeps_windows_and_prices_when_an_item_is_changed_in_place(panel: Panel) -> None:
+    prices = panel.values.plain().clone()
+    windows = make_windows(panel, 60, "1w")
+    second = windows[1]
+    first = windows[0]
+    first.inputs.div_(first.inputs[0].clone())
+    first.targets.zero_()
+    assert same(windows[1].inputs, second.inputs)
+    assert windows[0].targets.any()
+    assert same(panel.values.plain(), prices)
+
+
 def test_window_dataset_pickles(panel: Panel) -> None:
     windows = WindowDataset(panel, 60, "1w").split(range(500))[0]
     again = pickle.loads(pickle.dumps(windows))
@@ -227,6 +239,12 @@ def test_window_dataset_rejects_settings_in_words(panel: Panel) -> None:
     for options, message in invalid:
         with pytest.raises(ValueError, match=message):
             WindowDataset(panel, **({"lookback": 5, "horizons": 5} | options))
+    with pytest.raises(ValueError, match="must leave a window with a target; got lookback=5, horizons="):
+        WindowDataset(panel, 5, 10**30)
+    with pytest.raises(TypeError, match="panel must be a Panel, see read; got panel='Tensor'"):
+        WindowDataset(panel.values.plain(), 5, 5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="dtype must be a floating-point"):
+        WindowDataset(panel, 5, 5, dtype=torch.int64)
     with pytest.raises(TypeError, match="features must be a floating-point Tensor"):
         WindowDataset(panel, 5, 5, features=torch.ones(len(panel), 2, dtype=torch.int64))
 
@@ -253,3 +271,15 @@ def test_window_dataset_refuses_synthetic_prices(panel: Panel) -> None:
 def test_window_dataset_split_rejects_parts_in_words(panel: Panel, parts: tuple[range, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         WindowDataset(panel, 60, 5).split(*parts)
+
+
+def test_window_dataset_split_rejects_what_is_not_a_range(panel: Panel) -> None:
+    split = data.walk_forward(panel.dates, test_start=2019, horizon=5)[0]
+    with pytest.raises(TypeError, match=r"each part must be a range of rows; got part=Split\("):
+        WindowDataset(panel, 60, 5).split(split)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("index", [slice(0, 2), [0, 1], "0", None, 1.0])
+def test_window_dataset_takes_integers_only(panel: Panel, index: Any) -> None:
+    with pytest.raises(TypeError, match="as an integer"):
+        WindowDataset(panel, 60, 5)[index]

@@ -139,3 +139,34 @@ def test_net_returns_reject_weights_of_a_window() -> None:
         net_returns(weights, returns)
     with pytest.raises(ValueError, match=r"see portfolio_returns; got"):
         turnover_cost(weights, returns, 0.001)
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.01])
+@pytest.mark.parametrize("rebalance", [True, False])
+def test_portfolio_returns_after_a_total_loss_have_values_and_gradients(rebalance: bool, cost: float) -> None:
+    weights = torch.tensor([1.0, 0.0], requires_grad=True)
+    returns = torch.tensor([[-1.0, 0.0], [0.5, 0.1], [0.1, 0.1]])
+    y = portfolio_returns(weights, returns, cost, rebalance=rebalance)
+    assert y.isfinite().all()
+    assert y[0] == -1 - cost
+    (gradient,) = torch.autograd.grad(y.sum(), weights)
+    assert gradient.isfinite().all()
+
+
+def test_portfolio_returns_hold_nothing_after_all_wealth_is_lost() -> None:
+    returns = torch.tensor([[-0.5], [0.5], [1.0], [1.0]])  # five times the wealth in an asset that recovers
+    y = portfolio_returns(torch.tensor([5.0]), returns, rebalance=False)
+    assert y.tolist() == [-2.5, 0, 0, 0]
+
+
+def test_net_returns_of_a_total_loss_have_a_gradient() -> None:
+    weights = torch.ones(3, 1, requires_grad=True)
+    y = net_returns(weights, torch.tensor([[0.0], [-1.0], [0.5]]), 0.01)
+    (gradient,) = torch.autograd.grad(y.sum(), weights)
+    assert y.isfinite().all()
+    assert gradient.isfinite().all()
+
+
+def test_portfolio_returns_module_takes_a_list_of_costs() -> None:
+    module = PortfolioReturns([0.1, 0.2])  # type: ignore[arg-type]
+    assert module(torch.tensor([1.0, 0.0]), torch.zeros(1, 2)).item() == pytest.approx(-0.1)

@@ -72,6 +72,11 @@ def test_scaler_constant_feature_maps_to_one_value(make: Callable[[], Any]) -> N
     assert scaled[2, 0].isnan()
 
 
+def test_robust_scaler_fits_more_values_than_nanquantile_takes() -> None:
+    x = torch.arange(5.0).expand(3_400_000, 5)
+    assert RobustScaler().fit(x).center.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_standard_scaler_keeps_digits_of_a_large_level(prices: Tensor) -> None:
     small = prices[:, 1:2] * 1e-4
     deviation = np.nanstd(small.numpy())
@@ -144,13 +149,21 @@ def test_scaler_state_of_other_features_is_refused(prices: Tensor) -> None:
             "RobustScaler.inverse_transform: the scaler must be",
         ),
         (lambda x: StandardScaler().fit(x)(x[:, :1]), ValueError, r"x must be \(..., 3\), .*; got x \(\d+, 1\)"),
-        (lambda x: StandardScaler().fit(x)(x.long()), TypeError, "x must be floating-point"),
+        (
+            lambda x: StandardScaler().fit(x)(x.long()),
+            TypeError,
+            "x must be a floating-point Tensor; got x=torch.int64",
+        ),
+        (lambda x: StandardScaler().fit(x)(x.numpy()), TypeError, "x must be a floating-point Tensor; got x='ndarray'"),
         (lambda x: StandardScaler().fit(x.numpy()), TypeError, "StandardScaler.fit: x must be a Tensor"),
         (lambda x: StandardScaler().fit(x[:, 0]), ValueError, r"StandardScaler.fit: x must be \(..., T, N\)"),
         (lambda x: StandardScaler().fit(x / 0), ValueError, "x must be finite or NaN; got infinite="),
         (lambda x: MinMaxScaler().fit(x * torch.tensor([1, torch.nan, 1])), ValueError, r"features_without=\[1\]"),
         (lambda x: MinMaxScaler().fit(x[:0]), ValueError, r"features_without=\[0, 1, 2\]"),
-        (lambda x: MinMaxScaler((1, 1)), ValueError, r"feature_range must be \(a, b\) with a < b; got .*\(1, 1\)"),
+        (lambda x: MinMaxScaler((1, 1)), ValueError, r"feature_range must be \(a, b\) with a < b.*\(1, 1\)"),
+        (lambda x: MinMaxScaler((0, float("inf"))), ValueError, "both finite; got feature_range"),
+        (lambda x: RobustScaler().fit(x[:, :0]), ValueError, "x must have at least one feature"),
+        (lambda x: MinMaxScaler().fit(torch.tensor([[3e38], [-3e38]])), ValueError, "must be finite in torch.float32"),
     ],
 )
 def test_scaler_errors_name_argument_and_rule(

@@ -44,7 +44,9 @@ def target_rows(
     """
     valid = _positive(prices)
     own_rows = (~valid).to(torch.uint8).argsort(dim=0, stable=True)  # rows with a price first, in order
-    later = valid.cumsum(0).unsqueeze(1) - 1 + torch.tensor(horizons)[:, None]  # (T, H, N)
+    later = (
+        valid.cumsum(0).unsqueeze(1) - 1 + torch.tensor([min(h, len(prices)) for h in horizons])[:, None]
+    )  # (T, H, N)
     ends = valid.unsqueeze(1) & (later < valid.sum(0))
     rows = own_rows.unsqueeze(1).expand(later.shape).gather(0, later.clamp(max=max(len(prices) - 1, 0)))
     return torch.where(ends, rows, -1)

@@ -1,6 +1,7 @@
 """Look-back windows of a panel with the log-returns that follow them, for `torch.utils.data.DataLoader`."""
 
 import copy
+import operator
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ class WindowDataset(Dataset[Window]):
         horizons: H numbers of rows, ascending.
 
     Raises:
-        TypeError: `features` is not a floating-point Tensor.
+        TypeError: `panel` is not a Panel, `features` not a floating-point Tensor, or `dtype` not a floating-point type.
         ValueError: no window with a target, features of another number of rows, synthetic prices, or a setting that is
             not positive.
 
@@ -87,9 +88,13 @@ class WindowDataset(Dataset[Window]):
         stride: int = 1,
         dtype: torch.dtype | None = None,
     ) -> None:
+        if not isinstance(panel, Panel):
+            raise_invalid("WindowDataset", "panel must be a Panel, see read", TypeError, panel=type(panel).__name__)
         check_not_synthetic("WindowDataset", panel, features)
         check_integer("WindowDataset", 1, lookback=lookback, stride=stride)
-        prices, dtype = panel.values.plain().detach(), dtype or torch.get_default_dtype()
+        prices, dtype = panel.values.plain().detach(), torch.get_default_dtype() if dtype is None else dtype
+        if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+            raise_invalid("WindowDataset", "dtype must be a floating-point torch.dtype", TypeError, dtype=dtype)
         self.lookback, self.horizons = lookback, horizon_rows(horizons, row_calendar(panel.dates))
         self._panel_dates, self._end = panel.dates, len(panel)
         self._features = (prices if features is None else _check_features(features, panel)).to(dtype)
@@ -128,6 +133,7 @@ class WindowDataset(Dataset[Window]):
             parts: ranges of rows of the panel, ascending, such as `train` and `test` of a `Split`.
 
         Raises:
+            TypeError: a part is not a range.
             ValueError: ranges that overlap or have a step, or a part without a window.
 
         >>> from torchcommodity import data
@@ -137,6 +143,8 @@ class WindowDataset(Dataset[Window]):
         >>> str(train.dates[-1]), str(panel.dates[1000]), str(test.dates[0])
         ('2018-10-24', '2018-11-23', '2018-11-23')
         """
+        if others := [part for part in parts if not isinstance(part, range)]:
+            raise_invalid("WindowDataset.split", "each part must be a range of rows", TypeError, part=others[0])
         for before, after in pairwise([range(0), *parts, range(len(self._panel_dates), len(self._panel_dates))]):
             if before.stop > after.start or before.step != 1:
                 rule = f"parts must be ascending ranges of the {len(self._panel_dates)} rows that do not overlap"
@@ -147,8 +155,10 @@ class WindowDataset(Dataset[Window]):
         return len(self.rows)
 
     def __getitem__(self, index: int) -> Window:
-        row = int(self.rows[index])
-        return Window(self._features[row - self.lookback + 1 : row + 1], self.targets[index], row)
+        i = operator.index(index)
+        row = int(self.rows[i])
+        # copies: in views, which overlap, a user's `inputs /= inputs[0]` would change other windows and the panel
+        return Window(self._features[row - self.lookback + 1 : row + 1].clone(), self.targets[i].clone(), row)
 
     def __repr__(self) -> str:
         noun = "window" if len(self) == 1 else "windows"

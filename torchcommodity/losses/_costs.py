@@ -170,7 +170,9 @@ def _total_cost(
 
 def traded(weights: Tensor, previous: Tensor, returns: Tensor) -> Tensor:  # (..., T, N)
     """Amount of each asset that is traded at the close of each row, from the weights held over it."""
-    drifted = previous * (1 + returns) / (1 + (previous * returns).sum(-1, keepdim=True))
+    growth = 1 + (previous * returns).sum(-1, keepdim=True)
+    # of a portfolio that has lost exactly all its wealth nothing is left, and 0 / 0 would reach every gradient
+    drifted = torch.where(growth == 0, 0.0, previous * (1 + returns) / torch.where(growth == 0, 1.0, growth))
     return (weights - drifted).abs()
 
 

@@ -5,6 +5,7 @@ from torch import Tensor, distributed
 
 from torchcommodity.losses._moments import check_returns, count_mean_squares
 from torchcommodity.losses._sharpe import EPSILON
+from torchcommodity.opkit.arguments import raise_invalid
 
 TOLERANCE = 1e-4  # relative: above the rounding between two passes in low precision, below the effect of dropout
 
@@ -56,6 +57,8 @@ class PooledSharpe:
     def __init__(
         self, *, risk_free: float = 0.0, epsilon: float = EPSILON, unbiased: bool = True, averaged: bool = True
     ) -> None:
+        if not epsilon >= 0:  # NaN too
+            raise_invalid("PooledSharpe", "epsilon must be >= 0", epsilon=epsilon)
         self.risk_free, self.epsilon, self.unbiased, self.averaged = risk_free, epsilon, unbiased, averaged
         self._collected: list[Tensor] = []  # count, mean, squared deviations of each microbatch of this process
         self._position = 0

@@ -26,6 +26,7 @@ def portfolio_returns(
         cost: cost of trading one unit of weight, a fraction of wealth: 0.0002 is 2 basis points.
         rebalance: trade back to `weights` at every close inside the window; False buys once and holds, so that the
             weights drift with prices: w_n g_n / (1 + sum over assets of w (g - 1)), g = product of the 1 + r so far.
+            Nothing is held any more after a row on which all wealth is lost.
 
     Returns:
         simple return of the portfolio over each row, a fraction of wealth. A row pays for the trades at the close
@@ -71,10 +72,10 @@ class PortfolioReturns(nn.Module):
 
     def __init__(self, cost: Cost = 0.0, *, rebalance: bool = True) -> None:
         super().__init__()
-        if isinstance(cost, Tensor):
-            self.register_buffer("cost", cost)
-        else:
+        if isinstance(cost, (int, float)):
             self.cost = cost
+        else:
+            self.register_buffer("cost", torch.as_tensor(cost))
         self.rebalance = rebalance
 
     def forward(self, weights: Tensor, returns: Tensor) -> Tensor:
@@ -90,7 +91,9 @@ def _drift(
     """Weights at the beginning of each row if nothing is traded after the purchases."""
     growth = (1 + returns).cumprod(-2)
     before = torch.cat([torch.ones_like(growth[..., :1, :]), growth[..., :-1, :]], -2)
-    return weights * before / (1 + (weights * (before - 1)).sum(-1, keepdim=True))
+    wealth = 1 + (weights * (before - 1)).sum(-1, keepdim=True)
+    solvent = (wealth > 0).cumprod(-2).bool()  # returns on negative wealth would have the opposite sign
+    return torch.where(solvent, weights * before / torch.where(solvent, wealth, 1.0), 0.0)
 
 
 def _check(weights: Tensor, returns: Tensor) -> None:

@@ -47,7 +47,7 @@ def scaled_mse_loss(
     if forecast.shape != target.shape:
         rule = "forecast and target must have the same shape"
         raise_invalid("scaled_mse_loss", rule, forecast=forecast, target=target)
-    if epsilon < 0:
+    if not epsilon >= 0:  # NaN too
         raise_invalid("scaled_mse_loss", "epsilon must be >= 0", epsilon=epsilon)
     valid = torch.isfinite(target)
     error = torch.where(valid, target, 0.0) - torch.where(valid, forecast, 0.0)

@@ -50,7 +50,7 @@ def sharpe_loss(
         tensor([-0.5000, -1.0000])
     """
     check_returns("sharpe_loss", returns)
-    if epsilon < 0:
+    if not epsilon >= 0:  # NaN too
         raise_invalid("sharpe_loss", "epsilon must be >= 0", epsilon=epsilon)
     returns = returns.reshape(-1) if pooled else returns
     count, mean, squares = count_mean_squares(returns)

@@ -42,7 +42,7 @@ def sortino_loss(
         tensor(-1.)
     """
     check_returns("sortino_loss", returns)
-    if epsilon < 0:
+    if not epsilon >= 0:  # NaN too
         raise_invalid("sortino_loss", "epsilon must be >= 0", epsilon=epsilon)
     count, mean, _ = count_mean_squares(returns)
     shortfall = torch.where(returns.isnan(), 0.0, (target - returns).clamp(min=0))

@@ -110,6 +110,8 @@ class CrossAssetAttention(nn.Module):
         """A mask that broadcasts to (M, heads, N, N)."""
         if mask is None:
             return None
+        if not isinstance(mask, Tensor):
+            raise_invalid("CrossAssetAttention", "mask must be a Tensor or None", TypeError, mask=type(mask).__name__)
         if mask.dtype != torch.bool and not mask.is_floating_point():
             expected = (
                 "mask must be bool, True where asset i attends to asset j, or floating-point, added to the scores"

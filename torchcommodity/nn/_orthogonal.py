@@ -58,7 +58,8 @@ class Orthogonal(nn.Module):
 def _orthogonal_factor(x: Tensor) -> Tensor:
     """Q of x = Q R with a positive diagonal of R, which makes it unique."""
     q, r = torch.linalg.qr(x)
-    factor: Tensor = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    negative = r.diagonal(dim1=-2, dim2=-1) < 0  # 0 where x is singular, as zeros are: any sign will do
+    factor: Tensor = torch.where(negative.unsqueeze(-2), -q, q)
     return factor
 
 

@@ -1,5 +1,6 @@
 """Scalers with scikit-learn's words, as Modules: they are saved, moved and exported with the network they feed."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar
 
@@ -37,6 +38,8 @@ class Scaler(nn.Module, ABC):
         """
         name = f"{type(self).__name__}.fit"
         check_panel(name, x=x)
+        if not x.shape[-1]:
+            raise_invalid(name, "x must have at least one feature", x=x)
         rows = widest(x.detach().as_subclass(Tensor)).flatten(0, -2)
         known = ~rows.isnan()
         if rows.isinf().any():
@@ -47,7 +50,10 @@ class Scaler(nn.Module, ABC):
         low, high = torch.where(known, rows, torch.inf).amin(0), torch.where(known, rows, -torch.inf).amax(0)
         center, scale = self._statistics(rows, low, high)
         dtype = torch.promote_types(x.dtype, torch.float32)
-        self.center, self.scale = center.to(dtype), torch.where(scale > 0, scale, 1.0).to(dtype)
+        center, scale = center.to(dtype), torch.where(scale > 0, scale, 1.0).to(dtype)
+        if not (center.isfinite() & scale.isfinite()).all():
+            raise_invalid(name, f"the range of each feature must be finite in {dtype}", x=x)
+        self.center, self.scale = center, scale
         return self
 
     def transform(self, x: Tensor) -> Tensor:  # (..., F) -> (..., F)
@@ -73,10 +79,11 @@ class Scaler(nn.Module, ABC):
 
     def _check(self, method: str, x: Tensor) -> None:
         name, features = f"{type(self).__name__}.{method}", len(self.scale)
+        if not isinstance(x, Tensor) or not x.is_floating_point():
+            got = x.dtype if isinstance(x, Tensor) else type(x).__name__
+            raise_invalid(name, "x must be a floating-point Tensor", TypeError, x=got)
         if not features:
             raise_invalid(name, "the scaler must be fitted first, by fit(x) or load_state_dict", x=x)
-        if not x.is_floating_point():
-            raise_invalid(name, "x must be floating-point", TypeError, dtype=x.dtype, x=x)
         if x.dim() == 0 or x.shape[-1] != features:
             raise_invalid(name, f"x must be (..., {features}), with the features of fit", x=x)
 
@@ -132,7 +139,7 @@ class MinMaxScaler(Scaler):
     `StandardScaler`.
 
     Args:
-        feature_range: (a, b) with a < b.
+        feature_range: (a, b) with a < b, both finite.
 
     Example:
         >>> import torch
@@ -144,8 +151,9 @@ class MinMaxScaler(Scaler):
 
     def __init__(self, feature_range: tuple[float, float] = (0, 1)) -> None:
         super().__init__()
-        if not feature_range[0] < feature_range[1]:
-            raise_invalid("MinMaxScaler", "feature_range must be (a, b) with a < b", feature_range=feature_range)
+        if len(feature_range) != 2 or not -math.inf < feature_range[0] < feature_range[1] < math.inf:
+            rule = "feature_range must be (a, b) with a < b, both finite"
+            raise_invalid("MinMaxScaler", rule, feature_range=feature_range)
         self.feature_range = feature_range
 
     def _statistics(self, rows: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -173,9 +181,15 @@ class RobustScaler(Scaler):
     """
 
     def _statistics(self, rows: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        quartiles = torch.tensor([0.25, 0.5, 0.75], dtype=rows.dtype, device=rows.device)
-        lower, median, upper = torch.nanquantile(rows, quartiles, dim=0)
+        ordered, last = rows.sort(0).values, (~rows.isnan()).sum(0) - 1  # NaN is sorted to the end
+        lower, median, upper = (_at_rank(ordered, last * share) for share in (0.25, 0.5, 0.75))
         return median, upper - lower
+
+
+def _at_rank(ordered: Tensor, rank: Tensor) -> Tensor:  # (R, F), (F,) -> (F,)
+    """Value at a rank, interpolated linearly; `torch.nanquantile` takes at most 16 million values."""
+    below, above = (ordered.gather(0, row.long().unsqueeze(0)).squeeze(0) for row in (rank.floor(), rank.ceil()))
+    return below.lerp(above, (rank - rank.floor()).to(ordered.dtype))
 
 
 def _mean(x: Tensor) -> Tensor:  # (R, F) -> (F,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -125,7 +126,8 @@ def _report(call: Call) -> None:
     if LOGGER.isEnabledFor(logging.INFO) and LOGGER.hasHandlers():
         LOGGER.info("%s", call)
     elif LOGGER.level <= logging.INFO:  # its own level: the root's is WARNING where nobody has set one
-        print(call)  # noqa: T201  # the purpose of the type
+        with suppress(ValueError, OSError):  # stdout is closed: the computation goes on
+            print(call)  # noqa: T201  # the purpose of the type
 
 
 def _timed(func: Any, args: Any, kwargs: Any, name: str = "") -> tuple[Any, Call]:

@@ -51,7 +51,7 @@ def resolve_device(operation: str, device: str | torch.device) -> torch.device:
     try:
         x = torch.zeros(1, device=device)
         x.cpu()  # fails on "meta", which has no values
-    except (AssertionError, RuntimeError) as error:  # torch built without it, no driver, no such index
+    except (AssertionError, ImportError, RuntimeError) as error:  # torch built without it, no driver, no such index
         rule = "device must be available on this machine, such as cpu or auto"
         raise ValueError(f"{operation}: {rule}; got {device}") from error
     return x.device  # with its index

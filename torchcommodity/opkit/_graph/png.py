@@ -45,7 +45,7 @@ def to_png(nodes: Sequence[Node], edges: Sequence[Edge], backward: bool, scale: 
 
 def _scale(drawing: Drawing, scale: float | None) -> float:
     largest = floor(100 * (MAX_PIXELS / (drawing.width * drawing.height)) ** 0.5) / 100
-    if scale is not None and scale <= 0:
+    if scale is not None and not scale > 0:  # NaN too
         raise ValueError(f"graph.png: scale must be > 0; got {scale}")
     if (SMALLEST_LEGIBLE if scale is None else scale) > largest:
         size = f"got a drawing of {drawing.width} x {drawing.height} pixels at scale={scale}"
@@ -128,7 +128,7 @@ def _draw_box(canvas: "Canvas", box: Box, top: float, factor: float) -> None:
     ]
     stroke = round(style.stroke_width * factor)
     canvas.rounded_rectangle(corners, factor * (style.radius + half), style.fill, style.stroke, stroke)
-    font = ImageFont.load_default(FONT_SIZE * factor)
+    font = ImageFont.load_default(max(1.0, FONT_SIZE * factor))
     for i, (baseline, line) in enumerate(zip(box.baselines, box.lines)):
         bold = max(1, round(factor / 4)) if i == 0 else 0
         place = (factor * x, factor * (baseline - top))
