@@ -62,6 +62,9 @@ class SingleTensor(Tensor):
     def __repr__(self) -> str:
         return f"{self.values_!r} on {NAME}"
 
+    def tolist(self) -> Any:  # torch refuses it for tensor subclasses
+        return self.values_.tolist()
+
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
     if func.namespace == "commodity":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchcommodity import opkit, ops
+from torchcommodity.ops import indicators
 
 assert ops.NATIVE is not None  # importing ops registers the operators
 FOLDER = Path(__file__).parent
@@ -33,3 +34,10 @@ def differences() -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_operator_without_float64_agrees_with_cpu(differences: dict[str, list[str]], name: str) -> None:
     assert not differences[name], "\n".join(differences[name])
+
+
+def test_functions_and_indicators_without_float64_agree_with_cpu() -> None:
+    loops = {name for name in indicators.__all__ if name.startswith("ht_")} | {"mama", "sar", "sarext"}
+    names = [name for name in indicators.__all__ if name not in loops | {"lookback"}]
+    composed = ["log_returns", "rolling_beta", "rolling_covariance", "rolling_kurt", "rolling_median", "rolling_zscore"]
+    assert not [name for name, differences in run("functions.py", [*composed, *names]).items() if differences]
