@@ -122,22 +122,25 @@ def differences(case: Case, device: str, long: int = 0) -> Iterator[str]:
     Args:
         case: the operator on one sample.
         device: name of the device.
-        long: length of a long series; 0: without the comparisons that take long, which one sample suffices for.
+        long: length of a long series; 0: values and gradients only. One sample suffices for layouts, sizes, levels,
+            lengths and transforms.
     """
     single = case.map_tensors(to_float)
     yield from _side_effects(single, device)
     for label, row in [("", single), *_missing(single)]:
         yield from _compare(label, row, device, "value", Case.call, VALUES)
         if case.op.backward and case.float_indices:
-            quantities = DERIVATIVES if long and not getattr(case.op, "once_differentiable", False) else ["gradient"]
+            all_of_them = long and not label and not getattr(case.op, "once_differentiable", False)
+            quantities = DERIVATIVES if all_of_them else ["gradient"]
             for name in quantities:
                 yield from _compare(label, row, device, name, DERIVATIVES[name], GRADIENTS)
+    if not long:
+        return
     for label, row in [*_layouts(single), *_edges(single)]:
         yield from _compare(label, row, device, "value", Case.call, VALUES)
-    for label, row in [*_levels(single), *(_long(single, long) if long else ())]:
+    for label, row in [*_levels(single), *_long(single, long)]:
         yield from _compare(label, row, device, "value", Case.call, FOUR_DIGITS, by_column=True)
-    if long:
-        yield from _compare("", single, device, "vmap", _vmapped, VALUES)
+    yield from _compare("", single, device, "vmap", _vmapped, VALUES)
 
 
 def plain_differences(case: Case, device: str) -> Iterator[str]:
