@@ -62,7 +62,8 @@ def failures(name: str) -> Iterator[str]:
         different = ~torch.isclose(x.double(), y.double(), TOLERANCE, TOLERANCE * size, equal_nan=True)
         # a comparison that rounding turns over, and the angle of a phasor near zero
         if different.sum() > (y.numel() // 100 if name in ANGLES or not y.is_floating_point() else 0):
-            yield f"{int(different.sum())} of {y.numel()} values differ, by up to {(x - y).abs().nan_to_num(0).max():.1e}"
+            largest = (x - y).abs().nan_to_num(0).max()
+            yield f"{int(different.sum())} of {y.numel()} values differ, by up to {largest:.1e}"
 
 
 def main() -> None:
