@@ -62,7 +62,7 @@ def test_fabric_device_takes_one_gpu_by_index_and_all_of_torchrun(monkeypatch: p
 
 
 def test_limit_memory_needs_a_gpu_and_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="serve: memory_fraction must be with a GPU, such as --device cuda; got cpu"):
+    with pytest.raises(ValueError, match="serve: memory_fraction needs a GPU, such as --device cuda; got cpu"):
         limit_memory("serve", torch.device("cpu"), 0.5)
     with pytest.raises(ValueError, match=re.escape("serve: memory_fraction must be in (0, 1]; got 1.5")):
         limit_memory("serve", torch.device("cuda", 0), 1.5)

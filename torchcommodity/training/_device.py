@@ -79,7 +79,7 @@ def limit_memory(operation: str, device: torch.device, fraction: float) -> None:
     if not 0 < fraction <= 1:
         raise ValueError(f"{operation}: memory_fraction must be in (0, 1]; got {fraction}")
     if device.type not in ("cuda", "mps"):
-        raise ValueError(f"{operation}: memory_fraction must be with a GPU, such as --device cuda; got {device}")
+        raise ValueError(f"{operation}: memory_fraction needs a GPU, such as --device cuda; got {device}")
     if device.type == "mps":
         torch.mps.set_per_process_memory_fraction(fraction)
     else:
